@@ -2,7 +2,15 @@
 // signed with xml-crypto's signing half and encrypted with xml-encryption. Messages are plain strings, so that a test can
 // break them; whoever looks for something here should find it in the protocol's words.
 import type { BinaryLike, KeyLike } from 'node:crypto'
-import { createPrivateKey, createPublicKey, createSign, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  createSign,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+} from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { SignedXml } from 'xml-crypto'
 import { encrypt } from 'xml-encryption'
@@ -55,6 +63,8 @@ export const SAML = {
   rsaSha256: 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
   ecdsaSha256: 'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256',
   sha256: 'http://www.w3.org/2001/04/xmlenc#sha256',
+  sha384: 'http://www.w3.org/2001/04/xmldsig-more#sha384',
+  sha512: 'http://www.w3.org/2001/04/xmlenc#sha512',
   gcm: 'http://www.w3.org/2009/xmlenc11#aes256-gcm',
   cbc: 'http://www.w3.org/2001/04/xmlenc#aes256-cbc',
   oaep: 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p',
@@ -200,6 +210,13 @@ export const base64Of = (xml: string): string => Buffer.from(xml).toString('base
 export const base64UrlOf = (xml: string): string => Buffer.from(xml).toString('base64url')
 
 const PROCESS = randomBytes(8).toString('hex')
+
+/** In the shape that xml-crypto takes, which has SHA-1, 256 and 512. */
+class Sha384 {
+  getAlgorithmName = (): string => SAML.sha384
+  getHash = (xml: string): string => createHash('sha384').update(xml).digest('base64')
+}
+
 let count = 0
 /** An id that no other message has, of this process or another one that is run against the same server. */
 export const nextId = (): string => `_${PROCESS}${(count += 1).toString(16).padStart(16, '0')}`
@@ -251,6 +268,7 @@ export function createSamlIdp({
       canonicalizationAlgorithm: canonicalization,
     })
     signer.SignatureAlgorithms[SAML.ecdsaSha256] = EcdsaSha256
+    signer.HashAlgorithms[SAML.sha384] = Sha384
     signer.addReference({
       xpath: '/*',
       transforms: [...(signing.transforms ?? [SAML.enveloped, SAML.exclusive])],

@@ -1,6 +1,6 @@
 // Reads assertions: finds the one that counts, has it decrypted and verified, and gives only that to the statement's reader.
 import type { KeyObject } from 'node:crypto'
-import { decryptedText } from './encryption.ts'
+import { decryptedText, notDecrypted } from './encryption.ts'
 import { SamlProblem } from './problem.ts'
 import { checkSignaturePlaces, signatureOf, verifiedPart } from './signed-xml.ts'
 import { readStatement } from './statement.ts'
@@ -55,9 +55,6 @@ function decryptedAssertion(
     checkSignaturePlaces(root, [root])
     return verifiedPart(text, root, keys).element
   } catch (error) {
-    if (error instanceof SamlProblem) {
-      throw new SamlProblem('decryption', 'what was encrypted is no assertion that the provider signed')
-    }
-    throw error
+    throw error instanceof SamlProblem ? notDecrypted() : error
   }
 }

@@ -27,6 +27,9 @@ const XMLENC11 = 'http://www.w3.org/2009/xmlenc11#'
 
 const failed = (detail: string): SamlProblem => new SamlProblem('decryption', detail)
 
+/** For every failure from the decryption up to the signature within, to the letter: see `CONTENT_ALGORITHMS`. */
+export const notDecrypted = (): SamlProblem => failed('it does not decrypt to an assertion that the provider signed')
+
 /**
  * The text within an element such as `EncryptedAssertion`, which contains the encrypted data and, beside it or in it, one
  * encrypted key. Throws a `SamlProblem`, which says the same whatever fails of the cryptography.
@@ -47,7 +50,7 @@ export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): 
     const text = attempt(xml, privateKey)
     if (text !== undefined) return text
   }
-  throw failed('no key of ours opens it')
+  throw notDecrypted()
 }
 
 interface Parts {

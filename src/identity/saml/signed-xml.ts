@@ -1,6 +1,6 @@
 // Verifies XML signatures. xml-crypto canonicalizes and compares; this file decides what may be asked of it, and gives out
 // nothing but the bytes that were verified, parsed again. Whatever else the document contains is never seen by a caller.
-import { verify } from 'node:crypto'
+import { createHash, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { DOMParser } from '@xmldom/xmldom'
 import { SignedXml } from 'xml-crypto'
@@ -12,11 +12,11 @@ const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#'
 const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature'
 
 /** Digests of references. SHA-1 and MD5 are broken. */
-const DIGESTS: ReadonlySet<string> = new Set([
-  'http://www.w3.org/2001/04/xmlenc#sha256',
-  'http://www.w3.org/2001/04/xmldsig-more#sha384',
-  'http://www.w3.org/2001/04/xmlenc#sha512',
-])
+const DIGESTS: Readonly<Record<string, string>> = {
+  'http://www.w3.org/2001/04/xmlenc#sha256': 'sha256',
+  'http://www.w3.org/2001/04/xmldsig-more#sha384': 'sha384',
+  'http://www.w3.org/2001/04/xmlenc#sha512': 'sha512',
+}
 
 /** RFC 9231. No HMAC: its key would be one that everybody knows. */
 export const SIGNATURE_ALGORITHMS: Readonly<Record<string, { readonly hash: string; readonly type: 'rsa' | 'ec' }>> = {
@@ -29,6 +29,10 @@ export const SIGNATURE_ALGORITHMS: Readonly<Record<string, { readonly hash: stri
 }
 
 const MIN_RSA_BITS = 2048
+/** Of a signature value: base64 of a key of 16,384 bits, in lines. */
+const MAX_VALUE_LENGTH = 4096
+/** Of a list of prefixes; for each element, xml-crypto looks through it. */
+const MAX_PREFIXES_LENGTH = 256
 const ELEMENT_NODE = 1
 
 /** Whether the key may verify this kind of signature. */
@@ -113,11 +117,13 @@ const STRUCTURE: ReadonlySet<string> = new Set([
   'RetrievalMethod',
 ])
 
-/** A signature algorithm that is allowed. */
+/** The algorithms of a signature, which are allowed. */
 interface Algorithm {
   readonly name: string
   readonly hash: string
   readonly type: 'rsa' | 'ec'
+  readonly digestName: string
+  readonly digest: string
 }
 
 /**
@@ -134,8 +140,6 @@ function checkShape(signature: XmlElement, id: string): Algorithm {
     if (!part.children.every(isIn) || part.children.length > allowed.length) throw bad(`${part.name} has other parts`)
     if (part.text.trim() !== '') throw bad(`${part.name} has text`)
   }
-  only(signature, 'SignatureValue')
-  only(reference, 'DigestValue')
   const [keyInfo] = childrenNamed(signature, 'KeyInfo', NAMESPACES.signature)
   if (keyInfo?.children.some(child => [...elementsOf(child)].some(({ name }) => STRUCTURE.has(name)))) {
     throw bad('KeyInfo has parts of a signature')
@@ -143,12 +147,22 @@ function checkShape(signature: XmlElement, id: string): Algorithm {
   if (id === '' || reference.attributes['URI'] !== `#${id}`) throw bad('it refers to another element')
   checkTransforms(only(reference, 'Transforms'))
   if (algorithmOf(only(info, 'CanonicalizationMethod')) !== EXCLUSIVE) throw notAllowed('canonicalization')
-  if (!DIGESTS.has(algorithmOf(only(reference, 'DigestMethod')))) throw notAllowed('digest')
+  const digestName = algorithmOf(only(reference, 'DigestMethod'))
+  const digest = Object.hasOwn(DIGESTS, digestName) ? DIGESTS[digestName] : undefined
+  if (digest === undefined) throw notAllowed('digest')
   const name = algorithmOf(only(info, 'SignatureMethod'))
   const known = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
   if (!known) throw notAllowed('signature')
-  return { name, ...known }
+  for (const value of [only(signature, 'SignatureValue'), only(reference, 'DigestValue')]) {
+    if (value.children.length > 0 || value.text.length > MAX_VALUE_LENGTH || !VALUE.test(value.text)) {
+      throw bad(`${value.name} is no base64`)
+    }
+  }
+  return { name, ...known, digestName, digest }
 }
+
+/** Base64 and white space. Only genuine spaces: some parsers take others for text. */
+const VALUE = /^[A-Za-z0-9+/=\t\n\r ]+$/
 
 function checkTransforms({ children }: XmlElement): void {
   const names = children.map(child =>
@@ -157,9 +171,11 @@ function checkTransforms({ children }: XmlElement): void {
   if (names.length !== 2 || names[0] !== ENVELOPED || names[1] !== EXCLUSIVE) throw notAllowed('transform')
   // Prefixes that are treated as in Canonical XML (Exclusive XML Canonicalization §4); some signers repeat them.
   const parts = children.flatMap(child => child.children)
-  if (parts.some(({ name, children: inner }) => name !== 'InclusiveNamespaces' || inner.length > 0)) {
-    throw notAllowed('transform')
-  }
+  const isPlain = ({ name, children: inner, attributes }: XmlElement): boolean =>
+    name === 'InclusiveNamespaces' &&
+    inner.length === 0 &&
+    (attributes['PrefixList'] ?? '').length <= MAX_PREFIXES_LENGTH
+  if (children.some(child => child.children.length > 1) || !parts.every(isPlain)) throw notAllowed('transform')
 }
 
 const notAllowed = (what: string): SamlProblem => new SamlProblem('algorithm', `the ${what} algorithm is not allowed`)
@@ -188,9 +204,12 @@ function checked(
   if (!first) return undefined
   const signer = new SignedXml({ publicCert: first, getCertFromKeyInfo: () => null, idAttribute: 'ID' })
   signer.idAttributes = ['ID']
-  // The only algorithm that it knows, so that it can take no other than the one that was looked at. Tries every key at once:
-  // whatever it does before takes far longer.
-  Object.assign(signer, { SignatureAlgorithms: { [algorithm.name]: verifierOf(algorithm, usable) } })
+  // The only algorithms that it knows, so that it can take no others than those that were looked at. Tries every key at
+  // once: whatever it does before takes far longer.
+  Object.assign(signer, {
+    SignatureAlgorithms: { [algorithm.name]: verifierOf(algorithm, usable) },
+    HashAlgorithms: { [algorithm.digestName]: hashOf(algorithm) },
+  })
   try {
     signer.loadSignature(signatureNode(text, id))
     if (!signer.checkSignature(text)) return undefined
@@ -214,6 +233,13 @@ const verifierOf = ({ name, hash }: Algorithm, keys: readonly KeyObject[]) =>
       const [bytes, signature] = [Buffer.from(material), Buffer.from(value, 'base64')]
       return keys.some(key => verify(hash, bytes, { key, dsaEncoding: 'ieee-p1363' }, signature))
     }
+  }
+
+/** xml-crypto knows no SHA-384. */
+const hashOf = ({ digest, digestName }: Algorithm) =>
+  class {
+    getAlgorithmName = (): string => digestName
+    getHash = (text: string): string => createHash(digest).update(text, 'utf8').digest('base64')
   }
 
 /** The signature of the element with this id: the root, or a child of it. */

@@ -59,6 +59,8 @@ const MAX_AGE_SECONDS = 3000
 const MAX_AUTHENTICATION_AGE_SECONDS = 864_000
 const MAX_NAME_LENGTH = 255
 const MAX_TEXT_LENGTH = 2048
+/** Of formats and entity ids (SAML Core §8.3.6). */
+const MAX_ADDRESS_LENGTH = 1024
 
 const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer'
 const ENTITY = 'urn:oasis:names:tc:SAML:2.0:nameid-format:entity'
@@ -76,6 +78,9 @@ export function readStatement(
   const { now } = expected
   if (assertion.attributes['Version'] !== '2.0') throw new SamlProblem('not-xml', 'it is of another version')
   checkIssuer(assertion, expected.provider.entityId)
+  const { ID: assertionId = '' } = assertion.attributes
+  // Whoever signs the response around it need not name it, and it is known by its id when it comes again.
+  if (!isShort(assertionId)) throw new SamlProblem('not-xml', 'it has no id, or a long one')
   const issuedAt = instantOf(assertion, 'IssueInstant')
   if (!issuedAt) throw new SamlProblem('not-xml', 'it does not say when it was issued')
   if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is from the future')
@@ -90,7 +95,7 @@ export function readStatement(
   const { authenticatedAt, sessionIndex, classes } = readAuthentication(assertion, expected, needsAuthentication)
   const end = Math.min(...limits.map(limit => (limit ? limit.getTime() : Infinity)))
   return {
-    assertionId: assertion.attributes['ID'] ?? '',
+    assertionId,
     usableUntil: addSeconds(new Date(end), SKEW_SECONDS),
     nameId: nameIdOf(subject),
     authnContextClasses: classes,
@@ -225,6 +230,10 @@ export function nameIdOf(parent: XmlElement): SamlNameId {
     throw new SamlProblem('name-id', 'the name is empty, too long or has characters that no name has')
   }
   const { Format: format, NameQualifier: nameQualifier, SPNameQualifier: spNameQualifier } = attributes
+  // They are kept with the session, for logout.
+  if ([format, nameQualifier, spNameQualifier].some(each => (each ?? '').length > MAX_ADDRESS_LENGTH)) {
+    throw new SamlProblem('name-id', 'what qualifies the name is too long')
+  }
   return {
     value,
     ...(format !== undefined && { format }),

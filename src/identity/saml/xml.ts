@@ -26,7 +26,7 @@ export const NAMESPACES = {
 /** Limits of a document. */
 export interface XmlLimits {
   readonly bytes: number
-  /** Elements, attributes and namespace declarations together. */
+  /** Elements, attributes, namespace declarations and CDATA sections together. */
   readonly nodes: number
   /** Whether comments are left out instead of refused. */
   readonly mayHaveComments?: true
@@ -120,7 +120,12 @@ export function parseCounted(
   })
   const addText = (part: string): void => void open.at(-1)?.text.push(part)
   parser.on('text', addText)
-  parser.on('cdata', addText)
+  parser.on('cdata', part => {
+    // Each is a node of its own to xml-crypto, and the shortest there is: 256 kB are 20,000.
+    nodes += 1
+    if (nodes > limits.nodes) throw new SamlProblem('too-large', 'it has too many sections')
+    addText(part)
+  })
   parser.on('closetag', () => {
     const closed = open.pop()
     if (!closed) return
@@ -136,9 +141,13 @@ export function parseCounted(
 
 const notXml = (what: string): SamlProblem => new SamlProblem('not-xml', `it is not usable as XML: ${what}`)
 
-/** Canonical XML is not defined for relative ones (Canonical XML 1.1 §1.3). */
+/**
+ * Canonical XML is not defined for relative ones (Canonical XML 1.1 §1.3), and xml-crypto writes them into the canonical text
+ * as they are: a quotation mark in one would end it there, and what follows would be markup.
+ */
 function checkNamespace(uri: string): void {
-  if (uri !== '' && !/^[A-Za-z][A-Za-z0-9+.-]*:./.test(uri)) throw notXml('a relative namespace')
+  if (uri !== '' && !/^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}"'<>&]+$/u.test(uri))
+    throw notXml('a relative or odd namespace')
 }
 
 /** Every element of the tree, the root first. */

@@ -68,6 +68,12 @@ describe('a response', () => {
     assert.equal(read(xml, { provider: { ...expected.provider, signingKeys } }).nameId.value, 'person-1')
   })
 
+  for (const digest of [SAML.sha384, SAML.sha512]) {
+    it(`is read with a digest of ${digest}`, async () => {
+      assert.equal(read(await response({ signing: { digest } })).nameId.value, 'person-1')
+    })
+  }
+
   it('is remembered for 3000 s and the skew at most, whatever it says', async () => {
     const far = inSeconds(10_000_000)
     const xml = await response({ notOnOrAfter: far, conditions: { notOnOrAfter: far } })
@@ -141,6 +147,14 @@ describe('a response', () => {
     ['with a line in the name', 'name-id', { nameId: 'person\n1' }],
     ['with a long name', 'name-id', { nameId: 'x'.repeat(256) }],
     [
+      'with a long list of prefixes',
+      'algorithm',
+      { signing: { inclusivePrefixes: Array.from({ length: 100 }, (_, place) => `prefix${place}`) } },
+    ],
+    ['with a name of a long format', 'name-id', { format: `urn:${'x'.repeat(1024)}` }],
+    ['with a long qualifier of the name', 'name-id', { nameQualifier: 'x'.repeat(1025) }],
+    ['with a long id', 'not-xml', { id: `_${'x'.repeat(255)}` }],
+    [
       'encrypted, and signed around that only',
       'decryption',
       { signs: ['response'], encrypts: { certificate: ours.certificate } },
@@ -199,6 +213,59 @@ describe('a response', () => {
       assert.throws(() => read(xml), SamlProblem)
     }
     assert.deepEqual([spoken.mock.callCount(), warned.mock.callCount()], [0, 0])
+  })
+
+  it('is refused with a namespace that is relative, or would be markup in the canonical text', async () => {
+    const xml = await response()
+    for (const uri of [
+      'relative',
+      '#',
+      'urn:a&quot; ID=&quot;b',
+      'urn:a&#x20;b',
+      'urn:&lt;a',
+      'urn:&amp;',
+      'urn:&#9;',
+    ]) {
+      refuses('not-xml', () => read(xml.replace('<saml:Subject', `<saml:Subject xmlns:other="${uri}"`)))
+    }
+  })
+
+  it('is refused with more CDATA sections than a message may have nodes', async () => {
+    const xml = (await response()).replace('</saml:Assertion>', `${'<![CDATA[a]]>'.repeat(2000)}</saml:Assertion>`)
+    refuses('too-large', () => read(xml))
+  })
+
+  it('is refused with a signature value or a digest that is no base64, or long', async () => {
+    const xml = await response()
+    for (const name of ['SignatureValue', 'DigestValue']) {
+      for (const text of ['x'.repeat(5000), '\u00a0', '<a/>', '!', ' '.repeat(5000)]) {
+        refuses('bad-signature', () => read(xml.replace(`</ds:${name}>`, `${text}</ds:${name}>`)))
+      }
+    }
+  })
+
+  it('is refused where the assertion has no id, though the response around it is signed', () => {
+    const withoutId = idp.assertion({ inResponseTo: '_request' }).replace(/ ID="[^"]*"/, '')
+    refuses('not-xml', () => read(idp.responseAround(withoutId, { signs: ['response'], inResponseTo: '_request' })))
+  })
+
+  it('says the same of everything that fails from decryption up to the signature within', async () => {
+    const encrypts = { certificate: ours.certificate, algorithm: SAML.cbc } as const
+    const signed = await response({ encrypts })
+    const changed = signed.replaceAll(/(?<=CipherValue>)[A-Za-z0-9+/]{40}/g, text => text.toLowerCase())
+    const unsigned = await response({ encrypts, signs: [] })
+    const forOthers = await response({ encrypts: { ...encrypts, certificate: stranger.certificate } })
+    const answers = [changed, unsigned, forOthers].map(xml => {
+      try {
+        return read(xml)
+      } catch (error) {
+        return error instanceof SamlProblem && `${error.reason}: ${error.message}`
+      }
+    })
+    assert.deepEqual(
+      answers,
+      answers.map(() => 'decryption: it does not decrypt to an assertion that the provider signed'),
+    )
   })
 
   it('is refused with any byte of what is signed changed', async () => {
