@@ -3,7 +3,7 @@
 import { createHash, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { DOMParser } from '@xmldom/xmldom'
-import { SignedXml } from 'xml-crypto'
+import { ExclusiveCanonicalization, SignedXml } from 'xml-crypto'
 import { SamlProblem } from './problem.ts'
 import { childrenNamed, elementsOf, isNamed, MAX_MESSAGE_BYTES, MAX_SIGNED_NODES, NAMESPACES, parseXml } from './xml.ts'
 import type { XmlElement, XmlLimits } from './xml.ts'
@@ -204,20 +204,36 @@ function checked(
   if (!first) return undefined
   const signer = new SignedXml({ publicCert: first, getCertFromKeyInfo: () => null, idAttribute: 'ID' })
   signer.idAttributes = ['ID']
+  const Verifier = verifierOf(algorithm, usable)
   // The only algorithms that it knows, so that it can take no others than those that were looked at. Tries every key at
   // once: whatever it does before takes far longer.
   Object.assign(signer, {
-    SignatureAlgorithms: { [algorithm.name]: verifierOf(algorithm, usable) },
+    SignatureAlgorithms: { [algorithm.name]: Verifier },
     HashAlgorithms: { [algorithm.digestName]: hashOf(algorithm) },
   })
   try {
-    signer.loadSignature(signatureNode(text, id))
+    const signature = signatureNode(text, id)
+    if (!isOfProvider(signature, new Verifier())) return undefined
+    signer.loadSignature(signature)
     if (!signer.checkSignature(text)) return undefined
   } catch {
     return undefined // its errors say which part of the comparison failed, in no particular class
   }
   const [canonical, second] = signer.getSignedReferences()
   return second === undefined ? canonical : undefined
+}
+
+/**
+ * Whether the provider signed this SignedInfo. xml-crypto looks at what it refers to before; whoever has no message of the
+ * provider shall not make it do so (XML Signature Best Practices, practice 1). It can only refuse: xml-crypto looks again.
+ */
+function isOfProvider(signature: Element, verifier: InstanceType<ReturnType<typeof verifierOf>>): boolean {
+  const parts = childElements(signature)
+  const info = parts.find(({ localName }) => localName === 'SignedInfo')
+  const value = parts.find(({ localName }) => localName === 'SignatureValue')
+  if (!info || !value) return false
+  const canonical = new ExclusiveCanonicalization().process(info, {})
+  return verifier.verifySignature(canonical, undefined, value.textContent ?? '')
 }
 
 /** In the shape that xml-crypto takes. ECDSA signatures have both numbers side by side, not DER (XML Signature §6.4.3). */
@@ -243,7 +259,7 @@ const hashOf = ({ digest, digestName }: Algorithm) =>
   }
 
 /** The signature of the element with this id: the root, or a child of it. */
-function signatureNode(text: string, id: string): Node {
+function signatureNode(text: string, id: string): Element {
   let complaints = 0
   const errorHandler = (): void => void (complaints += 1)
   const { documentElement: root } = new DOMParser({ errorHandler }).parseFromString(text, 'text/xml')

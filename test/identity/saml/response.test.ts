@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { SignedXml } from 'xml-crypto'
 import { readBearerAssertion } from '../../../src/identity/saml/assertion.ts'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import type { SamlReason } from '../../../src/identity/saml/problem.ts'
@@ -228,6 +229,15 @@ describe('a response', () => {
     ]) {
       refuses('not-xml', () => read(xml.replace('<saml:Subject', `<saml:Subject xmlns:other="${uri}"`)))
     }
+  })
+
+  it('is not looked at any further where no key of the provider signed the SignedInfo', async context => {
+    const checks = context.mock.method(SignedXml.prototype, 'checkSignature')
+    const xml = await response({ signing: { key: stranger } })
+    refuses('bad-signature', () => read(xml))
+    assert.equal(checks.mock.callCount(), 0)
+    read(await response())
+    assert.equal(checks.mock.callCount(), 1)
   })
 
   it('is refused with more CDATA sections than a message may have nodes', async () => {
