@@ -75,6 +75,23 @@ describe('a response', () => {
     })
   }
 
+  it('is read where response and assertion are signed with other lists of prefixes', () => {
+    const types = 'xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+    const typed = idp
+      .assertion({ inResponseTo: '_request', attributes: [{ name: 'mail', values: ['a@example.org'] }] })
+      .replace('<saml:Assertion', `$& ${types}`)
+      .replace('<saml:AttributeValue', '$& xsi:type="xs:string"')
+    for (const outer of [['xs'], []]) {
+      for (const inner of [['xs'], []]) {
+        const signed = idp.sign(typed, { inclusivePrefixes: inner })
+        const parts = { inResponseTo: '_request', signs: ['response'], signing: { inclusivePrefixes: outer } } as const
+        assert.equal(read(idp.responseAround(signed, parts)).attributes[0]?.values[0], 'a@example.org')
+        const byStranger = idp.sign(typed, { inclusivePrefixes: inner, key: stranger })
+        refuses('bad-signature', () => read(idp.responseAround(byStranger, parts)))
+      }
+    }
+  })
+
   it('is remembered for 3000 s and the skew at most, whatever it says', async () => {
     const far = inSeconds(10_000_000)
     const xml = await response({ notOnOrAfter: far, conditions: { notOnOrAfter: far } })
