@@ -19,6 +19,7 @@ import type {
 import { authnRequest } from './messages.ts'
 import { personOf } from './person.ts'
 import { SamlProblem } from './problem.ts'
+import type { SamlReason } from './problem.ts'
 import type { SamlProvider } from './provider-metadata.ts'
 import type { SamlProviders } from './providers.ts'
 import { readResponse } from './response.ts'
@@ -70,6 +71,9 @@ export interface SamlSignIn {
   admit(record: IdentityProvider, arrival: Arrival, verify: Verify): Promise<Vouched | RedirectRefusal>
 }
 
+/** What a key that is not known yet comes out as; within an encrypted assertion, nothing says more. */
+const MAY_BE_NEW_KEY: ReadonlySet<SamlReason> = new Set(['bad-signature', 'decryption'])
+
 /** One instance serves every zone. */
 export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
   const { store, clock, behaviour, providers, serviceProviders } = deps
@@ -84,7 +88,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
     try {
       return { statement: verify({ ...demand, provider }), provider }
     } catch (error) {
-      if (!(error instanceof SamlProblem) || error.reason !== 'bad-signature') throw error
+      if (!(error instanceof SamlProblem) || !MAY_BE_NEW_KEY.has(error.reason)) throw error
       const renewed = await providers.renew(record)
       if (!renewed) throw error
       return { statement: verify({ ...demand, provider: renewed }), provider: renewed }

@@ -336,10 +336,10 @@ for (const mode of MODES) {
     })
 
     describe('with a key that is new', () => {
-      const rolled = async (key = newKey): Promise<TestAnswer> => {
+      const rolled = async (key = newKey, parts: ResponseParts = {}): Promise<TestAnswer> => {
         const browser = server.browser()
         const sent = requestIn(await browser.send('/login/external/rolling'))
-        const xml = await rolling.response({ inResponseTo: sent.id, nameId: 'roller', signing: { key } })
+        const xml = await rolling.response({ inResponseTo: sent.id, nameId: 'roller', signing: { key }, ...parts })
         return comeBack(server, browser, answerForm(xml, sent.relayState))
       }
 
@@ -353,6 +353,18 @@ for (const mode of MODES) {
         clock.advance(30)
         assert.ok(isSignedIn(await rolled()))
         assert.equal(asked, before + 1)
+      })
+
+      it('is taken from an encrypted assertion as well', async () => {
+        const { text } = await server.browser().send('/saml/metadata')
+        const own = /use="encryption".*?<ds:X509Certificate>([^<]+)</s.exec(text)?.[1] ?? ''
+        const encrypts = { certificate: `-----BEGIN CERTIFICATE-----\n${own}\n-----END CERTIFICATE-----` }
+        document = rolling.metadata({ sso: 'https://rolling.example/sso', keys: [foreignKey] })
+        clock.advance(30)
+        assert.ok(isSignedIn(await rolled(foreignKey, { encrypts })))
+        document = rolling.metadata({ sso: 'https://rolling.example/sso', keys: [newKey] })
+        clock.advance(600)
+        assert.ok(isSignedIn(await rolled()))
       })
 
       it('has the metadata fetched once in half a minute, however many are forged', async () => {
