@@ -241,7 +241,7 @@ describe('the sender of mails', () => {
     const clock = createTestClock()
     const store = await memory(clock)
     const { sender, queue, pass, lines, sent } = await startSending({ clock, store, deliver: () => deferring })
-    await queue(1, { minutes: 5 })
+    await queue(1, { minutes: 3 })
     sender.start()
     await pass(600)
     assert.equal(sent.length, 2)
