@@ -429,7 +429,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'JWTs of somebody who was signed out everywhere',
-    'store/user-changes.ts',
+    'store/users/user-changes.ts',
     'update users set password_revision = :password_revision where',
     'update users set password_revision = password_revision where',
     'admin/users/sessions',
@@ -525,10 +525,10 @@ export const MUTANTS: readonly Mutant[] = [
     'true',
     'attacks',
   ),
-  mutant('circles of groups', 'store/nesting.ts', 'back.rows.length > 0', 'false', 'attacks'),
+  mutant('circles of groups', 'store/groups/nesting.ts', 'back.rows.length > 0', 'false', 'attacks'),
   mutant(
     'a group that was changed meanwhile',
-    'store/group-changes.ts',
+    'store/groups/group-changes.ts',
     'updated_at = :updated_at, version = version + 1\n   where zone_id = :zone_id and id = :id and version = :version`',
     'updated_at = :updated_at, version = version + 1\n   where zone_id = :zone_id and id = :id and version >= -:version`',
     'attacks',

@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts'
 import { userNameKey } from '../model/user.ts'
 import { type ColumnTypes, type Database, migrationStatement, statement, type Transaction } from './database.ts'
-import { nestingTable } from './nesting.ts'
+import { nestingTable } from './groups/nesting.ts'
 import { StoreUnavailable } from './store.ts'
 
 /** One step of the schema. */

@@ -1,16 +1,16 @@
 // Opens the database of a URL and assembles the areas of the store.
 import type { Clock } from '../base/clock.ts'
-import { createAccountEvents } from './account-events.ts'
+import { createAccountEvents } from './users/account-events.ts'
 import { createApprovals } from './approvals.ts'
 import { createAssertions } from './assertions.ts'
 import { createBootstrap } from './bootstrap.ts'
 import { createCaches } from './changes.ts'
-import { createClients } from './clients.ts'
+import { createClients } from './clients/clients.ts'
 import { type Database, statement } from './database.ts'
 import { createEvents } from './events.ts'
-import { createGroups } from './groups.ts'
+import { createGroups } from './groups/groups.ts'
 import { createKeys } from './keys.ts'
-import { measured } from './measured.ts'
+import { measured } from './engine/measured.ts'
 import { migrate } from './migrations.ts'
 import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
@@ -18,10 +18,10 @@ import { createServerKeys } from './server-keys.ts'
 import { createSessions } from './sessions.ts'
 import { createMails } from './mails.ts'
 import { createOneTimeCodes } from './one-time-codes.ts'
-import { openSqlite, type SqliteOptions } from './sqlite.ts'
+import { openSqlite, type SqliteOptions } from './engine/sqlite.ts'
 import type { Store } from './store.ts'
 import { createCodes, createTokens } from './tokens.ts'
-import { createUsers } from './users.ts'
+import { createUsers } from './users/users.ts'
 import { createZones } from './zones.ts'
 
 /** Options of `openStore`. */
@@ -89,7 +89,7 @@ export async function openStore(
 }
 
 async function openDatabase(url: string, options: SqliteOptions): Promise<Database> {
-  if (/^postgres(ql)?:\/\//.test(url)) return (await import('./postgres.ts')).openPostgres(url, options)
+  if (/^postgres(ql)?:\/\//.test(url)) return (await import('./engine/postgres.ts')).openPostgres(url, options)
   if (url.startsWith('sqlite://'))
     throw new Error('a SQLite database is named sqlite:<path>, without slashes before it')
   if (/^sqlite:./.test(url)) return openSqlite(url.slice('sqlite:'.length), options)

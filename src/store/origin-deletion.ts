@@ -1,7 +1,7 @@
 // Deletes all accounts of an origin with their data, when its provider is deleted. Uses a fixed number of statements,
 // because there may be many accounts.
 import { statement, type Transaction } from './database.ts'
-import { countRemoved } from './user-values.ts'
+import { countRemoved } from './users/user-values.ts'
 
 interface Origin {
   zone_id: string

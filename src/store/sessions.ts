@@ -1,11 +1,11 @@
 import type { NewSession, Session, SignIn } from '../model/session.ts'
 import { type Database, type Statement, statement, type Transaction, type Value } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
-import { PERSON_COLUMNS, type PersonRow, toPerson } from './person.ts'
+import { PERSON_COLUMNS, type PersonRow, toPerson } from './users/person.ts'
 import { fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { insertInto, type InsertedSessionRow, list, SESSION_COLUMNS, type SessionRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
-import { RECORD_LOGON } from './users.ts'
+import { RECORD_LOGON } from './users/users.ts'
 
 interface Key {
   zone_id: string

@@ -2,7 +2,7 @@
 // `used_at is null` in an update lets exactly one caller win, on both databases.
 import type { AuthorizationCode, StoredToken, TokenFormat } from '../model/token.ts'
 import { type Database, isStorable, type Statement, statement } from './database.ts'
-import { FIND_WITH_GROUPS, toPerson } from './person.ts'
+import { FIND_WITH_GROUPS, toPerson } from './users/person.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { CODE_COLUMNS, type CodeRow, insertInto, list, TOKEN_COLUMNS, type TokenRow } from './schema.ts'
 import { addClientTo } from './sessions.ts'

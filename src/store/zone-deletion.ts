@@ -1,7 +1,7 @@
 // Deletes the contents of a zone. There are no foreign keys to `zones`, because each insert would have to check them; so
 // the tables are listed here, and a test compares the list with the schema.
 import { statement, type Transaction } from './database.ts'
-import { lockNesting, pruneNestingOfZone } from './nesting.ts'
+import { lockNesting, pruneNestingOfZone } from './groups/nesting.ts'
 
 /** Every table with rows of zones; tables with foreign keys first. */
 const TABLES = [

@@ -1,7 +1,7 @@
 import type { Zone, ZoneConfig } from '../model/zone.ts'
 import { type Caches, remembered } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
-import { addMissingGroups } from './group-changes.ts'
+import { addMissingGroups } from './groups/group-changes.ts'
 import { activateKey, replaceKeys } from './keys.ts'
 import { addProvider } from './providers.ts'
 import { flag, fromJson, lowerCase, toJson, withoutNulls } from './rows.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseFilter } from '../../src/model/filter.ts'
 import { isQuick, isSeekable } from '../../src/store/filter-plan.ts'
-import { userAttributes } from '../../src/store/user-attributes.ts'
+import { userAttributes } from '../../src/store/users/user-attributes.ts'
 
 const { attributes } = userAttributes({ jsonText: column => column }).scim
 const users = { attributes, key: 'id', indexed: new Set(['created_at', 'updated_at', 'user_name_lower']) }

@@ -1,11 +1,11 @@
 // Reads members of groups, a page at a time: a group may have a hundred thousand.
-import type { Member } from '../model/group.ts'
-import { type Database, statement } from './database.ts'
+import type { Member } from '../../model/group.ts'
+import { type Database, statement } from '../database.ts'
 import { toGroup, toMember, withList } from './group-rows.ts'
-import type { GroupStore, MemberPage } from './group-store.ts'
+import type { GroupStore, MemberPage } from '../group-store.ts'
 import { reachedGroups } from './nesting.ts'
-import { toUser } from './person.ts'
-import { GROUP_COLUMNS, type GroupMemberRow, type GroupRow, list, USER_COLUMNS, type UserRow } from './schema.ts'
+import { toUser } from '../users/person.ts'
+import { GROUP_COLUMNS, type GroupMemberRow, type GroupRow, list, USER_COLUMNS, type UserRow } from '../schema.ts'
 
 interface InGroup {
   zone_id: string

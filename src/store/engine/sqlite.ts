@@ -5,9 +5,9 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { stopwatch } from '../base/clock.ts'
+import { stopwatch } from '../../base/clock.ts'
 import { createCheckpoints } from './checkpoints.ts'
-import { type Change, readChange, writeChange } from './changes.ts'
+import { type Change, readChange, writeChange } from '../changes.ts'
 import {
   type Database,
   type DatabaseOptions,
@@ -18,10 +18,10 @@ import {
   type Transaction,
   type Value,
   valuesFor,
-} from './database.ts'
-import { nounOf } from './schema.ts'
+} from '../database.ts'
+import { nounOf } from '../schema.ts'
 import { createSqliteThread } from './sqlite-thread.ts'
-import { AlreadyExists, StoreUnavailable } from './store.ts'
+import { AlreadyExists, StoreUnavailable } from '../store.ts'
 import { createWriteQueue } from './write-queue.ts'
 
 const POLL_MILLISECONDS = 250

@@ -1,11 +1,11 @@
 // Finds users by any of their e-mail addresses and telephone numbers, and counts them. Both are derived from `users` and
 // written in the same transaction.
-import { lowerAscii } from '../model/filter-match.ts'
-import type { User } from '../model/user.ts'
-import type { ProfileValue } from '../records/profile.ts'
-import { statement, type Transaction } from './database.ts'
-import { flag } from './rows.ts'
-import { insertInto, USER_VALUE_COLUMNS, type UserValueRow } from './schema.ts'
+import { lowerAscii } from '../../model/filter-match.ts'
+import type { User } from '../../model/user.ts'
+import type { ProfileValue } from '../../records/profile.ts'
+import { statement, type Transaction } from '../database.ts'
+import { flag } from '../rows.ts'
+import { insertInto, USER_VALUE_COLUMNS, type UserValueRow } from '../schema.ts'
 
 /** The multi-valued attributes that are indexed. */
 export type IndexedAttribute = 'emails' | 'phoneNumbers'

@@ -1,16 +1,16 @@
 // Lists of groups: the attributes for filters and sorting, named like UAA's columns or as SCIM 2.0 has them.
-import { groupFields } from '../records/group.ts'
-import { filterAttributes, sortOrders } from '../records/record.ts'
-import type { Database } from './database.ts'
-import type { Attribute, ValueRows } from './filter-sql.ts'
+import { groupFields } from '../../records/group.ts'
+import { filterAttributes, sortOrders } from '../../records/record.ts'
+import type { Database } from '../database.ts'
+import type { Attribute, ValueRows } from '../filter-sql.ts'
 import { toGroup } from './group-rows.ts'
-import type { GroupStore } from './group-store.ts'
-import type { Listing } from './listing.ts'
-import { readFrom, readPage } from './listing.ts'
-import { lowerCase } from './rows.ts'
-import { GROUP_COLUMNS } from './schema.ts'
-import type { GroupRow } from './schema.ts'
-import type { NamedAttributes } from './store.ts'
+import type { GroupStore } from '../group-store.ts'
+import type { Listing } from '../listing.ts'
+import { readFrom, readPage } from '../listing.ts'
+import { lowerCase } from '../rows.ts'
+import { GROUP_COLUMNS } from '../schema.ts'
+import type { GroupRow } from '../schema.ts'
+import type { NamedAttributes } from '../store.ts'
 
 const FIELDS = filterAttributes(groupFields)
 const ORDERS_OF_FIELDS = sortOrders(groupFields)

@@ -1,8 +1,8 @@
 // Changes of groups and their members, each in one transaction.
-import type { Group, Member, MemberType } from '../model/group.ts'
-import { type Database, isStorable, type Statement, statement, type Transaction } from './database.ts'
+import type { Group, Member, MemberType } from '../../model/group.ts'
+import { type Database, isStorable, type Statement, statement, type Transaction } from '../database.ts'
 import { chunks, type ListArgs, toGroupRow, toMember, toMemberRow, withList } from './group-rows.ts'
-import { type GroupStore, type MemberChange, NoSuchMember } from './group-store.ts'
+import { type GroupStore, type MemberChange, NoSuchMember } from '../group-store.ts'
 import { addNesting, lockNesting, pruneNesting, refuseNesting } from './nesting.ts'
 import {
   GROUP_COLUMNS,
@@ -12,8 +12,8 @@ import {
   insertInto,
   list,
   updateByKey,
-} from './schema.ts'
-import { ChangedMeanwhile } from './store.ts'
+} from '../schema.ts'
+import { ChangedMeanwhile } from '../store.ts'
 
 interface Key {
   zone_id: string

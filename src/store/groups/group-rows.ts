@@ -1,10 +1,10 @@
 // Maps groups, memberships and mappings to rows and back, and lists of ids to statements.
-import type { ExternalGroup, Group, Member, Membership } from '../model/group.ts'
-import { groupFields } from '../records/group.ts'
-import { rowMapping } from '../records/record.ts'
-import { type Statement, statement } from './database.ts'
-import { dateOrNull, lowerCase, timeOrNull, withoutNulls } from './rows.ts'
-import type { ExternalGroupRow, GroupMemberRow, GroupRow } from './schema.ts'
+import type { ExternalGroup, Group, Member, Membership } from '../../model/group.ts'
+import { groupFields } from '../../records/group.ts'
+import { rowMapping } from '../../records/record.ts'
+import { type Statement, statement } from '../database.ts'
+import { dateOrNull, lowerCase, timeOrNull, withoutNulls } from '../rows.ts'
+import type { ExternalGroupRow, GroupMemberRow, GroupRow } from '../schema.ts'
 
 const { toRow: toFields, toRecord } = rowMapping(groupFields)
 

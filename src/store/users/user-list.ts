@@ -1,11 +1,11 @@
 // Lists of users, and their number.
-import type { Database } from './database.ts'
-import type { Listing, Outline } from './listing.ts'
-import { readFrom, readPage } from './listing.ts'
+import type { Database } from '../database.ts'
+import type { Listing, Outline } from '../listing.ts'
+import { readFrom, readPage } from '../listing.ts'
 import { toUser } from './person.ts'
-import { USER_COLUMNS } from './schema.ts'
-import type { UserRow } from './schema.ts'
-import type { NamedAttributes, UserStore } from './store.ts'
+import { USER_COLUMNS } from '../schema.ts'
+import type { UserRow } from '../schema.ts'
+import type { NamedAttributes, UserStore } from '../store.ts'
 import { userAttributes } from './user-attributes.ts'
 import { COUNT_USERS } from './user-values.ts'
 

@@ -1,11 +1,11 @@
 // The attributes of users for filters and sorting: those of UAA, named like its columns, and those of SCIM 2.0.
-import type { FilterDialect } from '../model/filter.ts'
-import { userNameKey } from '../model/user.ts'
-import { filterAttributes, sortOrders } from '../records/record.ts'
-import { userFields } from '../records/user.ts'
-import type { Database } from './database.ts'
-import type { Attribute, ValueRows } from './filter-sql.ts'
-import type { Listing } from './listing.ts'
+import type { FilterDialect } from '../../model/filter.ts'
+import { userNameKey } from '../../model/user.ts'
+import { filterAttributes, sortOrders } from '../../records/record.ts'
+import { userFields } from '../../records/user.ts'
+import type { Database } from '../database.ts'
+import type { Attribute, ValueRows } from '../filter-sql.ts'
+import type { Listing } from '../listing.ts'
 import type { IndexedAttribute } from './user-values.ts'
 
 /** What lists filter and sort by. */

@@ -1,7 +1,7 @@
 // Runs long statements, such as scans of large tables. SQLite's calls block, so a thread with its own connection runs
 // them. It starts on demand and ends when idle, because it costs 11 MB.
-import type { Value } from './database.ts'
-import { StoreUnavailable } from './store.ts'
+import type { Value } from '../database.ts'
+import { StoreUnavailable } from '../store.ts'
 
 /** Settings of the thread. */
 export interface ThreadSettings {

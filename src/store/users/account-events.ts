@@ -1,9 +1,9 @@
-import { MAX_EVENTS_PER_TYPE } from '../model/account-event.ts'
-import type { AccountEvent, AccountEventType } from '../model/account-event.ts'
-import { type Database, statement } from './database.ts'
-import { flag, withoutNulls } from './rows.ts'
-import type { Flag } from './schema.ts'
-import type { AccountEventStore } from './store.ts'
+import { MAX_EVENTS_PER_TYPE } from '../../model/account-event.ts'
+import type { AccountEvent, AccountEventType } from '../../model/account-event.ts'
+import { type Database, statement } from '../database.ts'
+import { flag, withoutNulls } from '../rows.ts'
+import type { Flag } from '../schema.ts'
+import type { AccountEventStore } from '../store.ts'
 
 interface EventRow {
   user_id: string

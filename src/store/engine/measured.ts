@@ -1,5 +1,5 @@
-import { stopwatch } from '../base/clock.ts'
-import type { Database } from './database.ts'
+import { stopwatch } from '../../base/clock.ts'
+import type { Database } from '../database.ts'
 
 /** Wraps a database; reports the milliseconds of each statement or whole transaction, including failures, to `onQuery`. */
 export function measured(db: Database, onQuery: (milliseconds: number) => void): Database {

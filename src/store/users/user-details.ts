@@ -1,10 +1,10 @@
 // What lists of users show beside each of them: groups and decisions, read for a page at a time.
-import type { Approval } from '../model/approval.ts'
-import type { ApprovalRow } from '../records/approval.ts'
-import { toApproval } from './approvals.ts'
-import { type Database, isStorable, type Statement, statement } from './database.ts'
-import { APPROVAL_COLUMNS, list } from './schema.ts'
-import type { GroupOfUser, UserStore } from './store.ts'
+import type { Approval } from '../../model/approval.ts'
+import type { ApprovalRow } from '../../records/approval.ts'
+import { toApproval } from '../approvals.ts'
+import { type Database, isStorable, type Statement, statement } from '../database.ts'
+import { APPROVAL_COLUMNS, list } from '../schema.ts'
+import type { GroupOfUser, UserStore } from '../store.ts'
 
 interface GroupRowOfUser {
   readonly user_id: string

@@ -1,9 +1,9 @@
 // Maps clients to rows and back.
-import type { ClientMetadata } from '../model/client-metadata.ts'
-import { clientFields } from '../records/client.ts'
-import { columnsOf, rowMapping } from '../records/record.ts'
-import { withoutNulls } from './rows.ts'
-import type { Flag } from './schema.ts'
+import type { ClientMetadata } from '../../model/client-metadata.ts'
+import { clientFields } from '../../records/client.ts'
+import { columnsOf, rowMapping } from '../../records/record.ts'
+import { withoutNulls } from '../rows.ts'
+import type { Flag } from '../schema.ts'
 
 /** The columns of a client's record. */
 export const CLIENT_COLUMNS = columnsOf(clientFields)

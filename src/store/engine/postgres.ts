@@ -3,8 +3,8 @@
 // so an answered heartbeat proves that all earlier ones have arrived: while one is overdue or the connection is lost,
 // caches are not used.
 import { Client, type ClientBase, DatabaseError, Pool, type PoolClient, types } from 'pg'
-import { stopwatch } from '../base/clock.ts'
-import { type Change, type ChangeListener, readChange, writeChange } from './changes.ts'
+import { stopwatch } from '../../base/clock.ts'
+import { type Change, type ChangeListener, readChange, writeChange } from '../changes.ts'
 import {
   type Database,
   type DatabaseOptions,
@@ -14,9 +14,9 @@ import {
   statement,
   type Transaction,
   valuesFor,
-} from './database.ts'
-import { nounOf } from './schema.ts'
-import { AlreadyExists, StoreUnavailable } from './store.ts'
+} from '../database.ts'
+import { nounOf } from '../schema.ts'
+import { AlreadyExists, StoreUnavailable } from '../store.ts'
 
 const CHANNEL = 'latchkey_changes'
 const CONNECTIONS = 10

@@ -1,11 +1,11 @@
 // Reads a user and its groups in one statement, for code that needs both on every request.
-import type { User } from '../model/user.ts'
-import { reachedGroups } from './nesting.ts'
-import { rowMapping } from '../records/record.ts'
-import { userFields } from '../records/user.ts'
-import { statement } from './database.ts'
-import type { UserRow } from './schema.ts'
-import { USER_COLUMNS } from './schema.ts'
+import type { User } from '../../model/user.ts'
+import { reachedGroups } from '../groups/nesting.ts'
+import { rowMapping } from '../../records/record.ts'
+import { userFields } from '../../records/user.ts'
+import { statement } from '../database.ts'
+import type { UserRow } from '../schema.ts'
+import { USER_COLUMNS } from '../schema.ts'
 
 /** Prefix of the columns of the user and its groups, so that they do not clash with those of a joined table. */
 const PREFIX = 'person_'

@@ -1,11 +1,11 @@
 // Changes of one or many clients in one transaction, with optimistic locking by revision.
-import type { ClientRow } from '../records/client.ts'
+import type { ClientRow } from '../../records/client.ts'
 import { CLIENT_COLUMNS, toClient, toClientRow, toMetadata } from './client-rows.ts'
 import type { MetadataRow } from './client-rows.ts'
-import { type Database, type Statement, statement, type Transaction } from './database.ts'
-import { flag } from './rows.ts'
-import { type Flag, insertInto, list, updateByKey } from './schema.ts'
-import { AlreadyExists, ChangedMeanwhile, type ClientChange, type ClientStore } from './store.ts'
+import { type Database, type Statement, statement, type Transaction } from '../database.ts'
+import { flag } from '../rows.ts'
+import { type Flag, insertInto, list, updateByKey } from '../schema.ts'
+import { AlreadyExists, ChangedMeanwhile, type ClientChange, type ClientStore } from '../store.ts'
 
 interface Key {
   zone_id: string

@@ -1,15 +1,15 @@
 // Lists of clients: the attributes for filters and sorting, named like UAA's columns.
-import { clientFields } from '../records/client.ts'
-import type { ClientRow } from '../records/client.ts'
-import { filterAttributes, sortOrders } from '../records/record.ts'
-import type { Caches } from './changes.ts'
-import { remembered } from './changes.ts'
+import { clientFields } from '../../records/client.ts'
+import type { ClientRow } from '../../records/client.ts'
+import { filterAttributes, sortOrders } from '../../records/record.ts'
+import type { Caches } from '../changes.ts'
+import { remembered } from '../changes.ts'
 import { CLIENT_COLUMNS, toClient } from './client-rows.ts'
-import type { Database } from './database.ts'
-import type { Attribute } from './filter-sql.ts'
-import type { Listing } from './listing.ts'
-import { readPage } from './listing.ts'
-import type { ClientStore } from './store.ts'
+import type { Database } from '../database.ts'
+import type { Attribute } from '../filter-sql.ts'
+import type { Listing } from '../listing.ts'
+import { readPage } from '../listing.ts'
+import type { ClientStore } from '../store.ts'
 
 // UAA's column names, and two columns that are not part of the record.
 const ATTRIBUTES: ReadonlyMap<string, Attribute> = new Map([

@@ -1,14 +1,14 @@
-import type { Group } from '../model/group.ts'
-import { type Database, isStorable, statement } from './database.ts'
+import type { Group } from '../../model/group.ts'
+import { type Database, isStorable, statement } from '../database.ts'
 import { createExternalGroups } from './external-groups.ts'
 import { createGroupChanges } from './group-changes.ts'
 import { createGroupList } from './group-list.ts'
 import { createGroupMembers } from './group-members.ts'
 import { chunks, toGroup, withList } from './group-rows.ts'
-import type { GroupStore } from './group-store.ts'
-import { lowerCase } from './rows.ts'
-import { GROUP_COLUMNS, type GroupRow, list } from './schema.ts'
-import { createUserMemberships } from './user-memberships.ts'
+import type { GroupStore } from '../group-store.ts'
+import { lowerCase } from '../rows.ts'
+import { GROUP_COLUMNS, type GroupRow, list } from '../schema.ts'
+import { createUserMemberships } from '../users/user-memberships.ts'
 
 const FIND = statement<{ zone_id: string; id: string }, GroupRow>(
   `select ${list(GROUP_COLUMNS)} from groups where zone_id = :zone_id and id = :id`,

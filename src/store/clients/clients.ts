@@ -1,14 +1,14 @@
-import type { Client, ClientSecret } from '../model/client.ts'
-import type { ClientRow } from '../records/client.ts'
-import type { ClientKeys } from '../model/client-keys.ts'
-import { type Caches, remembered } from './changes.ts'
+import type { Client, ClientSecret } from '../../model/client.ts'
+import type { ClientRow } from '../../records/client.ts'
+import type { ClientKeys } from '../../model/client-keys.ts'
+import { type Caches, remembered } from '../changes.ts'
 import { createClientList } from './client-list.ts'
 import { createClientChanges } from './client-changes.ts'
 import { CLIENT_COLUMNS, toClient, toClientRow } from './client-rows.ts'
-import { type Database, statement } from './database.ts'
-import { fromJson, toJson, withoutNulls } from './rows.ts'
-import { insertInto, list, updateByKey } from './schema.ts'
-import type { ClientStore } from './store.ts'
+import { type Database, statement } from '../database.ts'
+import { fromJson, toJson, withoutNulls } from '../rows.ts'
+import { insertInto, list, updateByKey } from '../schema.ts'
+import type { ClientStore } from '../store.ts'
 
 interface Key {
   zone_id: string
