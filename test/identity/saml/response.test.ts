@@ -219,6 +219,13 @@ describe('a response', () => {
     refuses('too-large', () => read(many))
     const twice = await response({ ...inGroups(1000), signs: ['assertion', 'response'] })
     refuses('too-large', () => read(twice))
+    const longer = { attributes: [{ name: 'groups', values: Array.from({ length: 1100 }, () => 'x'.repeat(150)) }] }
+    const [long, few] = [
+      await response(longer),
+      await response({ attributes: [{ name: 'a', values: ['x'.repeat(200_000)] }] }),
+    ]
+    refuses('too-large', () => read(long))
+    assert.deepEqual(read(few).attributes, [{ name: 'a', values: [] }])
     refuses('too-large', () => read('<a>'.repeat(40) + '</a>'.repeat(40)))
     refuses('too-large', () => read(`<a ${Array.from({ length: 50 }, (_, place) => `b${place}=""`).join(' ')}/>`))
   })
