@@ -28,11 +28,13 @@ import { createDeferredDirectories } from './identity/directory/deferred.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createDeferredServiceProviders } from './identity/saml/deferred.ts'
 import { createVouching } from './identity/vouched.ts'
+import { createOwedBy } from './identity/owed.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
 import { autologinEndpoints } from './login/autologin.ts'
 import { authenticateEndpoint } from './login/authenticate.ts'
 import { accountPages } from './login/account-pages.ts'
 import { errorPages } from './login/errors.ts'
+import { factorPages } from './login/factor-pages.ts'
 import { forcePasswordChangeEndpoints } from './login/force-password-change.ts'
 import { createAttempts } from './login/attempts.ts'
 import { backchannelLogoutEndpoint } from './login/backchannel-logout.ts'
@@ -101,6 +103,7 @@ import { createLimits } from './web/limits.ts'
 import { createNoRouteHook } from './web/no-route.ts'
 import { createPageWriter } from './web/pages.ts'
 import type { PageWriter } from './web/pages.ts'
+import { createRememberedDevices } from './web/remembered-devices.ts'
 import { createSignInDemands } from './web/sign-in-demands.ts'
 import { encodePlainBasic } from './web/plain-basic.ts'
 import { createRateLimitHook, createVerifiedTokens, remembering } from './web/rate-limit.ts'
@@ -187,6 +190,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const keys = createKeyRing({ ...deps, defaultZoneId })
   const groupsOf = createGroupsOf(shared)
+  const owedBy = createOwedBy({ ...shared, groupsOf })
   const verifiedTokens = createVerifiedTokens()
   const tokenReader = createTokenReader({ ...shared, keys, groupsOf })
   const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
@@ -211,6 +215,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const identity = createIdentity({
     ...shared,
+    owedBy,
     outbound,
     foreignKeys,
     vault,
@@ -235,9 +240,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   // Sessions renew the value, which is made under them.
   const csrf = createCsrf({ ...shared, sessionOf: request => sessions.of(request) })
   const savedAccounts = createSavedAccounts({ urls })
+  const remembered = createRememberedDevices({ ...shared, vault })
   const sessions: Sessions = createSessions({
     ...shared,
     vault,
+    remembered,
     csrf,
     sameSite: config.sessionSameSite,
     onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),
@@ -257,7 +264,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   if (settings.plainBasicCredentials) http.addHook('onRequest', encodePlainBasic)
   const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
   const denial = createDenial({ sessions, urls, behaviour })
-  const signInDemands = createSignInDemands({ ...shared, sessions })
+  const signInDemands = createSignInDemands({ ...shared, sessions, remembered, owedBy })
   const gates = createGates({ resolveZone, bearerGate, sessions, denial, signInDemands, urls })
   const routes = watchRoutes(http, gates)
 
@@ -312,7 +319,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })
     metadataEndpoints(app, { keys, urls, behaviour })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
-    const token = { ...shared, identity, reader, groupsOf, authenticator, issuer, limits, vouching, bearerGate }
+    const token = { ...shared, identity, reader, groupsOf, owedBy, authenticator, issuer, limits, vouching, bearerGate }
     tokenEndpoint(app, { ...token, samlEntityId: config.saml.entityId })
     inspectEndpoints(app, { ...shared, reader, authenticator })
     revokeEndpoints(app, { ...shared, reader, authenticator })
@@ -352,6 +359,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlMetadataEndpoints(app, { serviceProviders, behaviour })
     samlLogoutEndpoint(app, elsewhere)
     forcePasswordChangeEndpoints(app, web)
+    factorPages(app, web)
     errorPages(app, { ...web, samlFailures })
     homeEndpoints(app, web)
     if (config.playground) outboxEndpoint(app, { store, vault, pages })

@@ -263,6 +263,7 @@ export function createIdentity(given: IdentityDeps): Identity {
         // UAA: reports nothing. Otherwise the audit trail does. Neither extends the lockout. See C12.
         if (!behaviour.hideLockout) return undefined
         return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts, data: 'the account is locked' })
+      case 'second-factor-required':
       case 'password-change-required':
       case 'provider-disabled':
         return undefined

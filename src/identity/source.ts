@@ -8,6 +8,7 @@ import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressedZone, RequestOrigin } from '../model/request.ts'
+import type { OwedBy } from './owed.ts'
 import type { SignInDemand } from '../model/sign-in-demands.ts'
 import type { LogoutMessage, LogoutRequestReading, LogoutTokenReading, SignOut } from './provider-logout.ts'
 
@@ -238,6 +239,7 @@ export interface SourceDeps {
   readonly passwords: Passwords
   readonly clock: Clock
   readonly behaviour: Behaviour
+  readonly owedBy: OwedBy
 }
 
 /** A type of identity provider. */

@@ -111,7 +111,8 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
   ): Promise<FastifyReply> {
     const path = (await sessions.savedRequest(request))?.path
     await sessions.signIn(request, reply, user, { amr })
-    const demand = await signInDemands.open(request.zone, user)
+    const visitor = await sessions.visitor(request)
+    const demand = visitor && (await signInDemands.open(request, visitor))
     if (demand) return signInDemands.raise(request, reply, demand, path)
     return reply.redirect(urls.ofZone(request.zone) + (path ?? '/home'), 302)
   }

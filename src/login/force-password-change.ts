@@ -37,7 +37,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
   /** The signed-in person, if a password change is required of them; undefined otherwise. */
   async function demanded(request: FastifyRequest): Promise<Visitor | undefined> {
     const visitor = await sessions.visitor(request)
-    const demand = visitor && (await signInDemands.open(request.zone, visitor.user))
+    const demand = visitor && (await signInDemands.open(request, visitor))
     return demand?.name === 'password-change' ? visitor : undefined
   }
 

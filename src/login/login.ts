@@ -117,7 +117,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
     }
     await sessions.signIn(request, reply, result.user, result)
-    const demand = await deps.signInDemands.open(request.zone, result.user)
+    const visitor = await sessions.visitor(request)
+    const demand = visitor && (await deps.signInDemands.open(request, visitor))
     if (demand) return deps.signInDemands.raise(request, reply, demand, destination)
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
@@ -320,6 +321,7 @@ function messageCode(reason: SignInRefusal): string {
     case 'provider-disabled':
     case 'refused-upstream':
     case 'not-invited':
+    case 'second-factor-required': // a browser is asked for it
       return 'login_failure'
     case 'account-locked':
       return 'account_locked'

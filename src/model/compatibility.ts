@@ -270,6 +270,8 @@ const rows = {
   groupedPasscodes: { id: 'P8', standard: true, uaa: false },
   /** T2: whether `acr` is one class; otherwise an object with all of them. */
   acrAsText: { id: 'T2', standard: true, uaa: false },
+  /** P12: what a zone asks for unless its policy of second factors says. */
+  secondFactorByDefault: { id: 'P12', standard: 'optional', uaa: 'off' },
   /** P10: whether the time at which the provider authenticated the user counts; otherwise that of the return. */
   upstreamAuthTime: { id: 'P10', standard: true, uaa: false },
   /** P10: whether `max_age`, `acr_values`, `login_hint` and `ui_locales` are passed on to the provider. */

@@ -19,6 +19,8 @@ export const OAUTH_ERROR_STATUS = {
   login_required: 400,
   consent_required: 400,
   interaction_required: 400,
+  /** A person's second factor, which the request cannot bring. */
+  mfa_required: 400,
   request_not_supported: 400,
   request_uri_not_supported: 400,
   registration_not_supported: 400,

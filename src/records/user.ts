@@ -6,6 +6,18 @@ import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
 import { keyFields, metaFields } from './resource.ts'
 
+/** The kinds of second factor that count; recovery codes stand in for either. */
+export const FACTOR_METHODS = ['passkey', 'totp'] as const
+/** See `FACTOR_METHODS`. */
+export type FactorMethod = (typeof FACTOR_METHODS)[number]
+
+/** The second factors of an account. */
+export interface UserFactors {
+  readonly methods: readonly FactorMethod[]
+  /** Grows with each change that ends what browsers were told to remember. */
+  readonly revision: number
+}
+
 /** The fields of a user. */
 export const userFields = describeRecord({
   ...keyFields,
@@ -35,6 +47,8 @@ export const userFields = describeRecord({
   passwordHash: { kind: own<string>(), column: 'password_hash', storage: 'text', optional: true },
   /** The value that `rev_sig` uses: fixed when the password was last really changed. */
   passwordRevision: { kind: own<string>(), column: 'password_revision', storage: 'text' },
+  /** Which second factors the account has; absent for one that never had any. Written by `store.factors` only. */
+  factors: { kind: own<UserFactors>(), column: 'factors', storage: 'json', optional: true },
   /** The primary one. */
   email: { kind: string, column: 'email', storage: 'text' },
   givenName: {

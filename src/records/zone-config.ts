@@ -6,7 +6,11 @@ import type { JsonRecord } from '../base/json.ts'
 import { ACCESS_TOKEN_TYPES } from './client.ts'
 import { MAX_SECONDS } from './kinds.ts'
 import { section, setting } from './settings.ts'
+import { FACTOR_METHODS } from './user.ts'
 import type { SettingsOf } from './settings.ts'
+
+/** Whether a second factor is asked for: of nobody, of those who have one, of everybody, or of members of some groups. */
+export const REQUIREMENTS = ['off', 'optional', 'required', 'groups'] as const
 
 /** A colour of a banner. */
 export const COLOUR = '^(?:\\s*|#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}))$'
@@ -257,6 +261,31 @@ export const zoneConfigSettings = (serviceName: string) =>
           maxUsers: number(-1, { least: -(2 ** 31) }), // -1 is no limit; other negative numbers are refused elsewhere
           checkOriginEnabled: flag(false),
           allowOriginLoop: flag(true),
+        },
+      }),
+      secondFactor: section({
+        about: 'Who signs in with a second factor.',
+        optional: true,
+        members: {
+          requirement: choice(
+            REQUIREMENTS,
+            undefined,
+            'Who is asked for one: nobody, those who have one, everybody, or members of groups.',
+          ),
+          groups: groupNames(undefined, 'Whose members must have one, where groups are required.'),
+          methods: setting({
+            kind: v.pipe(v.array(v.picklist(FACTOR_METHODS)), v.minLength(1), v.maxLength(10), v.readonly()),
+            needs: `a list of ${FACTOR_METHODS.join(', ')}`,
+            unset: undefined,
+            about: 'Which factors count; all unless set.',
+          }),
+          rememberDays: setting({
+            kind: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(365)),
+            needs: 'a whole number from 0 to 365',
+            unset: undefined,
+            about: 'Days that a browser may be remembered; 0, the default, is never.',
+          }),
+          origins: strings(undefined, { about: 'The providers whose people it is about; all unless set.' }),
         },
       }),
       issuer: setting({

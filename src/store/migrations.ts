@@ -339,6 +339,24 @@ const MIGRATIONS: readonly Migration[] = [
         certificate ${text} not null, created_at ${integer} not null)${tableEnd}`,
     ],
   },
+  {
+    id: '0020-second-factors',
+    statements: ({ text, integer, tableEnd }) => [
+      `alter table users add column factors ${text}`,
+      `create table passkeys (zone_id ${text} not null, credential_id ${text} not null, id ${text} not null,
+        user_id ${text} not null, public_key ${text} not null, counter ${integer} not null, transports ${text} not null,
+        aaguid ${text} not null, is_backed_up ${integer} not null, is_attested ${integer} not null, name ${text} not null,
+        created_at ${integer} not null, last_used_at ${integer}, primary key (zone_id, credential_id))${tableEnd}`,
+      `create index passkeys_by_user on passkeys (zone_id, user_id)`,
+      `create table totp_secrets (zone_id ${text} not null, user_id ${text} not null, sealed_secret ${text} not null,
+        last_step ${integer} not null, created_at ${integer} not null, last_used_at ${integer},
+        primary key (zone_id, user_id))${tableEnd}`,
+      `create table factor_codes (zone_id ${text} not null, user_id ${text} not null, code_digest ${text} not null,
+        kind ${text} not null, created_at ${integer} not null, expires_at ${integer},
+        primary key (zone_id, user_id, code_digest))${tableEnd}`,
+      `create index factor_codes_by_expiry on factor_codes (expires_at) where expires_at is not null`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -8,6 +8,7 @@ import { createCaches } from './changes.ts'
 import { createClients } from './clients/clients.ts'
 import { type Database, statement } from './database.ts'
 import { createEvents } from './events.ts'
+import { createFactors } from './factors.ts'
 import { createGroups } from './groups/groups.ts'
 import { createKeys } from './keys.ts'
 import { measured } from './engine/measured.ts'
@@ -63,6 +64,7 @@ export async function openStore(
     zones: createZones(db, caches),
     clients: createClients(db, caches),
     users: createUsers(db),
+    factors: createFactors(db),
     groups: createGroups(db),
     providers: createProviders(db, caches),
     keys: createKeys(db, caches),

@@ -20,6 +20,9 @@ export const OF_USERS = [
   ['one_time_codes', 'user_id'],
   ['account_events', 'user_id'],
   ['user_values', 'user_id'],
+  ['passkeys', 'user_id'],
+  ['totp_secrets', 'user_id'],
+  ['factor_codes', 'user_id'],
   ['group_members', `member_type = 'USER' and member_id`],
 ] as const
 

@@ -46,6 +46,77 @@ export interface UserRow extends UserFieldsRow {
 /** Columns of `users`. */
 export const USER_COLUMNS: readonly (keyof UserRow)[] = [...columnsOf(userFields), 'user_name_lower']
 
+/** A passkey of a user; `id` is ours, `credential_id` the authenticator's. */
+export interface PasskeyRow {
+  zone_id: string
+  credential_id: string
+  id: string
+  user_id: string
+  public_key: string
+  counter: number
+  transports: string
+  aaguid: string
+  is_backed_up: Flag
+  is_attested: Flag
+  name: string
+  created_at: number
+  last_used_at: number | null
+}
+/** Columns of `passkeys`. */
+export const PASSKEY_COLUMNS = [
+  'zone_id',
+  'credential_id',
+  'id',
+  'user_id',
+  'public_key',
+  'counter',
+  'transports',
+  'aaguid',
+  'is_backed_up',
+  'is_attested',
+  'name',
+  'created_at',
+  'last_used_at',
+] as const satisfies readonly (keyof PasskeyRow)[]
+
+/** The secret of a user's one-time passwords; `last_step` is the last time step that was used. */
+export interface TotpRow {
+  zone_id: string
+  user_id: string
+  sealed_secret: string
+  last_step: number
+  created_at: number
+  last_used_at: number | null
+}
+/** Columns of `totp_secrets`. */
+export const TOTP_COLUMNS = [
+  'zone_id',
+  'user_id',
+  'sealed_secret',
+  'last_step',
+  'created_at',
+  'last_used_at',
+] as const satisfies readonly (keyof TotpRow)[]
+
+/** A code that stands in for a second factor once. */
+export interface FactorCodeRow {
+  zone_id: string
+  user_id: string
+  code_digest: string
+  kind: string
+  created_at: number
+  expires_at: number | null
+}
+/** Columns of `factor_codes`. */
+export const FACTOR_CODE_COLUMNS = [
+  'zone_id',
+  'user_id',
+  'code_digest',
+  'kind',
+  'created_at',
+  'expires_at',
+] as const satisfies readonly (keyof FactorCodeRow)[]
+
 /** An e-mail address or telephone number of a user, for filters; `attribute` is SCIM's name. */
 export interface UserValueRow {
   zone_id: string

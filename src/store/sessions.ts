@@ -114,12 +114,21 @@ export function createSessions(db: Database): SessionStore {
       }
     },
     replace: (zoneId, oldDigest, session) => db.transaction(within => replace(within, zoneId, { oldDigest, session })),
-    async replaceAtLogon(zoneId, oldDigest, session) {
+    async replaceAndClear(zoneId, oldDigest, session) {
+      return db.transaction(async within => {
+        const { changes } = await within.run(DELETE, { zone_id: zoneId, id_digest: oldDigest })
+        if (changes === 0) return false
+        await within.run(INSERT, toRow(zoneId, session))
+        await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: session.signIn.userId })
+        return true
+      })
+    },
+    async replaceAtLogon(zoneId, oldDigest, session, { keepsFailures = false } = {}) {
       await db.transaction(async within => {
         await replace(within, zoneId, { oldDigest, session })
         const { userId } = session.signIn
         await within.run(RECORD_LOGON, { zone_id: zoneId, id: userId, at: session.createdAt.getTime() })
-        await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: userId })
+        if (!keepsFailures) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: userId })
       })
     },
     async delete(zoneId, idDigest) {

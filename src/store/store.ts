@@ -10,14 +10,18 @@ import type { Group } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
 import type { WaitingMail } from '../model/mail.ts'
-import type { AuthorizationCode, CodePurpose, OneTimeCode, Redemption, StoredToken } from '../model/token.ts'
+import type { AuthorizationCode, Redemption, StoredToken } from '../model/token.ts'
 import type { Zone } from '../model/zone.ts'
+import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
+import type { AssertionStore, OneTimeCodeStore } from './once-store.ts'
 import type { SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
 
 export { InvalidNesting, NoSuchMember } from './group-store.ts'
+export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
+export type { AssertionStore, OneTimeCodeStore } from './once-store.ts'
 export type { SessionStore } from './session-store.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
@@ -58,6 +62,7 @@ export interface Store {
   readonly zones: ZoneStore
   readonly clients: ClientStore
   readonly users: UserStore
+  readonly factors: FactorStore
   readonly groups: GroupStore
   readonly providers: ProviderStore
   readonly keys: SigningKeyStore
@@ -413,21 +418,6 @@ export interface UsedToken {
   readonly usedAt: Date
 }
 
-/** Single-use codes that a user types or follows as a link. */
-export interface OneTimeCodeStore {
-  /**
-   * Stores the code; for the purposes of `ONE_CODE_EACH` it replaces the account's earlier one. Throws `AlreadyExists` when
-   * the zone has another code with this digest.
-   */
-  save(zoneId: string, code: OneTimeCode): Promise<void>
-  /** The code, expired or not, without using it up. */
-  find(zoneId: string, purpose: CodePurpose, codeDigest: string): Promise<OneTimeCode | undefined>
-  /** Deletes the code and returns it, even if it is expired; of two concurrent redemptions exactly one gets it. */
-  redeem(zoneId: string, purpose: CodePurpose, codeDigest: string): Promise<OneTimeCode | undefined>
-  /** Deletes the account's codes for the purpose. */
-  forget(zoneId: string, purpose: CodePurpose, userId: string): Promise<void>
-}
-
 /** Mails that wait to be sent. */
 export interface MailStore {
   add(mail: WaitingMail): Promise<void>
@@ -462,12 +452,6 @@ export interface MailClaim {
   readonly mailUntil: Date
   /** Which of the mails that are due: the one that waited longest, or the last one. */
   readonly end: 'oldest' | 'newest'
-}
-
-/** Ids of used assertions, for replay detection. */
-export interface AssertionStore {
-  /** Stores the id until `expiresAt`; false when it is stored already: of two concurrent uses exactly one gets true. */
-  use(zoneId: string, idDigest: string, expiresAt: Date): Promise<boolean>
 }
 
 /** Failed sign-ins, for account lockout. */

@@ -25,6 +25,9 @@ const TABLES = [
   'account_events',
   'outgoing_mails',
   'used_assertions',
+  'passkeys',
+  'totp_secrets',
+  'factor_codes',
 ] as const
 
 const DELETE_ROWS = TABLES.map(table => statement<{ zone_id: string }>(`delete from ${table} where zone_id = :zone_id`))

@@ -35,7 +35,7 @@ export function createGates(deps: {
     if (!visitor) {
       return denial.askToSignIn(request, reply, path === undefined ? undefined : { path, reauthenticate: false })
     }
-    const demand = whileDemanded ? undefined : await signInDemands.open(request.zone, visitor.user)
+    const demand = whileDemanded ? undefined : await signInDemands.open(request, visitor)
     return demand && signInDemands.raise(request, reply, demand, path)
   }
 

@@ -7,7 +7,10 @@ import { canonicalAddress } from '../base/network-address.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Vault } from '../base/secrets.ts'
+import { levelOf, reaches, stronger, withLevel } from '../model/assurance.ts'
+import type { Level } from '../model/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { secondFactorPolicy } from '../model/second-factor.ts'
 import type { Service } from '../model/service.ts'
 import {
   MAX_CLIENTS,
@@ -31,6 +34,7 @@ import { createAnonymousSessions } from './anonymous-sessions.ts'
 import { PageError } from './answers.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import type { Csrf } from './csrf.ts'
+import type { RememberedDevices } from './remembered-devices.ts'
 import { createWaitingRequests } from './waiting-request.ts'
 
 /** Browser sessions of all zones; each method uses the zone of its request. */
@@ -61,6 +65,11 @@ export interface Sessions {
   /** Like `signIn`, for a person who is signed in already: records no logon, and keeps the saved request. */
   renew(request: FastifyRequest, reply: FastifyReply, visitor: Visitor): Promise<void>
   /**
+   * After a second factor: the same sign-in, stronger, under a new session id. Clears the person's failed sign-ins. False if
+   * the session has ended meanwhile.
+   */
+  strengthen(request: FastifyRequest, reply: FastifyReply, visitor: Visitor, factor: ProvenFactor): Promise<boolean>
+  /**
    * The session's digest, if the client must still be added to the session's list of clients to notify at logout;
    * undefined if it is on the list already, or the list is full.
    */
@@ -83,6 +92,13 @@ export interface Sessions {
 export interface Visitor {
   readonly session: Session & { readonly signIn: SignIn }
   readonly user: User
+}
+
+/** A second factor that was just proven. */
+export interface ProvenFactor {
+  readonly level: Level
+  /** RFC 8176, without `mfa`. */
+  readonly amr: readonly string[]
 }
 
 /** A session as shown to its owner. */
@@ -136,6 +152,7 @@ export function createSessions(deps: {
   sameSite: 'lax' | 'none'
   pageSettings: PageSettings
   csrf: Csrf
+  remembered: RememberedDevices
   /** Called at every sign-in, before it is answered. */
   onSignIn: (request: FastifyRequest, reply: FastifyReply, user: User) => void
 }): Sessions {
@@ -275,13 +292,23 @@ export function createSessions(deps: {
     else {
       const isKept = upstream && upstream.logoutHint.length <= MAX_HINT_LENGTH
       const sealedLogoutHint = isKept ? vault.seal(upstream.logoutHint, sealOf(begun)) : undefined
-      await sessions.replaceAtLogon(request.zone.id, old?.idDigest, { ...begun, sealedLogoutHint })
+      const written = { ...begun, sealedLogoutHint }
+      await sessions.replaceAtLogon(request.zone.id, old?.idDigest, written, {
+        keepsFailures: mayGuess(request, user, signIn),
+      })
     }
     setId(reply, id)
     csrf.renew(reply, begun)
     setCurrentUser(reply, user.id)
     remember(request, begun)
     request.person = user
+  }
+
+  /** Whether a second factor is still to be proven, whose guesses count with those of the password. */
+  function mayGuess(request: FastifyRequest, user: User, { acr }: Pick<SignIn, 'acr'>): boolean {
+    if (reaches(levelOf(acr), '2') || (user.factors?.methods ?? []).length === 0) return false
+    if (secondFactorPolicy(request.zone, behaviour).requirement === 'off') return false
+    return !deps.remembered.isRemembered(request, user)
   }
 
   function setCurrentUser(reply: FastifyReply, userId: string | undefined): void {
@@ -343,6 +370,27 @@ export function createSessions(deps: {
     async renew(request, reply, { user, session }) {
       const { amr, acr } = session.signIn
       await begin(request, reply, { user, method: { amr, ...(acr && { acr }) }, renewed: session })
+    },
+    async strengthen(request, reply, { user, session }, { level, amr }) {
+      const { signIn } = session
+      const id = random.urlSafe(ID_LENGTH)
+      const acr = withLevel(stronger(levelOf(signIn.acr), level), signIn.acr)
+      const begun = {
+        ...session,
+        idDigest: digest(id),
+        lastSeenAt: clock.now(),
+        signIn: { ...signIn, amr: [...new Set([...signIn.amr, ...amr, 'mfa'])], ...(acr && { acr }) },
+      }
+      const { zone } = request
+      const sealedLogoutHint = await store.sessions.sealedLogoutHint(zone.id, session.idDigest)
+      if (!(await store.sessions.replaceAndClear(zone.id, session.idDigest, { ...begun, sealedLogoutHint })))
+        return false
+      setId(reply, id)
+      csrf.renew(reply, begun)
+      setCurrentUser(reply, user.id)
+      remember(request, begun)
+      request.person = user
+      return true
     },
     async lacksClient(request, clientId) {
       const session = await of(request)

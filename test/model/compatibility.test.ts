@@ -32,6 +32,7 @@ describe('behaviourOf', () => {
     { name: 'the path of the issuer (M1)', row: 'issuerPath', want: ['', '/oauth/token'] },
     { name: 'a direct visit to /rejected (P4)', row: 'rejectedStatus', want: [400, 200] },
     { name: 'the shortest password (P5)', row: 'minPasswordLength', want: [8, 0] },
+    { name: 'second factors by default (P12)', row: 'secondFactorByDefault', want: ['optional', 'off'] },
     { name: 'passwords that are easily guessed (P7)', row: 'refuseGuessablePasswords', want: [true, false] },
     { name: 'the life of a code (R10)', row: 'codeSeconds', want: [60, 300] },
     { name: 'the life of an access token (T9)', row: 'accessTokenSeconds', want: [3600, 43_200] },

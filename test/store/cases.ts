@@ -17,6 +17,7 @@ import { onceCases } from './once-cases.ts'
 import { propertyCases } from './properties.ts'
 import { providerCases } from './provider-cases.ts'
 import { accountEventCases } from './account-event-cases.ts'
+import { factorCases } from './factor-cases.ts'
 import { ownSessionCases } from './session-cases.ts'
 import {
   approval,
@@ -803,6 +804,7 @@ export function storeCases(kind: DatabaseKind): void {
   onceCases(lent)
   filterCases({ ...lent, url: () => database.url, kind, inTime })
   ownSessionCases(lent)
+  factorCases(lent)
   accountEventCases(lent)
   providerCases(lent)
   userListCases(lent)

@@ -2,7 +2,6 @@ import { addSeconds } from '../../base/clock.ts'
 import { createKeyedQueue } from '../../base/keyed-queue.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
-import { openDemand } from '../../model/sign-in-demands.ts'
 import type { User } from '../../model/user.ts'
 import type { IdentitySourceType, PasswordAttempt, SignInRefusal, SignInResult, SourceDeps } from '../source.ts'
 import { requesterOf } from '../../model/request.ts'
@@ -70,7 +69,7 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
     return refused('bad-credentials', user)
   }
   if (!user.verified) return refused('account-not-verified', user)
-  const demand = attempt.opensSession === true ? undefined : openDemand({ user, provider, now })
+  const demand = attempt.opensSession === true ? undefined : await deps.owedBy(zone, user, {})
   if (demand) return refused(demand.refusal, user)
   if (user.passwordHash && passwords.isOutdated(user.passwordHash)) {
     const renewed = await passwords.hash(attempt.password, requester)

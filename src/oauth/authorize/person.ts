@@ -60,10 +60,10 @@ export const meetDemandsFirst = async (
 /** What the sign-in still owes, such as a new password, comes before anything is granted in a browser. */
 export async function requireDemandsMet(
   { request, asked, person, silent, program }: AuthorizeContext,
-  { signInDemands, behaviour }: AuthorizeDeps,
+  { sessions, signInDemands, behaviour }: AuthorizeDeps,
 ): Promise<CheckStep | undefined> {
   if (!person || program) return undefined
-  const demand = await signInDemands.open(request.zone, person.user)
+  const demand = await signInDemands.open(request, found(await sessions.visitor(request)))
   if (!demand) return undefined
   if (!silent) return { kind: 'meet-demand', demand }
   const target = found(asked.target)

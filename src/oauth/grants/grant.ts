@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Identity } from '../../identity/identity.ts'
+import type { OwedBy } from '../../identity/owed.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -43,6 +44,7 @@ export interface GrantDeps {
   /** The SAML entity id of the default zone. */
   readonly samlEntityId: string
   readonly groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
+  readonly owedBy: OwedBy
 }
 
 /** One `grant_type` (RFC 6749 §1.3). It decides what to grant; the issuer issues the tokens. */

@@ -5,7 +5,6 @@ import type { Authorization } from '../../model/authorization.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { enteredPasscode } from '../../model/passcode.ts'
-import { openDemand } from '../../model/sign-in-demands.ts'
 import { userAgentIn } from '../../model/user-agent.ts'
 import type { User } from '../../model/user.ts'
 import { callerKey } from '../../web/limits.ts'
@@ -59,8 +58,8 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
     audit({ type: 'UnverifiedUserAuthentication', principal: owner.id, origin: owner.origin, ...facts })
     throw refused({ reason: 'account-not-verified' }, deps)
   }
-  const provider = await deps.store.providers.findByOrigin(zone.id, owner.origin)
-  const demand = openDemand({ user: owner, provider, now: deps.clock.now() })
+  // Only a session that had met every demand got the passcode, the second factor among them.
+  const demand = await deps.owedBy(zone, owner, { isRemembered: true })
   if (demand) throw refused({ reason: demand.refusal }, deps)
   if (!allowsProvider(client, owner.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
   await checkProvider(zone, owner, deps)

@@ -75,6 +75,8 @@ export function refused(
     }
     case 'account-not-verified':
       return refusal(behaviour.unverifiedAccount, 'Account not verified', service)
+    case 'second-factor-required':
+      return new OAuthError('mfa_required', 'A second factor is required: sign in with a browser, or use a passcode.')
     case 'password-change-required':
       return refusal(behaviour.signInRefused, 'password change required', service)
     case 'refused-upstream':

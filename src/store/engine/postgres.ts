@@ -47,12 +47,15 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
     types: { getTypeParser: parserFor },
   }
   const pool = new Pool({ ...config, max: CONNECTIONS, idleTimeoutMillis: 60_000 })
-  pool.on('error', onError)
+  let closed = false
+  // The pool says that it is closed before the server knows; what the server ends until then was given up here.
+  pool.on('error', error => {
+    if (!closed) onError(error)
+  })
   // A connection lost between two statements emits an error without another listener; the next statement fails.
   pool.on('connect', client => client.on('error', () => {}))
   const textOf = createTexts()
   const underWay = new Set<Promise<unknown>>()
-  let closed = false
 
   async function run<Args extends object, Row>(
     client: ClientBase,

@@ -170,7 +170,7 @@ async function deleteUser(within: Transaction, key: UserKey, version?: number): 
 
 /** Inserts a user with what is derived from it, inside a transaction. */
 export async function insertUser(within: Transaction, zoneId: string, user: User): Promise<void> {
-  await within.run(INSERT, toRow(zoneId, user))
+  await within.run(INSERT, { ...toRow(zoneId, user), factors: null }) // a copy does not have the factors of the other
   await addUserValues(within, zoneId, user)
   await countAdded(within, zoneId, user.id)
 }

@@ -39,7 +39,14 @@ const FIND_FOR_SIGN_IN = statement<
    from users
    where users.zone_id = :zone_id and users.origin = :origin and users.user_name_lower = :user_name_lower`,
 )
-const UPDATE = statement<UserRow>(updateByKey('users', USER_COLUMNS, ['zone_id', 'id']))
+// The factors are those of `store.factors`: an account that was read before must not bring removed ones back.
+const UPDATE = statement<UserRow>(
+  updateByKey(
+    'users',
+    USER_COLUMNS.filter(column => column !== 'factors'),
+    ['zone_id', 'id'],
+  ),
+)
 const RENEW_HASH = statement<{ zone_id: string; id: string; password_revision: string; password_hash: string }>(
   `update users set password_hash = :password_hash
    where zone_id = :zone_id and id = :id and password_revision = :password_revision`,

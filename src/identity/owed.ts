@@ -1,0 +1,40 @@
+import type { Clock } from '../base/clock.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { UserGroups } from '../model/scopes.ts'
+import { secondFactorPolicy } from '../model/second-factor.ts'
+import { openDemand } from '../model/sign-in-demands.ts'
+import type { SignInDemand } from '../model/sign-in-demands.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/** A sign-in, as far as what it owes depends on it. */
+export interface MadeSignIn {
+  /** The classes with the level first; absent for one factor. */
+  readonly acr?: readonly string[] | undefined
+  /** Whether the browser is one that the person told to be remembered. */
+  readonly isRemembered?: boolean
+}
+
+/** What the person must still do, if anything; the one place that decides it, for browsers and programs alike. */
+export type OwedBy = (zone: Zone, user: User, signIn: MadeSignIn) => Promise<SignInDemand | undefined>
+
+/** Makes the function; it reads nothing where the account was read with its groups and the zone asks for no group. */
+export function createOwedBy({
+  store,
+  clock,
+  behaviour,
+  groupsOf,
+}: {
+  readonly store: Store
+  readonly clock: Clock
+  readonly behaviour: Behaviour
+  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+}): OwedBy {
+  return async (zone, user, { acr, isRemembered = false }) => {
+    const secondFactor = secondFactorPolicy(zone, behaviour)
+    const groupNames = secondFactor.requirement === 'groups' ? (await groupsOf(zone, user)).groups : []
+    const provider = await store.providers.findByOrigin(zone.id, user.origin)
+    return openDemand({ user, groupNames, provider, secondFactor, acr, isRemembered, now: clock.now() })
+  }
+}

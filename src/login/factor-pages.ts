@@ -1,0 +1,31 @@
+// The pages of second factors and passkeys: who may open them. Their code is loaded at the first visit.
+import type { FastifyInstance } from 'fastify'
+import { deferredRoutes } from '../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
+import type { SecondFactorDeps } from './second-factor.ts'
+
+/** For whoever owes something, and for nobody's benefit but theirs. */
+const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
+
+const ROUTES = {
+  'GET /second_factor': demanded,
+  'POST /second_factor': demanded,
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** One of these pages, or what its form is posted to. */
+export type FactorPage = keyof typeof ROUTES
+
+/** Dependencies of all of them. */
+export type FactorPageDeps = SecondFactorDeps
+
+/** Proving a second factor. */
+export function factorPages(app: FastifyInstance, deps: FactorPageDeps): void {
+  deferredRoutes<FactorPage>(app, ROUTES, {
+    async load() {
+      const { secondFactorHandlers } = await import('./second-factor.ts')
+      return on => {
+        secondFactorHandlers(on, deps)
+      }
+    },
+  })
+}

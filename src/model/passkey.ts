@@ -1,0 +1,43 @@
+/** A passkey: a public-key credential of a person (Web Authentication Level 3 §4). */
+export interface Passkey {
+  /** Ours, random: names it in forms and APIs. */
+  readonly id: string
+  readonly userId: string
+  /** The authenticator's, base64url; unique in the zone. */
+  readonly credentialId: string
+  /** COSE key, base64url. */
+  readonly publicKey: string
+  /** The authenticator's count of signatures; 0 for one that does not count. */
+  readonly counter: number
+  readonly transports: readonly string[]
+  /** The model of the authenticator; zeros where it does not say. */
+  readonly aaguid: string
+  /** Whether other devices of the person have it, too. */
+  readonly isBackedUp: boolean
+  /** Whether a trusted attestation says that hardware protects the private key. */
+  readonly isAttested: boolean
+  /** What the person calls it. */
+  readonly name: string
+  readonly createdAt: Date
+  readonly lastUsedAt?: Date
+}
+
+/** The secret that a person's authenticator app makes one-time passwords from (RFC 6238). */
+export interface Totp {
+  /** Sealed; see `factors/one-time-passwords.ts`. */
+  readonly sealedSecret: string
+  /** The last time step whose password was used: it and those before are used up. */
+  readonly lastStep: number
+  readonly createdAt: Date
+  readonly lastUsedAt?: Date
+}
+
+/** What stands in for a second factor once: a code of the person's own, or one that an administrator gave. */
+export type FactorCodeKind = 'recovery' | 'bypass'
+
+/** The codes that a person still has. */
+export interface FactorCodesLeft {
+  readonly recovery: number
+  readonly recoveryCreatedAt?: Date
+  readonly bypassUntil?: Date
+}

@@ -1,0 +1,75 @@
+// Who has to sign in with a second factor: the policy of the zone, and what it means for one person. Pure; asked for every
+// sign-in by model/sign-in-demands.ts.
+import type { FactorMethod } from '../records/user.ts'
+import { FACTOR_METHODS } from '../records/user.ts'
+import type { REQUIREMENTS } from '../records/zone-config.ts'
+import type { Level } from './assurance.ts'
+import type { Behaviour } from './compatibility.ts'
+import type { User } from './user.ts'
+import type { Zone } from './zone.ts'
+
+/** See `REQUIREMENTS`. */
+export type Requirement = (typeof REQUIREMENTS)[number]
+
+/** The policy of a zone, with its defaults. */
+export interface SecondFactorPolicy {
+  readonly requirement: Requirement
+  /** Whose members must have one, with `groups`; the others are asked for one if they have it. */
+  readonly groups: readonly string[]
+  /** Which factors count. */
+  readonly methods: readonly FactorMethod[]
+  /** How long a browser may be remembered; 0 for never. */
+  readonly rememberDays: number
+  /** The providers whose people it is about; absent: all. */
+  readonly origins?: readonly string[]
+}
+
+/** The policy of the zone. */
+export function secondFactorPolicy(
+  { config }: Pick<Zone, 'config'>,
+  { secondFactorByDefault }: Pick<Behaviour, 'secondFactorByDefault'>,
+): SecondFactorPolicy {
+  const { requirement, groups, methods, rememberDays, origins } = config.secondFactor ?? {}
+  return {
+    requirement: requirement ?? secondFactorByDefault,
+    groups: groups ?? [],
+    methods: methods ?? FACTOR_METHODS,
+    rememberDays: rememberDays ?? 0,
+    ...(origins && { origins }),
+  }
+}
+
+/** Whether the person's provider is one that the policy is about. */
+export const isAbout = ({ requirement, origins }: SecondFactorPolicy, { origin }: Pick<User, 'origin'>): boolean =>
+  requirement !== 'off' && (origins === undefined || origins.includes(origin))
+
+/** The factors of the person that count under the policy. */
+export const countingMethods = (
+  { methods }: Pick<SecondFactorPolicy, 'methods'>,
+  { factors }: Pick<User, 'factors'>,
+): readonly FactorMethod[] => (factors?.methods ?? []).filter(method => methods.includes(method))
+
+/** Whether the policy asks this person for a second factor. `groupNames` are those that the person is in. */
+export function asksForSecondFactor(
+  policy: SecondFactorPolicy,
+  user: Pick<User, 'origin' | 'factors'>,
+  groupNames: readonly string[],
+): boolean {
+  if (!isAbout(policy, user)) return false
+  if (countingMethods(policy, user).length > 0) return true
+  switch (policy.requirement) {
+    case 'required':
+      return true
+    case 'groups': {
+      const named = new Set(policy.groups.map(name => name.toLowerCase()))
+      return groupNames.some(name => named.has(name.toLowerCase()))
+    }
+    case 'off':
+    case 'optional':
+      return false
+  }
+}
+
+/** The factors that reach a level: a one-time password can be passed on to whoever asks for it. */
+export const methodsFor = (level: Level, { methods }: Pick<SecondFactorPolicy, 'methods'>): readonly FactorMethod[] =>
+  level === 'phr' || level === 'phrh' ? methods.filter(method => method === 'passkey') : methods

@@ -1,0 +1,23 @@
+// The part of the store's interface that is about what is used once.
+import type { CodePurpose, OneTimeCode } from '../model/token.ts'
+
+/** Single-use codes that a user types or follows as a link. */
+export interface OneTimeCodeStore {
+  /**
+   * Stores the code; for the purposes of `ONE_CODE_EACH` it replaces the account's earlier one. Throws `AlreadyExists` when
+   * the zone has another code with this digest.
+   */
+  save(zoneId: string, code: OneTimeCode): Promise<void>
+  /** The code, expired or not, without using it up. */
+  find(zoneId: string, purpose: CodePurpose, codeDigest: string): Promise<OneTimeCode | undefined>
+  /** Deletes the code and returns it, even if it is expired; of two concurrent redemptions exactly one gets it. */
+  redeem(zoneId: string, purpose: CodePurpose, codeDigest: string): Promise<OneTimeCode | undefined>
+  /** Deletes the account's codes for the purpose. */
+  forget(zoneId: string, purpose: CodePurpose, userId: string): Promise<void>
+}
+
+/** Ids of used assertions, for replay detection. */
+export interface AssertionStore {
+  /** Stores the id until `expiresAt`; false when it is stored already: of two concurrent uses exactly one gets true. */
+  use(zoneId: string, idDigest: string, expiresAt: Date): Promise<boolean>
+}

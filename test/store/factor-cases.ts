@@ -1,0 +1,199 @@
+// What every database must do with second factors: each change brings the account's row up to date, nothing is used twice,
+// and of changes at the same instant none is lost.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Passkey } from '../../src/model/passkey.ts'
+import { at, user } from './records.ts'
+import type { Lent } from './token-cases.ts'
+
+/** The cases of second factors, inside the suite of a database. */
+export function factorCases({ store, newZone }: Lent): void {
+  const passkey = (given: Partial<Passkey> = {}): Passkey => ({
+    id: 'k1',
+    userId: 'u1',
+    credentialId: 'credential-1',
+    publicKey: 'cose',
+    counter: 0,
+    transports: ['internal', 'hybrid'],
+    aaguid: '00000000-0000-0000-0000-000000000000',
+    isBackedUp: false,
+    isAttested: false,
+    name: 'Phone “ünï”',
+    createdAt: at(1),
+    ...given,
+  })
+  const totp = { sealedSecret: 'sealed', lastStep: 10, createdAt: at(1) }
+  async function zoneWithUser(): Promise<string> {
+    const z = newZone()
+    await store().users.insert(z, user({ zoneId: z, id: 'u1', userName: 'one' }))
+    return z
+  }
+  const factorsOf = async (z: string, id = 'u1') => (await store().users.find(z, id))?.factors
+
+  describe('passkeys', () => {
+    it('are kept as they were, the oldest first, and named on the account', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      assert.equal(await factorsOf(z), undefined)
+      const second = passkey({
+        id: 'k2',
+        credentialId: 'c2',
+        counter: 7,
+        isBackedUp: true,
+        isAttested: true,
+        createdAt: at(2),
+      })
+      assert.equal(await factors.addPasskey(z, second, 20), true)
+      assert.equal(await factors.addPasskey(z, passkey(), 20), true)
+      assert.deepEqual(await factors.passkeysOf(z, 'u1'), [passkey(), second])
+      assert.deepEqual(await factors.findPasskey(z, 'c2'), second)
+      assert.deepEqual(await factorsOf(z), { methods: ['passkey'], revision: 0 })
+    })
+
+    it('are refused twice in a zone, beyond the limit, and for nobody', async () => {
+      const [z, other] = [await zoneWithUser(), await zoneWithUser()]
+      const { factors } = store()
+      await store().users.insert(z, user({ zoneId: z, id: 'u2', userName: 'two' }))
+      assert.equal(await factors.addPasskey(z, passkey(), 2), true)
+      assert.equal(await factors.addPasskey(z, passkey({ id: 'k9', userId: 'u2' }), 2), false)
+      assert.equal(await factorsOf(z, 'u2'), undefined)
+      assert.equal(await factors.addPasskey(other, passkey(), 2), true, 'another zone is another world')
+      const more = [2, 3, 4].map(n => passkey({ id: `k${n}`, credentialId: `c${n}` }))
+      const added = await Promise.all(more.map(each => factors.addPasskey(z, each, 2)))
+      assert.deepEqual(added.filter(Boolean), [true])
+      assert.equal(await factors.addPasskey(z, passkey({ userId: 'nobody', credentialId: 'x' }), 2), false)
+      assert.equal(await factors.findPasskey(z, 'x'), undefined)
+    })
+
+    it('are used with a counter that only grows, once each', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      await factors.addPasskey(z, passkey({ counter: 5 }), 20)
+      const use = (counter: number) => factors.usePasskey(z, 'credential-1', { counter, isBackedUp: true, at: at(9) })
+      assert.equal(await use(5), false)
+      assert.equal(await use(4), false)
+      assert.equal(await use(0), false)
+      assert.deepEqual((await Promise.all([use(6), use(6)])).filter(Boolean), [true])
+      assert.deepEqual(
+        await factors.findPasskey(z, 'credential-1'),
+        passkey({ counter: 6, isBackedUp: true, lastUsedAt: at(9) }),
+      )
+      await factors.addPasskey(z, passkey({ id: 'k2', credentialId: 'c2' }), 20)
+      assert.equal(await factors.usePasskey(z, 'c2', { counter: 0, isBackedUp: false, at: at(9) }), true)
+      assert.equal(await factors.usePasskey(newZone(), 'c2', { counter: 1, isBackedUp: false, at: at(9) }), false)
+    })
+
+    it('are renamed and removed by their own person alone; a removal ends what browsers remember', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      await factors.addPasskey(z, passkey(), 20)
+      assert.equal(await factors.renamePasskey(z, { userId: 'u2', id: 'k1' }, 'x'), false)
+      assert.equal(await factors.removePasskey(z, { userId: 'u2', id: 'k1' }), false)
+      assert.equal(await factors.removePasskey(newZone(), { userId: 'u1', id: 'k1' }), false)
+      assert.equal(await factors.renamePasskey(z, { userId: 'u1', id: 'k1' }, 'Key'), true)
+      assert.equal((await factors.passkeysOf(z, 'u1'))[0]?.name, 'Key')
+      assert.equal(await factors.removePasskey(z, { userId: 'u1', id: 'k1' }), true)
+      assert.equal(await factors.removePasskey(z, { userId: 'u1', id: 'k1' }), false)
+      assert.deepEqual(await factorsOf(z), { methods: [], revision: 1 })
+    })
+  })
+
+  describe('one-time passwords', () => {
+    it('are used once for each step, in their order, whoever is first', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      assert.equal(await factors.totpOf(z, 'u1'), undefined)
+      assert.equal(await factors.setTotp(z, 'u1', totp), true)
+      assert.equal(await factors.setTotp(z, 'nobody', totp), false)
+      const use = (step: number) => factors.useTotp(z, 'u1', { step, at: at(2) })
+      assert.equal(await use(10), false)
+      assert.deepEqual((await Promise.all([use(12), use(12), use(12)])).filter(Boolean), [true])
+      assert.equal(await use(11), false, 'an earlier one of the window is used up, too')
+      assert.deepEqual(await factors.totpOf(z, 'u1'), { ...totp, lastStep: 12, lastUsedAt: at(2) })
+      assert.deepEqual(await factorsOf(z), { methods: ['totp'], revision: 1 })
+      assert.equal(await factors.removeTotp(z, 'u1'), true)
+      assert.equal(await factors.removeTotp(z, 'u1'), false)
+      assert.equal(await factors.useTotp(z, 'u1', { step: 99, at: at(3) }), false)
+    })
+
+    it('and passkeys that come at the same instant are both named', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      await Promise.all([factors.addPasskey(z, passkey(), 20), factors.setTotp(z, 'u1', totp)])
+      assert.deepEqual((await factorsOf(z))?.methods, ['passkey', 'totp'])
+      await factors.removePasskey(z, { userId: 'u1', id: 'k1' })
+      assert.deepEqual(await factorsOf(z), { methods: ['totp'], revision: 2 })
+    })
+  })
+
+  describe('codes that stand in for a factor', () => {
+    const codes = (kind: 'recovery' | 'bypass', digests: readonly string[], expiresAt?: Date) => ({
+      kind,
+      digests,
+      createdAt: at(1),
+      ...(expiresAt && { expiresAt }),
+    })
+
+    it('work once, for their person, until they expire or others take their place', async () => {
+      const [z, other] = [await zoneWithUser(), await zoneWithUser()]
+      const { factors } = store()
+      assert.equal(await factors.setCodes(z, 'nobody', codes('recovery', ['a'])), false)
+      assert.equal(await factors.setCodes(z, 'u1', codes('recovery', ['a', 'b', 'c'])), true)
+      assert.equal(await factors.setCodes(z, 'u1', codes('bypass', ['x'], at(100))), true)
+      assert.deepEqual(await factors.codesLeft(z, 'u1', at(5)), {
+        recovery: 3,
+        recoveryCreatedAt: at(1),
+        bypassUntil: at(100),
+      })
+      assert.equal(await factors.useCode(z, 'u2', 'a', at(5)), undefined)
+      assert.equal(await factors.useCode(other, 'u1', 'a', at(5)), undefined)
+      const used = await Promise.all([1, 2, 3].map(() => factors.useCode(z, 'u1', 'a', at(5))))
+      assert.deepEqual(used.filter(Boolean), ['recovery'])
+      assert.equal(await factors.useCode(z, 'u1', 'x', at(100)), undefined, 'expired')
+      await factors.setCodes(z, 'u1', codes('recovery', ['d']))
+      assert.equal(await factors.useCode(z, 'u1', 'b', at(5)), undefined)
+      assert.deepEqual(await factors.codesLeft(z, 'u1', at(5)), { recovery: 1, recoveryCreatedAt: at(1) })
+    })
+
+    it('of the person end with the last factor, those of an administrator do not', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      await factors.setTotp(z, 'u1', totp)
+      await factors.setCodes(z, 'u1', codes('recovery', ['a']))
+      await factors.setCodes(z, 'u1', codes('bypass', ['x'], at(100)))
+      await factors.removeTotp(z, 'u1')
+      assert.deepEqual(await factors.codesLeft(z, 'u1', at(5)), { recovery: 0, bypassUntil: at(100) })
+      assert.equal(await factors.removeCodes(z, 'u1', 'bypass'), true)
+      assert.equal(await factors.removeCodes(z, 'u1', 'bypass'), false)
+    })
+  })
+
+  describe('all factors', () => {
+    it('end at once, and the revision never comes back', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      await factors.addPasskey(z, passkey(), 20)
+      await factors.setTotp(z, 'u1', totp)
+      assert.equal(await factors.forgetDevices(z, 'u1'), true)
+      assert.equal(await factors.reset(z, 'u1'), true)
+      assert.deepEqual(await factorsOf(z), { methods: [], revision: 3 })
+      assert.deepEqual(await factors.passkeysOf(z, 'u1'), [])
+      assert.equal(await factors.totpOf(z, 'u1'), undefined)
+      assert.equal(await factors.reset(z, 'nobody'), false)
+    })
+
+    it('go with the account, and an update of the account leaves them', async () => {
+      const z = await zoneWithUser()
+      const { factors, users } = store()
+      const before = await users.find(z, 'u1')
+      assert.ok(before)
+      await factors.setTotp(z, 'u1', totp)
+      await users.update(z, { ...before, email: 'new@example.org' })
+      assert.deepEqual((await factorsOf(z))?.methods, ['totp'])
+      await users.replace(z, (await users.find(z, 'u1')) ?? before, { ...before, email: 'newer@example.org' })
+      assert.deepEqual((await factorsOf(z))?.methods, ['totp'])
+      await users.delete(z, 'u1')
+      assert.equal(await factors.totpOf(z, 'u1'), undefined)
+    })
+  })
+}
