@@ -3,7 +3,8 @@
 import { leastOf, stronger } from './assurance.ts'
 import type { Level } from './assurance.ts'
 import { asksForSecondFactor, isAbout, methodsFor } from './second-factor.ts'
-import type { FactorMethod, Requirement, SecondFactorPolicy } from './second-factor.ts'
+import type { Requirement, SecondFactorPolicy } from './second-factor.ts'
+import type { FactorMethod } from '../records/user.ts'
 import type { User } from './user.ts'
 
 /** What an application asks, and of whom. */
