@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import { DER, derSequence, oidOf } from './der.ts'
 import type { DerElement } from './der.ts'
 import { openEncryptedKey, openTraditionalKey, roundsOf } from './encrypted-key.ts'
+import { hasShortExponent } from './rsa-exponent.ts'
 
 /** A private key with the properties that decide which algorithms it fits. */
 export interface PrivateKey {
@@ -20,7 +21,8 @@ export interface PrivateKey {
 
 /**
  * Reads the first private key of a PEM string (PKCS#8, PKCS#1 or SEC1), which must not be encrypted. Undefined without one,
- * and for other keys than RSA, EC on a named curve and Edwards curves: hostile ones can occupy OpenSSL for minutes.
+ * for other keys than RSA, EC on a named curve and Edwards curves, and for a long public exponent: hostile ones can occupy
+ * OpenSSL for minutes.
  */
 export function readPrivateKey(pem: string): PrivateKey | undefined {
   const block = firstKey(pem)
@@ -50,6 +52,7 @@ function keyOf({ label }: Block, der: Buffer): PrivateKey | undefined {
   } catch {
     return undefined // OpenSSL's reasons differ by version
   }
+  if (!hasShortExponent(key)) return undefined
   const { modulusLength, namedCurve } = key.asymmetricKeyDetails ?? {}
   return {
     type: key.asymmetricKeyType ?? 'unknown',

@@ -63,10 +63,15 @@ function checkInternal(config: InternalProviderConfig): readonly ProviderProblem
   })
 }
 
+/** Characters; ten chains of certificates have fewer. Reading a megabyte of them would take long. */
+const MAX_CERTIFICATES_LENGTH = 65_536
+
 /** Certificates of whoever signs the metadata; whether they are needed depends on where it is. */
 function checkSaml({ metadataCertificates: pem }: SamlProviderConfig): readonly ProviderProblem[] {
-  if (pem === undefined || pem === null || readCertificates(pem)) return []
-  return [{ key: 'metadataCertificates', message: 'must be certificates in PEM', kind: 'invalid' }]
+  if (pem === undefined || pem === null) return []
+  if (pem.length <= MAX_CERTIFICATES_LENGTH && readCertificates(pem)) return []
+  const message = `must be certificates in PEM, of ${MAX_CERTIFICATES_LENGTH} characters at most`
+  return [{ key: 'metadataCertificates', message, kind: 'invalid' }]
 }
 
 const oauth = {

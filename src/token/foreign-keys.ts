@@ -9,6 +9,7 @@ import type { Clock } from '../base/clock.ts'
 import { isJsonRecord } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
+import { hasShortExponent } from '../base/rsa-exponent.ts'
 
 /** The source of a party's keys: a URL, or else inline JSON. */
 export interface KeySource {
@@ -232,7 +233,7 @@ function open(jwk: Jwk): KeyObject | undefined {
   }
   const { modulusLength } = key.asymmetricKeyDetails ?? {}
   const isSound = modulusLength === undefined || (modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS)
-  return isSound ? key : undefined
+  return isSound && hasShortExponent(key) ? key : undefined
 }
 
 /** The publisher's `max-age` (RFC 9111 §5.2.2.1), within limits. */

@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { authorizeBootstrap } from '../support/authorize.ts'
+import { certificateOf } from '../support/certificate.ts'
 import { createTestClock } from '../support/clock.ts'
+import { keyOfLongExponent } from '../support/long-exponent.ts'
 import { createSamlIdp, SAML, samlTestKey } from '../support/saml-idp.ts'
 import type { ResponseParts } from '../support/saml-idp.ts'
+import { signMetadata } from '../support/saml-metadata-samples.ts'
 import {
   answerForm,
   BASE,
@@ -15,8 +18,9 @@ import {
   samlRecord,
   signInAt,
 } from '../support/saml-sign-in.ts'
-import type { TestServer } from '../support/server.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
 
 const evilKey = samlTestKey()
@@ -169,6 +173,37 @@ export const samlProviderAttacks: readonly Attack[] = [
           assert.equal(site.asked, 2)
         },
       ),
+  },
+  {
+    attack: 'the administrator of a zone writes certificates whose keys take seconds to verify one signature',
+    outcome: 'a megabyte of certificates is refused, and a key with a long exponent counts for nothing',
+    async attempt() {
+      const server = await startZoneServer()
+      const bearer = await tokenOf(server, 'admin-of-z1')
+      const pem = keyOfLongExponent().export({ type: 'pkcs8', format: 'pem' }).toString()
+      const key = { privateKey: pem, certificate: certificateOf(pem) }
+      const idp = createSamlIdp({ clock: server.clock, to, key })
+      const create = async (config: object): Promise<TestAnswer> => {
+        const body = { originKey: 'slow', name: 'slow', type: 'saml', active: true, config }
+        const request = { bearer, headers: { 'x-identity-zone-id': 'z1' } }
+        return sendJson(server, 'POST', '/identity-providers', body, request)
+      }
+      assert.match(
+        (await create({ metaDataLocation: idp.metadata() })).text,
+        /no certificate of a key that can be used/,
+      )
+      const metaDataLocation = signMetadata(
+        idpOf(server.clock, 'corp').metadata().replace('<md:EntityDescriptor ', '<md:EntityDescriptor ID="_m" '),
+        key,
+      )
+      const trusting = { metaDataLocation, metadataTrustCheck: true }
+      const slow = await create({ ...trusting, metadataCertificates: key.certificate })
+      assert.match(slow.text, /cannot be verified/)
+      const many = await create({ ...trusting, metadataCertificates: key.certificate.repeat(700) })
+      assert.equal(many.status, 422)
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    },
   },
   {
     attack: 'the metadata of a provider sends people to a script, or to somebody else’s password',

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { stopwatch } from '../../src/base/clock.ts'
 import { openingRounds, openPrivateKey, readPrivateKey } from '../../src/base/private-key.ts'
 import { privatePem } from '../support/config.ts'
+import { keyOfLongExponent } from '../support/long-exponent.ts'
 
 const tlv = (tag: number, ...parts: readonly Buffer[]): Buffer => {
   const body = Buffer.concat(parts)
@@ -88,6 +89,7 @@ describe('a private key in PEM', () => {
         Buffer.concat([Buffer.from(plain(ec).split('\n').slice(1, -2).join(''), 'base64'), Buffer.from([0])]),
       ),
     ],
+    ['a key whose public exponent is a long number', plain(keyOfLongExponent())],
     ['a DSA key', plain(generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 }).privateKey)],
     [
       'a Diffie-Hellman key',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { CompactSign, compactVerify } from 'jose'
@@ -8,6 +8,7 @@ import { OutboundError } from '../../src/base/outbound.ts'
 import type { ForeignKeys } from '../../src/token/foreign-keys.ts'
 import { createForeignKeys, FOREIGN_ALGORITHMS, UnusableKeys } from '../../src/token/foreign-keys.ts'
 import { createTestClock } from '../support/clock.ts'
+import { keyOfLongExponent } from '../support/long-exponent.ts'
 
 type Jwk = Record<string, unknown>
 
@@ -93,6 +94,10 @@ describe('a key of others', () => {
     { name: 'for operations that are no list', jwk: jwkOf('rsa', { kid: 'a', key_ops: 'verify' }) },
     { name: 'for another algorithm', jwk: jwkOf('rsa', { kid: 'a', alg: 'PS256' }) },
     { name: 'of 1024 bits', jwk: jwkOf('weak', { kid: 'a' }) },
+    {
+      name: 'with a long exponent',
+      jwk: { ...createPublicKey(keyOfLongExponent()).export({ format: 'jwk' }), kid: 'a' },
+    },
     { name: 'with its private half', jwk: { ...pair.rsa.privateKey.export({ format: 'jwk' }), kid: 'a' } },
     { name: 'that is symmetric', jwk: { kty: 'oct', k: 'AAAA', kid: 'a' }, wanted: { alg: 'HS256', kid: 'a' } },
     { name: 'of an algorithm that is none', jwk: jwkOf('rsa', { kid: 'a' }), wanted: { alg: 'none', kid: 'a' } },

@@ -2,6 +2,7 @@
 // are sent to. One reader, for the record's author and for every sign-in.
 import { X509Certificate } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
+import { hasShortExponent } from '../../base/rsa-exponent.ts'
 import { readSamlMetadata } from '../../providers/saml-metadata.ts'
 import type { SamlEndpoint, SamlEntity } from '../../providers/saml-metadata.ts'
 import { SamlProblem } from './problem.ts'
@@ -64,16 +65,23 @@ const MAX_KEYS = 10
  * not count, because metadata alone says which keys are good (SAML V2.0 Metadata Interoperability Profile §2.6.1).
  */
 function keysOf(descriptors: readonly (readonly string[])[]): readonly KeyObject[] {
-  const keys = new Map<string, KeyObject>()
-  for (const texts of descriptors) {
+  const certified = descriptors.flatMap(texts => {
     const all = texts.flatMap(text => certificateIn(text) ?? [])
     // A chain may follow the provider's own certificate: what an authority signs is not the provider's.
-    const own = all.filter(each => !all.some(other => isIssuerOf(each, other)))
-    for (const { publicKey } of own.filter(({ publicKey }) => isStrong(publicKey))) {
-      keys.set(publicKey.export({ type: 'spki', format: 'der' }).toString('base64'), publicKey)
-    }
-  }
-  if (keys.size > MAX_KEYS) throw unusable(`it has more than ${MAX_KEYS} keys that sign`)
+    return all.filter(each => !all.some(other => isIssuerOf(each, other)))
+  })
+  return strongKeys(
+    certified.map(({ publicKey }) => publicKey),
+    'it',
+  )
+}
+
+/** Those that may verify signatures, each once; throws a `SamlProblem` if the holder has more than anybody needs. */
+export function strongKeys(all: readonly KeyObject[], holder: string): readonly KeyObject[] {
+  const keys = new Map(
+    all.filter(isStrong).map(key => [key.export({ type: 'spki', format: 'der' }).toString('base64'), key]),
+  )
+  if (keys.size > MAX_KEYS) throw unusable(`${holder} has more than ${MAX_KEYS} keys that sign`)
   return [...keys.values()]
 }
 
@@ -102,10 +110,12 @@ const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
 const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1'])
 
-function isStrong({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean {
+/** Whether a signature of the key proves something, and takes little time to verify. */
+function isStrong(key: KeyObject): boolean {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
   if (type === 'ec') return CURVES.has(details?.namedCurve ?? '')
   const bits = details?.modulusLength ?? 0
-  return type === 'rsa' && bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS
+  return type === 'rsa' && bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS && hasShortExponent(key)
 }
 
 const BINDINGS: Readonly<Record<string, keyof Endpoints>> = {

@@ -13,7 +13,7 @@ import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { createDocuments } from '../sources/documents.ts'
 import type { Fetched, Source } from '../sources/documents.ts'
 import { SamlProblem } from './problem.ts'
-import { readProviderMetadata } from './provider-metadata.ts'
+import { readProviderMetadata, strongKeys } from './provider-metadata.ts'
 import type { SamlProvider } from './provider-metadata.ts'
 import { verifiedText } from './signed-xml.ts'
 
@@ -187,7 +187,10 @@ function verified(text: string, keys: readonly KeyObject[]): string {
 }
 
 const keysOf = (pem: string): readonly KeyObject[] =>
-  (readCertificates(pem) ?? []).map(({ publicPem }) => createPublicKey(publicPem))
+  strongKeys(
+    (readCertificates(pem) ?? []).map(({ publicPem }) => createPublicKey(publicPem)),
+    'metadataCertificates',
+  )
 
 function attempt<T>(work: () => T): T | SamlProblem {
   try {

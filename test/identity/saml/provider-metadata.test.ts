@@ -6,6 +6,7 @@ import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import { readProviderMetadata } from '../../../src/identity/saml/provider-metadata.ts'
 import { certificateOf } from '../../support/certificate.ts'
 import { createTestClock } from '../../support/clock.ts'
+import { keyOfLongExponent } from '../../support/long-exponent.ts'
 import { createSamlIdp, pemBody, SAML, samlTestKey } from '../../support/saml-idp.ts'
 import type { SamlTestKey } from '../../support/saml-idp.ts'
 import { metadataSamples } from '../../support/saml-metadata-samples.ts'
@@ -90,6 +91,7 @@ describe('readProviderMetadata', () => {
 
     for (const { name, text } of [
       { name: 'an RSA key that is too short', text: withCertificates(body(rsa(1024))) },
+      { name: 'an RSA key whose exponent makes it slow', text: withCertificates(body(keyOf(keyOfLongExponent()))) },
       { name: 'a curve that nobody uses', text: withCertificates(body(ec('secp256k1'))) },
       { name: 'something that is no certificate', text: withCertificates('AAAA') },
       { name: 'something that is not base64', text: withCertificates('!') },

@@ -5,7 +5,9 @@ import type { Outbound, OutboundFailure } from '../../../src/base/outbound.ts'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import { createSamlProviders } from '../../../src/identity/saml/providers.ts'
 import type { IdentityProvider } from '../../../src/model/identity-provider.ts'
+import { certificateOf } from '../../support/certificate.ts'
 import { createTestClock } from '../../support/clock.ts'
+import { keyOfLongExponent } from '../../support/long-exponent.ts'
 import { createSamlIdp, SAML, samlTestKey } from '../../support/saml-idp.ts'
 import { signMetadata } from '../../support/saml-metadata-samples.ts'
 
@@ -251,6 +253,13 @@ describe('metadataTrustCheck', () => {
   it('refuses metadata in the record that another key signed', async () => {
     assert.match(await problemOf(inRecord(signed(keys[2]))), /signature/)
     assert.match(await problemOf(inRecord(signed(), keys[2].certificate)), /signature/)
+  })
+  it('refuses more than ten certificates that sign, and passes over those that take long', async () => {
+    const many = Array.from({ length: 11 }, () => samlTestKey('ec').certificate)
+    assert.match(await problemOf(inRecord(signed(), many.join(''))), /more than 10 keys/)
+    const pem = keyOfLongExponent().export({ type: 'pkcs8', format: 'pem' }).toString()
+    const slow = { privateKey: pem, certificate: certificateOf(pem) }
+    assert.match(await problemOf(inRecord(signed(slow), slow.certificate)), /signature/)
   })
   it('refuses unsigned metadata', async () => {
     assert.match(await problemOf(inRecord(set().idp.metadata())), /signature/)
