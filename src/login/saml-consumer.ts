@@ -124,9 +124,8 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     { issuer, alias }: { readonly issuer: string | undefined; readonly alias: string | undefined },
   ): Promise<Failure> {
     if (behaviour.ownWords) return NO_PROVIDER
-    const all = (await store.providers.list(zone.id))
-      .map(({ provider }) => provider)
-      .filter(({ type }) => type === 'saml')
+    // Of the cache: anybody can ask, and the records of a zone may have megabytes.
+    const all = (await store.providers.listKnown(zone.id)).filter(({ type }) => type === 'saml')
     const disabled = all.find(
       ({ active, externalKey }) => !active && externalKey !== undefined && externalKey === issuer,
     )

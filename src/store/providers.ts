@@ -67,6 +67,7 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
     findByOrigin: async (zoneId, originKey) => (await ofZone(zoneId))?.byOrigin.get(originKey),
     isActive: async (zoneId, originKey) => (await ofZone(zoneId))?.byOrigin.get(originKey)?.active === true,
     isOpen: async (zoneId, originKey) => (await ofZone(zoneId))?.byOrigin.get(originKey)?.active !== false,
+    listKnown: async zoneId => [...((await ofZone(zoneId))?.byOrigin.values() ?? [])],
     listActive: async zoneId => (await ofZone(zoneId))?.active ?? [],
     insert: (zoneId, provider) => keep(INSERT, zoneId, provider),
     update: (zoneId, provider) => keep(UPDATE, zoneId, provider),

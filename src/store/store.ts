@@ -265,6 +265,8 @@ export interface ProviderStore {
   isActive(zoneId: string, originKey: string): Promise<boolean>
   /** The same, or that the origin has no provider: an external login server vouches for its people. */
   isOpen(zoneId: string, originKey: string): Promise<boolean>
+  /** Every provider of the zone, active or not, ordered by origin key. */
+  listKnown(zoneId: string): Promise<readonly IdentityProvider[]>
   /** Every active provider of the zone, ordered by origin key. */
   listActive(zoneId: string): Promise<readonly IdentityProvider[]>
   insert(zoneId: string, provider: IdentityProvider): Promise<void>

@@ -323,6 +323,22 @@ for (const mode of MODES) {
         }
       })
 
+      it('cost no reading of the database where the provider is unknown or disabled', async () => {
+        const { providers } = server.store
+        const unchanged = { ...providers }
+        let asked = 0
+        Object.assign(providers, { list: (zoneId: string) => ((asked += 1), unchanged.list(zoneId)) })
+        try {
+          for (const origin of ['stranger', 'off']) {
+            const form = answerForm(await idpOf(clock, origin).response())
+            await assertRefused(await server.send(CONSUMER, { form }), 404, isUaa ? /provider/i : NOT_HERE)
+          }
+          assert.equal(asked, 0)
+        } finally {
+          Object.assign(providers, unchanged)
+        }
+      })
+
       it('of what cannot be verified say no more, and are in the audit trail with the reason', async () => {
         const browser = server.browser()
         const answer = await signInAt(server, browser, { audiences: ['https://elsewhere.example'] })

@@ -742,6 +742,12 @@ export function storeCases(kind: DatabaseKind): void {
       await store.providers.update(z, provider({ zoneId: z, id: 'ldap', originKey: 'ldap', active: false }))
       assert.deepEqual(await listed(), ['Zeta', 'saml'])
       assert.equal((await store.providers.findByOrigin(z, 'ldap'))?.active, false)
+      const known = (await store.providers.listKnown(z)).map(({ originKey, active }) => [originKey, active])
+      assert.deepEqual(known, [
+        ['Zeta', true],
+        ['ldap', false],
+        ['saml', true],
+      ])
     })
   })
 
