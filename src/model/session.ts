@@ -53,6 +53,8 @@ export interface UpstreamSession {
   readonly logoutHint: string
   /** The provider's id of the session: the claim `sid`, or SAML's SessionIndex. */
   readonly sid?: string
+  /** When the provider wants the session to end, if it says so: SAML's SessionNotOnOrAfter. Ours does not outlive it. */
+  readonly endsAt?: Date
 }
 
 /** A digest of the provider's `sid`: one of another provider is never equal. */

@@ -222,10 +222,11 @@ export function createSessions(deps: {
       ...(cookieSeconds !== undefined && { maxAge: cookieSeconds }),
     })
 
-  function newSession(zoneId: string, lifeSeconds: number): { id: string; session: Session } {
+  function newSession(zoneId: string, lifeSeconds: number, endsAt?: Date): { id: string; session: Session } {
     const id = random.urlSafe(ID_LENGTH)
     const now = clock.now()
-    const expiresAt = addSeconds(now, lifeSeconds)
+    const latest = addSeconds(now, lifeSeconds)
+    const expiresAt = endsAt && endsAt < latest ? endsAt : latest
     return { id, session: { zoneId, idDigest: digest(id), createdAt: now, lastSeenAt: now, expiresAt } }
   }
 
@@ -259,13 +260,13 @@ export function createSessions(deps: {
     reply: FastifyReply,
     { user, method, renewed }: { user: User; method: SignInMethod; renewed?: Session },
   ): Promise<void> {
-    const { id, session } = newSession(request.zone.id, SESSION_ABSOLUTE_SECONDS)
+    const { upstream } = method
+    const { id, session } = newSession(request.zone.id, SESSION_ABSOLUTE_SECONDS, upstream?.endsAt)
     const old = await of(request)
     // Signing in again as the same user keeps the session that clients know; another user starts a new one.
     const before = old?.signIn?.userId === user.id ? old : undefined
     const userAgent = keptUserAgent(request.headers['user-agent'])
     const remoteAddress = canonicalAddress(request.ip)
-    const { upstream } = method
     const providerSession = upstream?.sid === undefined ? undefined : providerSessionOf(user.origin, upstream.sid)
     const signIn = {
       userId: user.id,

@@ -310,6 +310,17 @@ for (const mode of MODES) {
         assert.deepEqual([event?.origin, event?.byOther], ['corp', true])
       })
 
+      it('ends the session of whatever index the sign-in named, however long', async () => {
+        for (const sessionIndex of ['i'.repeat(256), 'i'.repeat(1024), 'odd\u007f']) {
+          const browser = await signIn({ nameId: 'pat', sessionIndex })
+          assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Success')
+          assert.equal(await isSignedIn(browser), false)
+        }
+        const sessionIndex = 'i'.repeat(1025)
+        await signIn({ nameId: 'pat', sessionIndex })
+        assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Requester')
+      })
+
       it('ends several sessions, and without a SessionIndex everything of the person and nobody else’s', async () => {
         const of = (nameId: string, sessionIndex: string) => signIn({ nameId, sessionIndex })
         const all = [await of('pat', 'm-1'), await of('pat', 'm-2'), await of('pat', 'm-3'), await of('kim', 'm-4')]

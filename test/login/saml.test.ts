@@ -106,6 +106,19 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
+      it('signs nobody in for longer than the provider says, but for the difference of clocks', async () => {
+        const browser = server.browser()
+        const sessionNotOnOrAfter = new Date(clock.now().getTime() + 300_000)
+        await signInAt(server, browser, { nameId: 'brief', sessionNotOnOrAfter })
+        clock.advance(359)
+        assert.equal(await isSignedIn(browser), true)
+        clock.advance(1)
+        assert.equal(await isSignedIn(browser), false)
+        const late = server.browser()
+        await signInAt(server, late, { nameId: 'brief', sessionNotOnOrAfter: new Date(clock.now().getTime() - 59_000) })
+        assert.equal(await isSignedIn(late), true)
+      })
+
       it('posts on no answer of a provider that is not here, nor a second time', async () => {
         const { id, relayState } = requestIn(await server.browser().send('/login/external/corp'))
         const xml = await idpOf(clock, 'corp').response({ inResponseTo: id })

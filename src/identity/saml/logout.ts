@@ -4,7 +4,6 @@ import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
 import type { Random } from '../../base/random.ts'
-import { isStorable } from '../../base/storable-text.ts'
 import type { Destination } from '../../model/destination.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
 import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, SignOut } from '../provider-logout.ts'
@@ -19,7 +18,7 @@ import type { ServiceProvider, ServiceProviders } from './service-provider.ts'
 import { verifiedText } from './signed-xml.ts'
 import { postTo, redirectTo } from './signing.ts'
 import type { OutgoingMessage } from './signing.ts'
-import { checkIssuer, instantOf, nameIdOf, SKEW_SECONDS } from './statement.ts'
+import { checkIssuer, instantOf, isUsableId, MAX_ID_LENGTH, nameIdOf, SKEW_SECONDS } from './statement.ts'
 import { childrenNamed, decodeXml, isNamed, NAMESPACES, parseXml } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
@@ -28,8 +27,6 @@ const { protocol: PROTOCOL, assertion: ASSERTION } = NAMESPACES
 /** How long a request of ours may take to arrive. */
 const REQUEST_SECONDS = 300
 const ID_LENGTH = 43
-/** Characters of ids, names and session indexes. */
-const MAX_LENGTH = 1024
 /** People have one or two sessions at a provider. */
 const MAX_SESSIONS = 100
 
@@ -141,7 +138,7 @@ function verifiedRequest({ xml, query }: LogoutMessage, provider: SamlProvider):
   if (query !== undefined) checkRedirectSignature(query, 'SAMLRequest', signingKeys)
   const root = parseXml(query === undefined ? verifiedText(xml, signingKeys) : xml)
   const { ID: id, Version: version } = root.attributes
-  if (!isNamed(root, 'LogoutRequest', PROTOCOL) || version !== '2.0' || !isUsable(id)) {
+  if (!isNamed(root, 'LogoutRequest', PROTOCOL) || version !== '2.0' || !isUsableId(id)) {
     throw new SamlProblem('not-xml', 'it is no LogoutRequest')
   }
   checkIssuer(root, entityId)
@@ -168,7 +165,8 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
   if (end && end <= addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', 'it has expired')
   const externalId = nameIn(root, { provider, own })
   const sids = childrenNamed(root, 'SessionIndex', PROTOCOL).map(({ text }) => text)
-  if (sids.length > MAX_SESSIONS || !sids.every(isUsable)) throw new SamlProblem('subject', 'its sessions are unusable')
+  if (sids.length > MAX_SESSIONS || !sids.every(isUsableId))
+    throw new SamlProblem('subject', 'its sessions are unusable')
   return { id, usableUntil: addSeconds(now, 2 * SKEW_SECONDS + 1), externalId, sids: [...new Set(sids)] }
 }
 
@@ -186,9 +184,6 @@ function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider
 
 const keysOf = ({ active, others }: ServiceProvider): readonly KeyObject[] =>
   [active, ...others].map(({ privateKey }) => privateKey)
-
-const isUsable = (text: string | undefined): text is string =>
-  text !== undefined && text !== '' && text.length <= MAX_LENGTH && isStorable(text)
 
 async function attempt<T>(work: () => Promise<T>): Promise<T | SamlProblem> {
   try {
@@ -223,7 +218,7 @@ export function requestAnsweredBy(xml: string): string | undefined {
   const root = tried(() => parseXml(xml))
   if (root instanceof SamlProblem || !isNamed(root, 'LogoutResponse', PROTOCOL)) return undefined
   const { InResponseTo: id = '' } = root.attributes
-  return id.length > MAX_LENGTH ? '' : id
+  return id.length > MAX_ID_LENGTH ? '' : id
 }
 
 /** Of this binding, else of the other one. */

@@ -154,10 +154,11 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
 }
 
 /** What the logout there needs: whom the provider named, and its id of the session. */
-function upstreamOf({ nameId, sessionIndex }: SamlStatement): UpstreamSession {
+function upstreamOf({ nameId, sessionIndex, sessionEndsAt }: SamlStatement): UpstreamSession {
   return {
     logoutHint: JSON.stringify({ nameId, sessionIndex }),
     ...(sessionIndex !== undefined && { sid: sessionIndex }),
+    ...(sessionEndsAt && { endsAt: sessionEndsAt }),
   }
 }
 

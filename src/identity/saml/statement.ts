@@ -3,6 +3,7 @@
 import type { KeyObject } from 'node:crypto'
 import { addSeconds } from '../../base/clock.ts'
 import { hasControlCharacter } from '../../base/control-characters.ts'
+import { isStorable } from '../../base/storable-text.ts'
 import { SamlProblem } from './problem.ts'
 import type { SamlReason } from './problem.ts'
 import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
@@ -30,6 +31,8 @@ export interface SamlStatement {
   readonly usableUntil: Date
   readonly nameId: SamlNameId
   readonly sessionIndex?: string
+  /** The provider's session ends then at the latest (`SessionNotOnOrAfter`). */
+  readonly sessionEndsAt?: Date
   /** Absent without an authentication statement, which only a bearer assertion may lack. */
   readonly authenticatedAt?: Date
   readonly authnContextClasses: readonly string[]
@@ -92,7 +95,7 @@ export function readStatement(
     confirmedUntil(subject, expected),
     addSeconds(issuedAt, MAX_AGE_SECONDS),
   ]
-  const { authenticatedAt, sessionIndex, classes } = readAuthentication(assertion, expected, needsAuthentication)
+  const { classes, ...authentication } = readAuthentication(assertion, expected, needsAuthentication)
   const end = Math.min(...limits.map(limit => (limit ? limit.getTime() : Infinity)))
   return {
     assertionId,
@@ -100,8 +103,7 @@ export function readStatement(
     nameId: nameIdOf(subject),
     authnContextClasses: classes,
     attributes: attributesOf(assertion),
-    ...(authenticatedAt && { authenticatedAt }),
-    ...(sessionIndex !== undefined && { sessionIndex }),
+    ...authentication,
   }
 }
 
@@ -177,9 +179,7 @@ export function checkInResponseTo(named: string | undefined, expected: Expectati
   if (named !== wanted) throw new SamlProblem('in-response-to', 'it answers another request')
 }
 
-interface Authentication {
-  readonly authenticatedAt?: Date
-  readonly sessionIndex?: string
+interface Authentication extends Pick<SamlStatement, 'authenticatedAt' | 'sessionIndex' | 'sessionEndsAt'> {
   readonly classes: readonly string[]
 }
 
@@ -191,6 +191,7 @@ function readAuthentication(
 ): Authentication {
   const statements = inAssertion(assertion, 'AuthnStatement')
   if (statements.length === 0 && isNeeded) throw new SamlProblem('subject', 'it does not say that anybody signed in')
+  const ends: Date[] = []
   const times = statements.map(statement => {
     const at = instantOf(statement, 'AuthnInstant')
     const until = instantOf(statement, 'SessionNotOnOrAfter')
@@ -199,6 +200,7 @@ function readAuthentication(
     if (addSeconds(at, MAX_AUTHENTICATION_AGE_SECONDS) <= now)
       throw new SamlProblem('expired', 'the sign-in is too old')
     if (until && addSeconds(until, SKEW_SECONDS) <= now) throw new SamlProblem('expired', 'the session has ended')
+    if (until) ends.push(until)
     return at
   })
   const classes = statements.flatMap(statement =>
@@ -214,11 +216,20 @@ function readAuthentication(
   return {
     classes: classes.filter(each => isShort(each)),
     ...(authenticatedAt && { authenticatedAt }),
-    ...(sessionIndex !== undefined && isShort(sessionIndex) && { sessionIndex }),
+    ...(sessionIndex !== undefined && isUsableId(sessionIndex) && { sessionIndex }),
+    // Somebody whose session ends within the difference of clocks gets one that lasts longer than the redirect.
+    ...(ends.length > 0 && { sessionEndsAt: addSeconds(new Date(Math.min(...ends.map(Number))), SKEW_SECONDS) }),
   }
 }
 
 const isShort = (text: string): boolean => text !== '' && text.length <= MAX_NAME_LENGTH && !hasControlCharacter(text)
+
+/** Characters of ids of messages and of sessions; a logout request names a session as the sign-in did. */
+export const MAX_ID_LENGTH = 1024
+
+/** Whether it can be remembered, as an id of a message or of a session. */
+export const isUsableId = (text: string | undefined): text is string =>
+  text !== undefined && text !== '' && text.length <= MAX_ID_LENGTH && isStorable(text)
 
 /** The name of the person: white space around it would make it another one in another place. */
 export function nameIdOf(parent: XmlElement): SamlNameId {
