@@ -20,7 +20,7 @@ const ROUTES = {
   'GET /saml/metadata/alias/:alias': route,
 } as const satisfies Record<RouteName, DeferredRoute>
 
-/** Signed documents that are kept, of 6 kB each. */
+/** Signed documents that are kept: one for each address of a zone, usually of 6 kB, and of a megabyte with large certificates. */
 const MAX_DOCUMENTS = 500
 
 /** `GET /saml/metadata` and `GET /saml/metadata/alias/{entity id}`. */
@@ -37,7 +37,7 @@ export function samlMetadataEndpoints(
         import('../identity/saml/messages.ts'),
         import('../identity/saml/signing.ts'),
       ])
-      const signed = createCache<{ readonly text: string }>(MAX_DOCUMENTS)
+      const signed = createCache<{ readonly of: string; readonly text: string }>(MAX_DOCUMENTS)
 
       async function send(
         { zone }: FastifyRequest,
@@ -45,9 +45,11 @@ export function samlMetadataEndpoints(
         provider: ServiceProvider,
       ): Promise<FastifyReply> {
         const xml = metadataOf(provider, { stableNamesFirst: behaviour.stableSamlNamesFirst }) // names the certificate, so another key is another document
-        const document = await signed.get(digest(xml), () =>
-          Promise.resolve({ text: signEnveloped(xml, provider.active) }),
-        )
+        const [key, of] = [JSON.stringify([zone.id, provider.base]), digest(xml)]
+        const known = signed.peek(key)
+        // One for each address: what a zone had before must not fill the memory.
+        if (known && known.of !== of) signed.drop(key)
+        const document = await signed.get(key, () => Promise.resolve({ of, text: signEnveloped(xml, provider.active) }))
         const name = zone.subdomain === '' ? 'saml-sp.xml' : `saml-${zone.subdomain}-sp.xml`
         return reply
           .headers({ ...NEVER_CACHED, 'content-disposition': `attachment; filename="${name}"` })

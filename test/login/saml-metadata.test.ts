@@ -236,6 +236,23 @@ for (const mode of MODES) {
       assert.equal((await metadata('', 'ec.localhost:8080')).text, first.text)
     })
 
+    it('is kept as it is now, and not as it ever was', async () => {
+      const ec = textOf(KEYS.ES256)
+      const own = (name: string) => {
+        const key = { key: ec, certificate: certificateOf(ec, { name }) }
+        return { samlConfig: { activeKeyId: 'ec', keys: { ec: key } } }
+      }
+      const [one, other] = [own('one'), own('other')]
+      const texts: string[] = []
+      for (const config of [one, other, one]) {
+        await configure('z1', config)
+        texts.push((await metadata('', 'one.localhost:8080')).text)
+      }
+      const [before, between, after] = texts.map(text => /SignatureValue>([^<]+)</.exec(text)?.[1])
+      assert.ok(before !== between && after !== before, 'a signature that was kept would be the same')
+      await configure('z1', {})
+    })
+
     it('leaves the server’s own key out of the settings of the zone', async () => {
       const zones = await server.send('/identity-zones', { bearer: await tokenOf(server, 'root') })
       const [zone, ...others] = zones.json<{ subdomain: string }[]>().filter(({ subdomain }) => subdomain === '')
