@@ -359,7 +359,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlMetadataEndpoints(app, { serviceProviders, behaviour })
     samlLogoutEndpoint(app, elsewhere)
     forcePasswordChangeEndpoints(app, web)
-    factorPages(app, web)
+    factorPages(app, { ...web, journeys, remembered, groupsOf, vault })
     errorPages(app, { ...web, samlFailures })
     homeEndpoints(app, web)
     if (config.playground) outboxEndpoint(app, { store, vault, pages })

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
+import type { FactorDeps } from '../accounts/factors.ts'
 import type { SecondFactorDeps } from './second-factor.ts'
 
 /** For whoever owes something, and for nobody's benefit but theirs. */
@@ -10,21 +11,28 @@ const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'pa
 const ROUTES = {
   'GET /second_factor': demanded,
   'POST /second_factor': demanded,
+  'GET /second_factor/app': demanded,
+  'POST /second_factor/app': demanded,
+  'POST /second_factor/passkey': demanded,
 } as const satisfies Record<RouteName, DeferredRoute>
 
 /** One of these pages, or what its form is posted to. */
 export type FactorPage = keyof typeof ROUTES
 
 /** Dependencies of all of them. */
-export type FactorPageDeps = SecondFactorDeps
+export type FactorPageDeps = FactorDeps & SecondFactorDeps
 
 /** Proving a second factor. */
 export function factorPages(app: FastifyInstance, deps: FactorPageDeps): void {
   deferredRoutes<FactorPage>(app, ROUTES, {
     async load() {
-      const { secondFactorHandlers } = await import('./second-factor.ts')
+      const [{ createFactors }, { secondFactorHandlers }] = await Promise.all([
+        import('../accounts/factors.ts'),
+        import('./second-factor.ts'),
+      ])
+      const factors = createFactors(deps)
       return on => {
-        secondFactorHandlers(on, deps)
+        secondFactorHandlers(on, deps, factors)
       }
     },
   })

@@ -23,7 +23,10 @@ export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clie
 /** In the data of `ApprovalModifiedEvent` for a client that keeps no approval. */
 export const ALL_REVOKED = 'all revoked'
 
-/** The types of UAA's events that this server emits, and `SessionsEndedEvent`, which UAA has no name for. */
+/**
+ * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, and changes of
+ * second factors.
+ */
 export type AuditEventType =
   | 'UserAuthenticationSuccess'
   | 'UserAuthenticationFailure'
@@ -42,6 +45,11 @@ export type AuditEventType =
   | 'UserVerifiedEvent'
   | 'UserDeletedEvent'
   | 'UserAccountUnlockedEvent'
+  | 'MfaAuthenticationSuccess'
+  | 'MfaAuthenticationFailure'
+  | 'MfaFactorAddedEvent'
+  | 'MfaFactorModifiedEvent'
+  | 'MfaFactorRemovedEvent'
   | 'PasswordChangeSuccess'
   | 'PasswordChangeFailure'
   | 'PasswordResetRequest'

@@ -18,6 +18,8 @@ export interface FieldProps {
   readonly autocomplete?: string | undefined
   /** Ids of elements that say more of the field: the message above the form, the rules of a password. */
   readonly describedBy?: readonly string[] | undefined
+  /** Whether a telephone shows its digits for it. */
+  readonly isNumeric?: boolean | undefined
   /** Whether what was sent is wrong here. */
   readonly isWrong?: boolean | undefined
   /** Whether the page opens with the cursor here. */
@@ -51,7 +53,7 @@ ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>\n`}<inp
     value !== undefined && value !== '' && html` value="${value}"`
   }${placeholder !== undefined && html` placeholder="${placeholder}"`} autocomplete="${autocomplete}" autocapitalize="none" autocorrect="off" spellcheck="false"${
     described !== '' && html` aria-describedby="${described}"`
-  }${props.isWrong === true && html` aria-invalid="true"`}${props.focus === true && html` autofocus`}>
+  }${props.isNumeric === true && html` inputmode="numeric"`}${props.isWrong === true && html` aria-invalid="true"`}${props.focus === true && html` autofocus`}>
 ${more}${aside && html`<a class="aside" href="${aside.url}">${aside.text}</a>\n`}</div>
 `
 }

@@ -18,6 +18,8 @@ export interface AssetUrls {
   readonly fragmentPostScript: string
   /** What a script adds to a page that works without it. */
   readonly script: string
+  /** What asks the browser for a passkey. */
+  readonly passkeyScript: string
   /** Where the text of `zoneStylesheet` is served; absent when the zone has no colours of its own. */
   readonly zoneStylesheet?: string | undefined
 }
@@ -62,6 +64,8 @@ export interface Page {
   readonly shape?: 'card' | 'wide' | undefined
   /** A stylesheet of this page alone. */
   readonly stylesheet?: string | undefined
+  /** A script of this page alone. */
+  readonly script?: string | undefined
 }
 
 const PRODUCT = 'Latchkey'
@@ -88,7 +92,7 @@ export function layout(chrome: Chrome, page: Page): Html {
 <link rel="stylesheet" href="${chrome.assets.stylesheet}">
 ${page.stylesheet !== undefined && html`<link rel="stylesheet" href="${page.stylesheet}">\n`}${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
 <script src="${chrome.assets.script}" defer></script>
-</head>
+${page.script !== undefined && html`<script src="${page.script}" defer></script>\n`}</head>
 <body class="${chrome.person ? 'signed-in' : 'signed-out'}">
 <a class="skip" href="#main">${chrome.texts.layout.skip}</a>
 <header>

@@ -1,8 +1,10 @@
 // The record of a client in `/oauth/clients`, the configuration file and the database.
+import * as v from 'valibot'
 import type { JsonRecord } from '../base/json.ts'
 import { everythingOrList, flag, jsonText, list, milliseconds, oneOf, own, seconds, string, wordList } from './kinds.ts'
 import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
+import { FACTOR_METHODS } from './user.ts'
 
 /** A secret at rest. */
 export interface ClientSecret {
@@ -13,6 +15,9 @@ export interface ClientSecret {
   /** Set for the empty string, with which anyone can authenticate: such a client counts as one without a credential. */
   readonly empty?: true
 }
+
+/** What a client may ask for: less than the zone has no effect. */
+export const CLIENT_REQUIREMENTS = ['optional', 'required', 'groups'] as const
 
 /** The `typ` headers of JWT access tokens, the default first. */
 export const ACCESS_TOKEN_TYPES = ['JWT', 'at+jwt'] as const
@@ -203,6 +208,21 @@ export const clientFields = describeRecord({
     storage: 'attribute',
     optional: true,
     about: 'Allowed redirect URIs after a logout.',
+  },
+  secondFactor: {
+    wire: 'secondFactor',
+    kind: v.strictObject(
+      {
+        requirement: v.optional(oneOf(CLIENT_REQUIREMENTS)),
+        groups: v.optional(v.pipe(list, v.maxLength(100, 'has more than 100 groups'))),
+        methods: v.optional(v.pipe(v.array(oneOf(FACTOR_METHODS)), v.minLength(1, 'has no methods'), v.readonly())),
+      },
+      'must be an object with requirement, groups and methods',
+    ),
+    storage: 'attribute',
+    optional: true,
+    about:
+      'Who needs a second factor for it, beyond what the zone asks: optional, required or groups; and which factors count.',
   },
   createdWith: { wire: 'createdwith', sent: 'never', kind: string, storage: 'attribute', optional: true },
   /** Used only without `jwksUri`; public members only. */

@@ -29,6 +29,7 @@ export interface Assets {
   readonly sessionFrameScript: string
   readonly formPostScript: string
   readonly fragmentPostScript: string
+  readonly passkeyScript: string
   readonly docsStylesheet: string
   readonly script: string
   readonly docsScript: string
@@ -75,6 +76,7 @@ export function loadAssets(folder: string, basePath: string): Assets {
     sessionFrameScript: urlOf('session-frame.js'),
     formPostScript: urlOf('form-post.js'),
     fragmentPostScript: urlOf('fragment-post.js'),
+    passkeyScript: urlOf('passkeys.js'),
     docsStylesheet: urlOf('docs.css'),
     script: urlOf('latchkey.js'),
     docsScript: urlOf('docs.js'),

@@ -48,6 +48,7 @@ export interface Assets {
   readonly script: string
   readonly formPostScript: string
   readonly fragmentPostScript: string
+  readonly passkeyScript: string
   /** Scripts of the session management frames. */
   readonly sessionFrameScript: string
 }

@@ -128,6 +128,7 @@ function chrome(text: string): Chrome {
       script: text,
       formPostScript: text,
       fragmentPostScript: text,
+      passkeyScript: text,
       zoneStylesheet: text,
     },
     csrf: { name: `c${text}`, value: text },

@@ -1,0 +1,88 @@
+// What a page with a passkey needs of the browser. The form says what to ask (`data-options`, the JSON of Web Authentication
+// §5.1.8 and §5.1.9) and gets the answer in its field; the server decides.
+
+/** JSON of the answer; older browsers cannot make it themselves. */
+function answerOf(credential) {
+  if (credential.toJSON) return JSON.stringify(credential.toJSON())
+  const { id, type, response } = credential
+  const members = ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle']
+  const written = members.flatMap(name => (response[name] ? [[name, base64url(response[name])]] : []))
+  const transports = response.getTransports?.()
+  return JSON.stringify({ id, rawId: id, type, response: { ...Object.fromEntries(written), transports } })
+}
+
+const base64url = buffer =>
+  btoa(String.fromCharCode(...new Uint8Array(buffer)))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '')
+
+const bytesOf = text =>
+  Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), each => each.charCodeAt(0))
+
+const withBytes = list => list?.map(each => ({ ...each, id: bytesOf(each.id) }))
+
+/** What the browser takes; browsers that read the JSON themselves know more of it. */
+function requestOf(ceremony, options) {
+  if (ceremony === 'create') {
+    if (PublicKeyCredential.parseCreationOptionsFromJSON) {
+      return PublicKeyCredential.parseCreationOptionsFromJSON(options)
+    }
+    const user = { ...options.user, id: bytesOf(options.user.id) }
+    return {
+      ...options,
+      user,
+      challenge: bytesOf(options.challenge),
+      excludeCredentials: withBytes(options.excludeCredentials),
+    }
+  }
+  if (PublicKeyCredential.parseRequestOptionsFromJSON) return PublicKeyCredential.parseRequestOptionsFromJSON(options)
+  return { ...options, challenge: bytesOf(options.challenge), allowCredentials: withBytes(options.allowCredentials) }
+}
+
+/** Asks, and posts the answer; an empty one when the person or the browser gave up, so that the page can say so. */
+async function ask(form, { options, ...how }) {
+  const { passkey: ceremony } = form.dataset
+  try {
+    const publicKey = requestOf(ceremony, options)
+    const credential = await navigator.credentials[ceremony]({ publicKey, ...how })
+    form.elements.credential.value = answerOf(credential)
+  } catch (cause) {
+    if (cause.name === 'AbortError' || how.mediation) return // nobody pressed anything
+    form.elements.credential.value = ''
+  }
+  form.submit()
+}
+
+/** The options of a page that has no session yet are fetched, so that nothing is made for visitors who type a password. */
+async function optionsOf(form) {
+  if (form.dataset.options) return JSON.parse(form.dataset.options)
+  const response = await fetch(form.dataset.optionsUrl, {
+    method: 'POST',
+    body: new URLSearchParams(new FormData(form)),
+    credentials: 'same-origin',
+  })
+  if (!response.ok) throw new Error('no options')
+  return response.json()
+}
+
+for (const form of document.querySelectorAll('form[data-passkey]')) {
+  let waiting
+
+  /** Offers passkeys among what the browser fills in (§5.1.4), until the button is pressed. */
+  const offer = async () => {
+    if (!(await globalThis.PublicKeyCredential?.isConditionalMediationAvailable?.())) return
+    waiting = new AbortController()
+    await ask(form, { options: await optionsOf(form), mediation: 'conditional', signal: waiting.signal })
+  }
+  const press = async () => {
+    waiting?.abort()
+    await ask(form, { options: await optionsOf(form).catch(() => ({})) })
+  }
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    void press()
+  })
+  if ('conditional' in form.dataset) offer().catch(() => {})
+  form.hidden = !globalThis.PublicKeyCredential && 'conditional' in form.dataset
+}

@@ -1,0 +1,51 @@
+// Everything that pages and APIs do with second factors, put together at the first use.
+import { createFactorChanges } from './factor-changes.ts'
+import type { FactorChanges, FactorOwner } from './factor-changes.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import { createCodeCheck } from '../factors/code-check.ts'
+import type { CodeCheck } from '../factors/code-check.ts'
+import { createOneTimePasswords } from '../factors/one-time-passwords.ts'
+import type { OneTimePasswords } from '../factors/one-time-passwords.ts'
+import { createPasskeys } from '../factors/passkeys.ts'
+import type { Passkeys } from '../factors/passkeys.ts'
+import { createRecoveryCodes } from '../factors/recovery-codes.ts'
+import type { Audit } from '../model/event.ts'
+import type { Store } from '../store/store.ts'
+
+/** Second factors of all zones. */
+export interface Factors {
+  readonly oneTimePasswords: OneTimePasswords
+  readonly passkeys: Passkeys
+  readonly codeCheck: CodeCheck
+  readonly changes: FactorChanges
+  /** New recovery codes for whoever has none left; undefined for everybody else. */
+  firstRecoveryCodes(owner: FactorOwner): Promise<readonly string[] | undefined>
+}
+
+/** Dependencies of `createFactors`. */
+export interface FactorDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly vault: Vault
+  readonly audit: Audit
+}
+
+/** One instance serves every zone. */
+export function createFactors(deps: FactorDeps): Factors {
+  const oneTimePasswords = createOneTimePasswords(deps)
+  const recoveryCodes = createRecoveryCodes(deps)
+  const changes = createFactorChanges({ ...deps, recoveryCodes })
+  return {
+    oneTimePasswords,
+    passkeys: createPasskeys(deps),
+    codeCheck: createCodeCheck({ ...deps, oneTimePasswords, recoveryCodes }),
+    changes,
+    async firstRecoveryCodes(owner) {
+      const { recovery } = await deps.store.factors.codesLeft(owner.zone.id, owner.user.id, deps.clock.now())
+      return recovery > 0 ? undefined : changes.renewRecoveryCodes(owner)
+    },
+  }
+}

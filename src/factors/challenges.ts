@@ -1,0 +1,61 @@
+// Challenges of passkey ceremonies (Web Authentication §13.4.3). A challenge is a sealed statement of what it is for, so that
+// nothing is stored when one is given out; when it comes back it is used up, for every process.
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import { digest } from '../base/secrets.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { Store } from '../store/store.ts'
+
+/** What a challenge is for: it is good for nothing else. */
+export interface ChallengeFor {
+  readonly purpose: 'registration' | 'sign-in' | 'second factor'
+  readonly zoneId: string
+  /** The browser: its session, or what stands for it before a sign-in. */
+  readonly browser: string
+  /** Absent before anybody has signed in. */
+  readonly userId?: string | undefined
+}
+
+/** Challenges of all zones. */
+export interface Challenges {
+  /** In base64url. */
+  issue(of: ChallengeFor): string
+  /** Whether it was issued for this and is not too old. */
+  isGood(challenge: string, of: ChallengeFor): boolean
+  /** Uses it up; false if it was used before. */
+  use(challenge: string, of: ChallengeFor): Promise<boolean>
+}
+
+const LIFE_SECONDS = 300
+const MAX_LENGTH = 400
+
+/** One instance serves every zone. */
+export function createChallenges({ store, clock, vault }: { store: Store; clock: Clock; vault: Vault }): Challenges {
+  const contextOf = ({ purpose, zoneId, browser, userId }: ChallengeFor): string =>
+    JSON.stringify(['passkey challenge', purpose, zoneId, browser, userId ?? null])
+
+  /** When it ends; undefined if it is not for this. */
+  function endOf(challenge: string, of: ChallengeFor): Date | undefined {
+    if (challenge.length > MAX_LENGTH) return undefined
+    const sealed = Buffer.from(challenge, 'base64url')
+    if (sealed.toString('base64url') !== challenge) return undefined
+    try {
+      const until = new Date(Number(vault.open(sealed.toString(), contextOf(of))))
+      return until > clock.now() ? until : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  return {
+    issue(of) {
+      const until = addSeconds(clock.now(), LIFE_SECONDS).getTime()
+      return Buffer.from(vault.seal(String(until), contextOf(of))).toString('base64url')
+    },
+    isGood: (challenge, of) => endOf(challenge, of) !== undefined,
+    async use(challenge, of) {
+      const until = endOf(challenge, of)
+      return until !== undefined && store.assertions.use(of.zoneId, digest(`passkey challenge ${challenge}`), until)
+    },
+  }
+}

@@ -1,0 +1,89 @@
+// Checks a code that somebody typed as a second factor. Guesses count with those of the password, in the account's lockout:
+// each is counted when it begins, so that parallel ones cannot pass the limit, here or in another process.
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import { createKeyedQueue } from '../base/keyed-queue.ts'
+import type { Audit } from '../model/event.ts'
+import { DEFAULT_LOCKOUT, lockedUntil, lockoutPolicy } from '../model/identity-provider.ts'
+import type { RequestOrigin } from '../model/request.ts'
+import type { FactorMethod } from '../records/user.ts'
+import { userAgentIn } from '../model/user-agent.ts'
+import type { User } from '../model/user.ts'
+import type { Store } from '../store/store.ts'
+import { enteredOneTimePassword } from './one-time-passwords.ts'
+import type { OneTimePasswords } from './one-time-passwords.ts'
+import type { RecoveryCodes } from './recovery-codes.ts'
+
+/** A code as it was typed. */
+export interface TypedCode {
+  readonly user: User
+  readonly code: string
+  /** The factors of the person that count; a one-time password is looked at only with `totp`. */
+  readonly methods: readonly FactorMethod[]
+}
+
+/** What became of it. */
+export type CodeResult =
+  | { readonly outcome: 'good'; readonly by: 'totp' | 'recovery' | 'bypass' }
+  | { readonly outcome: 'refused'; readonly reason: 'wrong' | 'locked' }
+
+/** Checks codes and uses them up. Whoever lets the person in clears the failures (`sessions.strengthen`). */
+export type CodeCheck = (from: RequestOrigin, typed: TypedCode) => Promise<CodeResult>
+
+/** Dependencies of `createCodeCheck`. */
+export interface CodeCheckDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly audit: Audit
+  readonly oneTimePasswords: OneTimePasswords
+  readonly recoveryCodes: RecoveryCodes
+}
+
+/** One instance serves every zone. */
+export function createCodeCheck(deps: CodeCheckDeps): CodeCheck {
+  const { store, clock, audit, oneTimePasswords, recoveryCodes } = deps
+  const queued = createKeyedQueue()
+
+  async function find({ zone }: RequestOrigin, { user, code, methods }: TypedCode) {
+    const password = enteredOneTimePassword(code)
+    if (password === undefined) return recoveryCodes.use(zone.id, user.id, code)
+    const isGood = methods.includes('totp') && (await oneTimePasswords.verify(zone.id, user.id, password))
+    return isGood ? 'totp' : undefined
+  }
+
+  async function check(from: RequestOrigin, typed: TypedCode): Promise<CodeResult> {
+    const { zone, remoteAddress, headers } = from
+    const { user } = typed
+    const userAgent = userAgentIn(headers)
+    const facts = {
+      zoneId: zone.id,
+      principal: user.id,
+      origin: user.origin,
+      remoteAddress,
+      ...(userAgent !== undefined && { userAgent }),
+    }
+    const provider = await store.providers.findByOrigin(zone.id, user.origin)
+    const policy = provider ? lockoutPolicy(provider) : DEFAULT_LOCKOUT
+    const now = clock.now()
+    const since = addSeconds(now, -policy.countFailuresWithin)
+    const isLocked = (failures: readonly Date[]): boolean => lockedUntil(policy, failures, now) !== undefined
+    const refuse = (reason: 'wrong' | 'locked'): CodeResult => {
+      audit({
+        type: 'MfaAuthenticationFailure',
+        ...facts,
+        ...(reason === 'locked' && { data: 'the account is locked' }),
+      })
+      return { outcome: 'refused', reason }
+    }
+    if (isLocked(await store.events.failures(zone.id, user.id, since))) return refuse('locked')
+    await store.events.recordFailure(zone.id, user.id, now)
+    // Without the last one, which is this attempt or one that came beside it.
+    if (isLocked((await store.events.failures(zone.id, user.id, since)).slice(0, -1))) return refuse('locked')
+    const by = await find(from, typed)
+    if (by === undefined) return refuse('wrong')
+    audit({ type: 'MfaAuthenticationSuccess', ...facts, data: by })
+    return { outcome: 'good', by }
+  }
+
+  return (from, typed) => queued(JSON.stringify([from.zone.id, typed.user.id]), () => check(from, typed))
+}

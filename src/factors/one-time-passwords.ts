@@ -1,0 +1,144 @@
+// One-time passwords of an authenticator app: TOTP (RFC 6238) with what every app understands, SHA-1, six digits and thirty
+// seconds. Knows neither sessions nor pages; guesses are counted in code-check.ts.
+import type { Clock } from '../base/clock.ts'
+import { isJsonRecord, parseJson } from '../base/json.ts'
+import { loadOnce } from '../base/load-once.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { Totp } from '../model/passkey.ts'
+import type { Store } from '../store/store.ts'
+
+/** A secret that an app does not have yet, or has and was not confirmed. */
+export interface NewSecret {
+  /** Base32, in groups of four for people to type. */
+  readonly text: string
+  /** `otpauth://totp/…`, which apps understand. */
+  readonly uri: string
+  /** The rows of the QR code of `uri`, true for dark. */
+  readonly code: readonly (readonly boolean[])[]
+  /** For the form: the secret, sealed for this person and session. */
+  readonly sealed: string
+}
+
+/** Whom a new secret is for. */
+export interface Enrolment {
+  readonly zoneId: string
+  readonly userId: string
+  /** The digest of the session that asks. */
+  readonly session: string
+  /** What the app shows above the passwords: the site, and the user name. */
+  readonly issuer: string
+  readonly userName: string
+}
+
+/** One-time passwords of all zones. */
+export interface OneTimePasswords {
+  /** A new secret, good for ten minutes. */
+  begin(enrolment: Enrolment): Promise<NewSecret>
+  /** The same one once more, after a wrong password; undefined if it is another person's or session's, or too old. */
+  again(sealed: string, enrolment: Enrolment): Promise<NewSecret | undefined>
+  /** The secret to keep, if the app has it: `code` is its password of now. */
+  confirm(
+    sealed: string,
+    code: string,
+    enrolment: Enrolment,
+  ): Promise<{ readonly outcome: 'confirmed'; readonly totp: Totp } | { readonly outcome: 'wrong' | 'expired' }>
+  /** Whether it is a password of now, or of a step before or after, that nobody has used; uses it up. */
+  verify(zoneId: string, userId: string, code: string): Promise<boolean>
+}
+
+const BYTES = 20 // 160 bits, as RFC 4226 §4 recommends
+const PERIOD_SECONDS = 30
+const ENROLMENT_SECONDS = 600
+/** Steps that a phone's clock may be early or late. */
+const WINDOW = 1
+const MAX_SEALED_LENGTH = 500
+/** Characters of a name in the QR code; a longer one would make it too fine to read. */
+const MAX_LABEL_LENGTH = 64
+
+const library = loadOnce(() => import('otpauth'))
+const qrLibrary = loadOnce(() => import('uqr'))
+
+/** Whether it looks like a one-time password; blanks do not count, and apps show one in the middle. */
+export const enteredOneTimePassword = (entered: string): string | undefined => {
+  const digits = entered.length > 20 ? '' : entered.replace(/\s/g, '')
+  return /^\d{6}$/.test(digits) ? digits : undefined
+}
+
+/** One instance serves every zone. */
+export function createOneTimePasswords(deps: {
+  store: Store
+  clock: Clock
+  random: Random
+  vault: Vault
+}): OneTimePasswords {
+  const { store, clock, random, vault } = deps
+  const keptContext = (zoneId: string, userId: string): string => JSON.stringify(['one-time passwords', zoneId, userId])
+  const newContext = ({ zoneId, userId, session }: Enrolment): string =>
+    JSON.stringify(['new one-time passwords', zoneId, userId, session])
+
+  async function generatorOf(secret: string): Promise<InstanceType<Awaited<ReturnType<typeof library>>['TOTP']>> {
+    const { Secret, TOTP } = await library()
+    return new TOTP({ secret: Secret.fromBase32(secret), algorithm: 'SHA1', digits: 6, period: PERIOD_SECONDS })
+  }
+
+  /** The step of the password; undefined if it is none of now. */
+  async function stepOf(secret: string, code: string): Promise<number | undefined> {
+    const timestamp = clock.now().getTime()
+    const delta = (await generatorOf(secret)).validate({ token: code, timestamp, window: WINDOW })
+    return delta === null ? undefined : Math.floor(timestamp / 1000 / PERIOD_SECONDS) + delta
+  }
+
+  async function describe(secret: string, sealed: string, enrolment: Enrolment): Promise<NewSecret> {
+    const issuer = enrolment.issuer.slice(0, MAX_LABEL_LENGTH)
+    const userName = enrolment.userName.slice(0, MAX_LABEL_LENGTH)
+    // A colon separates the two in the label.
+    const label = [issuer, userName].map(part => encodeURIComponent(part.replaceAll(':', ' '))).join(':')
+    const query = new URLSearchParams({ secret, issuer }).toString().replaceAll('+', '%20')
+    const uri = `otpauth://totp/${label}?${query}&algorithm=SHA1&digits=6&period=${PERIOD_SECONDS}`
+    const { encode } = await qrLibrary()
+    return { text: secret.replace(/.{4}(?=.)/g, '$& '), uri, code: encode(uri, { ecc: 'M', border: 2 }).data, sealed }
+  }
+
+  /** The secret in the form, if it was made for this person and session and is not too old. */
+  function open(sealed: string, enrolment: Enrolment): string | undefined {
+    if (sealed.length > MAX_SEALED_LENGTH) return undefined
+    try {
+      const value = parseJson(vault.open(sealed, newContext(enrolment)))
+      const { secret, until } = isJsonRecord(value) ? value : {}
+      return typeof secret === 'string' && Number(until) > clock.now().getTime() ? secret : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  return {
+    async begin(enrolment) {
+      const { Secret } = await library()
+      const bytes = random.bytes(BYTES)
+      const secret = new Secret({ buffer: new Uint8Array(bytes).buffer }).base32
+      const until = clock.now().getTime() + ENROLMENT_SECONDS * 1000
+      return describe(secret, vault.seal(JSON.stringify({ secret, until }), newContext(enrolment)), enrolment)
+    },
+    async again(sealed, enrolment) {
+      const secret = open(sealed, enrolment)
+      return secret === undefined ? undefined : describe(secret, sealed, enrolment)
+    },
+    async confirm(sealed, code, enrolment) {
+      const secret = open(sealed, enrolment)
+      if (secret === undefined) return { outcome: 'expired' }
+      const entered = enteredOneTimePassword(code)
+      const step = entered === undefined ? undefined : await stepOf(secret, entered)
+      if (step === undefined) return { outcome: 'wrong' }
+      const sealedSecret = vault.seal(secret, keptContext(enrolment.zoneId, enrolment.userId))
+      // The password that confirmed it is used up.
+      return { outcome: 'confirmed', totp: { sealedSecret, lastStep: step, createdAt: clock.now() } }
+    },
+    async verify(zoneId, userId, code) {
+      const totp = await store.factors.totpOf(zoneId, userId)
+      if (!totp) return false
+      const step = await stepOf(vault.open(totp.sealedSecret, keptContext(zoneId, userId)), code)
+      return step !== undefined && store.factors.useTotp(zoneId, userId, { step, at: clock.now() })
+    },
+  }
+}

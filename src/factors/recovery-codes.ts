@@ -1,0 +1,65 @@
+// Codes that stand in for a second factor once: ten of the person's own, and one that an administrator gives. Only keyed
+// digests are stored.
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { FactorCodeKind } from '../model/passkey.ts'
+import type { Store } from '../store/store.ts'
+
+/** The codes of all zones. */
+export interface RecoveryCodes {
+  /** Ten new ones, which end those before, as they are shown; undefined for an unknown user. */
+  renew(zoneId: string, userId: string): Promise<readonly string[] | undefined>
+  /** A code of an administrator's, which ends the one before; undefined for an unknown user. */
+  bypass(
+    zoneId: string,
+    userId: string,
+    seconds: number,
+  ): Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>
+  /** Uses the code up; undefined if it is none. */
+  use(zoneId: string, userId: string, entered: string): Promise<FactorCodeKind | undefined>
+}
+
+/** How many there are in a set. */
+export const RECOVERY_CODES = 10
+const LENGTH = 12 // 60 bits
+
+/** As it is shown: in groups of four. */
+const shown = (code: string): string => code.replace(/.{4}(?=.)/g, '$&-')
+
+/** What was entered as it is compared; undefined for what cannot be a code. Letters that look like digits are digits. */
+export function enteredRecoveryCode(entered: string): string | undefined {
+  if (entered.length > 40) return undefined
+  const characters = entered.replace(/[\s-]/g, '').toUpperCase().replace(/O/g, '0').replace(/[IL]/g, '1')
+  return /^[0-9A-HJKMNP-TV-Z]{12}$/.test(characters) ? characters : undefined
+}
+
+/** One instance serves every zone. */
+export function createRecoveryCodes(deps: { store: Store; clock: Clock; random: Random; vault: Vault }): RecoveryCodes {
+  const { store, clock, random, vault } = deps
+  const digestOf = (zoneId: string, userId: string, code: string): string =>
+    vault.keyedDigest(JSON.stringify(['recovery code', zoneId, userId, code]))
+
+  return {
+    async renew(zoneId, userId) {
+      const codes = Array.from({ length: RECOVERY_CODES }, () => random.base32(LENGTH))
+      const digests = codes.map(code => digestOf(zoneId, userId, code))
+      const isKept = await store.factors.setCodes(zoneId, userId, { kind: 'recovery', digests, createdAt: clock.now() })
+      return isKept ? codes.map(shown) : undefined
+    },
+    async bypass(zoneId, userId, seconds) {
+      const code = random.base32(LENGTH)
+      const createdAt = clock.now()
+      const expiresAt = addSeconds(createdAt, seconds)
+      const digests = [digestOf(zoneId, userId, code)]
+      const isKept = await store.factors.setCodes(zoneId, userId, { kind: 'bypass', digests, createdAt, expiresAt })
+      return isKept ? { code: shown(code), expiresAt } : undefined
+    },
+    async use(zoneId, userId, entered) {
+      const code = enteredRecoveryCode(entered)
+      if (code === undefined) return undefined
+      return store.factors.useCode(zoneId, userId, digestOf(zoneId, userId, code), clock.now())
+    },
+  }
+}

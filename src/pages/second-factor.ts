@@ -1,0 +1,178 @@
+// The pages of the second step of a sign-in: proving a factor, and getting the first one.
+import { type Html, html } from '../base/html.ts'
+import { alert, MESSAGE_ID } from './alert.ts'
+import { field, submit } from './components.ts'
+import { isolated, plain } from './foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout, siteName } from './layout.ts'
+import { qrCode } from './qr-code.ts'
+import { factorTexts } from './texts/factor-texts.ts'
+import type { JsonRecord } from '../base/json.ts'
+
+/** A way to prove that it is the person. */
+export type Way = 'passkey' | 'app' | 'recovery'
+
+/** What the page shows that asks for a factor. */
+export interface ProveProps {
+  /** Where the form is posted to. */
+  readonly action: string
+  readonly way: Way
+  /** The other ways that the person has. */
+  readonly others: readonly Way[]
+  /** What a browser is asked for a passkey. */
+  readonly options?: JsonRecord | undefined
+  /** Offers to remember the browser for so many days; 0 does not. */
+  readonly rememberDays: number
+  readonly problem?: string | undefined
+  /** Whether the person has no factor that counts, and must not add one. */
+  readonly isStuck: boolean
+}
+
+/** The page that asks for a second factor. */
+export function provePage(chrome: Chrome, props: ProveProps): Html {
+  const { prove: texts } = factorTexts(chrome.texts)
+  const { action, way, others, problem, rememberDays, isStuck } = props
+  const lead = {
+    passkey: texts.passkeyLead,
+    app: texts.appLead,
+    recovery: isStuck ? texts.stuck : texts.recoveryLead,
+  }[way]
+  const remember =
+    rememberDays > 0 &&
+    html`<label class="check"><input type="checkbox" name="remember" value="true"><span>${texts.remember(rememberDays)}</span></label>\n`
+  const words = { passkey: texts.usePasskey, app: texts.useApp, recovery: texts.useRecovery }
+  const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${lead}</p>
+${
+  way === 'passkey'
+    ? passkeyForm(chrome, {
+        action,
+        options: props.options ?? {},
+        ceremony: 'get',
+        button: texts.passkey,
+        more: remember,
+      })
+    : html`<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('way', way)}${field({
+  id: 'code',
+  label: way === 'app' ? texts.code : texts.recoveryCode,
+  autocomplete: way === 'app' ? 'one-time-code' : 'off',
+  isNumeric: way === 'app',
+  isWrong: problem !== undefined,
+  describedBy: problem === undefined ? [] : [MESSAGE_ID],
+  focus: true,
+})}${remember}${submit(texts.submit)}</form>
+`
+}${others.length > 0 && html`<ul class="ways">${others.map(each => html`<li><a href="${action}?way=${each}">${words[each]}</a></li>\n`)}</ul>\n`}`
+  return layout(chrome, { title: texts.title, heading: texts.heading, body, ...scriptFor(chrome, way === 'passkey') })
+}
+
+/** What the page shows where a person gets a factor. */
+export interface EnrolProps {
+  readonly passkey?: { readonly action: string; readonly options: JsonRecord } | undefined
+  /** The address of the page for an authenticator app. */
+  readonly app?: string | undefined
+  /** The address of the page for a code that an administrator gave. */
+  readonly code?: string | undefined
+  readonly isStepUp: boolean
+  readonly problem?: string | undefined
+}
+
+/** The page where somebody without a factor chooses one. */
+export function enrolPage(chrome: Chrome, { passkey, app, code, isStepUp, problem }: EnrolProps): Html {
+  const { enrol: texts, prove } = factorTexts(chrome.texts)
+  const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${isStepUp ? texts.stepUpLead : texts.lead}</p>
+${passkey && html`${passkeyForm(chrome, { ...passkey, ceremony: 'create', button: texts.passkey })}<p class="note">${texts.passkeyLead}</p>\n`}${
+  app !== undefined &&
+  html`<p><a class="button${passkey && ' plain'}" href="${app}">${texts.app}</a></p>
+<p class="note">${texts.appLead}</p>
+`
+}${code !== undefined && html`<p class="below"><a href="${code}">${prove.useRecovery}</a></p>\n`}`
+  return layout(chrome, {
+    title: texts.title,
+    heading: texts.heading,
+    body,
+    ...scriptFor(chrome, passkey !== undefined),
+  })
+}
+
+/** A secret for an authenticator app. */
+export interface AppProps {
+  readonly action: string
+  readonly secret: {
+    readonly text: string
+    readonly uri: string
+    readonly code: readonly (readonly boolean[])[]
+    readonly sealed: string
+  }
+  /** Where to choose another way. */
+  readonly back: string
+  readonly problem?: string | undefined
+}
+
+/** The page with the secret, as a picture and as text. */
+export function appPage(chrome: Chrome, { action, secret, back, problem }: AppProps): Html {
+  const { enrol: texts } = factorTexts(chrome.texts)
+  const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${texts.scan}</p>
+${qrCode(secret.code, texts.picture)}<p class="note">${texts.type}</p>
+<samp id="secret" translate="no">${secret.text}</samp>
+<p class="note"><a href="${secret.uri}">${texts.openApp}</a></p>
+<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('secret', secret.sealed)}${field({
+  id: 'code',
+  label: texts.appCode,
+  autocomplete: 'one-time-code',
+  isNumeric: true,
+  isWrong: problem !== undefined,
+  describedBy: problem === undefined ? [] : [MESSAGE_ID],
+  focus: true,
+})}${submit(texts.confirm)}</form>
+<p class="below"><a href="${back}">${texts.another}</a></p>
+`
+  return layout(chrome, { title: texts.appHeading, heading: texts.appHeading, body })
+}
+
+/** New recovery codes, which are shown once. */
+export interface RecoveryCodesProps {
+  readonly codes: readonly string[]
+  readonly userName: string
+  /** Where to go on. */
+  readonly onward: string
+}
+
+/** The page with the codes; the file to keep is in the page, so that no other request has them. */
+export function recoveryCodesPage(chrome: Chrome, { codes, userName, onward }: RecoveryCodesProps): Html {
+  const { enrol: texts } = factorTexts(chrome.texts)
+  const { passcode } = chrome.texts
+  const heading = texts.fileHeading({ site: siteName(chrome), userName: plain(userName) })
+  const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${heading}\n\n${codes.join('\n')}\n`)}`
+  const body = html`<p class="lead">${texts.codesLead}</p>
+<samp class="codes" id="codes" translate="no">${codes.map(code => html`<span>${code}\n</span>`)}</samp>
+<div class="buttons">
+<a class="button plain" href="${file}" download="recovery-codes.txt">${texts.download}</a>
+<button class="button plain" type="button" data-copies="codes" data-copied="${passcode.copied}" data-copied-aloud="${passcode.copiedAloud}" data-selected="${passcode.selected}" data-selected-aloud="${passcode.selectedAloud}" hidden>${passcode.copy}</button>
+</div>
+<p id="copystatus" class="spoken" role="status"></p>
+<a class="button" href="${onward}">${texts.saved}</a>
+<p class="note">${isolated(userName)}</p>
+`
+  return layout(chrome, { title: texts.codesHeading, heading: texts.codesHeading, body })
+}
+
+/** A form whose field the script fills with what the authenticator answered; without it, the page says why nothing happens. */
+export function passkeyForm(
+  chrome: Chrome,
+  props: {
+    readonly action: string
+    readonly options: JsonRecord
+    readonly ceremony: 'get' | 'create'
+    readonly button: string
+    readonly more?: Html | false
+  },
+): Html {
+  const { prove: texts } = factorTexts(chrome.texts)
+  return html`<form action="${props.action}" method="post" accept-charset="UTF-8" data-passkey="${props.ceremony}" data-options="${JSON.stringify(props.options)}">
+${csrfField(chrome)}${hiddenField('credential', '')}${props.more}${submit(props.button)}<noscript><p class="note">${texts.needsScript}</p></noscript>
+</form>
+`
+}
+
+const scriptFor = ({ assets }: Chrome, isNeeded: boolean) => (isNeeded ? { script: assets.passkeyScript } : {})

@@ -1,0 +1,52 @@
+// What tests of second factors share: an authenticator app, and persons who have one.
+import assert from 'node:assert/strict'
+import { Secret, TOTP } from 'otpauth'
+import { hiddenFields } from './forms.ts'
+import type { ZoneConfig } from '../../src/model/zone.ts'
+import type { Browser, TestServer } from './server.ts'
+
+/** An authenticator app with one secret. */
+export interface AuthenticatorApp {
+  /** The password that it shows so many seconds from now. */
+  code(server: TestServer, seconds?: number): string
+}
+
+/** Reads the secret of the page, as somebody types it. */
+export function appOf(page: string): AuthenticatorApp {
+  const [, text = ''] = /<samp id="secret"[^>]*>([^<]+)<\/samp>/.exec(page) ?? []
+  assert.match(text, /^[A-Z2-7 ]{32,}$/)
+  const app = new TOTP({ secret: Secret.fromBase32(text.replaceAll(' ', '')) })
+  return { code: (server, seconds = 0) => app.generate({ timestamp: server.clock.now().getTime() + seconds * 1000 }) }
+}
+
+/** Enrols whoever signs in there: answers the app, the recovery codes, and where the page leads on. */
+export async function enrolApp(
+  server: TestServer,
+  browser: Browser,
+): Promise<{ readonly app: AuthenticatorApp; readonly codes: readonly string[]; readonly onward: string | undefined }> {
+  const page = (await browser.send('/second_factor/app')).text
+  const app = appOf(page)
+  const answer = await browser.send('/second_factor/app', { form: { ...hiddenFields(page), code: app.code(server) } })
+  assert.equal(answer.status, 200, answer.text)
+  return { app, codes: codesOf(answer.text), onward: /class="button" href="([^"]+)"/.exec(answer.text)?.[1] }
+}
+
+/** The recovery codes of the page that shows them. */
+export const codesOf = (page: string): readonly string[] =>
+  page.match(/[0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4}(?=\n<)/g) ?? []
+
+/** Sets the policy of the default zone. */
+export async function setPolicy(
+  server: TestServer,
+  secondFactor: NonNullable<ZoneConfig['secondFactor']>,
+): Promise<void> {
+  const zone = await server.store.zones.find('svc')
+  assert.ok(zone)
+  await server.store.zones.update({ ...zone, config: { ...zone.config, secondFactor } })
+}
+
+/** Proves a code on the page. */
+export async function prove(browser: Browser, form: Readonly<Record<string, string>>) {
+  const page = (await browser.send('/second_factor')).text
+  return browser.send('/second_factor', { form: { ...hiddenFields(page), ...form } })
+}
