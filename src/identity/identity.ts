@@ -1,9 +1,9 @@
 // Signs a user in: chooses the provider and delegates to its source. Decides which provider may authenticate whom; does not
 // know HTTP, sessions or tokens.
-import { createHash } from 'node:crypto'
 import { hasControlCharacter } from '../base/control-characters.ts'
 import { loadOnce } from '../base/load-once.ts'
 import type { Random } from '../base/random.ts'
+import { foreignClasses, mappedLevel, withLevel } from '../model/assurance.ts'
 import type { Client } from '../model/client.ts'
 import { allowsProvider } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -11,7 +11,6 @@ import type { Destination } from '../model/destination.ts'
 import type { Audit } from '../model/event.ts'
 import { emailDomains, LDAP_ORIGIN, linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
-import { userAgentIn } from '../model/user-agent.ts'
 import type { UpstreamSession } from '../model/session.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -22,6 +21,7 @@ import { createAccounts } from './accounts.ts'
 import type { Candidate } from './login-policy.ts'
 import { invitedPerson } from './invited-person.ts'
 import { createMemberships } from './memberships.ts'
+import { createSignInEvents, hashedName } from './sign-in-events.ts'
 import { createProviderLogout } from './provider-logout.ts'
 import type { NoSuchProvider, ProviderLogout } from './provider-logout.ts'
 import type {
@@ -174,6 +174,7 @@ export function createIdentity(given: IdentityDeps): Identity {
   const aliases = createAliases(deps)
   const accounts = createAccounts({ ...deps, aliases })
   const memberships = createMemberships(deps)
+  const { factsOf, report } = createSignInEvents(deps)
 
   const typeOf = async (name: string): Promise<IdentitySourceType | undefined> =>
     Object.hasOwn(types, name) ? types[name]?.() : undefined
@@ -215,60 +216,6 @@ export function createIdentity(given: IdentityDeps): Identity {
   }
 
   const rank = (provider: IdentityProvider): number => (provider.type === serviceName ? 0 : 1)
-
-  /** The properties shared by the events of one sign-in. */
-  const factsOf = (
-    { zoneId, originKey: origin, type: authenticationType }: IdentityProvider,
-    { remoteAddress, headers }: RequestOrigin,
-    client: Client | undefined,
-  ) => {
-    const userAgent = userAgentIn(headers)
-    return {
-      zoneId,
-      origin,
-      authenticationType,
-      remoteAddress,
-      ...(userAgent !== undefined && { userAgent }),
-      ...(client && { clientId: client.clientId }),
-    }
-  }
-
-  function report(
-    provider: IdentityProvider,
-    { from, signIn }: { readonly from: RequestOrigin; readonly signIn: PasswordSignIn },
-    result: SignInResult,
-  ): void {
-    const facts = factsOf(provider, from, signIn.client)
-    if (result.outcome === 'signed-in') {
-      audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
-      audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
-      return
-    }
-    const principal = result.userId ?? hashedName(signIn.userName)
-    switch (result.reason) {
-      case 'bad-credentials':
-        if (result.userId === undefined) audit({ type: 'UserNotFound', principal, ...facts })
-        else {
-          audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
-          audit({ type: 'UserAuthenticationFailure', principal, ...facts })
-        }
-        return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts })
-      case 'refused-upstream':
-      case 'account-not-precreated':
-      case 'not-invited':
-        return audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
-      case 'account-not-verified':
-        return audit({ type: 'UnverifiedUserAuthentication', principal, ...facts })
-      case 'account-locked':
-        // UAA: reports nothing. Otherwise the audit trail does. Neither extends the lockout. See C12.
-        if (!behaviour.hideLockout) return undefined
-        return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts, data: 'the account is locked' })
-      case 'second-factor-required':
-      case 'password-change-required':
-      case 'provider-disabled':
-        return undefined
-    }
-  }
 
   /** Has the provider check the password, and updates or creates the account of the user it returns. */
   async function checkUpstream(
@@ -315,7 +262,8 @@ export function createIdentity(given: IdentityDeps): Identity {
       : await accounts.enter(zone, provider, { ...person, ...roles })
     if (entry.outcome === 'refused') return entry
     if (resolved) await memberships.apply(zone, entry.user, resolved)
-    const { amr, acr, authenticatedAt } = person
+    const { amr, acr: named = [], authenticatedAt } = person
+    const acr = withLevel(mappedLevel(named, provider.config['acrMapping']), foreignClasses(named))
     return {
       outcome: 'signed-in',
       user: entry.user,
@@ -475,9 +423,6 @@ const REFUSALS = {
 const NOT_ASKED = 'The identity provider could not be asked.'
 
 const BAD_CREDENTIALS: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }
-
-/** An unknown name may be a password typed into the wrong field: the audit trail gets only its hash. */
-const hashedName = (userName: string): string => createHash('sha1').update(userName).digest('base64')
 
 const NOT_AGAIN: RedirectRefusal = {
   outcome: 'refused',

@@ -1,10 +1,12 @@
 // How strong a sign-in was: the level that `acr` tells (OpenID Connect Core §2). It is the first entry of the list of
 // authentication context classes, before those in the words of a provider; level 1 is not written.
 
-/** One factor, two factors, a phishing-resistant one, and one that hardware is known to protect (OpenID EAP ACR Values). */
-export const LEVELS = ['1', '2', 'phr', 'phrh'] as const
-/** See `LEVELS`; the stronger, the later. */
-export type Level = (typeof LEVELS)[number]
+import { memberOf } from '../base/json.ts'
+import { LEVELS } from '../records/levels.ts'
+import type { Level } from '../records/levels.ts'
+
+export { LEVELS } from '../records/levels.ts'
+export type { Level } from '../records/levels.ts'
 
 const isLevel = (word: string): word is Level => (LEVELS as readonly string[]).includes(word)
 
@@ -32,3 +34,29 @@ export const stronger = (one: Level, other: Level): Level => (reaches(one, other
 
 /** The weakest of the levels among these words, which is enough for whoever names them; undefined if none is a level. */
 export const leastOf = (words: readonly string[]): Level | undefined => LEVELS.find(level => words.includes(level))
+
+/**
+ * The classes of a provider, in its own words. One that reads like a level of ours is kept with a blank before it, which no
+ * class can have: it is no level, however long the session or the token lives that has it.
+ */
+export const foreignClasses = (words: readonly string[]): readonly string[] =>
+  words.map(word => (isLevel(word) ? ` ${word}` : word))
+
+/** The strongest of the levels that these words stand for by a mapping of the provider's record; 1 without any. */
+export function mappedLevel(words: readonly string[], mapping: unknown): Level {
+  const levels = words.map(word => memberOf(mapping, word)).filter(level => typeof level === 'string' && isLevel(level))
+  return (levels as readonly Level[]).reduce<Level>(stronger, '1') // of levels by the filter
+}
+
+/** The classes of the list in the words of the provider, without the level. */
+export const classesOf = (acr: readonly string[] | undefined): readonly string[] =>
+  (acr ?? []).filter(word => !isLevel(word)).map(word => word.trimStart())
+
+/**
+ * What tokens tell of the list: the level first, where it is above 1, and the classes of the provider, of which none may be
+ * taken for a level. Undefined if that is nothing.
+ */
+export function toldClasses(acr: readonly string[] | undefined): readonly string[] | undefined {
+  const told = (acr ?? []).filter(word => !word.startsWith(' ') && word !== '1')
+  return told.length > 0 ? told : undefined
+}

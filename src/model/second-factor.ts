@@ -39,6 +39,12 @@ export function secondFactorPolicy(
   }
 }
 
+/** Whether tokens of the zone tell how strong a sign-in was, and requests may ask for it. */
+export const tellsLevels = (
+  { config }: Pick<Zone, 'config'>,
+  { secondFactorByDefault }: Pick<Behaviour, 'secondFactorByDefault'>,
+): boolean => (config.secondFactor?.requirement ?? secondFactorByDefault) !== 'off'
+
 /** Whether the person's provider is one that the policy is about. */
 export const isAbout = ({ requirement, origins }: SecondFactorPolicy, { origin }: Pick<User, 'origin'>): boolean =>
   requirement !== 'off' && (origins === undefined || origins.includes(origin))

@@ -50,6 +50,8 @@ const SHOWN = [
   'grant_type',
   'azp',
   'auth_time',
+  'amr',
+  'acr',
   'zid',
   'rev_sig',
   'nonce',

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { string } from './kinds.ts'
-import { externalMembers, listOfTexts, text, textMap, texts, truth, url } from './provider.ts'
+import { acrMapping, externalMembers, listOfTexts, text, textMap, texts, truth, url } from './provider.ts'
 import { section, setting } from './settings.ts'
 import type { SettingsOf } from './settings.ts'
 
@@ -82,6 +82,7 @@ const relyingParty = {
   skipSslValidation: truth(false),
   userPropagationParameter: text(null, { about: 'Parameter of the authorization request that carries the user name.' }),
   groupMappingMode,
+  acrMapping,
   cacheJwks: truth(true, {
     about: 'Whether its keys are remembered; otherwise they are fetched every 30 seconds at most.',
   }),

@@ -1,7 +1,7 @@
 // The settings of a SAML identity provider (§6.5).
 import * as v from 'valibot'
 import { string } from './kinds.ts'
-import { choice, externalMembers, image, number, text, texts, truth } from './provider.ts'
+import { acrMapping, choice, externalMembers, image, number, text, texts, truth } from './provider.ts'
 import { section, setting } from './settings.ts'
 import type { SettingsOf } from './settings.ts'
 
@@ -36,6 +36,7 @@ export const samlSettings = section({
     groupMappingMode: choice(['EXPLICITLY_MAPPED', 'AS_SCOPES'], 'EXPLICITLY_MAPPED'),
     skipSslValidation: truth(false),
     authnContext: texts(null),
+    acrMapping,
     allowIdpInitiated: truth(undefined, {
       about:
         'Whether sign-ins may begin at the provider. Without it: with `compatibility: uaa`, and where the zone has `samlConfig.disableInResponseToCheck`.',

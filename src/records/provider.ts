@@ -4,6 +4,8 @@ import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { flag, MAX_SECONDS, milliseconds, own, string } from './kinds.ts'
+import { LEVELS } from './levels.ts'
+import type { Level } from './levels.ts'
 import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
 import { section, setting } from './settings.ts'
@@ -164,6 +166,19 @@ const mappings = setting({
     type: 'object',
     additionalProperties: { type: ['string', 'array', 'null'], items: { type: 'string' } },
   },
+})
+
+/** Which level of a sign-in (`model/assurance.ts`) each class of the provider stands for. */
+export const acrMapping = setting({
+  kind: v.pipe(
+    objectOf((value): value is Level => v.is(v.picklist(LEVELS), value)),
+    v.check(value => Object.keys(value).length <= MAX_MAPPINGS),
+  ),
+  needs: `an object of ${LEVELS.join(', ')}, with at most ${MAX_MAPPINGS} members`,
+  unset: undefined,
+  about:
+    'Levels of a sign-in, by the authentication context class that the provider names; a class that is not in it is level 1.',
+  schema: { type: 'object', additionalProperties: { type: 'string', enum: LEVELS } },
 })
 
 const MAX_WILDCARDS = 5

@@ -355,6 +355,10 @@ const MIGRATIONS: readonly Migration[] = [
         kind ${text} not null, created_at ${integer} not null, expires_at ${integer},
         primary key (zone_id, user_id, code_digest))${tableEnd}`,
       `create index factor_codes_by_expiry on factor_codes (expires_at) where expires_at is not null`,
+      // Words of providers that read like a level of ours, which they do not mean.
+      ...['sessions', 'authorization_codes'].map(
+        table => `update ${table} set acr = null where acr like '["1"%' or acr like '["2"%' or acr like '["phr%'`,
+      ),
     ],
   },
 ]

@@ -1,8 +1,11 @@
 // The claims of each kind of token. Pure functions: no store and no signatures.
 import { epochSeconds } from '../base/clock.ts'
+import { classesOf, levelOf, toldClasses } from '../model/assurance.ts'
 import type { Authorization } from '../model/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { tellsLevels } from '../model/second-factor.ts'
 import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
 import { customAttributes, nonEmpty, personClaims, roles } from './person-claims.ts'
 
 /** Values shared by the claims of all tokens of one response. */
@@ -42,6 +45,7 @@ export function accessTokenClaims(
   const { client, subject, scopes, zone } = authorization
   const signIn = subject.kind === 'user' ? subject : undefined
   const user = signIn?.user
+  const told = signIn && tellsLevels(zone, behaviour) ? signIn : undefined
   // One object literal: spreading costs several times as much.
   return {
     jti: facts.tokenId,
@@ -58,6 +62,8 @@ export function accessTokenClaims(
     origin: user?.origin,
     email: user?.email,
     auth_time: signIn?.authenticatedAt && epochSeconds(signIn.authenticatedAt),
+    amr: told && told.amr.length > 0 ? told.amr : undefined, // RFC 9068 §2.2.1, with acr
+    acr: told && acrClaim(told.acr, zone, behaviour),
     rev_sig: facts.revocationSignature,
     iat: epochSeconds(issuedAt),
     exp: epochSeconds(expiresAt),
@@ -91,7 +97,7 @@ export function refreshTokenClaims(
     aud: audience(client.clientId, grantedScopes, noneScope),
     granted_scopes: grantedScopes,
     amr: subject.amr.length > 0 ? subject.amr : undefined,
-    acr: subject.acr && { values: subject.acr },
+    acr: subject.acr && { level: levelOf(subject.acr), values: classesOf(subject.acr) },
     auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
     az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,
@@ -137,7 +143,7 @@ export function idTokenClaims(
     exp: epochSeconds(facts.expiresAt),
     auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
     amr: subject.amr.length > 0 && !isMinimal ? subject.amr : undefined,
-    acr: isMinimal ? undefined : acrClaim(subject.acr, behaviour),
+    acr: isMinimal ? undefined : acrClaim(subject.acr, authorization.zone, behaviour),
     nonce: authorization.nonce,
     at_hash: behaviour.tokenHashes ? accessTokenHash : undefined,
     c_hash: behaviour.tokenHashes ? codeHash : undefined,
@@ -145,9 +151,16 @@ export function idTokenClaims(
   }
 }
 
-/** UAA: all of them, in an object. OpenID Connect Core §2: one string. */
-const acrClaim = (acr: readonly string[] | undefined, { acrAsText }: Behaviour): unknown =>
-  acrAsText ? acr?.[0] : acr && { values: acr }
+/**
+ * UAA: all classes, in an object. OpenID Connect Core §2: one string. It is the level unless the zone has no second factors, or
+ * a provider named a class that has none.
+ */
+function acrClaim(acr: readonly string[] | undefined, zone: Zone, behaviour: Behaviour): unknown {
+  const isLevel = tellsLevels(zone, behaviour)
+  const classes = isLevel ? (toldClasses(acr) ?? []) : classesOf(acr)
+  if (behaviour.acrAsText) return classes[0] ?? (isLevel ? '1' : undefined)
+  return classes.length > 0 ? { values: classes } : undefined
+}
 
 /** Non-standard claims of UAA's ID tokens. */
 const referenceClaims = ({ authorization, tokenId, revocationSignature }: Facts, user: User): Claims => ({

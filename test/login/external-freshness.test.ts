@@ -123,10 +123,10 @@ for (const mode of MODES) {
       assert.deepEqual(decodeJwt<Claims>(refreshed.id_token)['acr'], want)
     })
 
-    it('has no class where the provider names none', async () => {
+    it('has level 1 where the provider names no class, and none in uaa', async () => {
       const browser = server.browser()
       const { idToken } = await redeem(await comeBack(browser, await ask(browser), {}))
-      assert.equal(idToken['acr'], undefined)
+      assert.equal(idToken['acr'], mode === 'standard' ? '1' : undefined)
     })
 
     it('was made when the provider says, in standard; the logon is now', async () => {

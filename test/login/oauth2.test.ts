@@ -64,6 +64,7 @@ for (const mode of MODES) {
               mapped('number', { user_name: 'id' }),
               mapped('teams', { external_groups: 'teams', 'user.attribute.company': 'company' }),
               githubRecord(github, withTokens, 'signed'),
+              githubRecord(github, { ...withTokens, acrMapping: { gold: '2' } }, 'levels'),
               githubRecord(github, { ...withTokens, issuer: undefined }, 'unnamed'),
               githubRecord(github, { issuer: ISSUER, scopes: undefined }, 'issuer'),
               githubRecord(github, { clientAuthInBody: false, pkce: false }, 'basic'),
@@ -125,7 +126,7 @@ for (const mode of MODES) {
         const { text } = await server.send('/login')
         const links = [...text.matchAll(/<a class="saml-login-link[^"]*" href="\/login\/external\/([^"]*)"/g)]
         const origins = new Set(links.map(([, origin]) => origin))
-        const complete = 'basic closed github issuer list node number plain public signed teams unnamed'
+        const complete = 'basic closed github issuer levels list node number plain public signed teams unnamed'
         assert.deepEqual(origins, new Set(complete.split(' ')))
       })
 
@@ -187,7 +188,7 @@ for (const mode of MODES) {
         )
         const [, payload = ''] = tokens.json<{ id_token: string }>().id_token.split('.')
         const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
-        assert.deepEqual([claims.amr, claims.origin, claims.acr], [['ext', 'oauth'], 'github', undefined])
+        assert.deepEqual([claims.amr, claims.origin, claims.acr], [['ext', 'oauth'], 'github', uaa ? undefined : '1'])
       })
 
       it('redeems the code and asks who it is, from server to server', async () => {
@@ -275,7 +276,7 @@ for (const mode of MODES) {
         const [, payload = ''] = tokens.json<{ id_token: string }>().id_token.split('.')
         const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
         assert.deepEqual(claims.amr, ['ext', 'oauth'])
-        assert.equal(claims.acr, undefined)
+        assert.equal(claims.acr, uaa ? undefined : '1')
         assert.notEqual(claims.auth_time, 1)
       })
 
@@ -522,6 +523,24 @@ for (const mode of MODES) {
         const token = await signer.token({ iss: ISSUER, aud: OUR_ID, sub: 'signed-1', ...claims })
         return { body: { access_token: token, token_type: 'Bearer' } }
       }
+
+      it('has the level that the record has for its class', async () => {
+        for (const [acr, want] of [
+          ['gold', '2'],
+          ['2', '1'],
+        ] as const) {
+          github.answers.token = await given({ acr })
+          const browser = server.browser()
+          await signIn('levels', browser)
+          const code = (await authorize(browser, AUTO_REQUEST)).location().searchParams.get('code') ?? ''
+          const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }
+          const { id_token: token } = (await server.token(form, { basic: ['auto', 'auto-secret'] })).json<{
+            id_token: string
+          }>()
+          const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+          assert.deepEqual(claims.acr, uaa ? { values: [acr] } : want)
+        }
+      })
 
       it('signs its subject in', async () => {
         github.answers.token = await given({ amr: ['otp'] })

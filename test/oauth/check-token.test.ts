@@ -57,6 +57,7 @@ for (const mode of MODES) {
         grant_type: 'password',
         azp: 'app',
         auth_time: claims.iat,
+        ...(mode === 'standard' && { amr: ['pwd'], acr: '1' }),
         zid: 'svc',
         rev_sig: claims['rev_sig'],
         origin: 'svc',

@@ -85,7 +85,9 @@ for (const mode of MODES) {
         revocable: false,
       }
       const own =
-        mode === 'standard' ? { scope: scopes.join(' '), username: 'marissa', token_type: 'bearer' } : { scope: scopes }
+        mode === 'standard'
+          ? { scope: scopes.join(' '), username: 'marissa', token_type: 'bearer', amr: ['pwd'], acr: '1' }
+          : { scope: scopes }
       assert.equal(answer.status, 200)
       assert.deepEqual(answer.json(), { ...common, ...own })
       assert.match(String(answer.headers['content-type']), /^application\/json\b/)

@@ -1,8 +1,10 @@
 // What tests of second factors share: an authenticator app, and persons who have one.
 import assert from 'node:assert/strict'
 import { Secret, TOTP } from 'otpauth'
+import { digest } from '../../src/base/secrets.ts'
 import { hiddenFields } from './forms.ts'
 import type { ZoneConfig } from '../../src/model/zone.ts'
+import type { FactorMethod } from '../../src/records/user.ts'
 import type { Browser, TestServer } from './server.ts'
 
 /** An authenticator app with one secret. */
@@ -49,4 +51,32 @@ export async function setPolicy(
 export async function prove(browser: Browser, form: Readonly<Record<string, string>>) {
   const page = (await browser.send('/second_factor')).text
   return browser.send('/second_factor', { form: { ...hiddenFields(page), ...form } })
+}
+
+/** Gives the account a second factor that nobody can prove, where no test needs it. */
+export async function giveFactor(
+  { store, clock }: TestServer,
+  userId: string,
+  method: FactorMethod = 'totp',
+): Promise<void> {
+  const createdAt = clock.now()
+  if (method === 'totp') {
+    await store.factors.setTotp('svc', userId, { sealedSecret: '', createdAt, lastStep: 0 })
+    return
+  }
+  const key = { id: userId, userId, credentialId: userId, publicKey: '', counter: 0, transports: [], aaguid: '' }
+  await store.factors.addPasskey('svc', { ...key, isBackedUp: false, isAttested: false, name: 'Key', createdAt }, 1)
+}
+
+/** Makes the sign-in of the browser's session one of these classes, as after a second factor. */
+export async function makeSession(
+  { store }: TestServer,
+  browser: Browser,
+  { acr, amr }: { readonly acr: readonly string[]; readonly amr?: readonly string[] },
+): Promise<void> {
+  const cookie = browser.cookies.get('svc-session') ?? browser.cookies.get('JSESSIONID') ?? ''
+  const session = await store.sessions.find('svc', digest(cookie))
+  assert.ok(session?.signIn, 'nobody is signed in')
+  const signIn = { ...session.signIn, acr, ...(amr && { amr }) }
+  await store.sessions.replace('svc', session.idDigest, { ...session, signIn })
 }

@@ -128,6 +128,7 @@ for (const mode of MODES) {
         origin: 'svc',
         email: 'marissa@example.org',
         auth_time: now,
+        ...(isStandard && { amr: ['pwd'], acr: '1' }),
         rev_sig: revocationSignature(await clientNamed(server, 'app'), user),
         iat: now,
         exp: now + seconds,
@@ -177,6 +178,7 @@ for (const mode of MODES) {
           grant_type: 'password',
           auth_time: now,
           amr: ['pwd'],
+          ...(isStandard && { acr: '1' }),
           scope: ['openid'],
         })
         assert.equal(typeof hash, isStandard ? 'string' : 'undefined')

@@ -9,6 +9,7 @@ import type { VerifiedToken } from '../../token/reader.ts'
 import { PageError, prefersPage } from '../../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope, withScopeChallenge } from '../../web/authorization-header.ts'
 import type { Form } from '../../web/form.ts'
+import { signInOf } from '../presented-sign-in.ts'
 import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { providerNotAllowed } from './credentials.ts'
@@ -17,7 +18,10 @@ import type { CheckStep, Step } from './next-step.ts'
 import { RedirectRefusal, signInErrorMode } from './redirect.ts'
 
 /** Finds who is signed in in this browser, or the person whom the bearer token stands for. */
-export async function findPerson(context: AuthorizeContext, { store, sessions }: AuthorizeDeps): Promise<void> {
+export async function findPerson(
+  context: AuthorizeContext,
+  { store, sessions, behaviour }: AuthorizeDeps,
+): Promise<void> {
   const { request, form, program } = context
   if (signsInLater(context)) return
   if (program?.by === 'token') {
@@ -27,7 +31,8 @@ export async function findPerson(context: AuthorizeContext, { store, sessions }:
     if (!(await store.providers.isOpen(request.zone.id, bearer.user.origin))) return
     // A token from a passcode has no `auth_time`; then its own age is all that is known.
     const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
-    context.person = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr: [] }
+    const { amr, acr } = signInOf(bearer.claims, request.zone, behaviour)
+    context.person = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr, acr }
     return
   }
   const visitor = await sessions.visitor(request)

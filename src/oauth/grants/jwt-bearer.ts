@@ -3,6 +3,7 @@ import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import type { IssuedToken } from '../../token/reader.ts'
+import { signInOf, signInOfIdToken } from '../presented-sign-in.ts'
 import type { AssertedPerson } from './assertion.ts'
 import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
@@ -85,10 +86,11 @@ async function ownPerson(
   }
   if (behaviour.strictOwnAssertions) checkAudience(token, { zone, client }, deps)
   await checkNotRevoked(zone, token, { assertion, user }, deps)
-  const { amr, auth_time: authTime } = claims
+  const authTime = claims['auth_time']
+  const presented = token.kind === 'access_token' ? signInOf : signInOfIdToken
   return {
     user,
-    amr: Array.isArray(amr) ? amr.filter(item => typeof item === 'string') : [],
+    ...presented(claims, zone, behaviour),
     authenticatedAt: typeof authTime === 'number' ? new Date(authTime * 1000) : undefined,
   }
 }

@@ -1,6 +1,7 @@
 import { addSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
+import { foreignClasses, levelOf, withLevel } from '../../model/assurance.ts'
 import type { Client } from '../../model/client.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -97,10 +98,11 @@ export const refreshToken: Grant = {
 /** The grants in which the user signs in to this client, which is what an ID token states. */
 const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set(['authorization_code', 'password', 'implicit'])
 
-/** As refresh tokens have them: `{"values":[...]}`. */
+/** As refresh tokens have them: `{"level":"2","values":[…]}`. Those of older versions have the values of the provider alone. */
 function classesIn(acr: unknown): readonly string[] | undefined {
   const values = memberOf(acr, 'values')
-  return Array.isArray(values) ? values.filter(item => typeof item === 'string') : undefined
+  const classes = Array.isArray(values) ? values.filter(item => typeof item === 'string') : []
+  return withLevel(levelOf([memberOf(acr, 'level')].filter(item => typeof item === 'string')), foreignClasses(classes))
 }
 
 const isStringRecord = (value: unknown): value is Readonly<Record<string, string>> =>

@@ -1,6 +1,7 @@
 import { allowsProvider, hasCredential, mayUseGrant } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { parseScope, userScopes } from '../../model/scopes.ts'
+import { signInOf } from '../presented-sign-in.ts'
 import type { Grant } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { checkProvider } from './resource-owner.ts'
@@ -27,7 +28,7 @@ export const userToken: Grant = {
       subject: {
         kind: 'user',
         user,
-        amr: [],
+        ...signInOf(bearer.claims, zone, behaviour),
         ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
       },
       scopes: userScopes(receiver, parseScope(params.get('scope')), await deps.groupsOf(zone, user), behaviour),

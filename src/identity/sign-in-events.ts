@@ -1,0 +1,74 @@
+// What the audit trail says of sign-ins at a provider.
+import { createHash } from 'node:crypto'
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit } from '../model/event.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { RequestOrigin } from '../model/request.ts'
+import { userAgentIn } from '../model/user-agent.ts'
+import type { PasswordSignIn } from './identity.ts'
+import type { SignInResult } from './source.ts'
+
+/** An unknown name may be a password typed into the wrong field: the audit trail gets only its hash. */
+export const hashedName = (userName: string): string => createHash('sha1').update(userName).digest('base64')
+
+/** One instance serves every zone. */
+export function createSignInEvents({ audit, behaviour }: { readonly audit: Audit; readonly behaviour: Behaviour }) {
+  /** The properties shared by the events of one sign-in. */
+  const factsOf = (
+    { zoneId, originKey: origin, type: authenticationType }: IdentityProvider,
+    { remoteAddress, headers }: RequestOrigin,
+    client: Client | undefined,
+  ) => {
+    const userAgent = userAgentIn(headers)
+    return {
+      zoneId,
+      origin,
+      authenticationType,
+      remoteAddress,
+      ...(userAgent !== undefined && { userAgent }),
+      ...(client && { clientId: client.clientId }),
+    }
+  }
+
+  function report(
+    provider: IdentityProvider,
+    { from, signIn }: { readonly from: RequestOrigin; readonly signIn: PasswordSignIn },
+    result: SignInResult,
+  ): void {
+    const facts = factsOf(provider, from, signIn.client)
+    if (result.outcome === 'signed-in') {
+      audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
+      audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
+      return
+    }
+    const principal = result.userId ?? hashedName(signIn.userName)
+    switch (result.reason) {
+      case 'bad-credentials':
+        if (result.userId === undefined) audit({ type: 'UserNotFound', principal, ...facts })
+        else {
+          audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
+          audit({ type: 'UserAuthenticationFailure', principal, ...facts })
+        }
+        return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts })
+      case 'refused-upstream':
+      case 'account-not-precreated':
+      case 'not-invited':
+        return audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts })
+      case 'account-not-verified':
+        return audit({ type: 'UnverifiedUserAuthentication', principal, ...facts })
+      case 'account-locked':
+        // UAA: reports nothing. Otherwise the audit trail does. Neither extends the lockout. See C12.
+        if (!behaviour.hideLockout) return undefined
+        return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts, data: 'the account is locked' })
+      case 'second-factor-required':
+        // The password was right: somebody may have it who has nothing else.
+        return audit({ type: 'UserAuthenticationFailure', principal, ...facts, data: 'second factor required' })
+      case 'password-change-required':
+      case 'provider-disabled':
+        return undefined
+    }
+  }
+
+  return { factsOf, report }
+}

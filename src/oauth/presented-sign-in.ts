@@ -1,0 +1,46 @@
+// How the person of a presented token signed in, for what is granted in exchange: never more than the token tells.
+import { memberOf } from '../base/json.ts'
+import { foreignClasses, levelOf, withLevel } from '../model/assurance.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { tellsLevels } from '../model/second-factor.ts'
+import type { Zone } from '../model/zone.ts'
+
+/** The methods, and the classes with the level first; nothing where the zone has no second factors. */
+export interface PresentedSignIn {
+  readonly amr: readonly string[]
+  readonly acr: readonly string[] | undefined
+}
+
+/** Of an access token of the zone, which told no class before the zone had second factors. */
+export function signInOf(
+  { amr, acr }: Readonly<Record<string, unknown>>,
+  zone: Zone,
+  behaviour: Behaviour,
+): PresentedSignIn {
+  if (!tellsLevels(zone, behaviour)) return { amr: [], acr: undefined }
+  return { amr: strings(amr), acr: classesIn(acr) }
+}
+
+/**
+ * Of an ID token of the zone. One of a provider's person may be older than the policy, and have a word of the provider that
+ * reads like a level.
+ */
+export function signInOfIdToken(
+  claims: Readonly<Record<string, unknown>>,
+  zone: Zone,
+  behaviour: Behaviour,
+): PresentedSignIn {
+  const amr = strings(claims['amr']) // UAA: whatever the zone's policy is
+  const { acr = [] } = signInOf(claims, zone, behaviour)
+  const classes = amr.includes('ext') ? foreignClasses(acr) : acr
+  return { amr, acr: classes.length > 0 ? classes : undefined }
+}
+
+/** One class as a string, or several as UAA has them (row T2). */
+function classesIn(acr: unknown): readonly string[] | undefined {
+  const classes = strings(typeof acr === 'string' ? [acr] : memberOf(acr, 'values'))
+  return withLevel(levelOf(classes), classes)
+}
+
+const strings = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
