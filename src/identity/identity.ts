@@ -110,10 +110,10 @@ export interface RedirectReturn {
   readonly invited?: User | undefined
 }
 
-/** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it. */
+/** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it, unless `detail` says more. */
 export type RedirectResult =
   | (Extract<AssertionResult, { outcome: 'signed-in' }> & { readonly upstream?: UpstreamSession | undefined })
-  | NoSuchProvider
+  | (NoSuchProvider & { readonly detail?: string })
   | RedirectRefusal
 
 /** Signs users in. */
@@ -358,7 +358,7 @@ export function createIdentity(given: IdentityDeps): Identity {
         attempt.nonce === undefined
           ? await redirect.unsolicited?.(answer, attempt, zone)
           : await redirect.finish(answer, attempt, zone)
-      if (!finished) return { outcome: 'no-provider' }
+      if (!finished) return { outcome: 'no-provider', detail: UNASKED }
       const ended = finished.outcome === 'genuine' && !isRecent(finished.person, demand) ? NOT_AGAIN : finished
       const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person, invited) : ended
       const facts = factsOf(provider, from, client)
@@ -423,6 +423,10 @@ const REFUSALS = {
 const NOT_ASKED = 'The identity provider could not be asked.'
 
 const BAD_CREDENTIALS: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }
+
+/** For the log; the word is that of the audit event, which whoever took the answer reports. */
+const UNASKED =
+  'in-response-to: it answers no request, and the record does not allow sign-ins that begin at the provider (allowIdpInitiated)'
 
 const NOT_AGAIN: RedirectRefusal = {
   outcome: 'refused',

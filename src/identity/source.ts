@@ -159,8 +159,8 @@ export type RedirectAnswer = Readonly<Record<string, string | undefined>>
 /** Why a redirect sign-in failed. */
 export type RedirectRefusal =
   | ExternalRefusal
-  /** The provider's error code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6); not validated. */
-  | { readonly outcome: 'declined'; readonly error: string }
+  /** The provider's error code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), or what is like it; not validated. */
+  | { readonly outcome: 'declined'; readonly error: string; readonly detail?: string; readonly audit?: string }
   /** The provider could not be reached, or its response could not be read. */
   | { readonly outcome: 'unavailable'; readonly detail: string; readonly audit?: string }
 

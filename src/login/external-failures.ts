@@ -54,13 +54,13 @@ function declined(error: string, name: string): Failure {
   }
 }
 
-/** For the log; of the provider's own strings it contains only error codes. */
+/** For the log; a provider's own strings are quoted and cut. */
 export function detailOf(result: Refused): string {
   switch (result.outcome) {
     case 'no-provider':
-      return 'the provider is gone, or barred to the client'
+      return result.detail ?? 'the provider is gone, or barred to the client'
     case 'declined':
-      return `the provider said ${JSON.stringify(result.error.slice(0, 60))}`
+      return result.detail ?? `the provider said ${JSON.stringify(result.error.slice(0, 60))}`
     case 'unavailable':
       return result.detail
     case 'refused':

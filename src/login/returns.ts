@@ -10,7 +10,6 @@ import type { Clock } from '../base/clock.ts'
 import { digest } from '../base/secrets.ts'
 import type { Identity, RedirectReturn } from '../identity/identity.ts'
 import type { AnswerShape } from '../identity/source.ts'
-import { linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
@@ -51,8 +50,8 @@ export interface Return {
   readonly failurePath: '/oauth_error' | '/saml_error'
   /** The path that it came to, below the zone's base URL; the provider's own unless given. */
   readonly path?: string
-  /** Called for an answer that nobody waits for. */
-  readonly lost?: () => void
+  /** Called for an answer that nobody waits for; returns what the log says of it. */
+  readonly lost?: () => string
   /** Answers a refusal in a way of its own: with another text, or by leading to a URL; `path` is where the sign-in leads. */
   readonly refused?: (result: Refused, path: string | undefined) => Promise<Failure | string | undefined>
 }
@@ -137,8 +136,7 @@ export function createReturns(deps: ExternalDeps): Returns {
       isPlain(form, shape) && state ? await attempts.take(request, reply, { origin, state, callback }) : undefined
     const provider = await store.providers.findByOrigin(zone.id, origin)
     if (!attempt || !provider || attempt.provider !== fingerprint(provider)) {
-      log.refusal(`sign-in at ${JSON.stringify(origin)}: no such attempt`)
-      given.lost?.()
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: ${given.lost?.() ?? 'no such attempt'}`)
       return fail(request, reply, { ...given, failure: LOST })
     }
     const invitation =
@@ -189,7 +187,7 @@ export function createReturns(deps: ExternalDeps): Returns {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
       const answer = await given.refused?.(result, path)
       if (typeof answer === 'string') return reply.redirect(answer, 302)
-      const failure = answer ?? failureOf(result, linkTextOf(provider) ?? provider.name)
+      const failure = answer ?? failureOf(result, provider.name)
       return fail(request, reply, { ...given, failure })
     }
     // Linking the account has ended its codes; this is for one that was linked before.

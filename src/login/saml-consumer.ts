@@ -31,6 +31,8 @@ const NO_PROVIDER: Failure = {
 /** Where the answer was posted first: a recipient that the assertion may name. */
 const POSTED_AGAIN = 'posted_again'
 const BARE_PATH = '/saml/SSO'
+/** Characters of an issuer in the log. */
+const MAX_LOGGED_LENGTH = 200
 
 /** See samlEndpoints. */
 export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
@@ -53,9 +55,15 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     const origin = issuer === undefined ? undefined : await identity.originOf(zone, 'saml', issuer)
     // The last segment may be the service provider's alias or the identity provider's.
     if (origin === undefined || (alias !== undefined && alias !== entityId && alias !== origin)) {
-      log.refusal('a SAML answer: it is from no active provider, or came to the place of another one')
       const problem = issuer === undefined ? await identity.problemIn('saml', message) : undefined
-      report(request, { message, why: problem ?? 'issuer' })
+      const why = problem ?? 'issuer'
+      const from = issuer === undefined ? 'nobody' : JSON.stringify(issuer.slice(0, MAX_LOGGED_LENGTH))
+      log.refusal(
+        problem === undefined
+          ? `a SAML answer: issuer: it is from ${from}, not from an active provider whose place this is`
+          : `a SAML answer: ${problem}: it cannot be read`,
+      )
+      report(request, { message, why })
       return fail(request, reply, await noProvider(request, { issuer, alias }))
     }
     const shape = await returns.shapeOf(zone, origin)
@@ -66,7 +74,10 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
       form,
       path: bare ? BARE_PATH : pathOf(alias),
       failurePath: '/saml_error',
-      lost: () => report(request, { message, why: 'in-response-to', origin }),
+      lost: () => {
+        report(request, { message, why: 'in-response-to', origin })
+        return 'in-response-to: this browser waits for no such answer, or not any more'
+      },
       refused: (result: Refused, path: string | undefined) => explain(request, { origin, result, path }),
     } as const
     const state = form.get(shape.state) ?? ''

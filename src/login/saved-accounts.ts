@@ -3,7 +3,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Html } from '../base/html.ts'
 import { isJsonRecord, parseJson } from '../base/json.ts'
-import { linkTextOf } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
@@ -143,7 +142,7 @@ function choosable(
   const isKnownByName = origin === service.name || origin === 'ldap'
   // UAA: only quotes and braces are encoded; the form encodes the text once more.
   const loginHint = `%7B%22origin%22:%22${encodeURIComponent(JSON.stringify(origin).slice(1, -1))}%22%7D`
-  const providerName = origin === service.name ? undefined : (linkTextOf(provider) ?? provider.name)
+  const providerName = origin === service.name ? undefined : provider.name
   return { userId, userName: username, origin, providerName, email: isKnownByName ? username : email, loginHint }
 }
 

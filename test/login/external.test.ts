@@ -21,7 +21,7 @@ type Change = Readonly<Record<string, unknown>>
 const record = (upstream: Upstream, originKey: string, config: Change = {}) => ({
   originKey,
   type: 'oidc1.0',
-  name: originKey,
+  name: 'Corp & Sons',
   config: {
     authUrl: `${upstream.url}/authorize?tenant=1`,
     tokenUrl: `${upstream.url}/token`,
@@ -29,7 +29,7 @@ const record = (upstream: Upstream, originKey: string, config: Change = {}) => (
     issuer: upstream.url,
     relyingPartyId: RELYING_PARTY,
     relyingPartySecret: SECRET,
-    linkText: 'Corp & Sons',
+    linkText: 'Enter with Corp & Sons',
     ...config,
   },
 })
@@ -172,7 +172,7 @@ for (const mode of MODES) {
             ['Bare', '/login/external/bare'],
             ['Body', '/login/external/body'],
             ['Closed', '/login/external/closed'],
-            ['Corp & Sons', '/login/external/corp'],
+            ['Enter with Corp & Sons', '/login/external/corp'],
             ['Found', '/login/external/found'],
             ['More', '/login/external/more'],
           ],
@@ -666,7 +666,7 @@ for (const mode of MODES) {
       it('is refused without the issuer that its metadata promises', async () => {
         const browser = server.browser()
         const state = (await leave(browser, 'found')).get('state') ?? ''
-        await assertRefused(browser, await back(browser, { code: 'c', state }, 'found'), 502, /What Found said/)
+        await assertRefused(browser, await back(browser, { code: 'c', state }, 'found'), 502, /What Corp & Sons said/)
       })
 
       const hash = digest('upstream-access')

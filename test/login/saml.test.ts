@@ -60,10 +60,11 @@ for (const mode of MODES) {
       if (browser) assert.equal(await isSignedIn(browser), false)
     }
 
-    /** What the audit trail says of the last refusal. */
+    /** What the audit trail says of the last refusal; the log has the same word. */
     function assertAudited(origin: string | undefined, why: string): void {
       const event = server.events.findLast(({ type }) => type === 'IdentityProviderAuthenticationFailure')
       assert.deepEqual([event?.authenticationType, event?.origin, event?.data], ['saml', origin, why])
+      assert.match(server.refusals.at(-1) ?? '', new RegExp(`(?:^a SAML answer|^sign-in at ".*): .*${why}: `))
     }
 
     describe('the assertion consumer', () => {
@@ -129,6 +130,7 @@ for (const mode of MODES) {
         const words = isUaa ? /No SAML identity provider found in zone/ : NOT_HERE
         await assertRefused(await server.send(CONSUMER, { form: answerForm(stranger, relayState) }), 404, words)
         assertAudited(undefined, 'issuer')
+        assert.match(server.refusals.at(-1) ?? '', /it is from "https:\/\/stranger.example\/saml"/)
         await server.send(CONSUMER, { form: { SAMLResponse: base64Of('no XML') } })
         assertAudited(undefined, 'not-xml')
       })
@@ -352,6 +354,24 @@ for (const mode of MODES) {
         }
       })
 
+      const declined: readonly [code: string, status: number, words: RegExp][] = [
+        ['AuthnFailed', 403, /The sign-in at corp was cancelled or refused/],
+        ['RequestDenied', 403, /The sign-in at corp was cancelled or refused/],
+        ['NoPassive', 403, /corp needs to ask you something first/],
+        ['UnsupportedBinding', 502, /corp refused to sign you in/],
+      ]
+      for (const [code, status, words] of declined) {
+        it(`are told in plain words where the provider says ${code}`, async () => {
+          const names = 'urn:oasis:names:tc:SAML:2.0:status:'
+          const browser = server.browser()
+          const parts = { status: `${names}Responder`, statusWithin: names + code, statusMessage: '<b>Pay</b>' }
+          const answer = await signInAt(server, browser, parts)
+          await assertRefused(answer, status, words, browser)
+          assert.doesNotMatch(answer.text, /Pay/)
+          assertAudited('corp', 'status')
+        })
+      }
+
       it('of what cannot be verified say no more, and are in the audit trail with the reason', async () => {
         const browser = server.browser()
         const answer = await signInAt(server, browser, { audiences: ['https://elsewhere.example'] })
@@ -400,6 +420,7 @@ for (const mode of MODES) {
         assert.ok(await userAt('begins', 'begun'))
         await assertRefused(await arrive('waits'), 400, LOST)
         assertAudited('waits', 'in-response-to')
+        assert.match(server.refusals.at(-1) ?? '', /allowIdpInitiated/)
         const usual = await arrive('corp', '', { nameId: 'usual' })
         if (isUaa) assert.equal(usual.headers['location'], HOME)
         else await assertRefused(usual, 400, LOST)

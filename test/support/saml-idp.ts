@@ -131,6 +131,9 @@ export interface ResponseParts extends AssertionParts {
   readonly responseIssuer?: string | null
   readonly responseInResponseTo?: string | null
   readonly status?: string
+  /** The code within that code, and the message beside it. */
+  readonly statusWithin?: string
+  readonly statusMessage?: string
   /** What is signed; the assertion unless it says otherwise. */
   readonly signs?: readonly ('assertion' | 'response')[]
   readonly signing?: SigningParts
@@ -332,10 +335,17 @@ export function createSamlIdp({
       responseIssuer = parts.issuer ?? entityId,
       responseInResponseTo = parts.inResponseTo,
       status = SAML.success,
+      statusWithin,
+      statusMessage,
       signs = ['assertion'],
     } = parts
     const issuer = responseIssuer === null ? '' : `<saml:Issuer>${escapeXml(responseIssuer)}</saml:Issuer>`
-    const xml = `<samlp:Response xmlns:samlp="${SAML.protocol}" xmlns:saml="${SAML.assertion}" ID="${responseId}" Version="2.0" IssueInstant="${issueInstant.toISOString()}"${attribute('Destination', destination)}${attribute('InResponseTo', responseInResponseTo)}>${issuer}<samlp:Status><samlp:StatusCode Value="${escapeXml(status)}"/></samlp:Status>${content}</samlp:Response>`
+    const codeAround = (value: string, within?: string): string =>
+      `<samlp:StatusCode Value="${escapeXml(value)}"${within === undefined ? '/>' : `>${within}</samlp:StatusCode>`}`
+    const code = codeAround(status, statusWithin === undefined ? undefined : codeAround(statusWithin))
+    const said =
+      statusMessage === undefined ? '' : `<samlp:StatusMessage>${escapeXml(statusMessage)}</samlp:StatusMessage>`
+    const xml = `<samlp:Response xmlns:samlp="${SAML.protocol}" xmlns:saml="${SAML.assertion}" ID="${responseId}" Version="2.0" IssueInstant="${issueInstant.toISOString()}"${attribute('Destination', destination)}${attribute('InResponseTo', responseInResponseTo)}>${issuer}<samlp:Status>${code}${said}</samlp:Status>${content}</samlp:Response>`
     return signs.includes('response') ? signed(xml, parts.signing) : xml
   }
 

@@ -10,7 +10,7 @@ import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, 
 import { decryptedText } from './encryption.ts'
 import { logoutRequest, logoutResponse } from './messages.ts'
 import type { LogoutName } from './messages.ts'
-import { SamlProblem } from './problem.ts'
+import { notButThis, SamlProblem } from './problem.ts'
 import type { Endpoints, SamlProvider } from './provider-metadata.ts'
 import type { SamlProviders } from './providers.ts'
 import { checkRedirectSignature, readDeflated } from './redirect-signature.ts'
@@ -157,7 +157,7 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
   const { Destination: destination } = root.attributes
   // Required of a signed message (SAML Bindings §3.4.5.2, §3.5.5.2).
   if (destination === undefined || !destinations.includes(destination)) {
-    throw new SamlProblem('destination', 'it is for another address')
+    throw new SamlProblem('destination', `it is for ${notButThis(destination, destinations.join(' '))}`)
   }
   const [issuedAt, end] = [instantOf(root, 'IssueInstant'), instantOf(root, 'NotOnOrAfter')]
   if (!issuedAt || issuedAt < addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', 'it is too old')

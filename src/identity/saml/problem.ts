@@ -27,9 +27,25 @@ export type SamlReason =
 /** Thrown for SAML that is refused. The message is for the log, and repeats nothing secret. */
 export class SamlProblem extends Error {
   readonly reason: SamlReason
-  constructor(reason: SamlReason, detail: string) {
+  /** The provider's code for its own refusal (SAML Core §3.2.2.2); not validated. */
+  readonly code?: string
+  constructor(reason: SamlReason, detail: string, code?: string) {
     super(detail)
     this.name = 'SamlProblem'
     this.reason = reason
+    if (code !== undefined) this.code = code
   }
 }
+
+const MAX_QUOTED_LENGTH = 200
+
+/** Words of a message, for the log. */
+export const quoted = (text: string | undefined): string =>
+  text === undefined ? 'nothing' : JSON.stringify(text.slice(0, MAX_QUOTED_LENGTH))
+
+/** What a message is meant for, or from, and what it should have been. */
+export const notButThis = (found: string | undefined, wanted: string): string =>
+  `${quoted(found)}, not ${quoted(wanted)}`
+
+/** How far the clocks are apart, or how late a message came. */
+export const timeAndNow = (time: Date, now: Date): string => `${time.toISOString()}; here it was ${now.toISOString()}`

@@ -1,7 +1,7 @@
 // Reads responses to sign-in requests, as the browser posts them (SAML Profiles §4.1.4, Bindings §3.5).
 import { addSeconds } from '../../base/clock.ts'
 import { checkAssertions, verifiedAssertion } from './assertion.ts'
-import { SamlProblem } from './problem.ts'
+import { notButThis, quoted, SamlProblem, timeAndNow } from './problem.ts'
 import { checkSignaturePlaces, signatureOf, verifiedPart } from './signed-xml.ts'
 import { checkInResponseTo, checkIssuer, instantOf, readStatement, SKEW_SECONDS } from './statement.ts'
 import type { Expectation, SamlStatement } from './statement.ts'
@@ -45,13 +45,12 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
 }
 
 function assertionOf(response: XmlElement, isSigned: boolean): XmlElement {
-  const status = statusOf(response)
   const assertion = response.children.find(
     ({ name, namespace }) =>
       namespace === NAMESPACES.assertion && (name === 'Assertion' || name === 'EncryptedAssertion'),
   )
   if (!assertion) {
-    if (status !== SUCCESS) throw new SamlProblem('status', 'the provider refused')
+    checkStatus(response)
     throw new SamlProblem('several-assertions', 'there is no assertion')
   }
   checkAssertions(response, assertion)
@@ -68,21 +67,27 @@ function checkEnvelope(
 ): void {
   const { Version: version, Destination: destination, InResponseTo: answers } = response.attributes
   if (version !== '2.0') throw new SamlProblem('not-xml', 'it is of another version')
-  if (statusOf(response) !== SUCCESS) throw new SamlProblem('status', 'the provider refused')
+  checkStatus(response)
   if (destination === undefined ? isSigned : destination !== recipient) {
-    throw new SamlProblem('destination', 'it is for another address') // Bindings §3.5.5.2
+    throw new SamlProblem('destination', `it is for ${notButThis(destination, recipient)}`) // Bindings §3.5.5.2
   }
   if (childrenNamed(response, 'Issuer', NAMESPACES.assertion).length > 0) checkIssuer(response, provider.entityId)
   if (answers !== undefined || inResponseTo === 'none') checkInResponseTo(answers, inResponseTo)
   const issuedAt = instantOf(response, 'IssueInstant')
   if (!issuedAt) throw new SamlProblem('not-xml', 'it does not say when it was issued')
-  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is from the future')
-  if (addSeconds(issuedAt, SKEW_SECONDS) < now) throw new SamlProblem('expired', 'it is too old')
+  const issued = `it was issued at ${timeAndNow(issuedAt, now)}`
+  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', issued)
+  if (addSeconds(issuedAt, SKEW_SECONDS) < now) throw new SamlProblem('expired', issued)
 }
 
-/** The top-level code, which decides (SAML Core §3.2.2.2). */
-function statusOf(response: XmlElement): string | undefined {
+/** The top-level code decides; the one within and the message say more (SAML Core §3.2.2). */
+function checkStatus(response: XmlElement): void {
   const [status, second] = childrenNamed(response, 'Status', NAMESPACES.protocol)
   const [code, other] = status ? childrenNamed(status, 'StatusCode', NAMESPACES.protocol) : []
-  return second || other ? undefined : code?.attributes['Value']
+  const value = code?.attributes['Value']
+  if (value === SUCCESS && !second && !other) return
+  const [inner] = code ? childrenNamed(code, 'StatusCode', NAMESPACES.protocol) : []
+  const [message] = status ? childrenNamed(status, 'StatusMessage', NAMESPACES.protocol) : []
+  const words = [value, inner?.attributes['Value'], message?.text].filter(each => each !== undefined)
+  throw new SamlProblem('status', `the provider said ${words.map(quoted).join(', ')}`, inner?.attributes['Value'])
 }

@@ -199,13 +199,25 @@ async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
+const STATUS = 'urn:oasis:names:tc:SAML:2.0:status:'
+/** Codes of a provider that declines (SAML Core §3.2.2.2), and the errors of OpenID Connect that say the same. */
+const DECLINED: ReadonlyMap<string, string> = new Map([
+  [`${STATUS}AuthnFailed`, 'access_denied'],
+  [`${STATUS}RequestDenied`, 'access_denied'],
+  [`${STATUS}NoPassive`, 'login_required'],
+])
+
 /** What a person who cannot be told from others may do about it: nothing. */
 const UNSTABLE =
   'The identity provider did not say who you are in a way that stays the same. Contact your administrator.'
 const UNTRUSTED = 'The message of the identity provider could not be verified.'
 
 /** The page says little, the log what was wrong, and the audit trail the class. */
-function refusalOf({ reason, message }: SamlProblem): RedirectRefusal {
+function refusalOf({ reason, message, code }: SamlProblem): RedirectRefusal {
+  if (reason === 'status') {
+    const error = DECLINED.get(code ?? '') ?? ''
+    return { outcome: 'declined', error, detail: `status: ${message}`, audit: reason }
+  }
   if (reason === 'metadata') return { outcome: 'unavailable', detail: `metadata: ${message}`, audit: reason }
   const refusal: Omit<ExternalRefusal, 'reason' | 'description'> = {
     outcome: 'refused',

@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { addSeconds } from '../../base/clock.ts'
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import { isStorable } from '../../base/storable-text.ts'
-import { SamlProblem } from './problem.ts'
+import { notButThis, quoted, SamlProblem, timeAndNow } from './problem.ts'
 import type { SamlReason } from './problem.ts'
 import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
 import type { XmlElement } from './xml.ts'
@@ -86,8 +86,9 @@ export function readStatement(
   if (!isShort(assertionId)) throw new SamlProblem('not-xml', 'it has no id, or a long one')
   const issuedAt = instantOf(assertion, 'IssueInstant')
   if (!issuedAt) throw new SamlProblem('not-xml', 'it does not say when it was issued')
-  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is from the future')
-  if (addSeconds(issuedAt, MAX_AGE_SECONDS + SKEW_SECONDS) <= now) throw new SamlProblem('expired', 'it is too old')
+  const issued = `it was issued at ${timeAndNow(issuedAt, now)}`
+  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', issued)
+  if (addSeconds(issuedAt, MAX_AGE_SECONDS + SKEW_SECONDS) <= now) throw new SamlProblem('expired', issued)
   const subject = one(assertion, 'Subject', 'subject')
   const conditions = one(assertion, 'Conditions', 'condition')
   const limits = [
@@ -111,7 +112,7 @@ export function readStatement(
 export function checkIssuer(element: XmlElement, entityId: string): void {
   const issuer = one(element, 'Issuer', 'issuer')
   if (issuer.text !== entityId || (issuer.attributes['Format'] ?? ENTITY) !== ENTITY) {
-    throw new SamlProblem('issuer', 'it is from another issuer')
+    throw new SamlProblem('issuer', `it is from ${notButThis(issuer.text, entityId)}`)
   }
 }
 
@@ -123,15 +124,17 @@ function one(parent: XmlElement, name: string, reason: SamlReason): XmlElement {
 
 /** SAML Core §2.5.1. Returns the end, if there is one. */
 function checkConditions(conditions: XmlElement, { now, ownEntityId }: Expectation): Date | undefined {
-  const unknown = conditions.children.some(
+  const unknown = conditions.children.find(
     ({ name, namespace }) => namespace !== NAMESPACES.assertion || !CONDITIONS.has(name),
   )
-  if (unknown) throw new SamlProblem('condition', 'it has a condition that is not known')
+  if (unknown) throw new SamlProblem('condition', `it has a condition that is not known: ${quoted(unknown.name)}`)
   const restrictions = inAssertion(conditions, 'AudienceRestriction')
-  const isOurs = (restriction: XmlElement): boolean =>
-    inAssertion(restriction, 'Audience').some(({ text }) => text === ownEntityId)
+  const audiences = restrictions.map(restriction => inAssertion(restriction, 'Audience').map(({ text }) => text))
   // Each has to be met (§2.5.1.4).
-  if (restrictions.length === 0 || !restrictions.every(isOurs)) throw new SamlProblem('audience', 'it is for others')
+  const others = audiences.find(each => !each.includes(ownEntityId))
+  if (audiences.length === 0 || others) {
+    throw new SamlProblem('audience', `it is for ${notButThis(others?.join(' '), ownEntityId)}`)
+  }
   return checkPeriod(conditions, now)
 }
 
@@ -139,8 +142,12 @@ function checkConditions(conditions: XmlElement, { now, ownEntityId }: Expectati
 function checkPeriod(element: XmlElement, now: Date): Date | undefined {
   const from = instantOf(element, 'NotBefore')
   const until = instantOf(element, 'NotOnOrAfter')
-  if (from && from > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is not valid yet')
-  if (until && addSeconds(until, SKEW_SECONDS) <= now) throw new SamlProblem('expired', 'it has expired')
+  if (from && from > addSeconds(now, SKEW_SECONDS)) {
+    throw new SamlProblem('not-yet-valid', `it is valid from ${timeAndNow(from, now)}`)
+  }
+  if (until && addSeconds(until, SKEW_SECONDS) <= now) {
+    throw new SamlProblem('expired', `it was valid until ${timeAndNow(until, now)}`)
+  }
   return until
 }
 
@@ -164,7 +171,7 @@ function confirmedUntil(subject: XmlElement, expected: Expectation): Date {
 function checkConfirmation(confirmation: XmlElement, { recipient, inResponseTo, now }: Expectation): Date {
   const data = one(confirmation, 'SubjectConfirmationData', 'subject')
   const { Recipient: to, InResponseTo: answers } = data.attributes
-  if (to !== recipient) throw new SamlProblem('recipient', 'it is for another recipient')
+  if (to !== recipient) throw new SamlProblem('recipient', `it is for ${notButThis(to, recipient)}`)
   checkInResponseTo(answers, inResponseTo)
   if (data.attributes['NotBefore'] !== undefined) throw new SamlProblem('subject', 'a bearer has no NotBefore')
   const until = checkPeriod(data, now)
@@ -209,7 +216,7 @@ function readAuthentication(
       .map(({ text }) => text.trim()),
   )
   if (authnContext && authnContext.length > 0 && !classes.some(each => authnContext.includes(each))) {
-    throw new SamlProblem('authn-context', 'the person signed in by another method')
+    throw new SamlProblem('authn-context', `the person signed in by ${quoted(classes.join(' '))}`)
   }
   const [authenticatedAt] = times
   const sessionIndex = statements[0]?.attributes['SessionIndex']

@@ -192,6 +192,32 @@ describe('a response', () => {
     })
   }
 
+  const RESPONDER = 'urn:oasis:names:tc:SAML:2.0:status:Responder'
+  const told: readonly (readonly [string, ResponseParts, string])[] = [
+    ['the audience', { audiences: ['a', 'b'] }, 'it is for "a b", not "latchkey"'],
+    ['that there is no audience', { audiences: null }, 'it is for nothing, not "latchkey"'],
+    ['the recipient', { recipient: 'https://a.example/' }, `it is for "https://a.example/", not "${to.recipient}"`],
+    ['the destination', { destination: 'https://a.example/' }, `it is for "https://a.example/", not "${to.recipient}"`],
+    ['the issuer', { issuer: 'a', responseIssuer: idp.entityId }, `it is from "a", not "${idp.entityId}"`],
+    [
+      'the times of a clock that is ahead',
+      { issueInstant: inSeconds(300) },
+      `it was issued at ${inSeconds(300).toISOString()}; here it was ${clock.now().toISOString()}`,
+    ],
+    [
+      'the provider’s words',
+      { status: RESPONDER, statusWithin: 'urn:x', statusMessage: 'Ask\nlater' },
+      `the provider said "${RESPONDER}", "urn:x", "Ask\\nlater"`,
+    ],
+    ['no more than 200 characters', { audiences: ['a'.repeat(300)] }, `it is for "${'a'.repeat(200)}", not "latchkey"`],
+  ]
+  for (const [what, parts, want] of told) {
+    it(`is refused with ${what} for the log`, async () => {
+      const xml = await response(parts)
+      assert.throws(() => read(xml), { name: 'SamlProblem', message: want })
+    })
+  }
+
   it('is refused as anything but a response', async () => {
     refuses('not-xml', () => read(idp.signedAssertion({ inResponseTo: '_request' })))
     refuses('not-xml', () => read(idp.sign(idp.logoutRequest())))
