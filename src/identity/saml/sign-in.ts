@@ -17,6 +17,7 @@ import type {
   RedirectSuccess,
 } from '../source.ts'
 import { authnRequest } from './messages.ts'
+import { createMissingAttributes } from './missing-attributes.ts'
 import { personOf } from './person.ts'
 import { SamlProblem } from './problem.ts'
 import type { SamlReason } from './problem.ts'
@@ -34,6 +35,7 @@ export interface SamlSignInDeps {
   readonly behaviour: Behaviour
   readonly providers: SamlProviders
   readonly serviceProviders: ServiceProviders
+  readonly log: { refusal(message: string): void }
 }
 
 /** Where and by what a message came. */
@@ -77,6 +79,7 @@ const MAY_BE_NEW_KEY: ReadonlySet<SamlReason> = new Set(['bad-signature', 'decry
 /** One instance serves every zone. */
 export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
   const { store, clock, behaviour, providers, serviceProviders } = deps
+  const tellMissing = createMissingAttributes(deps.log)
 
   /** Verifies with the keys that are known, and once with those that its address has now: the provider may have new ones. */
   async function verified(
@@ -125,6 +128,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       if (!(await store.assertions.use(zone.id, id, statement.usableUntil))) {
         throw new SamlProblem('replay', 'the assertion was used before')
       }
+      tellMissing(record, statement)
       return { outcome: 'genuine', person, statement }
     } catch (error) {
       if (error instanceof SamlProblem) return refusalOf(error)

@@ -194,6 +194,14 @@ for (const mode of MODES) {
       }
       const groups = (...values: readonly string[]) => [attribute('groups', ...values)]
 
+      it('tells the log which mapped attributes it lacks', async () => {
+        await signIn({ origin: 'scopes', nameId: 'lacking', attributes: groups('made.here') })
+        assert.match(
+          server.refusals.at(-1) ?? '',
+          /^sign-in at "scopes": the assertion lacks .*"gn" \(given_name\).*; it has "groups"$/,
+        )
+      })
+
       it('by their mapping, which the list has no say in, and roles by the list', async () => {
         await signIn({ nameId: 'grouped', attributes: groups('staff-a', 'other') })
         assert.deepEqual(await groupsOf('corp', 'grouped'), ['internal.group'])

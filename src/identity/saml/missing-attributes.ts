@@ -1,0 +1,42 @@
+// Tells operators which mapped attributes a provider did not send. Nothing else shows that a mapping has a wrong name.
+import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { SamlProviderConfig } from '../../records/provider-saml.ts'
+import { quoted } from './problem.ts'
+import type { SamlStatement } from './statement.ts'
+
+/** Attributes that were told of; then all are told of again. */
+const MAX_TOLD = 1000
+/** Names in a line. */
+const MAX_NAMES = 30
+/** Found by their friendly name, too. */
+const GROUPS = 'external_groups'
+
+/** Writes a line for each attribute of each state of a record once: not everybody has every attribute. */
+export function createMissingAttributes(log: {
+  refusal(message: string): void
+}): (record: IdentityProvider, statement: SamlStatement) => void {
+  const told = new Set<string>()
+  return (record, { attributes }) => {
+    const { id, version, originKey }: IdentityProvider = record
+    const { attributeMappings }: SamlProviderConfig = record.config
+    const isSent = (key: string, wanted: string): boolean =>
+      attributes.some(({ name, friendlyName }) => name === wanted || (key === GROUPS && friendlyName === wanted))
+    const missing = Object.entries(attributeMappings ?? {}).flatMap(([key, mapped]) =>
+      [mapped]
+        .flat()
+        .filter((name): name is string => typeof name === 'string' && name !== '' && !isSent(key, name))
+        .map(name => ({ key, name, id: JSON.stringify([id, version, key, name]) })),
+    )
+    const news = missing.filter(each => !told.has(each.id))
+    if (news.length === 0) return
+    if (told.size + news.length > MAX_TOLD) told.clear()
+    for (const each of news) told.add(each.id)
+    const wanted = news.slice(0, MAX_NAMES).map(({ key, name }) => `${quoted(name)} (${key})`)
+    const names = attributes
+      .slice(0, MAX_NAMES)
+      .map(({ name, friendlyName }) => quoted(name) + (friendlyName === undefined ? '' : ` (${quoted(friendlyName)})`))
+    log.refusal(
+      `sign-in at ${quoted(originKey)}: the assertion lacks the mapped ${wanted.join(', ')}; it has ${names.join(', ') || 'no attributes'}`,
+    )
+  }
+}
