@@ -345,7 +345,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       vault,
       log,
     })
-    authorizeEndpoint(app, { ...web, identity, vouching, bearerGate, groupsOf, reader, issuer, log })
+    authorizeEndpoint(app, { ...web, identity, vouching, bearerGate, groupsOf, owedBy, reader, issuer, log })
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader, upstream: createUpstreamLogout({ ...web, identity, vault }) })
     loginEndpoints(app, { ...web, identity, serverInfo, journeys, external, samlEntityId: config.saml.entityId })

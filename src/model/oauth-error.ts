@@ -19,6 +19,8 @@ export const OAUTH_ERROR_STATUS = {
   login_required: 400,
   consent_required: 400,
   interaction_required: 400,
+  /** OpenID Connect Core Unmet Authentication Requirements 1.0. */
+  unmet_authentication_requirements: 400,
   /** A person's second factor, which the request cannot bring. */
   mfa_required: 400,
   request_not_supported: 400,

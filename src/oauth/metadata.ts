@@ -1,8 +1,11 @@
 // What clients may know of this server: discovery. Every list is taken from where it is used.
 import type { FastifyInstance } from 'fastify'
+import { LEVELS } from '../model/assurance.ts'
+import type { Level } from '../model/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { AUTHORIZE_GRANT_TYPES } from '../model/grant-types.ts'
 import { LANGUAGES } from '../model/language.ts'
+import { methodsFor, secondFactorPolicy } from '../model/second-factor.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
@@ -110,6 +113,13 @@ export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): voi
   ])
 }
 
+/** The levels that people of the zone can reach here; none without second factors. */
+function levelsOf(zone: AddressedZone, behaviour: Behaviour): readonly Level[] {
+  const policy = secondFactorPolicy(zone, behaviour)
+  if (policy.requirement === 'off') return []
+  return LEVELS.filter(level => level === '1' || (level !== 'phrh' && methodsFor(level, policy).length > 0))
+}
+
 /** The document of a zone, in the order of the specification. */
 export function metadata(
   zone: AddressedZone,
@@ -146,9 +156,11 @@ export function metadata(
     ui_locales_supported: behaviour.ownWords ? ['en-US', ...LANGUAGES.slice(1)] : ['en-US'],
     code_challenge_methods_supported: CODE_CHALLENGE_METHODS,
   }
-  if (!behaviour.fullMetadata) return specified
+  const levels = levelsOf(zone, behaviour)
+  const described = { ...specified, ...(levels.length > 0 && { acr_values_supported: levels }) }
+  if (!behaviour.fullMetadata) return described
   return {
-    ...specified,
+    ...described,
     grant_types_supported: [...GRANTS.map(({ type }) => type), ...AUTHORIZE_GRANT_TYPES],
     response_modes_supported: RESPONSE_MODES,
     introspection_endpoint: `${base}/introspect`,

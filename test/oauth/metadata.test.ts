@@ -4,6 +4,7 @@ import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import { MODES } from '../support/oauth.ts'
+import { setPolicy } from '../support/second-factor.ts'
 
 const CLAIMS =
   'sub user_name origin iss auth_time amr acr client_id aud zid grant_type user_id azp scope exp iat jti rev_sig cid given_name family_name phone_number email'.split(
@@ -95,6 +96,7 @@ describe(`GET ${CONFIGURATION}`, () => {
           'code id_token token',
         ],
         ui_locales_supported: ['en-US', 'de', 'fr', 'es', 'ja', 'zh'],
+        acr_values_supported: ['1', '2', 'phr'],
         response_modes_supported: ['query', 'fragment', 'form_post'],
         introspection_endpoint: `${base}/introspect`,
         introspection_endpoint_auth_methods_supported: PROVEN,
@@ -191,4 +193,18 @@ describe(`GET ${CONFIGURATION}`, () => {
       assert.deepEqual([head.status, head.text], [200, ''])
       assert.equal((await server.send(CONFIGURATION, { method: 'POST' })).status, 405)
     }))
+
+  for (const mode of MODES) {
+    for (const [name, policy, want] of [
+      ['no levels without second factors', { requirement: 'off' }, undefined],
+      ['two levels with one-time passwords', { requirement: 'required', methods: ['totp'] }, ['1', '2']],
+      ['three levels with passkeys', { requirement: 'groups', groups: [] }, ['1', '2', 'phr']],
+    ] as const) {
+      it(`lists ${name}, ${mode}`, () =>
+        withServer(mode, {}, async server => {
+          await setPolicy(server, policy)
+          assert.deepEqual((await server.send(CONFIGURATION)).json()['acr_values_supported'], want)
+        }))
+    }
+  }
 })

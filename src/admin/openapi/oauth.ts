@@ -97,6 +97,13 @@ const authorizationRequest = ({ lists, behaviour }: Facts): Fields => ({
   code_challenge_method: may('PKCE method (RFC 7636).', oneOf(lists.codeChallengeMethods)),
   prompt: may('`none`, `login`, `consent` or `select_account`.'),
   max_age: may('Maximum age of the sign-in in seconds.', { type: 'string', pattern: '^\\d+$' }),
+  acr_values: may(
+    'Levels of the sign-in, any of which is enough: 1, 2, phr, phrh. Without effect in a zone without second factors.',
+    {
+      type: 'string',
+      maxLength: 1000,
+    },
+  ),
   login_hint: may('A provider or a user name.'),
   id_token_hint: may('An ID token of the expected user.'),
   ui_locales: may('Preferred languages of the pages, best first.'),

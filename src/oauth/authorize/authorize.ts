@@ -13,16 +13,15 @@ import { signInByCode } from './autologin.ts'
 import { AUTHORIZE_PATH, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { credentialsContext, hasCredentials, requirePasswordGrant, signInWithPassword } from './credentials.ts'
+import { findLackingLevel, meetDemandsFirst, readAcrValues, requireDemandsMet } from './demands.ts'
 import { decide } from './next-step.ts'
-import type { CheckStep } from './next-step.ts'
+import type { Step } from './next-step.ts'
 import {
-  meetDemandsFirst,
   findPerson,
   findScopes,
   isCall,
   readCaller,
   readIdTokenHint,
-  requireDemandsMet,
   requirePerson,
   signInFirst,
   switchProvider,
@@ -52,7 +51,7 @@ import { isVouched, signInVouched, vouchedContext } from './vouched.ts'
 type Check = (
   context: AuthorizeContext,
   deps: AuthorizeDeps,
-) => CheckStep | undefined | void | Promise<CheckStep | undefined | void>
+) => Step | undefined | void | Promise<Step | undefined | void>
 
 /** `compatibility: standard`: the request is checked before anybody is asked to sign in. */
 const STANDARD: readonly Check[] = [
@@ -72,6 +71,7 @@ const STANDARD: readonly Check[] = [
   readScope,
   readTokenFormat,
   readPrompt,
+  readAcrValues,
   requirePasswordGrant,
   signInByCode,
   requireDemandsMet,
@@ -79,6 +79,7 @@ const STANDARD: readonly Check[] = [
   signInWithPassword,
   signInVouched,
   requirePerson,
+  findLackingLevel,
   findScopes,
   recordApproval,
   findApprovals,
@@ -104,9 +105,11 @@ const UAA: readonly Check[] = [
   readScope,
   readTokenFormat,
   readPrompt,
+  readAcrValues,
   requireDemandsMet,
   signInWithPassword,
   signInVouched,
+  findLackingLevel,
   findScopes,
   recordApproval,
   findApprovals,
@@ -116,7 +119,7 @@ const UAA: readonly Check[] = [
 ]
 
 /** The first step that a check names; `respond` when every check passed. */
-async function firstStep(checks: readonly Check[], context: AuthorizeContext, deps: AuthorizeDeps): Promise<CheckStep> {
+async function firstStep(checks: readonly Check[], context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step> {
   for (const check of checks) {
     const step = await check(context, deps)
     if (step) return step
@@ -144,7 +147,7 @@ async function answer(context: AuthorizeContext, deps: AuthorizeDeps): Promise<F
   }
 }
 
-async function take(step: CheckStep, context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
+async function take(step: Step, context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
   const { request, reply, query } = context
   switch (step.kind) {
     case 'sign-in':

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Identity } from '../../identity/identity.ts'
+import type { OwedBy } from '../../identity/owed.ts'
 import type { Vouching } from '../../identity/vouched.ts'
 import type { Approval } from '../../model/approval.ts'
 import type { Client } from '../../model/client.ts'
@@ -11,6 +12,7 @@ import type { Audit } from '../../model/event.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { GrantedScopes, UserGroups } from '../../model/scopes.ts'
 import type { Service } from '../../model/service.ts'
+import type { Needed } from '../../model/step-up.ts'
 import type { TokenSettings } from '../../model/settings.ts'
 import type { TokenFormat } from '../../model/token.ts'
 import type { Urls } from '../../model/urls.ts'
@@ -50,6 +52,7 @@ export interface AuthorizeDeps {
   readonly limits: Limits
   readonly signInDemands: SignInDemands
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  readonly owedBy: OwedBy
   readonly clock: Clock
   readonly random: Random
   readonly urls: Urls
@@ -87,6 +90,8 @@ export interface AuthorizationRequest extends Demands {
   readonly codeChallengeMethod?: CodeChallengeMethod
   readonly tokenFormat?: TokenFormat
   readonly azAttr?: Readonly<Record<string, string>>
+  /** Levels that are enough, in one string; others are ignored. */
+  readonly acrValues?: string
 }
 
 /** The person whom the response is about, and how they signed in. */
@@ -123,6 +128,8 @@ export interface AuthorizeContext {
   hintedUserId?: string
   /** What the scope rules leave of the request for this person, or their refusal. */
   scopes?: GrantedScopes | OAuthError
+  /** The level that the sign-in lacks for this request. */
+  lacking?: Needed | undefined
   approvals?: readonly Approval[]
   /** What the response grants. */
   granted?: GrantedScopes

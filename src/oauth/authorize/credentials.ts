@@ -70,8 +70,10 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
   switch (result.outcome) {
     case 'no-provider':
       throw unauthorized(NO_PROVIDER[result.reason])
-    case 'refused':
-      throw unauthorized(refused(result, deps).message)
+    case 'refused': {
+      const refusal = refused(result, deps)
+      throw refusal.error === 'mfa_required' ? refusal : unauthorized(refusal.message)
+    }
     case 'signed-in':
       context.person = { user: result.user, amr: result.amr, acr: result.acr, authenticatedAt: clock.now() }
       // A password that was just sent meets every demand for a fresh sign-in.

@@ -8,11 +8,11 @@ import { approvedScopes, isAutoApproved } from '../../model/scopes.ts'
 import type { GrantedScopes } from '../../model/scopes.ts'
 import { checkedRequest, found } from './context.ts'
 import type { AuthorizationRequest, AuthorizeContext, AuthorizeDeps, Demands } from './context.ts'
+import { meet } from './demands.ts'
 import { wasAskedForHint } from './prompt.ts'
+import { SECOND_FACTOR } from '../../model/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sign-in-demands.ts'
-
-/** The step that a check names: one of the decision's, or what the sign-in owes before it. */
-export type CheckStep = Step | { readonly kind: 'meet-demand'; readonly demand: SignInDemand }
+import type { Needed } from '../../model/step-up.ts'
 
 /** The person who is signed in, as far as the decision depends on it. */
 export interface SignedIn {
@@ -26,6 +26,8 @@ export interface SignedIn {
   readonly justApproved: boolean
   /** Set when the request's `id_token_hint` names somebody else; whether a sign-in was demanded for that already. */
   readonly isAnother?: { readonly wasAsked: boolean }
+  /** The level that the sign-in lacks for this request. */
+  readonly lacking?: Needed | undefined
 }
 
 /** One scope on the approval page. */
@@ -44,6 +46,8 @@ export interface ApprovalQuestion {
 
 /** What happens next; `respond` ends the flow. */
 export type Step =
+  /** Something that the sign-in owes: to the zone, or to this request. */
+  | { readonly kind: 'meet-demand'; readonly demand: SignInDemand }
   | { readonly kind: 'sign-in' }
   /** The person selects the account to continue with. */
   | { readonly kind: 'choose-account' }
@@ -68,8 +72,10 @@ export function decide(context: AuthorizeContext, { clock, behaviour }: Authoriz
     approvals: found(context.approvals),
     justApproved: answer !== undefined,
     ...(isAnother && { isAnother: { wasAsked: wasAskedForHint(form) } }),
+    lacking: context.lacking,
   }
   const step = nextStep(checkedRequest(context), signedIn, { now: clock.now(), behaviour })
+  if (step.kind === 'meet-demand') return meet(step.demand, context, behaviour)
   if (step.kind === 'sign-in' && program) return LOGIN_REQUIRED
   if (step.kind !== 'respond') return step
   context.granted = step.scopes
@@ -99,6 +105,11 @@ export function nextStep(
     const error = isFault ? 'server_error' : person.scopes.error
     return { kind: 'refuse', error, description: person.scopes.message }
   }
+  if (person.lacking?.methods.length === 0) {
+    const description = `Nothing here reaches the level ${person.lacking.level}`
+    return { kind: 'refuse', error: 'unmet_authentication_requirements', description }
+  }
+  if (person.lacking) return { kind: 'meet-demand', demand: SECOND_FACTOR }
   // With prompt=consent the client's autoapproval does not count, or a refusal would mean nothing.
   const isAutomatic = (scope: string): boolean => !request.forceConsent && isAutoApproved(client, scope)
   const stateOf = (scope: string): ScopeDecision['state'] =>

@@ -14,8 +14,8 @@ import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { providerNotAllowed } from './credentials.ts'
 import { LOGIN_REQUIRED } from './next-step.ts'
-import type { CheckStep, Step } from './next-step.ts'
-import { RedirectRefusal, signInErrorMode } from './redirect.ts'
+import type { Step } from './next-step.ts'
+import { RedirectRefusal } from './redirect.ts'
 
 /** Finds who is signed in in this browser, or the person whom the bearer token stands for. */
 export async function findPerson(
@@ -55,27 +55,6 @@ export function requirePerson(context: AuthorizeContext): Step | undefined {
 /** UAA: sign-in comes before every check of the request. See docs/compatibility.md, A1. */
 export const signInFirst = (context: AuthorizeContext): Step | undefined =>
   context.person || context.silent || signsInLater(context) ? undefined : { kind: 'sign-in' }
-
-/** UAA: and so does what the sign-in still owes. See docs/compatibility.md, A1. */
-export const meetDemandsFirst = async (
-  context: AuthorizeContext,
-  deps: AuthorizeDeps,
-): Promise<CheckStep | undefined> => (context.silent ? undefined : requireDemandsMet(context, deps))
-
-/** What the sign-in still owes, such as a new password, comes before anything is granted in a browser. */
-export async function requireDemandsMet(
-  { request, asked, person, silent, program }: AuthorizeContext,
-  { sessions, signInDemands, behaviour }: AuthorizeDeps,
-): Promise<CheckStep | undefined> {
-  if (!person || program) return undefined
-  const demand = await signInDemands.open(request, found(await sessions.visitor(request)))
-  if (!demand) return undefined
-  if (!silent) return { kind: 'meet-demand', demand }
-  const target = found(asked.target)
-  // UAA: travels as a missing sign-in does. See docs/compatibility.md, R7.
-  const mode = behaviour.standardSilentErrors ? undefined : signInErrorMode(target)
-  throw new RedirectRefusal(target, new OAuthError('interaction_required', demand.description), mode)
-}
 
 /** Verifies `id_token_hint`, which must be an ID token of ours (row A12). */
 export async function readIdTokenHint(context: AuthorizeContext, { reader }: AuthorizeDeps): Promise<void> {

@@ -61,6 +61,9 @@ export async function checkProvider(
   if (!(await deps.store.providers.isOpen(zone.id, origin))) throw refused({ reason: 'provider-disabled' }, deps)
 }
 
+/** The description of `mfa_required`. */
+export const MFA_REQUIRED = 'A second factor is required: sign in with a browser, or use a passcode.'
+
 /** The error for a user who may not sign in. */
 export function refused(
   { reason, description }: { readonly reason: SignInRefusal; readonly description?: string },
@@ -76,7 +79,7 @@ export function refused(
     case 'account-not-verified':
       return refusal(behaviour.unverifiedAccount, 'Account not verified', service)
     case 'second-factor-required':
-      return new OAuthError('mfa_required', 'A second factor is required: sign in with a browser, or use a passcode.')
+      return new OAuthError('mfa_required', MFA_REQUIRED)
     case 'password-change-required':
       return refusal(behaviour.signInRefused, 'password change required', service)
     case 'refused-upstream':

@@ -83,6 +83,8 @@ function summary(step: Step): string {
     case 'choose-account':
     case 'switch-provider':
       return step.kind
+    case 'meet-demand':
+      return step.demand.name
     case 'refuse':
       return `refuse ${step.error}`
     case 'respond':
@@ -99,6 +101,31 @@ function table(title: string, cases: readonly Case[]): void {
 }
 
 const ALL = { autoapprove: true } as const
+
+table('nextStep, how strong the sign-in must be', [
+  {
+    name: 'asks for the second factor before it asks for approval',
+    person: { lacking: { level: '2', methods: ['totp'] } },
+    want: 'second-factor',
+  },
+  {
+    name: 'asks for a new sign-in first, which would end what is proven',
+    person: { lacking: { level: '2', methods: ['totp'] } },
+    request: { maxAge: 0 },
+    want: 'sign-in',
+  },
+  {
+    name: 'refuses what nothing can reach, also in silence',
+    person: { lacking: { level: 'phr', methods: [] } },
+    request: { silent: true },
+    want: 'refuse unmet_authentication_requirements',
+  },
+  {
+    name: 'refuses what may not be granted at all before it asks for more',
+    person: { lacking: { level: '2', methods: ['totp'] }, scopes: new OAuthError('invalid_scope', '') },
+    want: 'refuse invalid_scope',
+  },
+])
 
 table('nextStep, who is there', [
   { name: 'asks a stranger to sign in', person: null, want: 'sign-in' },

@@ -1,0 +1,69 @@
+// What the sign-in still owes before anything is granted: to the zone, and to the request, which says how strong it must be
+// by `acr_values` (OpenID Connect Core §3.1.2.1, RFC 9470 §4) and the policy of its client.
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { tellsLevels } from '../../model/second-factor.ts'
+import { SECOND_FACTOR } from '../../model/sign-in-demands.ts'
+import type { SignInDemand } from '../../model/sign-in-demands.ts'
+import { MFA_REQUIRED } from '../grants/resource-owner.ts'
+import { lackingLevel } from '../lacking-level.ts'
+import { found } from './context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import type { Step } from './next-step.ts'
+import { RedirectRefusal, signInErrorMode } from './redirect.ts'
+import { refusal } from './request.ts'
+
+/** UAA: what the sign-in still owes comes before every check of the request. See docs/compatibility.md, A1. */
+export const meetDemandsFirst = async (context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> =>
+  context.silent ? undefined : requireDemandsMet(context, deps)
+
+/** What the sign-in still owes, such as a new password, comes before anything is granted in a browser. */
+export async function requireDemandsMet(context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> {
+  const { request, person, program } = context
+  if (!person || program) return undefined
+  const { sessions, signInDemands, behaviour } = deps
+  const demand = await signInDemands.open(request, found(await sessions.visitor(request)))
+  return demand && meet(demand, context, behaviour)
+}
+
+/** The step to the page of the demand; throws where no page may be shown. */
+export function meet(demand: SignInDemand, { silent, asked }: AuthorizeContext, behaviour: Behaviour): Step {
+  if (!silent) return { kind: 'meet-demand', demand }
+  const target = found(asked.target)
+  // UAA: travels as a missing sign-in does. See docs/compatibility.md, R7.
+  const mode = behaviour.standardSilentErrors ? undefined : signInErrorMode(target)
+  throw new RedirectRefusal(target, new OAuthError('interaction_required', demand.description), mode)
+}
+
+/** Far more than any list of classes. */
+const MAX_ACR_VALUES_LENGTH = 1000
+
+/** Reads `acr_values`, which has no effect in a zone without second factors. */
+export function readAcrValues(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { params, request } = context
+  if (!tellsLevels(request.zone, deps.behaviour)) return
+  const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
+  if (params.repeated.includes('acr_values')) throw refuse('The parameter acr_values must not be repeated')
+  const acrValues = params.get('acr_values')
+  if (acrValues === undefined) return
+  if (acrValues.length > MAX_ACR_VALUES_LENGTH) throw refuse('The parameter acr_values is too long')
+  context.asked = { ...context.asked, acrValues }
+}
+
+/** Compares the sign-in with what the request and the client ask; what follows is for `nextStep` to decide. */
+export async function findLackingLevel(context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> {
+  const { request, asked, program } = context
+  const { user, acr } = found(context.person)
+  const { zone } = request
+  context.lacking = await lackingLevel(
+    zone,
+    { client: found(asked.client), user, acr, acrValues: asked.acrValues },
+    deps,
+  )
+  if (!program) return undefined
+  const isOwed = program.by === 'token' && (await deps.owedBy(zone, user, { acr }))?.name === SECOND_FACTOR.name
+  if (!isOwed && !context.lacking) return undefined
+  // A token cannot bring a second factor, and a password alone is none.
+  if (program.by !== 'token') throw new OAuthError('mfa_required', MFA_REQUIRED)
+  return { kind: 'refuse', error: 'interaction_required', description: SECOND_FACTOR.description }
+}

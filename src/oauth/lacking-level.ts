@@ -1,0 +1,37 @@
+// Whether a sign-in is strong enough for a client: what its request and its policy ask beyond the zone (model/step-up.ts).
+import { levelOf, reaches } from '../model/assurance.ts'
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { UserGroups } from '../model/scopes.ts'
+import { secondFactorPolicy } from '../model/second-factor.ts'
+import { neededLevel } from '../model/step-up.ts'
+import type { Needed } from '../model/step-up.ts'
+import type { User } from '../model/user.ts'
+import type { Zone } from '../model/zone.ts'
+
+/** A sign-in for a client. */
+export interface LevelQuestion {
+  readonly client: Client
+  readonly user: User
+  /** The classes of the sign-in, with its level first. */
+  readonly acr: readonly string[] | undefined
+  /** Of the request. */
+  readonly acrValues?: string | undefined
+}
+
+/** The level that the sign-in does not reach; undefined if it is strong enough. A remembered browser makes none stronger. */
+export async function lackingLevel(
+  zone: Zone,
+  { client, user, acr, acrValues }: LevelQuestion,
+  { groupsOf, behaviour }: { groupsOf: (zone: Zone, user: User) => Promise<UserGroups>; behaviour: Behaviour },
+): Promise<Needed | undefined> {
+  const policy = secondFactorPolicy(zone, behaviour)
+  const { secondFactor } = client
+  if (policy.requirement === 'off' || (secondFactor === undefined && acrValues === undefined)) return undefined
+  const groupNames = secondFactor?.requirement === 'groups' ? (await groupsOf(zone, user)).groups : []
+  const needed = neededLevel(policy, { acrValues, client: secondFactor, user, groupNames })
+  const level = levelOf(acr)
+  if (!needed || reaches(level, needed.level)) return undefined
+  // Whoever has shown a passkey that no attestation speaks for would be asked for it again and again.
+  return needed.level === 'phrh' && level === 'phr' ? { ...needed, methods: [] } : needed
+}
