@@ -2,7 +2,7 @@
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'
-import { isolated, plain } from './foreign.ts'
+import { plain } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout, siteName } from './layout.ts'
 import { qrCode } from './qr-code.ts'
 import { factorTexts } from './texts/factor-texts.ts'
@@ -152,7 +152,6 @@ export function recoveryCodesPage(chrome: Chrome, { codes, userName, onward }: R
 </div>
 <p id="copystatus" class="spoken" role="status"></p>
 <a class="button" href="${onward}">${texts.saved}</a>
-<p class="note">${isolated(userName)}</p>
 `
   return layout(chrome, { title: texts.codesHeading, heading: texts.codesHeading, body })
 }
