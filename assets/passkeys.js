@@ -11,6 +11,11 @@ function answerOf(credential) {
   return JSON.stringify({ id, rawId: id, type, response: { ...Object.fromEntries(written), transports } })
 }
 
+function hiddenField(name) {
+  const field = document.createElement('input')
+  return Object.assign(field, { type: 'hidden', name })
+}
+
 const base64url = buffer =>
   btoa(String.fromCharCode(...new Uint8Array(buffer)))
     .replaceAll('+', '-')
@@ -43,13 +48,14 @@ function requestOf(ceremony, options) {
 /** Asks, and posts the answer; an empty one when the person or the browser gave up, so that the page can say so. */
 async function ask(form, { options, ...how }) {
   const { passkey: ceremony } = form.dataset
+  const field = form.elements.credential ?? form.appendChild(hiddenField('credential'))
   try {
     const publicKey = requestOf(ceremony, options)
     const credential = await navigator.credentials[ceremony]({ publicKey, ...how })
-    form.elements.credential.value = answerOf(credential)
+    field.value = answerOf(credential)
   } catch (cause) {
     if (cause.name === 'AbortError' || how.mediation) return // nobody pressed anything
-    form.elements.credential.value = ''
+    field.value = ''
   }
   form.submit()
 }

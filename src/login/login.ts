@@ -12,6 +12,7 @@ import { allowsProvider, displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
+import { offersPasskeySignIn, secondFactorPolicy } from '../model/second-factor.ts'
 import type { Service } from '../model/service.ts'
 import type { PageSettings } from '../model/settings.ts'
 import { linkIn } from '../model/urls.ts'
@@ -253,6 +254,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
         ...(signup !== undefined && { createAccount: signup }),
         ...(passwd !== undefined && { resetPassword: passwd }),
       },
+      takesPasskeys:
+        view.takesPasswords && offersPasskeySignIn(secondFactorPolicy(zone, deps.behaviour), deps.service.name),
       providers: await linksTo(zone, view.links, { path, userName: query.get('username') }),
     })
     return pages.send(reply, page)

@@ -79,3 +79,7 @@ export function asksForSecondFactor(
 /** The factors that reach a level: a one-time password can be passed on to whoever asks for it. */
 export const methodsFor = (level: Level, { methods }: Pick<SecondFactorPolicy, 'methods'>): readonly FactorMethod[] =>
   level === 'phr' || level === 'phrh' ? methods.filter(method => method === 'passkey') : methods
+
+/** Whether people of this server's own accounts may sign in by a passkey alone. */
+export const offersPasskeySignIn = (policy: SecondFactorPolicy, serviceName: string): boolean =>
+  isAbout(policy, { origin: serviceName }) && policy.methods.includes('passkey')

@@ -20,6 +20,8 @@ export interface LoginProps {
   /** The application that the person is on the way to. */
   readonly clientName?: string | undefined
   readonly links: { readonly createAccount?: string | undefined; readonly resetPassword?: string | undefined }
+  /** Whether a passkey is enough. */
+  readonly takesPasskeys?: boolean
   /** Other places to sign in at, by the text of their link. */
   readonly providers: readonly { readonly name: string; readonly url: string }[]
 }
@@ -34,17 +36,30 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
       : [html`<a class="saml-login-link button plain" href="${link}"><bdi>${plain(name)}</bdi></a>\n`]
   })
   const texts = chrome.texts.login
+  const takesPasskeys = props.takesPasskeys === true && prompts.length > 0
   const client = props.clientName !== undefined && html`<strong>${isolated(props.clientName)}</strong>`
   const body = html`${client && html`<p class="lead">${texts.continueTo(client)}</p>\n`}${
     props.message && alert(props.message)
-  }${prompts.length > 0 && signInForm(chrome, props, prompts)}${
+  }${prompts.length > 0 && signInForm(chrome, props, prompts)}${takesPasskeys && passkeySignIn(chrome, props)}${
     prompts.length > 0 && providers.length > 0 && html`<p class="or"><span>${texts.or}</span></p>\n`
   }${providers.length > 0 && html`<div class="providers">\n${providers}</div>\n`}${
     prompts.length + providers.length === 0 && html`<p class="lead">${texts.noSignInMethod}</p>\n`
   }${createAccount(chrome, props)}`
   const welcome = chrome.texts.reference?.welcome(chrome.isDefaultZone ? undefined : plain(chrome.zoneName, 80))
-  return layout(chrome, { title: texts.title, heading: welcome ?? texts.title, body })
+  return layout(chrome, {
+    title: texts.title,
+    heading: welcome ?? texts.title,
+    body,
+    ...(takesPasskeys && { script: chrome.assets.passkeyScript }),
+  })
 }
+
+/** The script uncovers it where the browser has passkeys, and offers them among what it fills in. */
+const passkeySignIn = (chrome: Chrome, { formRedirectUri }: LoginProps): Html =>
+  html`<form class="passkey" action="${chrome.basePath}/login/passkey" method="post" accept-charset="UTF-8" data-passkey="get" data-options-url="${chrome.basePath}/login/passkey/options" data-conditional hidden>
+${csrfField(chrome)}${formRedirectUri !== undefined && hiddenField('form_redirect_uri', formRedirectUri)}<button class="button plain" type="submit">${chrome.texts.login.passkey}</button>
+</form>
+`
 
 function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[]): Html {
   const focused = prompts.findIndex(prompt => valueOf(prompt, props) === undefined)
@@ -56,6 +71,7 @@ function signInForm(chrome: Chrome, props: LoginProps, prompts: readonly Prompt[
       focus: index === focused,
       described: props.message?.kind === 'error',
       resetPassword: index === reset ? safeLink(props.links.resetPassword) : undefined,
+      takesPasskeys: props.takesPasskeys === true,
     }),
   )
   // UAA: the opening tag is known to clients in exactly these words.
@@ -77,6 +93,7 @@ interface PromptProps {
   /** Whether the message above belongs to the field. */
   readonly described: boolean
   readonly resetPassword: string | undefined
+  readonly takesPasskeys: boolean
 }
 
 /** The kinds of field that a prompt may ask for; every other one is a line of text. */
@@ -90,11 +107,11 @@ const AUTOCOMPLETE = new Map([
 function promptField(
   chrome: Chrome,
   prompt: Prompt,
-  { index, value, focus, described, resetPassword }: PromptProps,
+  { index, value, focus, described, resetPassword, takesPasskeys }: PromptProps,
 ): Html {
   const known = AUTOCOMPLETE.get(prompt.name)
   const ours = prompt.name === 'password' ? chrome.texts.reference?.passwordAutocomplete : undefined
-  const autocomplete = ours ?? known
+  const autocomplete = ours ?? (takesPasskeys && known === 'username' ? 'username webauthn' : known)
   const id = known === undefined ? `prompt-${index}` : prompt.name // any other name may be no id, or a taken one
   const props: FieldProps = {
     id,

@@ -156,7 +156,10 @@ for (const mode of MODES) {
       it(`stays text on ${name}`, async () => {
         const [page, other] = [await visit(evil, EVIL), await visit(harmless, HARMLESS)]
         assert.equal(page.status, other.status)
-        assert.doesNotMatch(page.text, /<script(?! src="[^"]*\/latchkey\.js)|<img src=x|onerror=alert\(1\)>|<!--/)
+        assert.doesNotMatch(
+          page.text,
+          /<script(?! src="[^"]*\/(?:latchkey|passkeys)\.js)|<img src=x|onerror=alert\(1\)>|<!--/,
+        )
         assert.equal(page.headers['x'], undefined)
         if (other.status === 302) {
           assert.doesNotMatch(String(page.headers['location']), /[<>"]/)

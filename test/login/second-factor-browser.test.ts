@@ -72,11 +72,35 @@ describe('a second factor in a browser', () => {
     assert.equal((await authenticator.credentials()).length, 1)
     await page.context().clearCookies()
 
+    await authenticator.answers(false) // or the sign-in page would have it already
     await signIn(page)
+    await authenticator.answers(true)
     await page.getByRole('button', { name: 'Use a passkey' }).click()
     await page.waitForURL(`${base}/profile`)
     const [passkey] = await server.store.factors.passkeysOf('svc', (await userNamed(server, 'marissa')).id)
     assert.ok(passkey?.lastUsedAt)
+    await page.context().close()
+  })
+
+  it('is not needed after a passkey alone, with which nobody types a name', async () => {
+    const page = await open()
+    const authenticator = await plugIn(page)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('link', { name: 'I have kept them' }).click()
+    await page.waitForURL(`${base}/profile`)
+    await page.context().clearCookies()
+
+    // The browser offers it among what it fills in, and the virtual person takes it.
+    await page.goto(`${base}/profile`)
+    await page.waitForURL(`${base}/profile`)
+    await page.getByRole('heading', { name: 'Account settings' }).waitFor()
+
+    await authenticator.verifies(false)
+    await page.context().clearCookies()
+    await page.goto(`${base}/profile`)
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText('That passkey was not accepted.').waitFor()
     await page.context().close()
   })
 

@@ -9,6 +9,7 @@ const english = textsIn('en')
 
 describe('the message for a code', () => {
   const errors = [
+    'passkey_refused',
     'login_failure',
     'account_locked',
     'account_not_verified',

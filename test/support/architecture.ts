@@ -235,8 +235,10 @@ function placeFindings(path: string): Finding[] {
 
 function lengthFindings({ path, text }: SourceFile): Finding[] {
   const lines = lineCount(text)
-  if (!isSource(path) || lines <= MAX_FILE_LINES) return []
-  return [{ offset: 0, rule: `${lines} lines are more than ${MAX_FILE_LINES}: split the file` }]
+  // A catalogue of texts grows with the pages, and is read a sentence at a time.
+  const most = path.startsWith('src/pages/texts/') ? MAX_FILE_LINES * 2 : MAX_FILE_LINES
+  if (!isSource(path) || lines <= most) return []
+  return [{ offset: 0, rule: `${lines} lines are more than ${most}: split the file` }]
 }
 
 function phraseFindings(code: string, rules: readonly { readonly phrase: RegExp; readonly rule: string }[]): Finding[] {

@@ -4,6 +4,8 @@ import type { CDPSession, Page } from 'playwright-core'
 export interface VirtualAuthenticator {
   /** The credentials that it holds. */
   credentials(): Promise<readonly { readonly credentialId: string; readonly userHandle?: string }[]>
+  /** Whether its person touches it at once when it is asked. */
+  answers(isPresent: boolean): Promise<void>
   /** Whether it verifies its person from now on, as with a finger that it does not know. */
   verifies(isVerified: boolean): Promise<void>
 }
@@ -24,6 +26,9 @@ export async function plugIn(page: Page): Promise<VirtualAuthenticator> {
   })
   return {
     credentials: async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
+    async answers(enabled) {
+      await cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
+    },
     async verifies(isUserVerified) {
       await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified })
     },

@@ -79,6 +79,8 @@ for (const mode of MODES) {
         '/login/callback/:origin',
         '/login/external/:origin',
         '/login/idp_discovery',
+        '/login/passkey',
+        '/login/passkey/options',
         '/logout.do',
         '/oauth/authorize',
         '/oauth_error',

@@ -21,6 +21,7 @@ export const de: Texts = {
     noSignInMethod: 'Hier ist kein Anmeldeverfahren eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
     newHere: link => html`Neu hier? ${link}`,
     createAccount: 'Konto erstellen',
+    passkey: 'Mit Passkey anmelden',
   },
   discovery: {
     heading: 'Anmelden, um fortzufahren',
@@ -34,6 +35,8 @@ export const de: Texts = {
     byOrigin: 'Mit einem anderen Identitätsanbieter anmelden',
   },
   errors: {
+    passkey_refused:
+      'Dieser Passkey wurde nicht angenommen. Versuchen Sie es noch einmal, oder melden Sie sich anders an.',
     login_failure: 'Benutzername oder Passwort ist falsch. Prüfen Sie beides und versuchen Sie es erneut.',
     account_locked:
       'Zu viele Versuche sind fehlgeschlagen, daher ist dieses Konto vorübergehend gesperrt. Warten Sie einige Minuten und versuchen Sie es dann erneut.',

@@ -21,6 +21,7 @@ export const en: Texts = {
     noSignInMethod: 'No sign-in method is set up here. Please contact your administrator.',
     newHere: link => html`New here? ${link}`,
     createAccount: 'Create account',
+    passkey: 'Sign in with a passkey',
   },
   discovery: {
     heading: 'Sign in to continue',
@@ -34,6 +35,7 @@ export const en: Texts = {
     byOrigin: 'Sign in with alternative identity provider',
   },
   errors: {
+    passkey_refused: 'That passkey was not accepted. Try again, or sign in another way.',
     login_failure: 'Incorrect user name or password. Check both, then try again.',
     account_locked:
       'Too many attempts failed, so this account is locked for a while. Wait a few minutes, then try again.',

@@ -21,6 +21,7 @@ export const es: Texts = {
     noSignInMethod: 'Aquí no se ha configurado ninguna forma de iniciar sesión. Consulte a su administrador.',
     newHere: link => html`¿Es su primera visita? ${link}`,
     createAccount: 'Crear cuenta',
+    passkey: 'Iniciar sesión con una clave de acceso',
   },
   discovery: {
     heading: 'Inicie sesión para continuar',
@@ -34,6 +35,7 @@ export const es: Texts = {
     byOrigin: 'Iniciar sesión con otro proveedor de identidad',
   },
   errors: {
+    passkey_refused: 'Esa clave de acceso no se aceptó. Inténtelo de nuevo o inicie sesión de otra forma.',
     login_failure: 'El nombre de usuario o la contraseña no son correctos. Compruebe ambos e inténtelo de nuevo.',
     account_locked:
       'Ha habido demasiados intentos fallidos, por lo que esta cuenta está bloqueada temporalmente. Espere unos minutos e inténtelo de nuevo.',

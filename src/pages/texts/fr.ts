@@ -21,6 +21,7 @@ export const fr: Texts = {
     noSignInMethod: 'Aucun moyen de connexion n’est configuré ici. Veuillez vous adresser à votre administrateur.',
     newHere: link => html`Première visite\u202f? ${link}`,
     createAccount: 'Créer un compte',
+    passkey: 'Se connecter avec une clé d’accès',
   },
   discovery: {
     heading: 'Connectez-vous pour continuer',
@@ -34,6 +35,7 @@ export const fr: Texts = {
     byOrigin: 'Se connecter avec un autre fournisseur d’identité',
   },
   errors: {
+    passkey_refused: 'Cette clé d’accès n’a pas été acceptée. Réessayez, ou connectez-vous autrement.',
     login_failure: 'Nom d’utilisateur ou mot de passe incorrect. Vérifiez-les, puis réessayez.',
     account_locked:
       'Trop de tentatives ont échoué\u00a0: ce compte est temporairement verrouillé. Attendez quelques minutes, puis réessayez.',

@@ -21,6 +21,7 @@ export const ja: Texts = {
     noSignInMethod: 'サインインの方法が設定されていません。管理者にお問い合わせください。',
     newHere: link => html`初めての方はこちら：${link}`,
     createAccount: 'アカウントを作成',
+    passkey: 'パスキーでサインイン',
   },
   discovery: {
     heading: '続けるにはサインインしてください',
@@ -34,6 +35,7 @@ export const ja: Texts = {
     byOrigin: '別の ID プロバイダーでサインイン',
   },
   errors: {
+    passkey_refused: 'このパスキーは受け付けられませんでした。もう一度試すか、別の方法でサインインしてください。',
     login_failure: 'ユーザー名またはパスワードが正しくありません。両方を確認して、もう一度お試しください。',
     account_locked:
       '失敗が続いたため、このアカウントは一時的にロックされています。数分待ってから、もう一度お試しください。',

@@ -46,6 +46,7 @@ export interface Texts extends SelfServiceTexts {
     /** With a link to create an account, which has the words beside it. */
     readonly newHere: (link: Html) => Html
     readonly createAccount: string
+    readonly passkey: string
   }
   readonly discovery: {
     readonly heading: string
@@ -259,6 +260,7 @@ export type SignInError =
   | 'account_not_verified'
   | 'password_expired'
   | 'account_not_precreated'
+  | 'passkey_refused'
   | 'invalid_login_request'
   | 'invalid_login_hint'
   | 'invalid_idp'

@@ -21,6 +21,7 @@ export const zh: Texts = {
     noSignInMethod: '此处尚未设置登录方式。请联系您的管理员。',
     newHere: link => html`首次使用？${link}`,
     createAccount: '创建账号',
+    passkey: '使用通行密钥登录',
   },
   discovery: {
     heading: '请登录以继续',
@@ -34,6 +35,7 @@ export const zh: Texts = {
     byOrigin: '使用其他身份提供方登录',
   },
   errors: {
+    passkey_refused: '该通行密钥未被接受。请重试，或以其他方式登录。',
     login_failure: '用户名或密码不正确。请检查后重试。',
     account_locked: '失败次数过多，此账号已被暂时锁定。请等待几分钟后重试。',
     account_not_verified: '此账号尚未验证。请打开您收到的邮件中的链接；如果找不到，请再次创建账号以获取新邮件。',
