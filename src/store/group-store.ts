@@ -73,6 +73,8 @@ export interface GroupStore {
 
   /** Names of the user's groups, direct and nested. */
   namesOfUser(zoneId: string, userId: string): Promise<readonly string[]>
+  /** The groups among these that accounts of the origin are in, or that mappings of it lead to, directly or through others. */
+  reachedFrom(zoneId: string, groupIds: ReadonlySet<string>, origin: string): Promise<ReadonlySet<string>>
   /** The groups that this one is in, directly or through others. */
   listOuter(zoneId: string, id: string): Promise<readonly Group[]>
 

@@ -25,6 +25,8 @@ export interface GroupRights {
   checkGroup(zone: Zone, group: Group, by: GroupCaller): Promise<void>
   /** For what would let somebody sign in as the user, who may be an administrator. */
   checkUser(user: User, by: GroupCaller): Promise<void>
+  /** The same for every account of the origin, those that its mappings would make administrators among them. */
+  checkOrigin(zone: Pick<Zone, 'id'>, origin: string, by: GroupCaller): Promise<void>
   /** The same as `checkGroup`, as an answer. */
   mayGive(zone: Zone, group: Group, by: GroupCaller): Promise<boolean>
 }
@@ -74,6 +76,14 @@ export function createGroupRights({
     async checkUser({ id, zoneId }, by) {
       const name = lacking({ id: zoneId }, await store.groups.namesOfUser(zoneId, id), by)
       if (name !== undefined) refuse(name)
+    },
+    async checkOrigin(zone, origin, by) {
+      if (isAdministrator(zone, by)) return
+      const names = (await store.zones.groupNames(zone.id)).filter(name => lacking(zone, [name], by) !== undefined)
+      const groups = await store.groups.findByNames(zone.id, names)
+      const reached = await store.groups.reachedFrom(zone.id, new Set(groups.map(({ id }) => id)), origin)
+      const group = groups.find(({ id }) => reached.has(id))
+      if (group) refuse(group.displayName)
     },
     mayGive: async (zone, group, by) => (await lackingFor(zone, group, by)) === undefined,
   }

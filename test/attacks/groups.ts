@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { createTestClock } from '../support/clock.ts'
 import { HOST_OF_Z1, startGroupServer, TO_Z1 } from '../support/groups.ts'
 import type { GroupCallerName, GroupServer } from '../support/groups.ts'
 import { MODES } from '../support/oauth.ts'
 import { oidc, providerApi, providerBootstrap } from '../support/provider-api.ts'
+import type { Members, ProviderAnswer } from '../support/provider-api.ts'
+import { createSamlIdp, samlTestKey } from '../support/saml-idp.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
@@ -275,6 +278,71 @@ export const groupAttacks: readonly Attack[] = [
           'svc.admin',
           'idps.write',
         ])
+        await server.stop()
+      }
+    },
+  },
+  {
+    attack:
+      'points, with idps.write alone, the provider of administrators at keys of their own, to sign in as one of them',
+    outcome: 'is refused with 403 in both modes; names and links can be changed, and other providers',
+    async attempt() {
+      for (const mode of MODES) {
+        const clock = createTestClock()
+        const to = { entityId: 'latchkey', recipient: 'http://localhost:8080/saml/SSO/alias/latchkey' }
+        const [good, evil] = [samlTestKey('ec'), samlTestKey('ec')]
+        const record = (originKey: string, config: Members = {}, key = good): Members => {
+          const idp = createSamlIdp({ clock, to, entityId: `https://${originKey}.example`, key })
+          const type = 'saml'
+          return {
+            type,
+            originKey,
+            name: originKey,
+            active: true,
+            config: { metaDataLocation: idp.metadata(), ...config },
+          }
+        }
+        const person = (origin: string) => ({
+          userName: `boss of ${origin}`,
+          origin,
+          emails: [{ value: 'boss@example.org' }],
+          groups: ['svc.admin'],
+        })
+        const listing = { groupMappingMode: 'AS_SCOPES', externalGroupsWhitelist: ['svc.admin'] }
+        const bootstrap = { ...providerBootstrap, users: [...providerBootstrap.users, person('has'), person('left')] }
+        const server = await startServer({ mode, clock, config: { bootstrap } })
+        const api = providerApi(() => server)
+        const write = (method: string, path: string, json: Members) => api.call({ as: 'writer', method, path, json })
+        const { groups } = server.store
+        const admin = await groups.findByName('svc', 'svc.admin')
+        await groups.addExternal('svc', { groupId: admin?.id ?? '', origin: 'maps', externalGroup: 'chiefs' })
+        for (const [origin, config] of [
+          ['has', {}],
+          ['maps', {}],
+          ['lists', listing],
+        ] as const) {
+          const made = await api.create(record(origin, config))
+          const path = `/${made.id}`
+          const mapped = { ...config, attributeMappings: { external_groups: 'anything' } }
+          for (const json of [record(origin, config, evil), record(origin, mapped)]) {
+            assertForbidden(await write('PUT', path, json), origin)
+            assert.deepEqual((await api.read(made.id)).config, made.config)
+          }
+          for (const settings of [made.config, config]) {
+            const json = { ...record(origin, { ...settings, linkText: 'New' }), name: 'New' }
+            assert.equal((await write('PUT', path, json)).status, 200, origin)
+          }
+          const byAdministrator = await api.call({ method: 'PUT', path, json: record(origin, config, evil) })
+          assert.equal(byAdministrator.status, 200)
+        }
+        const shared = (tokenKey: string) =>
+          oidc('shares', { tokenKey, groupMappingMode: 'AS_SCOPES', externalGroupsWhitelist: ['svc.admin'] })
+        const sharing = `/${(await api.create(shared('a shared secret of thirty-two characters'))).id}`
+        assertForbidden(await write('PUT', sharing, shared('another secret of thirty-two characters')))
+        assertForbidden(await write('POST', '', record('left')), 'an origin that has accounts before it has a provider')
+        const other = (await write('POST', '', record('other'))).json<ProviderAnswer>()
+        assert.equal((await write('PUT', `/${other.id}`, record('other', {}, evil))).status, 200)
+        assert.deepEqual(server.faults, [])
         await server.stop()
       }
     },

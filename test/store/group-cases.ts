@@ -44,6 +44,25 @@ export function groupCases({ store, newZone }: Lent): void {
   const ids = async (z: string, groupId: string) =>
     (await store().groups.listMembers(z, groupId, { count: 1000 })).map(({ memberId }) => memberId)
 
+  it('says which groups the accounts and mappings of an origin lead to, through others too', async () => {
+    const z = await zoneOf({ groups: 6 })
+    const { groups, users } = store()
+    await users.insert(z, user({ zoneId: z, id: 'ann', userName: 'ann', origin: 'corp' }))
+    await users.insert(z, user({ zoneId: z, id: 'joe', userName: 'joe', origin: 'other' }))
+    await join(z, 'ann', 'g0')
+    await nest(z, 'g0', 'g1')
+    await groups.addExternal(z, { groupId: 'g2', origin: 'corp', externalGroup: 'staff' })
+    await nest(z, 'g2', 'g3')
+    await join(z, 'joe', 'g4')
+    await groups.addExternal(z, { groupId: 'g5', origin: 'other', externalGroup: 'staff' })
+    const all = new Set(['g0', 'g1', 'g2', 'g3', 'g4', 'g5', 'none'])
+    const of = async (origin: string, of = all) => [...(await groups.reachedFrom(z, of, origin))].toSorted()
+    assert.deepEqual(await of('corp'), ['g0', 'g1', 'g2', 'g3'])
+    assert.deepEqual(await of('other'), ['g4', 'g5'])
+    assert.deepEqual(await of('corp', new Set(['g1', 'g4'])), ['g1'])
+    assert.deepEqual([await of('corp', new Set()), await of('nobody')], [[], []])
+  })
+
   describe('a group', () => {
     it('is created with members of both types', async () => {
       const z = await zoneOf({ users: 2, groups: 1 })

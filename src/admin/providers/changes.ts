@@ -1,5 +1,6 @@
 // The changes of the provider API, independent of HTTP: reads a record, completes it from the one that it replaces,
 // checks rules that need the database or the network, and writes it with its copy.
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -7,7 +8,7 @@ import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/identity-provider.ts'
-import { externalKeyOf, providerFromJson } from '../../providers/provider-json.ts'
+import { externalKeyOf, providerFromJson, providerToJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition, ProviderRules } from '../../providers/provider-json.ts'
 import { openProviderSecrets, sealProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { Service } from '../../model/service.ts'
@@ -110,6 +111,16 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     rights.checkNames({ id }, added, by)
   }
 
+  /** Whoever says who signs people in can be any of them, also those who have administrative groups, or would get them. */
+  async function checkAccounts(
+    { zoneId, originKey }: Pick<IdentityProvider, 'zoneId' | 'originKey'>,
+    by: GroupCaller,
+    before: JsonRecord = {},
+  ): Promise<void> {
+    rights.checkNames({ id: zoneId }, wordsOf(before['externalGroupsWhitelist']), by)
+    await rights.checkOrigin({ id: zoneId }, originKey, by)
+  }
+
   const othersIn = async (zoneId: string, id?: string): Promise<readonly IdentityProvider[]> =>
     (await store.providers.list(zoneId)).map(({ provider }) => provider).filter(provider => provider.id !== id)
 
@@ -121,6 +132,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const others = await othersIn(zoneId)
       if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
       checkListed({ id: zoneId, config: given.config }, caller)
+      await checkAccounts({ ...given, zoneId }, caller)
       const now = clock.now()
       const definition = await identified(zoneId, given, others)
       const wanted = { ...definition, zoneId, id: random.uuid(), createdAt: now, updatedAt: now }
@@ -131,8 +143,14 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
 
     async replace(zoneId, id, { json, caller }) {
       const { provider: before, revision } = await find(zoneId, id)
-      const given = readProvider(json, { serviceName, before: openProviderSecrets(before, vault) })
+      const opened = openProviderSecrets(before, vault)
+      const given = readProvider(json, { serviceName, before: opened })
       checkListed({ id: zoneId, config: given.config }, caller, before.config)
+      const trusts = (provider: IdentityProvider): unknown => trustOf(provider, serviceName)
+      if (before.type !== serviceName && !isDeepStrictEqual(trusts(opened), trusts({ ...opened, ...given }))) {
+        await checkAccounts(before, caller, before.config)
+        if (given.originKey !== before.originKey) await checkAccounts({ ...given, zoneId }, caller)
+      }
       const definition = await identified(zoneId, given, await othersIn(zoneId, id))
       const { createdAt } = before
       const version = definition.version + 1
@@ -164,4 +182,28 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       return { provider }
     },
   }
+}
+
+/** Settings that do not decide who is signed in as whom; what a list of groups gives is checked by itself. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  'bindPassword',
+  'emailDomain',
+  'externalGroupsWhitelist',
+  'iconUrl',
+  'linkText',
+  'providerDescription',
+  'relyingPartySecret',
+  'showLinkText',
+  'showSamlLink',
+])
+
+/** What the record trusts, with its defaults: somebody who sends back what they read changes nothing. */
+function trustOf(provider: IdentityProvider, serviceName: string): unknown {
+  const { type, originKey, config } = providerToJson(provider, { serviceName, raw: true })
+  // Over the settings as they are, of which secrets are not shown: a shared `tokenKey` signs for the provider.
+  const settings = Object.entries({ ...provider.config, ...(isJsonRecord(config) && config) })
+  // A setting that is not there and one that is empty are the same.
+  const counts = ([name, value]: readonly [string, unknown]): boolean =>
+    !HARMLESS.has(name) && value !== null && !(isJsonRecord(value) && Object.keys(value).length === 0)
+  return [type, originKey, Object.fromEntries(settings.filter(counts))]
 }

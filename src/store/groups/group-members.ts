@@ -1,7 +1,7 @@
 // Reads members of groups, a page at a time: a group may have a hundred thousand.
 import type { Member } from '../../model/group.ts'
 import { type Database, statement } from '../database.ts'
-import { toGroup, toMember, withList } from './group-rows.ts'
+import { chunks, toGroup, toMember, withList } from './group-rows.ts'
 import type { GroupStore, MemberPage } from '../group-store.ts'
 import { reachedGroups } from './nesting.ts'
 import { toUser } from '../users/person.ts'
@@ -46,12 +46,32 @@ const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_
   `select display_name from groups
    where zone_id = :zone_id and id in (${reachedGroups(':zone_id', ':user_id')}) order by display_name`,
 )
+/** Begins with the groups, which are few; an origin may have a million accounts. */
+const REACHED = withList<{ group_id: string }>(places => {
+  const ofAccounts = `member_type = 'USER' and users.zone_id = group_members.zone_id and users.id = member_id
+   and users.origin = :origin and group_members.zone_id = :zone_id`
+  const ofMappings = `external_groups.zone_id = :zone_id and origin = :origin`
+  const nested = `group_nesting.zone_id = :zone_id and outer_id in (${places})`
+  return `select group_id from group_members cross join users where ${ofAccounts} and group_id in (${places})
+   union select outer_id from group_nesting cross join group_members cross join users
+   where ${nested} and group_members.group_id = inner_id and ${ofAccounts}
+   union select group_id from external_groups where ${ofMappings} and group_id in (${places})
+   union select outer_id from group_nesting cross join external_groups
+   where ${nested} and external_groups.group_id = inner_id and ${ofMappings}`
+})
+
 /** The reading part of `GroupStore` that is about members. */
 export function createGroupMembers(
   db: Database,
 ): Pick<
   GroupStore,
-  'findMember' | 'listMembers' | 'listMemberRecords' | 'listMembersOfGroups' | 'namesOfUser' | 'listOuter'
+  | 'findMember'
+  | 'listMembers'
+  | 'listMemberRecords'
+  | 'listMembersOfGroups'
+  | 'namesOfUser'
+  | 'listOuter'
+  | 'reachedFrom'
 > {
   async function listMembers(zoneId: string, groupId: string, page: MemberPage): Promise<readonly Member[]> {
     const { after = '', count } = page
@@ -87,6 +107,14 @@ export function createGroupMembers(
     async namesOfUser(zoneId, userId) {
       const rows = await db.read(NAMES_OF_USER, { zone_id: zoneId, user_id: userId })
       return rows.map(row => row.display_name)
+    },
+    async reachedFrom(zoneId, groupIds, origin) {
+      const reached = new Set<string>()
+      for (const part of chunks([...groupIds])) {
+        const { of, args } = REACHED(part)
+        for (const { group_id } of await db.read(of, { ...args, zone_id: zoneId, origin })) reached.add(group_id)
+      }
+      return reached
     },
     async listOuter(zoneId, id) {
       return (await db.read(OUTER, { zone_id: zoneId, id })).map(toGroup)
