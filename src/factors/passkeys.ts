@@ -2,6 +2,7 @@
 // written here; what it answers is verified by the library, which is loaded with the first answer. Knows neither sessions
 // nor pages.
 import type { Clock } from '../base/clock.ts'
+import { isSoundCoseKey } from '../base/cose-key.ts'
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { loadOnce } from '../base/load-once.ts'
@@ -42,6 +43,7 @@ export interface PasskeyRefusal {
     | 'unknown'
     | 'other-person'
     | 'attestation'
+    | 'key'
     | 'invalid'
     | 'counter'
     | 'used'
@@ -126,7 +128,7 @@ export function createPasskeys(deps: { store: Store; clock: Clock; random: Rando
       const { challenge, isFramed } = clientDataOf(sent.response['clientDataJSON'] ?? '')
       if (isFramed || !challenges.isGood(challenge, of)) return refused('challenge')
       const { verifyRegistrationResponse } = await library()
-      const { decodeAttestationObject, isoBase64URL } = await libraryHelpers()
+      const { decodeAttestationObject, isoBase64URL, isoCBOR } = await libraryHelpers()
       try {
         const bytes = isoBase64URL.toBuffer(sent.response['attestationObject'] ?? '')
         const attestation = decodeAttestationObject(bytes)
@@ -150,8 +152,9 @@ export function createPasskeys(deps: { store: Store; clock: Clock; random: Rando
           supportedAlgorithmIDs: ALGORITHMS,
         })
         if (!verified) return refused('invalid')
-        if (!(await challenges.use(challenge, of))) return refused('used')
         const { credential, aaguid, credentialBackedUp } = registrationInfo
+        if (!isSoundCoseKey(isoCBOR.decodeFirst(credential.publicKey))) return refused('key')
+        if (!(await challenges.use(challenge, of))) return refused('used')
         if (credential.id.length > MAX_ID_LENGTH) return refused('malformed')
         const passkey = {
           id: random.urlSafe(22),

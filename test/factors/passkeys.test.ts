@@ -1,0 +1,492 @@
+// The ceremonies of passkeys with an authenticator in software that lies: each way to be refused.
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { createRandom } from '../../src/base/random.ts'
+import { createVault } from '../../src/base/secrets.ts'
+import { createPasskeys, userHandle } from '../../src/factors/passkeys.ts'
+import type { Ceremony, Passkeys } from '../../src/factors/passkeys.ts'
+import type { User } from '../../src/model/user.ts'
+import { cbor, coseOf, createAuthenticator, keyPairFor, signatureOf } from '../support/authenticator.ts'
+import type { AssertionLies, Cbor, CreationLies, Credential } from '../support/authenticator.ts'
+import { userNamed } from '../support/oauth.ts'
+import { startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const ORIGIN = 'https://id.example'
+const AT: Ceremony = { zoneId: 'svc', baseUrl: `${ORIGIN}/auth`, browser: 'session one' }
+const NAME = 'Key'
+
+describe('passkeys', () => {
+  let server: TestServer
+  let passkeys: Passkeys
+  let marissa: User
+  let joel: User
+  const browser = createAuthenticator(ORIGIN)
+  before(async () => {
+    server = await startServer()
+    ;[marissa, joel] = [await userNamed(server, 'marissa'), await userNamed(server, 'joel')]
+    passkeys = instance()
+  })
+  beforeEach(async () => {
+    for (const { id } of [marissa, joel]) await server.store.factors.reset('svc', id)
+  })
+  after(() => server.stop())
+
+  const instance = (): Passkeys =>
+    createPasskeys({
+      store: server.store,
+      clock: server.clock,
+      random: createRandom(),
+      vault: createVault(Buffer.alloc(32, 7), createRandom()),
+    })
+
+  const ask = (user: User, at = AT) => passkeys.registrationOptions(at, { user, siteName: 'Example' })
+
+  async function register(lies: CreationLies = {}, { user = marissa, at = AT } = {}) {
+    const { credential, answer } = browser.create(await ask(user, at), lies)
+    const result = await passkeys.readRegistration(at, { user, answer: JSON.stringify(answer), name: NAME })
+    return { credential, result }
+  }
+
+  async function enrol(lies: CreationLies = {}, user = marissa): Promise<Credential> {
+    const { credential, result } = await register(lies, { user })
+    assert.equal(result.outcome, 'new', JSON.stringify(result))
+    assert.ok(result.outcome === 'new' && (await server.store.factors.addPasskey('svc', result.passkey, 20)))
+    return credential
+  }
+
+  /** Signs in with the credential: as a second factor of a person, or alone. */
+  async function prove(
+    credential: Credential,
+    lies: AssertionLies = {},
+    { user, at = AT }: { user?: User; at?: Ceremony } = {},
+  ) {
+    const answer = browser.get(await passkeys.authenticationOptions(at, user), credential, lies)
+    return passkeys.authenticate(at, { answer: JSON.stringify(answer), ...(user && { user }) })
+  }
+
+  const reasonOf = (result: object): string => ('reason' in result ? String(result.reason) : 'accepted')
+
+  describe('registration', () => {
+    it('asks for this relying party, the algorithms that are verified here, and no attestation', async () => {
+      const credential = await enrol()
+      const options = await ask(marissa)
+      assert.deepEqual(options['rp'], { id: 'id.example', name: 'Example' })
+      assert.deepEqual(
+        (options['pubKeyCredParams'] as { alg: number }[]).map(({ alg }) => alg),
+        [-7, -8, -257],
+      )
+      assert.equal(options['attestation'], 'none')
+      assert.deepEqual(options['excludeCredentials'], [
+        { type: 'public-key', id: credential.id, transports: ['internal'] },
+      ])
+      const handle = (options['user'] as { id: string }).id
+      assert.equal(handle, userHandle('svc', marissa.id))
+      assert.equal(handle.includes(marissa.id), false)
+      assert.deepEqual((await ask(joel))['excludeCredentials'], [], 'of nobody else')
+    })
+
+    for (const algorithm of ['ES256', 'EdDSA', 'RS256'] as const) {
+      it(`takes a key for ${algorithm}, which then signs in`, async () => {
+        const credential = await enrol({ algorithm })
+        const proof = await prove(credential)
+        assert.deepEqual(proof, { outcome: 'proved', userId: marissa.id, level: 'phr', amr: ['pop', 'user'] })
+      })
+    }
+
+    it('takes an attestation by the key itself', async () => {
+      const statement: CreationLies['statement'] = (signed, { privateKey, algorithm }) =>
+        new Map<string, Cbor>([
+          ['alg', -7],
+          ['sig', signatureOf(signed, privateKey, algorithm)],
+        ])
+      const { result } = await register({ format: 'packed', statement })
+      assert.equal(result.outcome, 'new')
+      const other = keyPairFor('ES256').privateKey
+      const forged: CreationLies['statement'] = signed =>
+        new Map<string, Cbor>([
+          ['alg', -7],
+          ['sig', signatureOf(signed, other, 'ES256')],
+        ])
+      assert.equal(reasonOf((await register({ format: 'packed', statement: forged })).result), 'invalid')
+    })
+
+    it('keeps what the authenticator says of itself, and no transports that are no words', async () => {
+      const { answer } = browser.create(await ask(marissa), { backupEligible: true, backedUp: true, counter: 7 })
+      const transports = ['internal', 'hybrid', '<b>', 7, 'x'.repeat(21)]
+      const text = JSON.stringify({ ...answer, response: { ...answer.response, transports } })
+      const result = await passkeys.readRegistration(AT, { user: marissa, answer: text, name: NAME })
+      assert.ok(result.outcome === 'new')
+      const { id, createdAt, publicKey, ...rest } = result.passkey
+      assert.match(id, /^[\w-]{22}$/)
+      assert.deepEqual(createdAt, server.clock.now())
+      assert.ok(publicKey.length > 90)
+      assert.deepEqual(rest, {
+        userId: marissa.id,
+        credentialId: answer.id,
+        counter: 7,
+        transports: ['internal', 'hybrid'],
+        aaguid: '00000000-0000-0000-0000-000000000000',
+        isBackedUp: true,
+        isAttested: false,
+        name: NAME,
+      })
+    })
+
+    const rsa = (modulusLength: number) => coseOf(generateKeyPairSync('rsa', { modulusLength }).publicKey, 'RS256')
+    const point = coseOf(keyPairFor('ES256').publicKey, 'ES256')
+    const refusals: readonly { readonly name: string; readonly lies: () => CreationLies; readonly reason: string }[] = [
+      { name: 'a page of another origin', lies: () => ({ origin: 'https://evil.example' }), reason: 'invalid' },
+      { name: 'another port of the host', lies: () => ({ origin: `${ORIGIN}:8443` }), reason: 'invalid' },
+      { name: 'http instead of https', lies: () => ({ origin: 'http://id.example' }), reason: 'invalid' },
+      { name: 'another relying party', lies: () => ({ rpId: 'example' }), reason: 'invalid' },
+      { name: 'an assertion instead of a registration', lies: () => ({ type: 'webauthn.get' }), reason: 'invalid' },
+      { name: 'a challenge of their own', lies: () => ({ challenge: 'AAAA' }), reason: 'challenge' },
+      { name: 'a page in a frame', lies: () => ({ clientData: { crossOrigin: true } }), reason: 'challenge' },
+      { name: 'nobody who touched it', lies: () => ({ userPresent: false }), reason: 'invalid' },
+      { name: 'a backup of what cannot be backed up', lies: () => ({ backedUp: true }), reason: 'invalid' },
+      { name: 'an algorithm that was not asked for', lies: () => ({ algorithm: 'ES384' }), reason: 'invalid' },
+      {
+        name: 'a curve that is not of the algorithm',
+        lies: () => ({ publicKey: new Map([...coseOf(keyPairFor('ES384').publicKey, 'ES384'), [3, -7]]) }),
+        reason: 'key',
+      },
+      {
+        name: 'a point that is not on the curve',
+        lies: () => ({ publicKey: new Map([...point, [-3, Buffer.alloc(32, 7)]]) }),
+        reason: 'key',
+      },
+      {
+        name: 'a key of another kind than its algorithm',
+        lies: () => ({ publicKey: new Map([...rsa(2048), [3, -7]]) }),
+        reason: 'key',
+      },
+      { name: 'a short RSA key', lies: () => ({ publicKey: rsa(1024) }), reason: 'key' },
+      {
+        name: 'an RSA key that takes long to use',
+        lies: () => ({ publicKey: new Map([...rsa(2048), [-1, Buffer.alloc(1024, 0xff)]]) }),
+        reason: 'key',
+      },
+      {
+        name: 'an RSA exponent that takes long',
+        lies: () => ({ publicKey: new Map([...rsa(2048), [-2, Buffer.alloc(255, 0xff)]]) }),
+        reason: 'key',
+      },
+      {
+        name: 'an RSA key with which anybody signs',
+        lies: () => ({ publicKey: new Map([...rsa(2048), [-2, Buffer.from([1])]]) }),
+        reason: 'key',
+      },
+      { name: 'a key without its parts', lies: () => ({ publicKey: new Map([[3, -7]]) }), reason: 'key' },
+      { name: 'something that is no key', lies: () => ({ publicKey: 'key' }), reason: 'invalid' },
+      ...['fido-u2f', 'tpm', 'android-key', 'android-safetynet', 'apple', 'compound', 'unheard-of'].map(format => ({
+        name: `an attestation in the format ${format}, which was not asked for`,
+        lies: () => ({ format }),
+        reason: 'attestation',
+      })),
+      {
+        name: 'a chain of certificates that was not asked for',
+        lies: () => ({
+          format: 'packed',
+          statement: (signed, { privateKey }) =>
+            new Map<string, Cbor>([
+              ['alg', -7],
+              ['sig', signatureOf(signed, privateKey, 'ES256')],
+              ['x5c', [Buffer.from('certificate')]],
+            ]),
+        }),
+        reason: 'attestation',
+      },
+      {
+        name: 'a statement where there is no attestation',
+        lies: () => ({ statement: () => new Map([['sig', 'signed']]) }),
+        reason: 'invalid',
+      },
+    ]
+    for (const { name, lies, reason } of refusals) {
+      it(`refuses ${name}`, async () => {
+        assert.equal(reasonOf((await register(lies())).result), reason)
+      })
+    }
+
+    it('stores a credential once in a zone, and no more of them than a person may have', async () => {
+      const { result } = await register()
+      assert.ok(result.outcome === 'new')
+      assert.equal(await server.store.factors.addPasskey('svc', result.passkey, 1), true)
+      const taken = { ...result.passkey, id: 'other', userId: joel.id }
+      assert.equal(await server.store.factors.addPasskey('svc', taken, 1), false)
+      const second = await register()
+      assert.ok(second.result.outcome === 'new')
+      assert.equal(await server.store.factors.addPasskey('svc', second.result.passkey, 1), false)
+    })
+  })
+
+  describe('a challenge', () => {
+    const elsewhere: readonly { readonly name: string; readonly at?: Partial<Ceremony>; readonly other?: true }[] = [
+      { name: 'of another session', at: { browser: 'session two' } },
+      { name: 'of another zone with the same host', at: { zoneId: 'another' } },
+      { name: 'of another person', other: true },
+    ]
+    for (const { name, at, other } of elsewhere) {
+      it(`${name} is refused, at registration and as a second factor`, async () => {
+        const options = await ask(other ? joel : marissa, { ...AT, ...at })
+        const { answer } = browser.create(options)
+        const created = await passkeys.readRegistration(AT, {
+          user: marissa,
+          answer: JSON.stringify(answer),
+          name: NAME,
+        })
+        assert.equal(reasonOf(created), 'challenge')
+        const credential = await enrol()
+        const asked = await passkeys.authenticationOptions({ ...AT, ...at }, other ? joel : marissa)
+        const got = JSON.stringify(browser.get(asked, credential))
+        assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: got, user: marissa })), 'challenge')
+      })
+    }
+
+    it('is good for what it was made for only', async () => {
+      const credential = await enrol()
+      const ways = {
+        registration: await ask(marissa),
+        'second factor': await passkeys.authenticationOptions(AT, marissa),
+        'sign-in': await passkeys.authenticationOptions(AT),
+      }
+      for (const [purpose, { challenge }] of Object.entries(ways)) {
+        const lie = { challenge: String(challenge) }
+        const results = {
+          registration: (await register(lie)).result,
+          'second factor': await prove(credential, lie, { user: marissa }),
+          'sign-in': await prove(credential, lie),
+        }
+        for (const [use, result] of Object.entries(results)) {
+          assert.equal(reasonOf(result), use === purpose ? 'accepted' : 'challenge', `${purpose} as ${use}`)
+        }
+      }
+    })
+
+    it('lives five minutes', async () => {
+      const credential = await enrol()
+      const asked = await passkeys.authenticationOptions(AT)
+      server.clock.advance(299)
+      const answer = JSON.stringify(browser.get(asked, credential))
+      assert.equal((await passkeys.authenticate(AT, { answer })).outcome, 'proved')
+      const again = await passkeys.authenticationOptions(AT)
+      server.clock.advance(300)
+      const late = JSON.stringify(browser.get(again, credential))
+      assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: late })), 'challenge')
+    })
+
+    it('is used once, also by another process and at the same time', async () => {
+      const credential = await enrol()
+      const answer = JSON.stringify(browser.get(await passkeys.authenticationOptions(AT), credential))
+      const other = instance()
+      const both = await Promise.all([passkeys, other].map(each => each.authenticate(AT, { answer })))
+      assert.deepEqual(both.map(reasonOf).toSorted(), ['accepted', 'used'])
+      assert.equal(reasonOf(await other.authenticate(AT, { answer })), 'used')
+      const created = browser.create(await ask(marissa))
+      const sent = { user: marissa, answer: JSON.stringify(created.answer), name: NAME }
+      assert.equal((await passkeys.readRegistration(AT, sent)).outcome, 'new')
+      assert.equal(reasonOf(await other.readRegistration(AT, sent)), 'used')
+    })
+
+    it('is not used up by an answer that is wrong', async () => {
+      const credential = await enrol()
+      const asked = await passkeys.authenticationOptions(AT)
+      const wrong = JSON.stringify(browser.get(asked, credential, { key: keyPairFor('ES256').privateKey }))
+      assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: wrong })), 'invalid')
+      const right = JSON.stringify(browser.get(asked, credential))
+      assert.equal((await passkeys.authenticate(AT, { answer: right })).outcome, 'proved')
+    })
+  })
+
+  describe('authentication', () => {
+    it('names no credential to whoever has not said who they are', async () => {
+      await enrol()
+      const options = await passkeys.authenticationOptions(AT)
+      assert.deepEqual(Object.keys(options).toSorted(), ['challenge', 'rpId', 'timeout', 'userVerification'])
+      assert.equal(options['userVerification'], 'required')
+    })
+
+    it('names those of the person as a second factor, and no other', async () => {
+      const credential = await enrol()
+      await enrol({}, joel)
+      const options = await passkeys.authenticationOptions(AT, marissa)
+      assert.deepEqual(
+        (options['allowCredentials'] as { id: string }[]).map(({ id }) => id),
+        [credential.id],
+      )
+    })
+
+    const refusals: readonly {
+      readonly name: string
+      readonly lies: AssertionLies
+      readonly reason: string
+      /** Also as a second factor, unless it matters only without one. */
+      readonly alone?: true
+    }[] = [
+      { name: 'a page of another origin', lies: { origin: 'https://evil.example' }, reason: 'invalid' },
+      { name: 'a sibling host', lies: { origin: 'https://other.id.example' }, reason: 'invalid' },
+      { name: 'http instead of https', lies: { origin: 'http://id.example' }, reason: 'invalid' },
+      { name: 'another relying party', lies: { rpId: 'other.example' }, reason: 'invalid' },
+      { name: 'a registration instead of an assertion', lies: { type: 'webauthn.create' }, reason: 'invalid' },
+      { name: 'a challenge of their own', lies: { challenge: 'AAAA' }, reason: 'challenge' },
+      { name: 'a page in a frame', lies: { clientData: { crossOrigin: true } }, reason: 'challenge' },
+      {
+        name: 'a page in a frame, said with a text',
+        lies: { clientData: { crossOrigin: 'yes' } },
+        reason: 'challenge',
+      },
+      {
+        name: 'a top origin without a frame',
+        lies: { clientData: { topOrigin: 'https://evil.example' } },
+        reason: 'invalid',
+      },
+      { name: 'nobody who touched it', lies: { userPresent: false }, reason: 'invalid' },
+      { name: 'nobody who was verified', lies: { userVerified: false }, reason: 'invalid', alone: true },
+      { name: 'a signature of another key', lies: { key: keyPairFor('ES256').privateKey }, reason: 'invalid' },
+      { name: 'a signature that is none', lies: { signature: Buffer.from('signed') }, reason: 'invalid' },
+      { name: 'a credential that is not known', lies: { id: 'AAAA' }, reason: 'unknown' },
+      { name: 'the handle of somebody else', lies: { userHandle: 'AAAA' }, reason: 'other-person' },
+      { name: 'no handle', lies: { userHandle: undefined }, reason: 'other-person', alone: true },
+    ]
+    for (const { name, lies, reason, alone } of refusals) {
+      it(`refuses ${name}`, async () => {
+        const credential = await enrol()
+        assert.equal(reasonOf(await prove(credential, lies)), reason)
+        const second = await prove(credential, lies, { user: marissa })
+        assert.equal(reasonOf(second), alone ? 'accepted' : reason, 'as a second factor')
+      })
+    }
+
+    it('refuses the credential of somebody else as a second factor, whoever it says it is', async () => {
+      const theirs = await enrol({}, joel)
+      await enrol()
+      assert.equal(reasonOf(await prove(theirs, {}, { user: marissa })), 'other-person')
+      const handle = userHandle('svc', marissa.id)
+      assert.equal(reasonOf(await prove(theirs, { userHandle: handle }, { user: marissa })), 'other-person')
+      assert.equal(reasonOf(await prove(theirs, { userHandle: handle })), 'other-person')
+    })
+
+    it('knows no credential of another zone, though the host is the same', async () => {
+      const credential = await enrol()
+      const there = { ...AT, zoneId: 'another' }
+      assert.equal(reasonOf(await prove(credential, {}, { at: there })), 'unknown')
+      assert.equal(
+        reasonOf(await prove(credential, { userHandle: userHandle('another', marissa.id) }, { at: there })),
+        'unknown',
+      )
+      assert.notEqual(userHandle('another', marissa.id), userHandle('svc', marissa.id))
+    })
+
+    it('refuses a credential that was removed', async () => {
+      const credential = await enrol()
+      const [passkey] = await server.store.factors.passkeysOf('svc', marissa.id)
+      await server.store.factors.removePasskey('svc', { userId: marissa.id, id: passkey?.id ?? '' })
+      assert.equal(reasonOf(await prove(credential)), 'unknown')
+    })
+
+    it('refuses a counter that stands still or goes back, and keeps the one that it had', async () => {
+      const credential = await enrol({ counter: 5 })
+      assert.equal(reasonOf(await prove(credential)), 'accepted')
+      for (const counter of [6, 5, 1, 0]) {
+        assert.equal(reasonOf(await prove(credential, { counter })), 'counter', String(counter))
+      }
+      const [passkey] = await server.store.factors.passkeysOf('svc', marissa.id)
+      assert.equal(passkey?.counter, 6)
+      assert.equal(reasonOf(await prove(credential, { counter: 4_294_967_295 })), 'accepted')
+    })
+
+    it('says that a person was not verified, and whether the key is backed up now', async () => {
+      const credential = await enrol({ backupEligible: true })
+      const proof = await prove(
+        credential,
+        { userVerified: false, backupEligible: true, backedUp: true },
+        { user: marissa },
+      )
+      assert.ok(proof.outcome === 'proved')
+      assert.deepEqual(proof.amr, ['pop'])
+      const [passkey] = await server.store.factors.passkeysOf('svc', marissa.id)
+      assert.equal(passkey?.isBackedUp, true)
+      assert.deepEqual(passkey?.lastUsedAt, server.clock.now())
+    })
+  })
+
+  describe('an answer that is malformed', () => {
+    const long = 'A'.repeat(16_384)
+    const client = Buffer.from('{"type":"webauthn.get"}').toString('base64url')
+    const answers: readonly (readonly [string, (good: Record<string, object>) => unknown])[] = [
+      ['nothing', () => ''],
+      ['no JSON', () => '{"id":'],
+      ['a text', () => '"credential"'],
+      ['null', () => 'null'],
+      ['a list', good => [good]],
+      ['an empty object', () => ({})],
+      ['no response', good => ({ ...good, response: undefined })],
+      ['a response that is a list', good => ({ ...good, response: [] })],
+      ['a response that is null', good => ({ ...good, response: null })],
+      ['an id that is a number', good => ({ ...good, id: 7 })],
+      ['an id that is no base64url', good => ({ ...good, id: 'a+b/' })],
+      ['an id that is too long', good => ({ ...good, id: 'A'.repeat(1365) })],
+      ['no client data', good => ({ ...good, response: { ...good['response'], clientDataJSON: undefined } })],
+      ['client data that is an object', good => ({ ...good, response: { ...good['response'], clientDataJSON: {} } })],
+      [
+        'client data that is no base64url',
+        good => ({ ...good, response: { ...good['response'], clientDataJSON: '{}' } }),
+      ],
+      ['a signature that is a list', good => ({ ...good, response: { ...good['response'], signature: ['AAAA'] } })],
+      ['no authenticator data', good => ({ ...good, response: { ...good['response'], authenticatorData: '' } })],
+      ['a user handle that is an object', good => ({ ...good, response: { ...good['response'], userHandle: {} } })],
+      ['more than 16 kB', good => ({ ...good, more: long })],
+      ['members of a prototype', () => '{"__proto__":{"id":"AAAA","response":{}}}'],
+    ]
+    for (const [name, make] of answers) {
+      it(`is refused: ${name}`, async () => {
+        const credential = await enrol()
+        const good = browser.get(await passkeys.authenticationOptions(AT), credential)
+        const answer = make(good as unknown as Record<string, object>) // to be spread
+        const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
+        assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: text })), 'malformed')
+        assert.equal(
+          reasonOf(await passkeys.readRegistration(AT, { user: marissa, answer: text, name: NAME })),
+          'malformed',
+        )
+      })
+    }
+
+    it('is refused: client data that is not JSON, or has no challenge', async () => {
+      const credential = await enrol()
+      const good = browser.get(await passkeys.authenticationOptions(AT), credential)
+      for (const clientDataJSON of [
+        client,
+        'AAAA',
+        Buffer.from('null').toString('base64url'),
+        Buffer.from('{"challenge":7}').toString('base64url'),
+      ]) {
+        const answer = JSON.stringify({ ...good, response: { ...good.response, clientDataJSON } })
+        assert.equal(reasonOf(await passkeys.authenticate(AT, { answer })), 'challenge')
+      }
+    })
+
+    it('is refused: binary data that is none, or nested without end', async () => {
+      const { answer } = browser.create(await ask(marissa))
+      const nested = Buffer.alloc(8000, 0x81)
+      const huge = Buffer.from('9bffffffffffffffff', 'hex')
+      const bytes = Buffer.from('5bffffffffffffffff00', 'hex')
+      const object = Buffer.from(answer.response.attestationObject, 'base64url')
+      const cases = [nested, huge, bytes, cbor('none'), cbor(new Map([['fmt', 'none']])), object.subarray(0, 90)]
+      for (const attestation of cases) {
+        const attestationObject = attestation.toString('base64url')
+        const text = JSON.stringify({ ...answer, response: { ...answer.response, attestationObject } })
+        const result = await passkeys.readRegistration(AT, { user: marissa, answer: text, name: NAME })
+        assert.equal(result.outcome, 'refused', attestationObject.slice(0, 20))
+      }
+      const credential = await enrol()
+      const good = browser.get(await passkeys.authenticationOptions(AT), credential)
+      for (const authenticatorData of ['AAAA', 'A'.repeat(8000)]) {
+        const text = JSON.stringify({ ...good, response: { ...good.response, authenticatorData } })
+        assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: text })), 'invalid')
+      }
+    })
+  })
+})
