@@ -160,7 +160,19 @@ async function applyZone(
       applyExternalGroup(zoneId, definition, deps),
     )
   })
+  await tellUnknownGroups(zone, deps)
   return true
+}
+
+/** A group may be made later; until then nobody is asked for a second factor because of it. */
+async function tellUnknownGroups({ id, config }: ZoneDefinition, { store, log }: Deps): Promise<void> {
+  const { groups = [] } = config.secondFactor ?? {}
+  if (groups.length === 0) return
+  const known = new Set(
+    (await store.groups.findByNames(id, groups)).map(({ displayName }) => displayName.toLowerCase()),
+  )
+  const unknown = groups.filter(name => !known.has(name.toLowerCase()))
+  if (unknown.length > 0) log(`zone ${id}: secondFactor.groups names groups that do not exist: ${unknown.join(', ')}`)
 }
 
 async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps): Promise<void> {

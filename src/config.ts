@@ -18,6 +18,7 @@ import { rateLimitOf } from './config/ratelimit.ts'
 import { checkBootstrap } from './config/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
 import { samlOf } from './config/saml.ts'
+import { checkSecondFactor, secondFactorWarnings } from './config/second-factor.ts'
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
 import { warningsOf } from './config/warnings.ts'
@@ -104,6 +105,7 @@ export async function loadConfig({
   const given = problems.isSound('zone_config') ? (file.zone_config ?? {}) : {}
   const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
   checkZoneCors(given.corsPolicy, 'zone_config', problems)
+  checkSecondFactor(given, 'zone_config', problems)
   const hashCost = hashCostOf(file.passwords, host, problems)
   const cors = corsOf(file.cors, problems)
   const settings = settingsOf(file, { compatibility, problems })
@@ -145,17 +147,20 @@ export async function loadConfig({
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
     bootstrap,
-    warnings: warningsOf({
-      baseUrl,
-      database,
-      compatibility,
-      sessionSameSite,
-      hashCost,
-      cors,
-      settings,
-      smtp,
-      playground,
-    }),
+    warnings: [
+      ...warningsOf({
+        baseUrl,
+        database,
+        compatibility,
+        sessionSameSite,
+        hashCost,
+        cors,
+        settings,
+        smtp,
+        playground,
+      }),
+      ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),
+    ],
   }
 }
 

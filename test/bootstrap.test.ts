@@ -91,6 +91,21 @@ const app = { client_id: 'app', client_secret: 's3cret', authorized_grant_types:
 const tile = { showOnHomePage: true, appLaunchUrl: 'https://app.example/start', appIcon: 'iVBORw0KGgo=' }
 const marissa = { userName: 'marissa', password: 'koala', emails: [{ value: 'marissa@example.org' }] }
 
+describe('the policy of second factors of a zone', () => {
+  it('is applied with the zone, and tells the groups that there are not', async () => {
+    const store = await open()
+    const secondFactor = { requirement: 'groups', groups: ['Admins', 'staf', 'openid'] }
+    const file = { service: 'svc', bootstrap: { groups: [{ displayName: 'admins' }] }, zone_config: { secondFactor } }
+    const lines = await start(store, file)
+    const text = 'zone svc: secondFactor.groups names groups that do not exist: staf'
+    assert.deepEqual((await store.zones.find('svc'))?.config.secondFactor, secondFactor)
+    assert.ok(lines.includes(text), lines.join())
+    assert.deepEqual(await start(store, file), [text], 'at every start')
+    const found = { ...file, bootstrap: { groups: [{ displayName: 'admins' }, { displayName: 'staf' }] } }
+    assert.ok(!(await start(store, found)).includes(text))
+  })
+})
+
 describe('the SAML keys of a zone', () => {
   const keys = { one: { sealedKey: 'sealed 1', certificate: 'c1' }, two: { sealedKey: 'sealed 2', certificate: 'c2' } }
 

@@ -6,6 +6,7 @@ import type { LimitedCaller } from '../model/client-caller.ts'
 import { holdsPrivateKey, keySetProblem, keyUriProblem, publicKeySet } from '../model/client-keys.ts'
 import type { Client } from '../model/client.ts'
 import { GRANT_TYPES } from '../model/grant-types.ts'
+import { policyProblem } from '../model/second-factor.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 import { isBlank, secretProblem } from '../model/secret-policy.ts'
 import type { SecretPolicy } from '../model/secret-policy.ts'
@@ -124,6 +125,7 @@ export function clientFromJson(
   if (wrongTarget !== undefined) {
     refuse('post_logout_redirect_uris', `One of the post_logout_redirect_uris is invalid: ${wrongTarget}`)
   }
+  checkSecondFactor(values.secondFactor, refuse)
 
   const { allowPublic, jwks: _, jwksUri: __, ...others } = values
   const scopes = scope.length === 0 ? [service.scope('none')] : scope
@@ -208,6 +210,13 @@ function checkSecrets(
     const problem = secretProblem(policy, secret)
     if (problem !== undefined) refuse(key, problem)
   }
+}
+
+function checkSecondFactor(policy: Client['secondFactor'], refuse: Refuse): void {
+  if (policy === undefined) return
+  const problem = policyProblem(policy)
+  if (problem) refuse('secondFactor', `secondFactor.${problem.member} ${problem.message}`)
+  if (policy.requirement === undefined) refuse('secondFactor', 'secondFactor must have a requirement')
 }
 
 /** Members that `readKeys` reads. */

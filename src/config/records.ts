@@ -12,6 +12,7 @@ import { userNameKey } from '../model/user.ts'
 import type { ZoneConfig } from '../model/zone.ts'
 import { checkZoneCors } from './cors.ts'
 import type { Problems } from './problems.ts'
+import { checkSecondFactor } from './second-factor.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import { takeSigningKeys } from './signing-keys.ts'
 import type { ProfileRecord } from './user-profile.ts'
@@ -126,6 +127,7 @@ export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rule
     const given = problems.isSound(`${key}.config`) ? (record.config ?? {}) : {}
     const { config, signingKeys } = takeSigningKeys(given, `${key}.config`, { problems })
     checkZoneCors(config.corsPolicy, `${key}.config`, problems)
+    checkSecondFactor(config, `${key}.config`, problems)
     return {
       id: record.id.trim(),
       subdomain: record.subdomain.toLowerCase(),

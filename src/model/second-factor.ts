@@ -24,6 +24,31 @@ export interface SecondFactorPolicy {
   readonly origins?: readonly string[]
 }
 
+/** A policy as the record of a zone or a client has it. */
+export interface RecordedPolicy {
+  readonly requirement?: Requirement | undefined
+  readonly groups?: readonly string[] | undefined
+  readonly methods?: readonly FactorMethod[] | undefined
+}
+
+const MAX_GROUP_NAME = 255
+
+/** A rule between members that the policy breaks; what it says completes the name of the member. */
+export function policyProblem({
+  requirement,
+  groups,
+}: RecordedPolicy): { readonly member: 'groups'; readonly message: string } | undefined {
+  const member = 'groups'
+  if (requirement === 'groups' && (groups ?? []).length === 0) {
+    return { member, message: 'must name a group, because requirement is groups' }
+  }
+  if (groups === undefined) return undefined
+  // Nobody would be asked, and the policy would look as if somebody were.
+  if (requirement === undefined) return { member, message: 'has no effect without requirement: groups' }
+  const isName = (name: string): boolean => name.trim() !== '' && name.length <= MAX_GROUP_NAME
+  return groups.every(isName) ? undefined : { member, message: `must have names of 1 to ${MAX_GROUP_NAME} characters` }
+}
+
 /** The policy of the zone. */
 export function secondFactorPolicy(
   { config }: Pick<Zone, 'config'>,

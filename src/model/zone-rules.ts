@@ -2,6 +2,7 @@
 import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'
+import { policyProblem } from './second-factor.ts'
 import type { Branding, SamlConfig, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
 
 /** Thrown for invalid settings, with UAA's message. */
@@ -27,7 +28,7 @@ export function isLink(value: string): boolean {
 
 /** Throws `InvalidZoneConfig` for the first violated rule; keys are checked before. */
 export function checkZoneConfig(
-  { corsPolicy, userConfig, branding, links }: ZoneConfig,
+  { corsPolicy, userConfig, branding, links, secondFactor }: ZoneConfig,
   { standardDefaultGroups }: { readonly standardDefaultGroups: readonly string[] },
 ): void {
   const problem =
@@ -37,7 +38,8 @@ export function checkZoneConfig(
     consentProblem(branding) ??
     bannerProblem(branding) ??
     footerProblem(branding) ??
-    linksProblem(links)
+    linksProblem(links) ??
+    secondFactorProblem(secondFactor)
   if (problem !== undefined) throw new InvalidZoneConfig(problem)
 }
 
@@ -129,6 +131,11 @@ function linksProblem({ selfService, homeRedirect, logout }: ZoneLinks = {}): st
   }
   const target = logout?.whitelist?.find(each => !IS_LOGOUT_TARGET.test(each))
   return target === undefined ? undefined : `Invalid logout target: ${target}. ${LINK_RULE}`
+}
+
+function secondFactorProblem(policy: ZoneConfig['secondFactor'] = {}): string | undefined {
+  const problem = policyProblem(policy)
+  return problem && `config.secondFactor.${problem.member} ${problem.message}`
 }
 
 /** RFC 4648 §4, with or without padding. */

@@ -19,6 +19,9 @@ export interface ClientSecret {
 /** What a client may ask for: less than the zone has no effect. */
 export const CLIENT_REQUIREMENTS = ['optional', 'required', 'groups'] as const
 
+/** Groups, or providers, that a policy of second factors names at most: they are compared at sign-ins. */
+export const MAX_POLICY_NAMES = 100
+
 /** The `typ` headers of JWT access tokens, the default first. */
 export const ACCESS_TOKEN_TYPES = ['JWT', 'at+jwt'] as const
 
@@ -214,7 +217,7 @@ export const clientFields = describeRecord({
     kind: v.strictObject(
       {
         requirement: v.optional(oneOf(CLIENT_REQUIREMENTS)),
-        groups: v.optional(v.pipe(list, v.maxLength(100, 'has more than 100 groups'))),
+        groups: v.optional(v.pipe(list, v.maxLength(MAX_POLICY_NAMES, `has more than ${MAX_POLICY_NAMES} groups`))),
         methods: v.optional(v.pipe(v.array(oneOf(FACTOR_METHODS)), v.minLength(1, 'has no methods'), v.readonly())),
       },
       'must be an object with requirement, groups and methods',

@@ -3,7 +3,7 @@
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
-import { ACCESS_TOKEN_TYPES } from './client.ts'
+import { ACCESS_TOKEN_TYPES, MAX_POLICY_NAMES } from './client.ts'
 import { MAX_SECONDS } from './kinds.ts'
 import { section, setting } from './settings.ts'
 import { FACTOR_METHODS } from './user.ts'
@@ -57,11 +57,21 @@ const strings = <const U>(unset: U, { about, pattern }: { about?: string; patter
     ...(pattern !== undefined && { schema: { items: { type: 'string', pattern } } }),
   })
 
+/** What the name of a group is. */
+const GROUP_NAME = { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', maxLength: 255 }
+
 /** Names of groups. */
 const groupNames = <const U>(unset: U, about: string) =>
+  setting({ ...strings(unset, { about }), schema: { items: GROUP_NAME } })
+
+/** A few names, which are compared at sign-ins. */
+const fewNames = (about: string, items?: JsonRecord) =>
   setting({
-    ...strings(unset, { about }),
-    schema: { items: { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', maxLength: 255 } },
+    kind: v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(MAX_POLICY_NAMES), v.readonly()),
+    needs: `a list of 1 to ${MAX_POLICY_NAMES} strings`,
+    unset: undefined,
+    about,
+    ...(items && { schema: { items } }),
   })
 
 const choice = <const W extends readonly string[], const U>(words: W, unset: U, about?: string) =>
@@ -264,17 +274,23 @@ export const zoneConfigSettings = (serviceName: string) =>
         },
       }),
       secondFactor: section({
-        about: 'Who signs in with a second factor.',
+        about: 'Who signs in with a second factor. A change that does not name it keeps it; null removes it.',
         optional: true,
+        unknown: 'refused', // a misspelt member would leave the door open
         members: {
           requirement: choice(
             REQUIREMENTS,
             undefined,
-            'Who is asked for one: nobody, those who have one, everybody, or members of groups.',
+            'Who is asked for one: nobody (off), those who have one (optional), everybody (required), or members of groups (groups).',
           ),
-          groups: groupNames(undefined, 'Whose members must have one, where groups are required.'),
+          groups: fewNames('Whose members must have one, with `requirement: groups`.', GROUP_NAME),
           methods: setting({
-            kind: v.pipe(v.array(v.picklist(FACTOR_METHODS)), v.minLength(1), v.maxLength(10), v.readonly()),
+            kind: v.pipe(
+              v.array(v.picklist(FACTOR_METHODS)),
+              v.minLength(1),
+              v.maxLength(FACTOR_METHODS.length),
+              v.readonly(),
+            ),
             needs: `a list of ${FACTOR_METHODS.join(', ')}`,
             unset: undefined,
             about: 'Which factors count; all unless set.',
@@ -285,7 +301,7 @@ export const zoneConfigSettings = (serviceName: string) =>
             unset: undefined,
             about: 'Days that a browser may be remembered; 0, the default, is never.',
           }),
-          origins: strings(undefined, { about: 'The providers whose people it is about; all unless set.' }),
+          origins: fewNames('The providers whose people it is about; all unless set.'),
         },
       }),
       issuer: setting({

@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { applyWrites, creation, newClient } from '../../clients/changes.ts'
 import type { ClientWrite } from '../../clients/changes.ts'
+import { clientPolicyProblem } from '../../clients/second-factor.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
 import { rightsBeyond } from '../../model/client-caller.ts'
 import type { LimitedBearer } from '../../model/client-caller.ts'
@@ -49,7 +50,7 @@ export interface ClientWriter {
     json: JsonRecord,
     options?: { readonly replace?: boolean },
   ): Client
-  /** Applies all of the changes or none. Throws `invalid_client` with 409 for a conflict with another change. */
+  /** Applies all of the changes or none. Throws `invalid_client`, with 409 for a conflict with another change. */
   commit(request: FastifyRequest, writes: readonly ClientWrite[]): Promise<void>
 }
 
@@ -125,6 +126,11 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
 
     async commit(request, writes) {
       const zoneId = request.zone.id
+      for (const { change } of writes) {
+        if (change.kind !== 'insert' && change.kind !== 'update') continue
+        const problem = await clientPolicyProblem(request.zone, change.client, deps)
+        if (problem !== undefined) throw invalidClient(problem)
+      }
       await applyWrites(zoneId, writes, { store, audit, origin: auditOriginOf(request) }).catch(
         async (cause: unknown) => {
           throw await explain(zoneId, writes, cause)

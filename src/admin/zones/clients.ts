@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { applyWrites, creation, deletion, newClient } from '../../clients/changes.ts'
 import type { ClientWrite } from '../../clients/changes.ts'
+import { clientPolicyProblem } from '../../clients/second-factor.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
 import { isKeepable } from '../../records/kinds.ts'
@@ -88,6 +89,8 @@ export function zoneClientHandlers(on: On<ZoneRoute>, deps: ZoneClientDeps): voi
     const zone = await zoneOf(request, request.params.id)
     const { definition, secrets } = readClient(request, zone)
     const draft = { definition: { ...definition, createdWith: CREATED_WITH }, secrets }
+    const withoutEffect = await clientPolicyProblem(zone, definition, deps)
+    if (withoutEffect !== undefined) throw refuse(withoutEffect)
     const client = await newClient(draft, { zoneId: zone.id, requester: requesterOf(request) }, deps)
     await write(request, zone, creation(client), client.clientId)
     return sendJson(reply, clientToJson(client, { inList: true }), 201)

@@ -34,6 +34,7 @@ import type { ZoneClientDeps } from './clients.ts'
 import type { SentKeys } from './keys.ts'
 import { readSigningKeys } from './keys.ts'
 import { listOfZones } from './list.ts'
+import { secondFactorAfter } from './second-factor.ts'
 import { invalidZone, malformed, refuseByStatus } from './refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ZoneRoute } from './routes.ts'
@@ -104,7 +105,9 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
       before,
     }: { readonly body: ZoneBody; readonly zoneId: string; readonly before?: ZoneState },
   ): Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }> {
-    const { tokenPolicy, samlConfig, ...config } = readSettings(settings, sent, 'config')
+    const { tokenPolicy, samlConfig, secondFactor: sentFactors, ...others } = readSettings(settings, sent, 'config')
+    const secondFactor = await secondFactorAfter(sent, sentFactors, { before: before?.zone, store })
+    const config = { ...others, ...(secondFactor && { secondFactor }) }
     refuseGroupNames(config)
     refuseForeignEntityId(samlConfig, { subdomain, serverEntityId: deps.samlEntityId })
     const samlKeys = await readSamlKeys(recordOf(sent, 'samlConfig'), {

@@ -1,0 +1,31 @@
+// What a client's policy of second factors needs in its zone.
+import { isDeepStrictEqual } from 'node:util'
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { secondFactorPolicy } from '../model/second-factor.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+
+/**
+ * Why a new policy would ask nobody, or refuse everybody; undefined for one that the client had already, so that what
+ * changes in the zone later does not stop other changes of the client.
+ */
+export async function clientPolicyProblem(
+  zone: Zone,
+  { clientId, secondFactor: policy }: Pick<Client, 'clientId' | 'secondFactor'>,
+  { store, behaviour }: { readonly store: Pick<Store, 'clients' | 'groups'>; readonly behaviour: Behaviour },
+): Promise<string | undefined> {
+  if (policy === undefined) return undefined
+  const before = (await store.clients.find(zone.id, clientId))?.secondFactor
+  if (isDeepStrictEqual(policy, before)) return undefined
+  const ofZone = secondFactorPolicy(zone, behaviour)
+  if (ofZone.requirement === 'off') return 'secondFactor has no effect: second factors are off in the zone'
+  const { groups = [], methods = ofZone.methods } = policy
+  if (!methods.some(method => ofZone.methods.includes(method))) {
+    return `secondFactor.methods must have one that counts in the zone: ${ofZone.methods.join(', ')}`
+  }
+  const known = groups.length === 0 ? [] : await store.groups.findByNames(zone.id, groups)
+  const names = new Set(known.map(({ displayName }) => displayName.toLowerCase()))
+  const unknown = groups.find(name => !names.has(name.toLowerCase()))
+  return unknown === undefined ? undefined : `secondFactor.groups: there is no group named ${unknown}`
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { MODES } from '../../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../../support/server.ts'
+import type { ZoneAnswer } from '../../support/zones.ts'
+import { HOST_OF_Z1, sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
+
+const many = (count: number): readonly string[] => Array.from({ length: count }, (_, number) => `g${number}`)
+
+for (const mode of MODES) {
+  describe(`the policy of second factors of a zone in ${mode}`, () => {
+    let server: TestServer
+    let bearer: string
+    let count = 0
+    before(async () => {
+      server = await startZoneServer({ mode })
+      bearer = await tokenOf(server, 'writer')
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const post = (config: unknown): Promise<TestAnswer> => {
+      count += 1
+      const body = { id: `p${count}`, subdomain: `p${count}`, name: 'x', config }
+      return sendJson(server, 'POST', '/identity-zones', body, { bearer })
+    }
+    async function created(secondFactor?: unknown): Promise<ZoneAnswer> {
+      const answer = await post(secondFactor === undefined ? {} : { secondFactor })
+      assert.equal(answer.status, 201, answer.text)
+      return answer.json<ZoneAnswer>()
+    }
+    const put = ({ id, subdomain, name }: ZoneAnswer, config: unknown): Promise<TestAnswer> =>
+      sendJson(server, 'PUT', `/identity-zones/${id}`, { id, subdomain, name, config }, { bearer })
+    const shown = (answer: TestAnswer): unknown => {
+      assert.equal(answer.status, 200, answer.text)
+      return answer.json<ZoneAnswer>().config['secondFactor']
+    }
+    const full = {
+      requirement: 'groups',
+      groups: ['svc.admin'],
+      methods: ['passkey'],
+      rememberDays: 30,
+      origins: ['svc'],
+    }
+
+    it('is shown as it was sent, and not at all while there is none', async () => {
+      assert.deepEqual((await created(full)).config['secondFactor'], full)
+      assert.equal((await created()).config['secondFactor'], undefined)
+    })
+
+    it('stays when a change does not name it, and goes with null', async () => {
+      const zone = await created(full)
+      assert.deepEqual(shown(await put(zone, { idpDiscoveryEnabled: true })), full)
+      assert.deepEqual(shown(await put(zone, undefined)), full)
+      assert.deepEqual(shown(await put(zone, { secondFactor: { requirement: 'required' } })), {
+        requirement: 'required',
+      })
+      assert.equal(shown(await put(zone, { secondFactor: null })), undefined)
+      assert.equal(shown(await put(zone, {})), undefined)
+    })
+
+    it('names groups and providers that there are, in any case of letters', async () => {
+      const zone = await created()
+      const ofGroups = (...groups: readonly string[]) => ({ secondFactor: { requirement: 'groups', groups } })
+      const refused = await put(zone, ofGroups('svc.admin', 'staf'))
+      assert.equal(refused.status, 422)
+      assert.match(refused.text, /there is no group named staf/)
+      assert.equal((await put(zone, { secondFactor: { origins: ['svc', 'okta'] } })).status, 422)
+      assert.equal((await put(zone, ofGroups('SVC.Admin'))).status, 200)
+    })
+
+    it('keeps the name of a group that is gone, and takes no other one', async () => {
+      const zone = await created({ requirement: 'groups', groups: ['to come'] })
+      const same = { ...zone.config, secondFactor: { requirement: 'groups', groups: ['to come'], rememberDays: 1 } }
+      assert.equal((await put(zone, same)).status, 200)
+      assert.equal(
+        (await put(zone, { secondFactor: { requirement: 'groups', groups: ['to come', 'more'] } })).status,
+        422,
+      )
+    })
+
+    it('is changed by administrators of the zone only', async () => {
+      const body = { id: 'z1', subdomain: 'one', name: 'Zone 1', config: { secondFactor: { requirement: 'required' } } }
+      const attempt = async (as: string, host?: string) =>
+        (
+          await sendJson(server, 'PUT', '/identity-zones/z1', body, {
+            bearer: await tokenOf(server, as, host),
+            ...(host !== undefined && { host }),
+          })
+        ).status
+      for (const as of ['reader', 'reader-here', 'reader-of-z1', 'admin-of-z2', 'other']) {
+        assert.equal(await attempt(as), 403, as)
+      }
+      const inside = { bearer: await tokenOf(server, 'admin-of-z1'), headers: { 'x-identity-zone-id': 'z1' } }
+      assert.equal((await sendJson(server, 'PUT', '/identity-zones/z1', body, inside)).status, 200)
+      assert.equal(await attempt('root', HOST_OF_Z1), 200)
+      const ofDefault = { id: 'svc', subdomain: '', name: 'svc', config: { secondFactor: { requirement: 'off' } } }
+      for (const host of [undefined, HOST_OF_Z1]) {
+        const request = { bearer: await tokenOf(server, 'root', host), ...(host !== undefined && { host }) }
+        assert.equal((await sendJson(server, 'PUT', '/identity-zones/svc', ofDefault, request)).status, 403)
+      }
+    })
+
+    for (const { name, secondFactor } of [
+      { name: 'a word instead of an object', secondFactor: 'required' },
+      { name: 'a list', secondFactor: [] },
+      { name: 'an unknown requirement', secondFactor: { requirement: 'sometimes' } },
+      { name: 'a requirement of another type', secondFactor: { requirement: true } },
+      { name: 'an unknown method', secondFactor: { requirement: 'required', methods: ['totp', 'sms'] } },
+      { name: 'no methods', secondFactor: { requirement: 'required', methods: [] } },
+      { name: 'methods of another type', secondFactor: { methods: 'totp' } },
+      { name: 'more methods than there are', secondFactor: { methods: ['totp', 'totp', 'totp'] } },
+      { name: '101 groups', secondFactor: { requirement: 'groups', groups: many(101) } },
+      { name: '10,000 groups', secondFactor: { requirement: 'groups', groups: many(10_000) } },
+      { name: 'groups of another type', secondFactor: { requirement: 'groups', groups: { 0: 'a' } } },
+      { name: 'a group that is no string', secondFactor: { requirement: 'groups', groups: [5] } },
+      { name: 'an empty list of groups', secondFactor: { requirement: 'groups', groups: [] } },
+      { name: 'an empty list of providers', secondFactor: { requirement: 'required', origins: [] } },
+      { name: 'negative days', secondFactor: { rememberDays: -1 } },
+      { name: 'days of centuries', secondFactor: { rememberDays: 1e9 } },
+      { name: 'more days than a year has', secondFactor: { rememberDays: 366 } },
+      { name: 'half a day', secondFactor: { rememberDays: 0.5 } },
+      { name: 'days as a string', secondFactor: { rememberDays: '30' } },
+      { name: 'a misspelt member', secondFactor: { requirment: 'required' } },
+      { name: 'NUL in a group', secondFactor: { requirement: 'groups', groups: ['a\0'] } },
+    ]) {
+      it(`is refused with ${name}`, async () => {
+        const answer = await post({ secondFactor })
+        assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '400 invalid_request')
+        assert.equal(await server.store.zones.read(`p${count}`), undefined)
+      })
+    }
+
+    for (const { name, secondFactor, text } of [
+      { name: 'no group', secondFactor: { requirement: 'groups' }, text: /must name a group/ },
+      { name: 'groups and no requirement', secondFactor: { groups: ['svc.admin'] }, text: /has no effect without/ },
+      { name: 'a blank name', secondFactor: { requirement: 'groups', groups: [' '] }, text: /1 to 255 characters/ },
+      {
+        name: 'a long name',
+        secondFactor: { requirement: 'groups', groups: ['x'.repeat(256)] },
+        text: /1 to 255 characters/,
+      },
+    ]) {
+      it(`is refused with ${name}, by a rule`, async () => {
+        const answer = await post({ secondFactor })
+        assert.equal(answer.status, 422, answer.text)
+        assert.match(answer.text, text)
+      })
+    }
+  })
+}
