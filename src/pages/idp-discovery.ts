@@ -27,7 +27,7 @@ export function discoveryEmailPage(chrome: Chrome, props: DiscoveryEmailProps): 
   const link = safeLink(props.createAccount)
   const body = html`${head(props)}<form action="${chrome.basePath}/login/idp_discovery" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${wayOn(props)}${props.loginHint !== undefined && hiddenField('login_hint', props.loginHint)}
-${field({ id: 'email', label: texts.account, placeholder: texts.placeholder, value: props.email, autocomplete: 'username', describedBy: messageOf(props), focus: true })}${submit(texts.next, 'commit')}</form>
+${field({ id: 'email', label: texts.account, placeholder: chrome.texts.reference?.discoveryPlaceholder, value: props.email, autocomplete: 'username', describedBy: messageOf(props), focus: true })}${submit(texts.next, 'commit')}</form>
 ${link !== undefined && html`<p class="below">${login.newHere(html`<a href="${link}">${login.createAccount}</a>`)}</p>`}`
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }

@@ -27,7 +27,6 @@ export const de: Texts = {
     heading: 'Anmelden, um fortzufahren',
     headingFor: client => html`Anmelden, um zu ${client} zu gelangen`,
     account: 'E-Mail oder Benutzername',
-    placeholder: 'E-Mail oder Benutzername',
     next: 'Weiter',
     back: 'Zurück',
     byDefault: 'Mit dem Standard-Identitätsanbieter anmelden',

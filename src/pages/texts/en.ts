@@ -27,7 +27,6 @@ export const en: Texts = {
     heading: 'Sign in to continue',
     headingFor: client => html`Sign in to continue to ${client}`,
     account: 'Email or user name',
-    placeholder: 'Email or Username',
     next: 'Next',
     back: 'Back',
     byDefault: 'Sign in with default identity provider',

@@ -27,7 +27,6 @@ export const es: Texts = {
     heading: 'Inicie sesión para continuar',
     headingFor: client => html`Inicie sesión para continuar en ${client}`,
     account: 'Correo electrónico o nombre de usuario',
-    placeholder: 'Correo o nombre de usuario',
     next: 'Siguiente',
     back: 'Volver',
     byDefault: 'Iniciar sesión con el proveedor de identidad predeterminado',

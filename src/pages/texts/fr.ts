@@ -27,7 +27,6 @@ export const fr: Texts = {
     heading: 'Connectez-vous pour continuer',
     headingFor: client => html`Connectez-vous pour continuer vers ${client}`,
     account: 'E-mail ou nom d’utilisateur',
-    placeholder: 'E-mail ou nom d’utilisateur',
     next: 'Suivant',
     back: 'Retour',
     byDefault: 'Se connecter avec le fournisseur d’identité par défaut',

@@ -27,7 +27,6 @@ export const ja: Texts = {
     heading: '続けるにはサインインしてください',
     headingFor: client => html`${client} に進むにはサインインしてください`,
     account: 'メールアドレスまたはユーザー名',
-    placeholder: 'メールアドレスまたはユーザー名',
     next: '次へ',
     back: '戻る',
     byDefault: '既定の ID プロバイダーでサインイン',

@@ -52,7 +52,6 @@ export interface Texts extends SelfServiceTexts {
     readonly heading: string
     readonly headingFor: (client: Html) => Html
     readonly account: string
-    readonly placeholder: string
     readonly next: string
     readonly back: string
     readonly byDefault: string
@@ -243,6 +242,7 @@ export interface ReferenceTexts {
   readonly passwordAutocomplete: string
   readonly emailPlaceholder: string
   readonly userNamePlaceholder: string
+  readonly discoveryPlaceholder: string
   /** The label of the user name where the zone has no words of its own. */
   readonly username: string
   /** Beside the name of a remembered account. */

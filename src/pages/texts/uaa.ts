@@ -30,6 +30,7 @@ export const uaa: Texts = {
     welcome: zone => (zone === undefined ? 'Welcome!' : `Welcome to ${zone}!`),
     passwordAutocomplete: 'off',
     userNamePlaceholder: 'Username',
+    discoveryPlaceholder: 'Email or Username',
     emailPlaceholder: 'Enter your email',
     username: 'Email',
     origin: origin => html`(origin: ${origin})`,

@@ -27,7 +27,6 @@ export const zh: Texts = {
     heading: '请登录以继续',
     headingFor: client => html`请登录以继续前往 ${client}`,
     account: '电子邮箱或用户名',
-    placeholder: '电子邮箱或用户名',
     next: '下一步',
     back: '返回',
     byDefault: '使用默认身份提供方登录',
