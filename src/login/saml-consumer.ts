@@ -60,7 +60,7 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
       const from = issuer === undefined ? 'nobody' : JSON.stringify(issuer.slice(0, MAX_LOGGED_LENGTH))
       log.refusal(
         problem === undefined
-          ? `a SAML answer: issuer: it is from ${from}, not from an active provider whose place this is`
+          ? `a SAML answer: issuer: it is from ${from}: no active provider of the zone, or not the one of this address`
           : `a SAML answer: ${problem}: it cannot be read`,
       )
       report(request, { message, why })

@@ -10,7 +10,7 @@ import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, 
 import { decryptedText } from './encryption.ts'
 import { logoutRequest, logoutResponse } from './messages.ts'
 import type { LogoutName } from './messages.ts'
-import { notButThis, SamlProblem } from './problem.ts'
+import { notButThis, SamlProblem, timeAndNow } from './problem.ts'
 import type { Endpoints, SamlProvider } from './provider-metadata.ts'
 import type { SamlProviders } from './providers.ts'
 import { checkRedirectSignature, readDeflated } from './redirect-signature.ts'
@@ -160,9 +160,13 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
     throw new SamlProblem('destination', `it is for ${notButThis(destination, destinations.join(' '))}`)
   }
   const [issuedAt, end] = [instantOf(root, 'IssueInstant'), instantOf(root, 'NotOnOrAfter')]
-  if (!issuedAt || issuedAt < addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', 'it is too old')
-  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'it is from the future')
-  if (end && end <= addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', 'it has expired')
+  if (!issuedAt) throw new SamlProblem('expired', 'it does not say when it was issued')
+  const issued = `it was issued at ${timeAndNow(issuedAt, now)}`
+  if (issuedAt < addSeconds(now, -SKEW_SECONDS)) throw new SamlProblem('expired', issued)
+  if (issuedAt > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', issued)
+  if (end && end <= addSeconds(now, -SKEW_SECONDS)) {
+    throw new SamlProblem('expired', `it was valid until ${timeAndNow(end, now)}`)
+  }
   const externalId = nameIn(root, { provider, own })
   const sids = childrenNamed(root, 'SessionIndex', PROTOCOL).map(({ text }) => text)
   if (sids.length > MAX_SESSIONS || !sids.every(isUsableId))
