@@ -244,7 +244,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const sessions: Sessions = createSessions({
     ...shared,
     vault,
-    remembered,
     csrf,
     sameSite: config.sessionSameSite,
     onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),

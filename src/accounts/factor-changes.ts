@@ -4,6 +4,7 @@ import type { Audit, AuditEventType, AuditOrigin } from '../model/event.ts'
 import type { Passkey, Totp } from '../model/passkey.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { User } from '../model/user.ts'
+import type { FactorMethod } from '../records/user.ts'
 import type { Store } from '../store/store.ts'
 
 /** Whose factors change, and who changes them. */
@@ -18,7 +19,10 @@ export interface FactorOwner {
 /** A person has no more passkeys than this. */
 export const MAX_PASSKEYS = 20
 
-/** Changes; those that answer false or undefined have changed nothing. */
+/**
+ * Changes; those that answer false or undefined have changed nothing. None is added beside one that the owner's record does
+ * not know yet: of two sessions that add a first factor at once, the second has to prove the other one.
+ */
 export interface FactorChanges {
   addPasskey(owner: FactorOwner, passkey: Passkey): Promise<boolean>
   renamePasskey(owner: FactorOwner, id: string, name: string): Promise<boolean>
@@ -66,7 +70,10 @@ export function createFactorChanges(deps: {
 
   return {
     addPasskey: (owner, passkey) =>
-      reported(owner, factors.addPasskey(owner.zone.id, passkey, MAX_PASSKEYS), { event: 'Added', data: 'passkey' }),
+      reported(owner, factors.addPasskey(owner.zone.id, passkey, MAX_PASSKEYS, methodsOf(owner)), {
+        event: 'Added',
+        data: 'passkey',
+      }),
     renamePasskey: (owner, id, name) =>
       reported(owner, factors.renamePasskey(owner.zone.id, { userId: owner.user.id, id }, name), {
         event: 'Modified',
@@ -78,7 +85,10 @@ export function createFactorChanges(deps: {
         data: 'passkey',
       }),
     setTotp: (owner, totp) =>
-      reported(owner, factors.setTotp(owner.zone.id, owner.user.id, totp), { event: 'Added', data: 'totp' }),
+      reported(owner, factors.setTotp(owner.zone.id, owner.user.id, totp, methodsOf(owner)), {
+        event: 'Added',
+        data: 'totp',
+      }),
     removeTotp: owner =>
       reported(owner, factors.removeTotp(owner.zone.id, owner.user.id), { event: 'Removed', data: 'totp' }),
     renewRecoveryCodes: owner =>
@@ -98,3 +108,5 @@ export function createFactorChanges(deps: {
       }),
   }
 }
+
+const methodsOf = ({ user }: FactorOwner): readonly FactorMethod[] => user.factors?.methods ?? []

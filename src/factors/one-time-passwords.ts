@@ -7,6 +7,7 @@ import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Totp } from '../model/passkey.ts'
 import type { Store } from '../store/store.ts'
+import { withoutSeparators } from './typed-code.ts'
 
 /** A secret that an app does not have yet, or has and was not confirmed. */
 export interface NewSecret {
@@ -53,16 +54,27 @@ const ENROLMENT_SECONDS = 600
 /** Steps that a phone's clock may be early or late. */
 const WINDOW = 1
 const MAX_SEALED_LENGTH = 500
-/** Characters of a name in the QR code; a longer one would make it too fine to read. */
-const MAX_LABEL_LENGTH = 64
+/** Characters of a name in the address, percent-encoded; more would make the QR code too fine to read. */
+const MAX_LABEL_LENGTH = 90
 
 const library = loadOnce(() => import('otpauth'))
 const qrLibrary = loadOnce(() => import('uqr'))
 
-/** Whether it looks like a one-time password; blanks do not count, and apps show one in the middle. */
-export const enteredOneTimePassword = (entered: string): string | undefined => {
-  const digits = entered.length > 20 ? '' : entered.replace(/\s/g, '')
+/** The one-time password that was typed; undefined for what cannot be one. Apps show a blank in the middle. */
+export function enteredOneTimePassword(entered: string): string | undefined {
+  const digits = withoutSeparators(entered)
   return /^\d{6}$/.test(digits) ? digits : undefined
+}
+
+/** A name, percent-encoded, as far as there is room; a colon separates the two names of an address. */
+function labelOf(name: string): string {
+  let label = ''
+  for (const character of name.toWellFormed().replaceAll(':', ' ')) {
+    const encoded = encodeURIComponent(character)
+    if (label.length + encoded.length > MAX_LABEL_LENGTH) break
+    label += encoded
+  }
+  return label
 }
 
 /** One instance serves every zone. */
@@ -90,14 +102,11 @@ export function createOneTimePasswords(deps: {
   }
 
   async function describe(secret: string, sealed: string, enrolment: Enrolment): Promise<NewSecret> {
-    const issuer = enrolment.issuer.slice(0, MAX_LABEL_LENGTH)
-    const userName = enrolment.userName.slice(0, MAX_LABEL_LENGTH)
-    // A colon separates the two in the label.
-    const label = [issuer, userName].map(part => encodeURIComponent(part.replaceAll(':', ' '))).join(':')
-    const query = new URLSearchParams({ secret, issuer }).toString().replaceAll('+', '%20')
-    const uri = `otpauth://totp/${label}?${query}&algorithm=SHA1&digits=6&period=${PERIOD_SECONDS}`
+    const [issuer, userName] = [labelOf(enrolment.issuer), labelOf(enrolment.userName)]
+    // Algorithm, digits and period are what every app takes where nothing is said.
+    const uri = `otpauth://totp/${issuer}:${userName}?secret=${secret}&issuer=${issuer}`
     const { encode } = await qrLibrary()
-    return { text: secret.replace(/.{4}(?=.)/g, '$& '), uri, code: encode(uri, { ecc: 'M', border: 2 }).data, sealed }
+    return { text: secret.replace(/.{4}(?=.)/g, '$& '), uri, code: encode(uri, { ecc: 'M', border: 4 }).data, sealed }
   }
 
   /** The secret in the form, if it was made for this person and session and is not too old. */

@@ -6,6 +6,7 @@ import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { FactorCodeKind } from '../model/passkey.ts'
 import type { Store } from '../store/store.ts'
+import { withoutSeparators } from './typed-code.ts'
 
 /** The codes of all zones. */
 export interface RecoveryCodes {
@@ -30,8 +31,7 @@ const shown = (code: string): string => code.replace(/.{4}(?=.)/g, '$&-')
 
 /** What was entered as it is compared; undefined for what cannot be a code. Letters that look like digits are digits. */
 export function enteredRecoveryCode(entered: string): string | undefined {
-  if (entered.length > 40) return undefined
-  const characters = entered.replace(/[\s-]/g, '').toUpperCase().replace(/O/g, '0').replace(/[IL]/g, '1')
+  const characters = withoutSeparators(entered).toUpperCase().replace(/O/g, '0').replace(/[IL]/g, '1')
   return /^[0-9A-HJKMNP-TV-Z]{12}$/.test(characters) ? characters : undefined
 }
 

@@ -72,6 +72,13 @@ export const SESSION_IDLE_SECONDS = 1800
 /** See `SESSION_IDLE_SECONDS`. */
 export const SESSION_ABSOLUTE_SECONDS = 43_200
 
+/** How long after a sign-in its person may add and remove factors: whoever only has the session must not. */
+export const FRESH_SECONDS = 300
+
+/** Whether the person has signed in just now. A second factor does not renew it. */
+export const isFresh = ({ createdAt }: Pick<Session, 'createdAt'>, now: Date): boolean =>
+  now.getTime() - createdAt.getTime() <= FRESH_SECONDS * 1000
+
 /** Whether the session can still be used. */
 export function isLive(session: Session, now: Date, idleSeconds: number): boolean {
   return session.expiresAt > now && session.lastSeenAt.getTime() + idleSeconds * 1000 > now.getTime()

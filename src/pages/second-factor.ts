@@ -25,12 +25,14 @@ export interface ProveProps {
   readonly problem?: string | undefined
   /** Whether the person has no factor that counts, and must not add one. */
   readonly isStuck: boolean
+  /** Where to add a factor instead. */
+  readonly back?: string | undefined
 }
 
 /** The page that asks for a second factor. */
 export function provePage(chrome: Chrome, props: ProveProps): Html {
-  const { prove: texts } = factorTexts(chrome.texts)
-  const { action, way, others, problem, rememberDays, isStuck } = props
+  const { prove: texts, enrol } = factorTexts(chrome.texts)
+  const { action, way, others, problem, rememberDays, isStuck, back } = props
   const lead = {
     passkey: texts.passkeyLead,
     app: texts.appLead,
@@ -61,7 +63,7 @@ ${csrfField(chrome)}${hiddenField('way', way)}${field({
   focus: true,
 })}${remember}${submit(texts.submit)}</form>
 `
-}${others.length > 0 && html`<ul class="ways">${others.map(each => html`<li><a href="${action}?way=${each}">${words[each]}</a></li>\n`)}</ul>\n`}`
+}${others.length > 0 && html`<ul class="ways">${others.map(each => html`<li><a href="${action}?way=${each}">${words[each]}</a></li>\n`)}</ul>\n`}${back !== undefined && html`<p class="below"><a href="${back}">${enrol.another}</a></p>\n`}`
   return layout(chrome, { title: texts.title, heading: texts.heading, body, ...scriptFor(chrome, way === 'passkey') })
 }
 

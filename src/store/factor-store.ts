@@ -1,21 +1,22 @@
 // The part of the store's interface that is about second factors. Each change brings `factors` of the account up to date in
 // its transaction, so that a request needs no further read to know which factors there are.
 import type { FactorCodeKind, FactorCodesLeft, Passkey, Totp } from '../model/passkey.ts'
+import type { FactorMethod } from '../records/user.ts'
 
 /** Passkeys, secrets of one-time passwords, and codes that stand in for them. Changes do nothing for unknown users. */
 export interface FactorStore {
   /** The oldest first. */
   passkeysOf(zoneId: string, userId: string): Promise<readonly Passkey[]>
   findPasskey(zoneId: string, credentialId: string): Promise<Passkey | undefined>
-  /** False if the zone has the credential already, or the person has `max` passkeys. */
-  addPasskey(zoneId: string, passkey: Passkey, max: number): Promise<boolean>
+  /** False if the zone has the credential already, the person has `max` passkeys, or other factors than `expected`. */
+  addPasskey(zoneId: string, passkey: Passkey, max: number, expected?: readonly FactorMethod[]): Promise<boolean>
   /** False, and nothing is written, unless the counter moves forward or neither side counts; of two equal uses one is true. */
   usePasskey(zoneId: string, credentialId: string, use: PasskeyUse): Promise<boolean>
   renamePasskey(zoneId: string, of: PasskeyOfUser, name: string): Promise<boolean>
   removePasskey(zoneId: string, of: PasskeyOfUser): Promise<boolean>
   totpOf(zoneId: string, userId: string): Promise<Totp | undefined>
-  /** Takes the place of an earlier one. */
-  setTotp(zoneId: string, userId: string, totp: Totp): Promise<boolean>
+  /** Takes the place of an earlier one; false if the person has other factors than `expected`. */
+  setTotp(zoneId: string, userId: string, totp: Totp, expected?: readonly FactorMethod[]): Promise<boolean>
   /** False if this step or a later one was used before, here or by another process. */
   useTotp(zoneId: string, userId: string, use: { readonly step: number; readonly at: Date }): Promise<boolean>
   removeTotp(zoneId: string, userId: string): Promise<boolean>

@@ -87,17 +87,28 @@ const SET_FACTORS = statement<UserKey & { factors: string }>(
 export function createFactors(db: Database): FactorStore {
   /**
    * Makes the change and tells the account's row which factors there are then; false for an unknown user, and if the change
-   * is refused. `ends`: whether remembered browsers are forgotten with it.
+   * is refused. `ends`: whether remembered browsers are forgotten with it; `expected`: which factors there must be before.
    */
   async function change(
     key: UserKey,
-    { ends, make }: { readonly ends: boolean; readonly make: (within: Transaction) => Promise<boolean> },
+    {
+      ends,
+      expected,
+      make,
+    }: {
+      readonly ends: boolean
+      readonly expected?: readonly FactorMethod[] | undefined
+      readonly make: (within: Transaction) => Promise<boolean>
+    },
   ): Promise<boolean> {
     if (!isStorable(key.user_id)) return false
     return db.transaction(async within => {
       const [held] = (await within.run(HOLD_USER, key)).rows
-      if (!held || !(await make(within))) return false
-      const { revision } = held.factors === null ? { revision: 0 } : fromJson<UserFactors>(held.factors)
+      if (!held) return false
+      const before = held.factors === null ? { methods: [], revision: 0 } : fromJson<UserFactors>(held.factors)
+      if (expected && before.methods.join() !== expected.join()) return false
+      if (!(await make(within))) return false
+      const { revision } = before
       // What was written of these names is what `METHODS` selects.
       const methods = (await within.run(METHODS, key)).rows.map(({ method }) => method as FactorMethod).toSorted()
       if (methods.length === 0) await within.run(REMOVE_CODES, { ...key, kind: 'recovery' })
@@ -115,10 +126,11 @@ export function createFactors(db: Database): FactorStore {
       const [row] = await db.read(FIND_PASSKEY, { zone_id: zoneId, credential_id: credentialId })
       return row && toPasskey(row)
     },
-    async addPasskey(zoneId, passkey, max) {
+    async addPasskey(zoneId, passkey, max, expected) {
       const key = { zone_id: zoneId, user_id: passkey.userId }
       return change(key, {
         ends: false,
+        expected,
         async make(within) {
           const [counted] = (await within.run(COUNT_PASSKEYS, key)).rows
           if ((counted?.count ?? 0) >= max) return false
@@ -147,7 +159,7 @@ export function createFactors(db: Database): FactorStore {
       const [row] = await db.read(FIND_TOTP, { zone_id: zoneId, user_id: userId })
       return row && toTotp(row)
     },
-    async setTotp(zoneId, userId, totp) {
+    async setTotp(zoneId, userId, totp, expected) {
       const key = { zone_id: zoneId, user_id: userId }
       const row = {
         ...key,
@@ -156,7 +168,7 @@ export function createFactors(db: Database): FactorStore {
         created_at: totp.createdAt.getTime(),
         last_used_at: timeOrNull(totp.lastUsedAt),
       }
-      return change(key, { ends: true, make: async within => (await within.run(SET_TOTP, row)).changes > 0 })
+      return change(key, { ends: true, expected, make: async within => (await within.run(SET_TOTP, row)).changes > 0 })
     },
     async useTotp(zoneId, userId, { step, at }) {
       return (await db.write(USE_TOTP, { zone_id: zoneId, user_id: userId, step, at: at.getTime() })).changes > 0

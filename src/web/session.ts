@@ -34,7 +34,6 @@ import { createAnonymousSessions } from './anonymous-sessions.ts'
 import { PageError } from './answers.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import type { Csrf } from './csrf.ts'
-import type { RememberedDevices } from './remembered-devices.ts'
 import { createWaitingRequests } from './waiting-request.ts'
 
 /** Browser sessions of all zones; each method uses the zone of its request. */
@@ -152,7 +151,6 @@ export function createSessions(deps: {
   sameSite: 'lax' | 'none'
   pageSettings: PageSettings
   csrf: Csrf
-  remembered: RememberedDevices
   /** Called at every sign-in, before it is answered. */
   onSignIn: (request: FastifyRequest, reply: FastifyReply, user: User) => void
 }): Sessions {
@@ -295,7 +293,7 @@ export function createSessions(deps: {
       const sealedLogoutHint = isKept ? vault.seal(upstream.logoutHint, sealOf(begun)) : undefined
       const written = { ...begun, sealedLogoutHint }
       await sessions.replaceAtLogon(request.zone.id, old?.idDigest, written, {
-        keepsFailures: mayGuess(request, user, signIn),
+        keepsFailures: mayGuess(request.zone, user, signIn),
       })
     }
     setId(reply, id)
@@ -305,11 +303,13 @@ export function createSessions(deps: {
     request.person = user
   }
 
-  /** Whether a second factor is still to be proven, whose guesses count with those of the password. */
-  function mayGuess(request: FastifyRequest, user: User, { acr }: Pick<SignIn, 'acr'>): boolean {
+  /**
+   * Whether a second factor can still be asked for, whose guesses count with those of the password. In a browser that is
+   * remembered it can, too: by an application.
+   */
+  function mayGuess(zone: AddressedZone, user: User, { acr }: Pick<SignIn, 'acr'>): boolean {
     if (reaches(levelOf(acr), '2') || (user.factors?.methods ?? []).length === 0) return false
-    if (secondFactorPolicy(request.zone, behaviour).requirement === 'off') return false
-    return !deps.remembered.isRemembered(request, user)
+    return secondFactorPolicy(zone, behaviour).requirement !== 'off'
   }
 
   function setCurrentUser(reply: FastifyReply, userId: string | undefined): void {

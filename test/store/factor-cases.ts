@@ -116,6 +116,21 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.useTotp(z, 'u1', { step: 99, at: at(3) }), false)
     })
 
+    it('and passkeys are added only beside the factors that are expected', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      const added = await Promise.all([
+        factors.addPasskey(z, passkey(), 20, []),
+        factors.setTotp(z, 'u1', totp, []),
+        factors.setTotp(z, 'u1', totp, []),
+      ])
+      assert.equal(added.filter(Boolean).length, 1)
+      assert.equal((await factorsOf(z))?.methods.length, 1)
+      const methods = (await factorsOf(z))?.methods ?? []
+      assert.equal(await factors.setTotp(z, 'u1', totp, methods), true)
+      assert.equal(await factors.addPasskey(z, passkey({ id: 'k2', credentialId: 'c2' }), 20, []), false)
+    })
+
     it('and passkeys that come at the same instant are both named', async () => {
       const z = await zoneWithUser()
       const { factors } = store()

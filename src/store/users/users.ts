@@ -1,9 +1,10 @@
 import type { User } from '../../model/user.ts'
 import { userNameKey } from '../../model/user.ts'
+import type { UserFactors } from '../../records/user.ts'
 import { type Database, statement } from '../database.ts'
 import { CLEAR_FAILURES } from '../events.ts'
 import { FIND_WITH_GROUPS, PERSON_COLUMNS, type PersonRow, toPerson, toUser } from './person.ts'
-import { flag, lowerCase } from '../rows.ts'
+import { flag, fromJson, lowerCase } from '../rows.ts'
 import { list, updateByKey, USER_COLUMNS, type UserRow } from '../schema.ts'
 import type { UserStore } from '../store.ts'
 import { createUserChanges, endAccess, insertUser, toRow } from './user-changes.ts'
@@ -51,19 +52,22 @@ const RENEW_HASH = statement<{ zone_id: string; id: string; password_revision: s
   `update users set password_hash = :password_hash
    where zone_id = :zone_id and id = :id and password_revision = :password_revision`,
 )
-const SET_PASSWORD = statement<{
-  zone_id: string
-  id: string
-  known_revision: string
-  password_hash: string
-  password_revision: string
-  password_changed_at: number
-  demand_left: number
-}>(
+const SET_PASSWORD = statement<
+  {
+    zone_id: string
+    id: string
+    known_revision: string
+    password_hash: string
+    password_revision: string
+    password_changed_at: number
+    demand_left: number
+  },
+  { factors: string | null }
+>(
   `update users set password_hash = :password_hash, password_revision = :password_revision,
    password_changed_at = :password_changed_at, updated_at = :password_changed_at,
    password_change_required = password_change_required * :demand_left
-   where zone_id = :zone_id and id = :id and password_revision = :known_revision`,
+   where zone_id = :zone_id and id = :id and password_revision = :known_revision returning factors`,
 )
 const PROFILE = [
   'user_name',
@@ -144,7 +148,7 @@ export function createUsers(db: Database): UserStore {
     },
     async setPassword(zoneId, id, known, { passwordHash, passwordRevision, passwordChangedAt, meetsDemand }) {
       return db.transaction(async within => {
-        const { changes } = await within.run(SET_PASSWORD, {
+        const { rows } = await within.run(SET_PASSWORD, {
           zone_id: zoneId,
           id,
           known_revision: known,
@@ -153,8 +157,12 @@ export function createUsers(db: Database): UserStore {
           password_changed_at: passwordChangedAt.getTime(),
           demand_left: flag(!meetsDemand),
         })
-        if (changes > 0) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: id })
-        return changes > 0
+        const [row] = rows
+        if (row === undefined) return false
+        // Whoever reads the person's mail sets as many passwords as they like, and must not guess second factors with each.
+        const { methods } = row.factors === null ? { methods: [] } : fromJson<UserFactors>(row.factors)
+        if (methods.length === 0) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: id })
+        return true
       })
     },
     updateProfile: (zoneId, user) => change(UPDATE_PROFILE, zoneId, user),
