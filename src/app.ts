@@ -227,7 +227,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const users = createUsers(shared)
   const aliases = createAliases(shared)
-  const vouching = createVouching({ ...shared, users, aliases, serviceName: service.name })
+  const vouching = createVouching({ ...shared, users, aliases, owedBy, serviceName: service.name })
   const authenticator = createClientAuthenticator({
     ...shared,
     passwords: deps.clientSecrets,
@@ -363,7 +363,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     homeEndpoints(app, web)
     if (config.playground) outboxEndpoint(app, { store, vault, pages })
     staticFileEndpoints(app, { pages, assets })
-    passcodeEndpoint(app, web)
+    passcodeEndpoint(app, { ...web, remembered })
     accountPages(app, { ...web, users, history, external, identity })
     savedAccountEndpoint(app, { savedAccounts, urls })
     const { version } = deps.build

@@ -228,7 +228,11 @@ export function createIdentity(given: IdentityDeps): Identity {
     const checked = await relay.check(from, { userName, password, field })
     const result = checked.outcome === 'genuine' ? await enter(zone, provider, checked.person, signIn.invited) : checked
     if (result.outcome === 'signed-in') {
-      if (!opensSession) await store.users.recordLogon(zone.id, result.user.id, clock.now())
+      if (opensSession) return result
+      if (await owesFactor(zone, result)) {
+        return { outcome: 'refused', reason: 'second-factor-required', userId: result.user.id }
+      }
+      await store.users.recordLogon(zone.id, result.user.id, clock.now())
       return result
     }
     if (result.outcome !== 'refused') return { outcome: 'refused', reason: 'refused-upstream', description: NOT_ASKED }
@@ -243,9 +247,17 @@ export function createIdentity(given: IdentityDeps): Identity {
     const reading = await source.read(assertion, at)
     if (reading.outcome === 'refused') return reading
     const entered = await enter(zone, provider, reading.person)
-    if (entered.outcome === 'signed-in') await store.users.recordLogon(zone.id, entered.user.id, clock.now())
+    if (entered.outcome === 'refused') return entered
+    if (await owesFactor(zone, entered)) return OWES_FACTOR
+    await store.users.recordLogon(zone.id, entered.user.id, clock.now())
     return entered
   }
+
+  /** Whether the sign-in of a provider's person lacks a second factor. Before the logon is recorded, which would clear guesses. */
+  const owesFactor = async (
+    zone: Zone,
+    { user, acr }: { readonly user: User; readonly acr?: readonly string[] },
+  ): Promise<boolean> => (await deps.owedBy(zone, user, { acr }))?.name === 'second-factor'
 
   /** Updates or creates the account with its memberships. Does not record the logon: a browser session does that itself. */
   async function enter(
@@ -418,7 +430,15 @@ const REFUSALS = {
   unusable: 'refused-upstream',
   'not-precreated': 'account-not-precreated',
   'not-invited': 'not-invited',
+  'second-factor-required': 'second-factor-required',
 } as const satisfies Record<ExternalRefusal['reason'], SignInRefusal>
+
+const OWES_FACTOR: ExternalRefusal = {
+  outcome: 'refused',
+  reason: 'second-factor-required',
+  description: 'A second factor is required.',
+  audit: 'second-factor',
+}
 
 const NOT_ASKED = 'The identity provider could not be asked.'
 

@@ -20,6 +20,7 @@ import type { Aliases } from '../users/aliases.ts'
 import { checkLengths } from '../users/rules.ts'
 import type { Users } from '../users/users.ts'
 import { assumedEmail, createAccounts } from './accounts.ts'
+import type { OwedBy } from './owed.ts'
 import type { ExternalPerson } from './source.ts'
 
 /** A person as the login server describes them; with `userId` the rest describes nobody else. */
@@ -47,7 +48,11 @@ export interface VouchedSignIn {
 /** The result; the description is for the login server. */
 export type VouchedResult =
   | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
-  | { readonly outcome: 'refused'; readonly reason: 'unauthorized' | 'provider-barred'; readonly description: string }
+  | {
+      readonly outcome: 'refused'
+      readonly reason: 'unauthorized' | 'provider-barred' | 'second-factor-required'
+      readonly description: string
+    }
 
 /** Signs in people whom a login server vouches for. The caller has verified the token of the login server. */
 export interface Vouching {
@@ -93,6 +98,7 @@ export function createVouching(deps: {
   users: Pick<Users, 'create'>
   aliases: Pick<Aliases, 'follow'>
   serviceName: string
+  owedBy: OwedBy
 }): Vouching {
   const { store, clock, audit, users, behaviour, serviceName } = deps
   const accounts = createAccounts(deps)
@@ -191,6 +197,10 @@ export function createVouching(deps: {
         return entered
       }
       const { id: principal, origin } = entered
+      if ((await deps.owedBy(zone, entered, {}))?.name === 'second-factor') {
+        audit({ type: 'UserAuthenticationFailure', principal, origin, ...facts })
+        return { outcome: 'refused', reason: 'second-factor-required', description: 'A second factor is required.' }
+      }
       await store.users.recordLogon(zone.id, principal, clock.now())
       audit({ type: 'IdentityProviderAuthenticationSuccess', principal, origin, ...facts })
       audit({ type: 'UserAuthenticationSuccess', principal, origin, ...facts })

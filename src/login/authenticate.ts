@@ -89,8 +89,14 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
       return reply.send(server ? { ...factsOf(user), email, user_id: user.id } : { username: user.userName, email })
     }
     // Only whoever sent the right password learns this.
-    const isUnverified = result.outcome === 'refused' && result.reason === 'account-not-verified'
-    return isUnverified ? sendJson(reply, { error: 'account not verified' }, 403) : refuse(reply)
+    switch (result.outcome === 'refused' ? result.reason : undefined) {
+      case 'account-not-verified':
+        return sendJson(reply, { error: 'account not verified' }, 403)
+      case 'second-factor-required':
+        return sendJson(reply, { error: 'mfa_required' }, 403)
+      default:
+        return refuse(reply)
+    }
   }
 
   async function vouch(request: FastifyRequest, reply: FastifyReply, { form, server }: Sent): Promise<FastifyReply> {
@@ -102,6 +108,9 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
     if (addNew !== 'true' && addNew !== 'false') throw malformed('The parameter add_new must be true or false')
     const person = vouchedPersonOf(name => (NAMED.has(name) ? form.get(name) : undefined))
     const result = await vouching.signIn(contextOf(request), { person, addNew: addNew === 'true', server })
+    if (result.outcome === 'refused' && result.reason === 'second-factor-required') {
+      return sendJson(reply, { error: 'mfa_required' }, 403)
+    }
     if (result.outcome === 'refused') return refuse(reply)
     const { user } = result
     const told = behaviour.emailOfVouched ? { email: user.email } : {}

@@ -5,9 +5,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { newPasscode, shownPasscode } from '../model/passcode.ts'
+import { formatPasscodeSignIn, newPasscode, shownPasscode } from '../model/passcode.ts'
 import { PASSCODE_SECONDS } from '../model/token.ts'
-import type { User } from '../model/user.ts'
 import { passcodeOfferPage, passcodePage } from '../pages/passcode.ts'
 import type { Store } from '../store/store.ts'
 import { PageError, wantsJson } from '../web/answers.ts'
@@ -15,6 +14,8 @@ import { refuseProgram } from '../web/denial.ts'
 import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { sendJson } from '../web/json.ts'
+import type { RememberedDevices } from '../web/remembered-devices.ts'
+import type { Sessions, Visitor } from '../web/session.ts'
 
 /** Dependencies of `passcodeEndpoint`. */
 export interface PasscodeDeps {
@@ -23,15 +24,18 @@ export interface PasscodeDeps {
   readonly random: Random
   readonly limits: Limits
   readonly pages: PageWriter
+  readonly sessions: Sessions
+  readonly remembered: RememberedDevices
   readonly behaviour: Behaviour
 }
 
 /** `GET /passcode`: a page with a new code, or the code alone as JSON; the code before it is void. */
 export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void {
-  const { store, clock, random, limits, pages, behaviour } = deps
+  const { store, sessions, remembered, clock, random, limits, pages, behaviour } = deps
 
   /** As it is shown. */
-  async function makePasscode({ zoneId, id: userId, passwordRevision }: User): Promise<string> {
+  async function makePasscode(request: FastifyRequest, { user, session }: Visitor): Promise<string> {
+    const { zoneId, id: userId, passwordRevision } = user
     const key = `${zoneId} ${userId}`
     limits.newPasscodes.check(key)
     limits.newPasscodes.count(key)
@@ -43,6 +47,7 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
       userId,
       codeDigest: digest(value),
       passwordRevision,
+      data: formatPasscodeSignIn(session.signIn, { isRemembered: remembered.isRemembered(request, user) }),
       expiresAt,
     } as const
     await store.oneTimeCodes.save(zoneId, code)
@@ -54,15 +59,15 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
     // HEAD would invalidate the person's current code.
     { config: { access: { by: 'session' }, audience: 'page' }, exposeHeadRoute: false },
     async (request, reply) => {
-      const { person } = request
-      if (!person) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
+      const visitor = await sessions.visitor(request)
+      if (!visitor) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
       if (wantsJson(request)) {
         if (!isUserInitiated(request)) return refuseProgram(reply, 'A passcode is not made for another site.')
-        return sendJson(reply, await makePasscode(person))
+        return sendJson(reply, await makePasscode(request, visitor))
       }
       const chrome = await pages.chrome(request, reply)
       const page = isUserInitiated(request)
-        ? passcodePage(chrome, { passcode: await makePasscode(person) })
+        ? passcodePage(chrome, { passcode: await makePasscode(request, visitor) })
         : passcodeOfferPage(chrome)
       return pages.send(reply, page)
     },

@@ -268,6 +268,8 @@ const rows = {
   refuseGuessablePasswords: { id: 'P7', standard: true, uaa: false },
   /** P8: whether passcodes are twenty characters in groups that can be read out; otherwise 32 of base64url. */
   groupedPasscodes: { id: 'P8', standard: true, uaa: false },
+  /** P8: whether tokens from a passcode tell when and how the person signed in, where tokens tell levels. */
+  passcodeTellsSignIn: { id: 'P8', standard: true, uaa: false },
   /** T2: whether `acr` is one class; otherwise an object with all of them. */
   acrAsText: { id: 'T2', standard: true, uaa: false },
   /** P12: what a zone asks for unless its policy of second factors says. */

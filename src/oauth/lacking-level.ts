@@ -7,7 +7,7 @@ import { secondFactorPolicy } from '../model/second-factor.ts'
 import { neededLevel } from '../model/step-up.ts'
 import type { Needed } from '../model/step-up.ts'
 import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { AddressedZone } from '../model/request.ts'
 
 /** A sign-in for a client. */
 export interface LevelQuestion {
@@ -21,9 +21,9 @@ export interface LevelQuestion {
 
 /** The level that the sign-in does not reach; undefined if it is strong enough. A remembered browser makes none stronger. */
 export async function lackingLevel(
-  zone: Zone,
+  zone: AddressedZone,
   { client, user, acr, acrValues }: LevelQuestion,
-  { groupsOf, behaviour }: { groupsOf: (zone: Zone, user: User) => Promise<UserGroups>; behaviour: Behaviour },
+  { groupsOf, behaviour }: { groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>; behaviour: Behaviour },
 ): Promise<Needed | undefined> {
   const policy = secondFactorPolicy(zone, behaviour)
   const { secondFactor } = client

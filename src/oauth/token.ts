@@ -16,8 +16,10 @@ import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts
 import type { Grant, GrantDeps } from './grants/grant.ts'
 import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
+import { MFA_REQUIRED } from './grants/resource-owner.ts'
 import { authorizeVouched, isVouched, vouchedCaller } from './grants/vouched.ts'
 import type { VouchedDeps } from './grants/vouched.ts'
+import { lackingLevel } from './lacking-level.ts'
 import { azAttrOf, formOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
 import { contextOf } from '../web/request-context.ts'
@@ -77,6 +79,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
       'server' in caller
         ? await authorizeVouched(asked, caller.server, deps)
         : await grant.authorize({ ...asked, bearer: caller.bearer }, deps)
+    await requireClientLevel(authorization, deps)
     const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps), context)
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   }
@@ -103,6 +106,16 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     }
     return answer(request, reply, { ...ENDPOINT, path: bearerPath(entity) })
   }
+}
+
+/** Refuses a sign-in that is too weak for the client, whatever the grant; a refresh has been refused before the token was used up. */
+async function requireClientLevel(
+  { zone, client, subject, grantType, refreshed }: Authorization,
+  deps: GrantDeps,
+): Promise<void> {
+  if (subject.kind !== 'user' || refreshed) return
+  if (!(await lackingLevel(zone, { client, user: subject.user, acr: subject.acr }, deps))) return
+  throw new OAuthError(grantType === 'authorization_code' ? 'invalid_grant' : 'mfa_required', MFA_REQUIRED)
 }
 
 /** Adds the claims that any request may set (`az_attr`, `nonce`); a refresh keeps those of the first request. */

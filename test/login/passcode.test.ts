@@ -92,7 +92,10 @@ for (const mode of MODES) {
       const { id: userId, passwordRevision } = await userNamed(server, 'marissa')
       const codeDigest = digest(mode === 'uaa' ? passcode : passcode.replaceAll('-', ''))
       assert.equal(await server.store.oneTimeCodes.redeem('svc', 'passcode', passcode), undefined)
-      assert.deepEqual(await server.store.oneTimeCodes.redeem('svc', 'passcode', codeDigest), {
+      const { data, ...kept } = (await server.store.oneTimeCodes.redeem('svc', 'passcode', codeDigest)) ?? {}
+      const at = server.clock.now().getTime()
+      assert.deepEqual(JSON.parse(data ?? ''), { at, amr: ['pwd'], isRemembered: false })
+      assert.deepEqual(kept, {
         zoneId: 'svc',
         purpose: 'passcode',
         userId,

@@ -10,6 +10,8 @@ import { refuseVouching, requireLoginServer } from '../../web/login-server.ts'
 import { encodeForm, queryForm } from '../../web/query.ts'
 import { contextOf } from '../../web/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { MFA_REQUIRED } from '../grants/resource-owner.ts'
 import { readParams } from '../params.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
@@ -63,6 +65,7 @@ export async function signInVouched(context: AuthorizeContext, { vouching, clock
     client: found(asked.client),
   })
   if (result.outcome === 'refused') {
+    if (result.reason === 'second-factor-required') throw new OAuthError('mfa_required', MFA_REQUIRED)
     throw result.reason === 'provider-barred'
       ? providerNotAllowed()
       : refuseVouching('unauthorized', result.description)

@@ -10,7 +10,7 @@ import type { User } from '../../model/user.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
-import { refusal } from './resource-owner.ts'
+import { MFA_REQUIRED, refusal } from './resource-owner.ts'
 
 /** The subject of a valid assertion. */
 export interface AssertedPerson {
@@ -65,6 +65,7 @@ export function assertedPerson(
     case 'provider-barred':
       throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     case 'refused': {
+      if (result.reason === 'second-factor-required') throw new OAuthError('mfa_required', MFA_REQUIRED)
       const to = result.reason === 'untrusted' ? untrusted : behaviour.unusableAssertion
       throw assertionRefusal(to, result.description, { service, detail: result.detail })
     }

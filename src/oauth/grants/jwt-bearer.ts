@@ -8,7 +8,7 @@ import type { AssertedPerson } from './assertion.ts'
 import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
-import { checkProvider } from './resource-owner.ts'
+import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -87,10 +87,11 @@ async function ownPerson(
   if (behaviour.strictOwnAssertions) checkAudience(token, { zone, client }, deps)
   await checkNotRevoked(zone, token, { assertion, user }, deps)
   const authTime = claims['auth_time']
-  const presented = token.kind === 'access_token' ? signInOf : signInOfIdToken
+  const signIn = (token.kind === 'access_token' ? signInOf : signInOfIdToken)(claims, zone, behaviour)
+  await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
   return {
     user,
-    ...presented(claims, zone, behaviour),
+    ...signIn,
     authenticatedAt: typeof authTime === 'number' ? new Date(authTime * 1000) : undefined,
   }
 }

@@ -3,15 +3,20 @@
 import { digest } from '../../base/secrets.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import { allowsProvider } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { enteredPasscode } from '../../model/passcode.ts'
+import { enteredPasscode, parsePasscodeSignIn } from '../../model/passcode.ts'
+import type { PasscodeSignIn } from '../../model/passcode.ts'
+import { tellsLevels } from '../../model/second-factor.ts'
 import { userAgentIn } from '../../model/user-agent.ts'
 import type { User } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
 import { callerKey } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { authorizeFor, checkProvider, refusal, refused } from './resource-owner.ts'
+import type { ResourceOwner } from './resource-owner.ts'
 import type { RequestContext } from '../../model/request.ts'
 
 /** Whether the request uses a passcode. An empty `passcode` counts only if there is no `username`. */
@@ -41,7 +46,7 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   if (value === undefined) throw refusal(behaviour.missingPasscode, 'Passcode information is missing.', service)
   const format = tokenFormatOf(params)
   const caller = callerKey(request, client.clientId)
-  const owner = await limits.wrongPasscodes.attempt(
+  const redeemed = await limits.wrongPasscodes.attempt(
     caller,
     () => redeem(value, request, deps),
     found => found === undefined,
@@ -49,23 +54,35 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   const userAgent = userAgentIn(request.headers)
   const from = { remoteAddress, ...(userAgent !== undefined && { userAgent }) }
   const facts = { zoneId: zone.id, clientId: client.clientId, ...from, data: 'passcode' }
-  if (owner === undefined) {
+  if (redeemed === undefined) {
     audit({ type: 'PrincipalAuthenticationFailure', principal: client.clientId, ...facts })
     throw refusal(behaviour.badPasscode, 'Invalid passcode', service)
   }
-  if (owner === 'gone') throw refusal(behaviour.badCredentials, 'Invalid user.', service)
+  if (redeemed === 'gone') throw refusal(behaviour.badCredentials, 'Invalid user.', service)
+  const { owner, signIn } = redeemed
   if (!owner.verified) {
     audit({ type: 'UnverifiedUserAuthentication', principal: owner.id, origin: owner.origin, ...facts })
     throw refused({ reason: 'account-not-verified' }, deps)
   }
-  // Only a session that had met every demand got the passcode, the second factor among them.
-  const demand = await deps.owedBy(zone, owner, { isRemembered: true })
+  const demand = await deps.owedBy(zone, owner, signIn)
   if (demand) throw refused({ reason: demand.refusal }, deps)
   if (!allowsProvider(client, owner.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
   await checkProvider(zone, owner, deps)
   audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })
-  // A passcode does not record when and how the user signed in: no `auth_time`, no `amr`.
-  return authorizeFor({ user: owner, amr: [], format }, request, deps)
+  return authorizeFor({ user: owner, ...toldOf(signIn, zone, behaviour), format }, request, deps)
+}
+
+/** How the session signed in, in zones that have levels. UAA: neither `auth_time` nor `amr` in any. See row P8. */
+function toldOf(
+  { amr, acr, authenticatedAt }: PasscodeSignIn,
+  zone: Zone,
+  behaviour: Behaviour,
+): Pick<ResourceOwner, 'amr' | 'acr' | 'authenticatedAt'> {
+  if (!tellsLevels(zone, behaviour)) return { amr: [] }
+  const level = acr && { acr }
+  return behaviour.passcodeTellsSignIn
+    ? { amr, ...level, ...(authenticatedAt && { authenticatedAt }) }
+    : { amr: [], ...level }
 }
 
 /** The owner of the passcode; undefined for an unknown or expired one. */
@@ -73,7 +90,7 @@ async function redeem(
   value: string,
   { zone }: GrantRequest,
   { store, clock, behaviour }: GrantDeps,
-): Promise<User | 'gone' | undefined> {
+): Promise<{ readonly owner: User; readonly signIn: PasscodeSignIn } | 'gone' | undefined> {
   const passcode = enteredPasscode(value, behaviour)
   if (passcode === undefined) return undefined
   const code = await store.oneTimeCodes.redeem(zone.id, 'passcode', digest(passcode))
@@ -81,5 +98,6 @@ async function redeem(
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return 'gone'
   // A new password ends earlier sessions and the passcodes that they issued.
-  return code.passwordRevision === user.passwordRevision ? user : undefined
+  if (code.passwordRevision !== user.passwordRevision) return undefined
+  return { owner: user, signIn: parsePasscodeSignIn(code.data) }
 }

@@ -14,12 +14,13 @@ import { rotatesRefreshTokens } from '../../token/issuer.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
+import { lackingLevel } from '../lacking-level.ts'
 import { tokenFormatOf } from '../params.ts'
 import { revocationEvent } from '../../model/revocation-event.ts'
 import { approvalProblem } from '../token-approvals.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
-import { checkProvider } from './resource-owner.ts'
+import { checkProvider, MFA_REQUIRED } from './resource-owner.ts'
 
 /** Exchanges a refresh token for a new access token (RFC 6749 §6). */
 export const refreshToken: Grant = {
@@ -46,6 +47,10 @@ export const refreshToken: Grant = {
     await checkProvider(zone, user, deps)
     const scopes = narrow(token.scopes, parseScope(params.get('scope')))
     checkStillHeld(client, await deps.groupsOf(zone, user), token.scopes, deps)
+    const classes = classesIn(token.claims['acr'])
+    if (await lackingLevel(zone, { client, user, acr: classes }, deps)) {
+      throw new OAuthError(behaviour.badRefreshToken, MFA_REQUIRED)
+    }
     const unapproved = await approvalProblem(zone, token, scopes, deps)
     if (unapproved !== undefined) throw new OAuthError(behaviour.badRefreshToken, unapproved)
 
@@ -53,7 +58,6 @@ export const refreshToken: Grant = {
     if (rotate && !(await markUsed(zone, token, deps))) throw await reused(request, token, deps)
     const {
       amr,
-      acr,
       auth_time: authTime,
       az_attr: azAttr,
       grant_id: grantId,
@@ -71,7 +75,7 @@ export const refreshToken: Grant = {
         kind: 'user',
         user,
         amr: Array.isArray(amr) ? amr.filter(item => typeof item === 'string') : [],
-        acr: classesIn(acr),
+        acr: classes,
         ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
         ...(typeof sid === 'string' && { sessionId: sid }),
       },

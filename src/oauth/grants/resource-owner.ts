@@ -64,6 +64,15 @@ export async function checkProvider(
 /** The description of `mfa_required`. */
 export const MFA_REQUIRED = 'A second factor is required: sign in with a browser, or use a passcode.'
 
+/** Refuses the exchange of a token of a person who owes a second factor by now, which the token does not show. */
+export async function requireFactorOfToken(
+  zone: Zone,
+  { user, acr }: { readonly user: User; readonly acr: readonly string[] | undefined },
+  { owedBy }: Pick<GrantDeps, 'owedBy'>,
+): Promise<void> {
+  if ((await owedBy(zone, user, { acr }))?.name === 'second-factor') throw new OAuthError('mfa_required', MFA_REQUIRED)
+}
+
 /** The error for a user who may not sign in. */
 export function refused(
   { reason, description }: { readonly reason: SignInRefusal; readonly description?: string },

@@ -4,7 +4,7 @@ import { parseScope, userScopes } from '../../model/scopes.ts'
 import { signInOf } from '../presented-sign-in.ts'
 import type { Grant } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
-import { checkProvider } from './resource-owner.ts'
+import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
 
 /** UAA: a user obtains a refresh token for another client, which only that client can redeem. */
 export const userToken: Grant = {
@@ -21,6 +21,8 @@ export const userToken: Grant = {
     if (!allowsProvider(receiver, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
     await checkProvider(zone, user, deps)
     const authTime = bearer.claims['auth_time']
+    const signIn = signInOf(bearer.claims, zone, behaviour)
+    await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
     return {
       zone,
       client: receiver,
@@ -28,7 +30,7 @@ export const userToken: Grant = {
       subject: {
         kind: 'user',
         user,
-        ...signInOf(bearer.claims, zone, behaviour),
+        ...signIn,
         ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
       },
       scopes: userScopes(receiver, parseScope(params.get('scope')), await deps.groupsOf(zone, user), behaviour),

@@ -16,7 +16,7 @@ import { contextOf } from '../../web/request-context.ts'
 import type { Params } from '../params.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
-import { authorizeFor } from './resource-owner.ts'
+import { authorizeFor, MFA_REQUIRED } from './resource-owner.ts'
 
 /** What these requests need beside a grant. */
 export interface VouchedDeps extends GrantDeps {
@@ -85,6 +85,7 @@ export async function authorizeVouched(
   if (result.outcome === 'signed-in') {
     return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
   }
+  if (result.reason === 'second-factor-required') throw new OAuthError('mfa_required', MFA_REQUIRED)
   if (result.reason === 'provider-barred') {
     throw new OAuthError(deps.behaviour.userProviderBarred, result.description)
   }
