@@ -40,10 +40,13 @@ const PAUSE_SECONDS = 30
 /** How long a document counts after it could not be fetched again. */
 const STALE_SECONDS = 60 * 60
 const MAX_DOCUMENTS = 10_000
+/** Of them, of one zone: its administrators choose how many there are, and those of others must stay. */
+const MAX_OF_ZONE = 2000
 /** Documents that pages have fetched beside them at a time, for each zone: a page may show a thousand providers. */
 const MAX_REFRESHES = 4
 
 interface Entry<T> extends Known<T> {
+  readonly zoneId: string
   readonly until: Date
   readonly fetchedAt: Date
   /** Of the last attempt, successful or not. */
@@ -53,18 +56,31 @@ interface Entry<T> extends Known<T> {
 /** Caches documents for ten minutes; one that cannot be fetched again counts for an hour. */
 export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
   const known = new Map<string, Entry<T>>()
+  /** Oldest first, like those of `known`. */
+  const keysIn = new Map<string, Set<string>>()
   const refreshes = new Map<string, number>()
   const fetching = new Map<string, Promise<T | undefined>>()
 
-  function remember(key: string, entry: Entry<T>): T | undefined {
+  function drop(key: string): void {
+    const { zoneId = '' } = known.get(key) ?? {}
     known.delete(key)
-    const [oldest] = known.keys()
-    if (known.size >= MAX_DOCUMENTS && oldest !== undefined) known.delete(oldest)
-    known.set(key, entry)
+    const keys = keysIn.get(zoneId)
+    keys?.delete(key)
+    if (keys?.size === 0) keysIn.delete(zoneId)
+  }
+
+  function remember({ key, zoneId }: Source<T>, entry: Omit<Entry<T>, 'zoneId'>): T | undefined {
+    drop(key)
+    const keys = keysIn.get(zoneId) ?? new Set()
+    const [oldest] = keys.size >= MAX_OF_ZONE ? keys : known.size >= MAX_DOCUMENTS ? known.keys() : []
+    if (oldest !== undefined) drop(oldest)
+    keysIn.set(zoneId, keys.add(key))
+    known.set(key, { ...entry, zoneId })
     return entry.document
   }
 
-  async function load({ key, zoneId, get }: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {
+  async function load(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {
+    const { key, zoneId, get } = source
     const fetched = await get({ zoneId, purpose })
     const now = clock.now()
     const before = known.get(key)
@@ -73,10 +89,10 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     if (fetched.outcome === 'fetched') {
       const { document, cacheSeconds = CACHE_SECONDS } = fetched
       const seconds = Math.min(Math.max(cacheSeconds, MIN_CACHE_SECONDS), CACHE_SECONDS)
-      return remember(key, { document, until: addSeconds(now, seconds), fetchedAt: now, triedAt: now })
+      return remember(source, { document, until: addSeconds(now, seconds), fetchedAt: now, triedAt: now })
     }
     const paused = { until: addSeconds(now, PAUSE_SECONDS), triedAt: now }
-    return remember(key, isStillGood ? { ...before, ...paused } : { document: undefined, fetchedAt: now, ...paused })
+    return remember(source, isStillGood ? { ...before, ...paused } : { document: undefined, fetchedAt: now, ...paused })
   }
 
   function fetchOnce(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {

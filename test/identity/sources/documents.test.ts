@@ -51,6 +51,30 @@ describe('createDocuments', () => {
     })
   }
 
+  it('forgets the oldest of a zone that has thousands, and none of another zone', async () => {
+    const { documents, state, source } = published()
+    await documents.read(source, 'sign-in')
+    const other = (key: number): Source<string> => ({ ...source, key: String(key), zoneId: 'other' })
+    for (let key = 0; key < 10_001; key += 1) await documents.read(other(key), 'background')
+    state.asked = 0
+    await documents.read(source, 'sign-in')
+    await documents.read(other(10_000), 'background')
+    assert.equal(state.asked, 0)
+    await documents.read(other(0), 'background')
+    assert.equal(state.asked, 1)
+  })
+
+  it('forgets the oldest of all where many zones have many', async () => {
+    const { documents, state, source } = published()
+    const of = (key: number): Source<string> => ({ ...source, key: String(key), zoneId: `z${key % 100}` })
+    for (let key = 0; key < 10_001; key += 1) await documents.read(of(key), 'background')
+    state.asked = 0
+    await documents.read(of(1), 'background')
+    assert.equal(state.asked, 0)
+    await documents.read(of(0), 'background')
+    assert.equal(state.asked, 1)
+  })
+
   it('keeps a document for an hour that cannot be fetched again, and asks for it twice a minute', async () => {
     const { clock, documents, state, source } = published()
     await documents.read(source, 'sign-in')
