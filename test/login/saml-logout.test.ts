@@ -595,6 +595,7 @@ for (const mode of MODES) {
           const record = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
           await server.store.providers.update('svc', { ...record, active: false })
           assert.equal((await byRedirect(requestOf({ notOnOrAfter: soon() }))).status, 400)
+          assert.match(server.refusals.at(-1) ?? '', /^logout from an unknown provider: issuer: /)
           const off = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
           await server.store.providers.update('svc', { ...off, active: true })
         })
