@@ -2,15 +2,22 @@
 // signed in there, so that whoever is shut out there is shut out here.
 import type { FastifyRequest } from 'fastify'
 import type { Factors } from '../accounts/factors.ts'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { withLevel } from '../model/assurance.ts'
+import { allowsProvider } from '../model/client.ts'
+import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit, AuditEvent } from '../model/event.ts'
+import { lockedUntil, lockoutPolicy } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { isAbout, offersPasskeySignIn, secondFactorPolicy } from '../model/second-factor.ts'
+import { offersPasskeySignIn, secondFactorPolicy } from '../model/second-factor.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
 import type { Store } from '../store/store.ts'
+import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { On } from '../web/deferred-routes.ts'
@@ -27,6 +34,7 @@ import type { Journeys } from './journey.ts'
 /** Dependencies of `passkeySignInHandlers`. */
 export interface PasskeySignInDeps {
   readonly store: Store
+  readonly clock: Clock
   readonly sessions: Sessions
   readonly signInDemands: SignInDemands
   readonly journeys: Journeys
@@ -41,10 +49,13 @@ export interface PasskeySignInDeps {
 
 /** `POST /login/passkey/options`, what the script asks the browser, and `POST /login/passkey`, what the browser answered. */
 export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDeps, { passkeys }: Factors): void {
-  const { store, sessions, csrf, urls, service, behaviour } = deps
+  const { store, clock, sessions, csrf, urls, service, behaviour } = deps
 
-  const isOffered = ({ zone }: FastifyRequest): boolean =>
-    offersPasskeySignIn(secondFactorPolicy(zone, behaviour), service.name)
+  /** As for an address that is not there, where the zone has no passkeys. */
+  function checkIsOffered({ zone }: FastifyRequest): void {
+    if (offersPasskeySignIn(secondFactorPolicy(zone, behaviour), service.name)) return
+    throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
+  }
 
   /** What the challenge is bound to; undefined for a browser that keeps no cookie. */
   async function ceremonyOf(request: FastifyRequest) {
@@ -56,19 +67,20 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
   }
 
   on('POST /login/passkey/options', async (request, reply) => {
+    checkIsOffered(request)
     const at = await ceremonyOf(request)
-    if (!isOffered(request)) throw new OAuthError('not_found', 'Passkeys are off.')
     if (!at || !(await csrf.isGenuine(request))) throw new OAuthError('invalid_request', 'Open the sign-in page again.')
     return reply.send(await passkeys.authenticationOptions(at))
   })
 
   on('POST /login/passkey', async (request, reply) => {
+    checkIsOffered(request)
     if (!(await csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const journey = await deps.journeys.of(request, form)
     const result = await deps.limits.wrongPasswords.attempt(
       callerKey(contextOf(request), 'passkey'),
-      () => authenticate(request, form.get('credential') ?? ''),
+      () => authenticate(request, { answer: form.get('credential') ?? '', client: journey.client }),
       ({ outcome }) => outcome === 'refused',
     )
     if (result.outcome === 'refused') {
@@ -84,36 +96,49 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     return reply.redirect(urls.ofZone(request.zone) + (journey.path ?? '/'), 302)
   })
 
-  /** The account of the passkey, if it may sign in this way. */
-  async function authenticate(request: FastifyRequest, answer: string) {
+  /** The account of the passkey, if it may sign in this way, for this client. */
+  async function authenticate(
+    request: FastifyRequest,
+    { answer, client }: { readonly answer: string; readonly client: Client | undefined },
+  ) {
     const { zone } = request
-    const at = await ceremonyOf(request)
-    const proof = at && isOffered(request) ? await passkeys.authenticate(at, { answer }) : undefined
-    const failed = (message: string, event?: Omit<AuditEvent, 'zoneId' | 'remoteAddress' | 'userAgent'>) => {
-      if (event) deps.audit({ ...event, zoneId: zone.id, ...originOf(request) })
+    const shared = { zoneId: zone.id, ...originOf(request), ...(client && { clientId: client.clientId }) }
+    const refuse = (message: string, event: Pick<AuditEvent, 'type' | 'principal' | 'data'>) => {
+      deps.audit({ ...event, ...shared })
       return { outcome: 'refused', message } as const
     }
+    const type = 'PrincipalAuthenticationFailure'
+    const at = await ceremonyOf(request)
+    const proof = at && (await passkeys.authenticate(at, { answer }))
     if (proof?.outcome !== 'proved') {
-      const principal = proof ? 'passkey' : undefined
-      const data = `passkey: ${proof?.reason ?? 'off'}`
-      return failed('passkey_refused', principal && { type: 'PrincipalAuthenticationFailure', principal, data })
+      return refuse('passkey_refused', { type, principal: 'passkey', data: `passkey: ${proof?.reason ?? 'no cookie'}` })
     }
     const { userId: principal } = proof
     const user = await store.users.findWithGroups(zone.id, principal)
-    if (!user || !(await mayEnter(request, user))) {
-      return failed('passkey_refused', { type: 'PrincipalAuthenticationFailure', principal, data: 'passkey: account' })
+    const provider = await store.providers.findByOrigin(zone.id, service.name)
+    if (user?.origin !== service.name || !user.active || provider?.active !== true) {
+      return refuse('passkey_refused', { type, principal, data: 'passkey: account' })
     }
-    const facts = { principal, origin: user.origin, authenticationType: service.name, data: 'passkey' }
-    if (!user.verified) return failed('account_not_verified', { type: 'UnverifiedUserAuthentication', ...facts })
-    for (const type of ['IdentityProviderAuthenticationSuccess', 'UserAuthenticationSuccess'] as const) {
-      deps.audit({ type, ...facts, zoneId: zone.id, ...originOf(request) })
+    if (client && !allowsProvider(client, service.name)) {
+      return refuse('passkey_refused', { type, principal, data: 'passkey: client' })
+    }
+    if (await isLocked(user, provider)) {
+      const message = behaviour.hideLockout ? 'passkey_refused' : 'account_locked'
+      return refuse(message, { type, principal, data: 'the account is locked' })
+    }
+    const facts = { principal, origin: user.origin, authenticationType: provider.type, data: 'passkey' }
+    if (!user.verified) return refuse('account_not_verified', { type: 'UnverifiedUserAuthentication', ...facts })
+    for (const success of ['IdentityProviderAuthenticationSuccess', 'UserAuthenticationSuccess'] as const) {
+      deps.audit({ type: success, ...facts, ...shared })
     }
     return { ...proof, outcome: 'signed-in', user } as const
   }
 
-  /** Whether an account of this server may sign in by a passkey alone. A lockout does not count: nothing was guessed. */
-  async function mayEnter({ zone }: FastifyRequest, user: User): Promise<boolean> {
-    const isOwn = user.origin === service.name && isAbout(secondFactorPolicy(zone, behaviour), user)
-    return isOwn && user.active && (await store.providers.isActive(zone.id, service.name))
+  /** A locked account is locked for every way of signing in, as administrators expect it. */
+  async function isLocked({ zoneId, id }: User, provider: IdentityProvider): Promise<boolean> {
+    const policy = lockoutPolicy(provider)
+    const now = clock.now()
+    const failures = await store.events.failures(zoneId, id, addSeconds(now, -policy.countFailuresWithin))
+    return lockedUntil(policy, failures, now) !== undefined
   }
 }
