@@ -29,7 +29,8 @@ export interface AccountMailDeps {
   readonly clock: Clock
 }
 
-const NOTICE_SECONDS = 24 * 60 * 60
+/** How long a mail is worth sending that only tells of something. */
+export const NOTICE_SECONDS = 24 * 60 * 60
 
 /** Queues the mail; nothing is sent to an address of an account that is none. */
 export async function sendAccountMail(

@@ -1,17 +1,24 @@
-// Changes of second factors: the one way for pages and APIs. Each that happens leaves an event.
+// Changes of second factors: the one way for pages and APIs. Each that happens leaves an event, and all but new names and
+// forgotten browsers are told to the owner by mail.
 import type { RecoveryCodes } from '../factors/recovery-codes.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/event.ts'
 import type { Passkey, Totp } from '../model/passkey.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { User } from '../model/user.ts'
+import type { MailFrame } from '../pages/mails/frame.ts'
+import type { FactorNotice } from '../pages/texts/factor-mail-texts.ts'
 import type { FactorMethod } from '../records/user.ts'
 import type { Store } from '../store/store.ts'
+import type { AccountMailDeps } from './account-mails.ts'
+import { factorMail } from './factor-notice.ts'
 
 /** Whose factors change, and who changes them. */
 export interface FactorOwner {
   readonly zone: AddressedZone
   readonly user: User
   readonly from: AuditOrigin
+  /** In the language of the person. */
+  readonly frame: MailFrame
   /** Set when it is not the person. */
   readonly byOther?: true
 }
@@ -30,8 +37,11 @@ export interface FactorChanges {
   /** Takes the place of an earlier secret. */
   setTotp(owner: FactorOwner, totp: Totp): Promise<boolean>
   removeTotp(owner: FactorOwner): Promise<boolean>
-  /** The new codes as they are shown; those before end. */
-  renewRecoveryCodes(owner: FactorOwner): Promise<readonly string[] | undefined>
+  /** The new codes as they are shown; those before end. `isFirst`: they come with a new factor, whose mail is enough. */
+  renewRecoveryCodes(
+    owner: FactorOwner,
+    options?: { readonly isFirst: boolean },
+  ): Promise<readonly string[] | undefined>
   removeRecoveryCodes(owner: FactorOwner): Promise<boolean>
   /** A code that stands in for a factor once. */
   bypass(owner: FactorOwner, seconds: number): ReturnType<RecoveryCodes['bypass']>
@@ -41,12 +51,22 @@ export interface FactorChanges {
   forgetDevices(owner: FactorOwner): Promise<boolean>
 }
 
-/** One instance serves every zone. */
-export function createFactorChanges(deps: {
+/** Dependencies of `createFactorChanges`. */
+export interface FactorChangesDeps extends AccountMailDeps {
   readonly store: Store
   readonly audit: Audit
   readonly recoveryCodes: RecoveryCodes
-}): FactorChanges {
+}
+
+/** What is told of a change: to the audit trail and, with `notice`, to the owner. */
+interface Told {
+  readonly event: 'Added' | 'Modified' | 'Removed'
+  readonly data: string
+  readonly notice?: FactorNotice | undefined
+}
+
+/** One instance serves every zone. */
+export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
   const { recoveryCodes, audit } = deps
   const { factors } = deps.store
 
@@ -57,52 +77,67 @@ export function createFactorChanges(deps: {
     audit({ ...event, zoneId: zone.id, principal: user.id, origin: user.origin, ...from, ...(byOther && { byOther }) })
   }
 
-  /** Reports the change if there was one. */
-  async function reported<T>(
-    owner: FactorOwner,
-    change: Promise<T>,
-    { event, data }: { readonly event: 'Added' | 'Modified' | 'Removed'; readonly data: string },
-  ): Promise<T> {
+  /** Tells of the change if there was one. */
+  async function told<T>(owner: FactorOwner, change: Promise<T>, { event, data, notice }: Told): Promise<T> {
     const result = await change
-    if (result !== false && result !== undefined) report(owner, { type: `MfaFactor${event}Event`, data })
+    if (result === false || result === undefined) return result
+    report(owner, { type: `MfaFactor${event}Event`, data })
+    if (notice !== undefined) await factorMail(owner, notice, deps)
     return result
   }
 
   return {
     addPasskey: (owner, passkey) =>
-      reported(owner, factors.addPasskey(owner.zone.id, passkey, MAX_PASSKEYS, methodsOf(owner)), {
+      told(owner, factors.addPasskey(owner.zone.id, passkey, MAX_PASSKEYS, methodsOf(owner)), {
         event: 'Added',
         data: 'passkey',
+        notice: 'passkeyAdded',
       }),
     renamePasskey: (owner, id, name) =>
-      reported(owner, factors.renamePasskey(owner.zone.id, { userId: owner.user.id, id }, name), {
+      told(owner, factors.renamePasskey(owner.zone.id, { userId: owner.user.id, id }, name), {
         event: 'Modified',
         data: 'passkey',
       }),
     removePasskey: (owner, id) =>
-      reported(owner, factors.removePasskey(owner.zone.id, { userId: owner.user.id, id }), {
+      told(owner, factors.removePasskey(owner.zone.id, { userId: owner.user.id, id }), {
         event: 'Removed',
         data: 'passkey',
+        notice: 'passkeyRemoved',
       }),
     setTotp: (owner, totp) =>
-      reported(owner, factors.setTotp(owner.zone.id, owner.user.id, totp, methodsOf(owner)), {
+      told(owner, factors.setTotp(owner.zone.id, owner.user.id, totp, methodsOf(owner)), {
         event: 'Added',
         data: 'totp',
+        notice: 'appAdded',
       }),
     removeTotp: owner =>
-      reported(owner, factors.removeTotp(owner.zone.id, owner.user.id), { event: 'Removed', data: 'totp' }),
-    renewRecoveryCodes: owner =>
-      reported(owner, recoveryCodes.renew(owner.zone.id, owner.user.id), { event: 'Added', data: 'recovery codes' }),
+      told(owner, factors.removeTotp(owner.zone.id, owner.user.id), {
+        event: 'Removed',
+        data: 'totp',
+        notice: 'appRemoved',
+      }),
+    renewRecoveryCodes: (owner, { isFirst } = { isFirst: false }) =>
+      told(owner, recoveryCodes.renew(owner.zone.id, owner.user.id), {
+        event: 'Added',
+        data: 'recovery codes',
+        notice: isFirst ? undefined : 'codesRenewed',
+      }),
     removeRecoveryCodes: owner =>
-      reported(owner, factors.removeCodes(owner.zone.id, owner.user.id, 'recovery'), {
+      told(owner, factors.removeCodes(owner.zone.id, owner.user.id, 'recovery'), {
         event: 'Removed',
         data: 'recovery codes',
+        notice: 'codesRemoved',
       }),
     bypass: (owner, seconds) =>
-      reported(owner, recoveryCodes.bypass(owner.zone.id, owner.user.id, seconds), { event: 'Added', data: 'bypass' }),
-    reset: owner => reported(owner, factors.reset(owner.zone.id, owner.user.id), { event: 'Removed', data: 'all' }),
+      told(owner, recoveryCodes.bypass(owner.zone.id, owner.user.id, seconds), {
+        event: 'Added',
+        data: 'bypass',
+        notice: 'bypassGiven',
+      }),
+    reset: owner =>
+      told(owner, factors.reset(owner.zone.id, owner.user.id), { event: 'Removed', data: 'all', notice: 'reset' }),
     forgetDevices: owner =>
-      reported(owner, factors.forgetDevices(owner.zone.id, owner.user.id), {
+      told(owner, factors.forgetDevices(owner.zone.id, owner.user.id), {
         event: 'Modified',
         data: 'remembered devices',
       }),

@@ -1,7 +1,6 @@
 // Everything that pages and APIs do with second factors, put together at the first use.
 import { createFactorChanges } from './factor-changes.ts'
-import type { FactorChanges, FactorOwner } from './factor-changes.ts'
-import type { Clock } from '../base/clock.ts'
+import type { FactorChanges, FactorChangesDeps, FactorOwner } from './factor-changes.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import { createCodeCheck } from '../factors/code-check.ts'
@@ -11,8 +10,6 @@ import type { OneTimePasswords } from '../factors/one-time-passwords.ts'
 import { createPasskeys } from '../factors/passkeys.ts'
 import type { Passkeys } from '../factors/passkeys.ts'
 import { createRecoveryCodes } from '../factors/recovery-codes.ts'
-import type { Audit } from '../model/event.ts'
-import type { Store } from '../store/store.ts'
 
 /** Second factors of all zones. */
 export interface Factors {
@@ -25,12 +22,9 @@ export interface Factors {
 }
 
 /** Dependencies of `createFactors`. */
-export interface FactorDeps {
-  readonly store: Store
-  readonly clock: Clock
+export interface FactorDeps extends Omit<FactorChangesDeps, 'recoveryCodes'> {
   readonly random: Random
   readonly vault: Vault
-  readonly audit: Audit
 }
 
 /** One instance serves every zone. */
@@ -45,7 +39,7 @@ export function createFactors(deps: FactorDeps): Factors {
     changes,
     async firstRecoveryCodes(owner) {
       const { recovery } = await deps.store.factors.codesLeft(owner.zone.id, owner.user.id, deps.clock.now())
-      return recovery > 0 ? undefined : changes.renewRecoveryCodes(owner)
+      return recovery > 0 ? undefined : changes.renewRecoveryCodes(owner, { isFirst: true })
     },
   }
 }

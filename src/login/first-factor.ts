@@ -74,7 +74,7 @@ export function firstFactorHandlers(
     const sealed = form.get('secret') ?? ''
     const result = await oneTimePasswords.confirm(sealed, form.get('code') ?? '', enrolment)
     if (result.outcome === 'confirmed') {
-      const isKept = await changes.setTotp(ownerOf(request, visitor), result.totp)
+      const isKept = await changes.setTotp(await ownerOf(request, visitor, pages), result.totp)
       // Otherwise another session of the person was first.
       if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
       return finish(request, reply, { visitor, factor: { level: '2', amr: ['otp'] } })
@@ -101,7 +101,7 @@ export function firstFactorHandlers(
     if (result.outcome !== 'new') {
       return show(request, reply, { task, form: EMPTY_FORM, problem: texts => texts.enrol.failedPasskey })
     }
-    const isKept = await changes.addPasskey(ownerOf(request, visitor), result.passkey)
+    const isKept = await changes.addPasskey(await ownerOf(request, visitor, pages), result.passkey)
     if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
     return finish(request, reply, { visitor, factor: { level: 'phr', amr: ['pop'] } })
   })
@@ -114,7 +114,7 @@ export function firstFactorHandlers(
   ): Promise<FastifyReply> {
     const onward = await tasks.onward(request)
     if (!(await sessions.strengthen(request, reply, visitor, factor))) return goTo(request, reply, '/login')
-    const codes = await factors.firstRecoveryCodes(ownerOf(request, visitor))
+    const codes = await factors.firstRecoveryCodes(await ownerOf(request, visitor, pages))
     if (!codes) return goTo(request, reply, onward)
     const page = recoveryCodesPage(await pages.chrome(request, reply), {
       codes,

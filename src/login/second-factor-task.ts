@@ -17,6 +17,7 @@ import type { Texts } from '../pages/texts/texts.ts'
 import type { FactorMethod } from '../records/user.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import type { Form } from '../web/form.ts'
+import type { PageWriter } from '../web/pages.ts'
 import { originOf } from '../web/request-context.ts'
 import type { Sessions, Visitor } from '../web/session.ts'
 import type { SignInDemands } from '../web/sign-in-demands.ts'
@@ -130,8 +131,13 @@ export const ceremonyOf = (request: FastifyRequest, { session }: Visitor, urls: 
 })
 
 /** The person, for changes of the factors. */
-export const ownerOf = (request: FastifyRequest, { user }: Visitor): FactorOwner => ({
+export const ownerOf = async (
+  request: FastifyRequest,
+  { user }: Visitor,
+  pages: Pick<PageWriter, 'mailFrame'>,
+): Promise<FactorOwner> => ({
   zone: request.zone,
   user,
   from: originOf(request),
+  frame: await pages.mailFrame(request),
 })

@@ -14,6 +14,10 @@ export type AccountEventType =
   | 'sessions-ended'
   | 'access-changed'
   | 'access-revoked'
+  | 'second-factor-failed'
+  | 'factor-added'
+  | 'factor-changed'
+  | 'factor-removed'
 
 /** One event of one account. */
 export interface AccountEvent {
@@ -43,6 +47,10 @@ const TYPES: Readonly<Partial<Record<AuditEventType, AccountEventType>>> = {
   UserAccountUnlockedEvent: 'unlocked',
   SessionsEndedEvent: 'sessions-ended',
   ApprovalModifiedEvent: 'access-changed',
+  MfaAuthenticationFailure: 'second-factor-failed',
+  MfaFactorAddedEvent: 'factor-added',
+  MfaFactorModifiedEvent: 'factor-changed',
+  MfaFactorRemovedEvent: 'factor-removed',
 }
 /** Those with a client that matters to the person. */
 const WITH_CLIENT: ReadonlySet<AccountEventType> = new Set(['signed-in', 'access-changed', 'access-revoked'])

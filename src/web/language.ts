@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { negotiateLanguage } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
 import { preferredLanguage } from '../model/user.ts'
+import type { User } from '../model/user.ts'
 import { parseSavedRequest } from '../model/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -12,7 +13,7 @@ import { parseQuery, rawQuery } from './query.ts'
 import { bodyForm } from './route.ts'
 
 /** Pages of a sign-in: the application's `ui_locales` apply here, even once signed in. */
-const SIGN_IN_PAGES = ['/login', '/force_password_change']
+const SIGN_IN_PAGES = ['/login', '/second_factor', '/force_password_change']
 
 /**
  * Chooses the language of a page: from `ui_locales` of this request, else on the pages of a sign-in from `ui_locales` of the
@@ -26,6 +27,9 @@ export function languageOf(request: FastifyRequest, urls: Urls): Language {
   const preferred = preferredLanguage(request.person)
   return negotiateLanguage({ uiLocales, preferred, acceptLanguage: request.headers['accept-language'] })
 }
+
+/** The language of mails to somebody who did not make the request. */
+export const languageOfPerson = (user: User): Language => negotiateLanguage({ preferred: preferredLanguage(user) })
 
 /** The `ui_locales` of the authorization request that a form returns to, or that is pending. */
 function pendingLocales(request: FastifyRequest, forms: readonly Form[], urls: Urls): string | undefined {

@@ -5,6 +5,7 @@ import type { Html } from '../base/html.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
+import type { User } from '../model/user.ts'
 import type { Branding, Zone } from '../model/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import { siteName } from '../pages/layout.ts'
@@ -16,7 +17,7 @@ import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import type { Csrf } from './csrf.ts'
 import { pageHeaders, securityHeaders } from './headers.ts'
-import { languageOf } from './language.ts'
+import { languageOf, languageOfPerson } from './language.ts'
 
 /** Sends pages in the layout of the request's zone. */
 export interface PageWriter {
@@ -29,8 +30,8 @@ export interface PageWriter {
   brandingOf(zone: Zone): Promise<Branding>
   /** The texts in the person's language; use the layout's own for the content of a page. */
   texts(request: FastifyRequest): Texts
-  /** What surrounds a mail to the person who makes the request. */
-  mailFrame(request: FastifyRequest): Promise<MailFrame>
+  /** What surrounds a mail to the person who makes the request, or in the language of another whose account it is about. */
+  mailFrame(request: FastifyRequest, to?: User): Promise<MailFrame>
   /** Sends a page; the caller sets the status. */
   send(reply: FastifyReply, page: Html): FastifyReply
   /** Sends the error page with the error's status. */
@@ -127,9 +128,9 @@ export function createPageWriter(deps: {
         about,
       }
     },
-    async mailFrame(request) {
+    async mailFrame(request, to) {
       const { zone } = request
-      const texts = textsFor(request)
+      const texts = to && behaviour.ownWords ? textsIn(languageOfPerson(to)) : textsFor(request)
       const branding = await brandingOf(zone)
       return {
         texts,

@@ -38,6 +38,17 @@ for (const mode of MODES) {
       const enrolled = await enrolApp(server, browser)
       ;({ app, codes } = enrolled)
       assert.equal(codes.length, 10)
+      const mails = await server.mails()
+      assert.deepEqual(
+        mails.map(({ to, subject }) => [to, subject]),
+        [['marissa@example.org', 'An authenticator app was set up for your account']],
+        'one mail for the app and its recovery codes',
+      )
+      assert.match(mails[0]?.text ?? '', /the account marissa\b/)
+      assert.doesNotMatch(JSON.stringify(mails), new RegExp(codes.join('|')))
+      const [, event] =
+        /<li class="factor-added"><div><strong>([^<]+)/.exec((await browser.send('/profile')).text) ?? []
+      assert.equal(event, 'Second factor added')
       assert.equal((await browser.send('/home')).status, 200)
       assert.equal((await browser.send('/second_factor')).status, 302)
     })

@@ -1,4 +1,5 @@
 import { html } from '../../base/html.ts'
+import { EVENT_TEXTS } from './event-texts.ts'
 import type { Texts } from './texts.ts'
 
 /** German; formal address. */
@@ -331,17 +332,7 @@ export const de: Texts = {
     noEvents: 'Bisher ist nichts geschehen.',
     olderEvents: 'Ältere Aktivitäten anzeigen',
     byOther: 'durch die Administration oder eine Anwendung',
-    eventTypes: {
-      'signed-in': 'Angemeldet',
-      'sign-in-failed': 'Fehlgeschlagene Anmeldung',
-      'password-changed': 'Passwort geändert',
-      'email-changed': 'E-Mail-Adresse geändert',
-      'details-changed': 'Konto geändert',
-      unlocked: 'Konto entsperrt',
-      'sessions-ended': 'Anderswo abgemeldet',
-      'access-changed': 'Berechtigungen geändert',
-      'access-revoked': 'Zugriff widerrufen',
-    },
+    eventTypes: EVENT_TEXTS.de,
   },
   invitation: {
     title: 'Einladung annehmen',

@@ -1,4 +1,5 @@
 import { html } from '../../base/html.ts'
+import { EVENT_TEXTS } from './event-texts.ts'
 import type { Texts } from './texts.ts'
 
 /** English, from which the others are made. */
@@ -316,17 +317,7 @@ export const en: Texts = {
     noEvents: 'Nothing has happened yet.',
     olderEvents: 'Show older activity',
     byOther: 'by an administrator or an application',
-    eventTypes: {
-      'signed-in': 'Signed in',
-      'sign-in-failed': 'Failed sign-in',
-      'password-changed': 'Password changed',
-      'email-changed': 'Email address changed',
-      'details-changed': 'Account changed',
-      unlocked: 'Account unlocked',
-      'sessions-ended': 'Signed out elsewhere',
-      'access-changed': 'Permissions changed',
-      'access-revoked': 'Access revoked',
-    },
+    eventTypes: EVENT_TEXTS.en,
   },
   invitation: {
     title: 'Accept your invitation',

@@ -1,4 +1,5 @@
 import { html } from '../../base/html.ts'
+import { EVENT_TEXTS } from './event-texts.ts'
 import type { Texts } from './texts.ts'
 
 /** Spanish; formal address. */
@@ -325,17 +326,7 @@ export const es: Texts = {
     noEvents: 'Todavía no ha ocurrido nada.',
     olderEvents: 'Mostrar actividad anterior',
     byOther: 'por un administrador o una aplicación',
-    eventTypes: {
-      'signed-in': 'Inicio de sesión',
-      'sign-in-failed': 'Inicio de sesión fallido',
-      'password-changed': 'Contraseña cambiada',
-      'email-changed': 'Correo electrónico cambiado',
-      'details-changed': 'Cuenta modificada',
-      unlocked: 'Cuenta desbloqueada',
-      'sessions-ended': 'Otras sesiones cerradas',
-      'access-changed': 'Permisos cambiados',
-      'access-revoked': 'Acceso revocado',
-    },
+    eventTypes: EVENT_TEXTS.es,
   },
   invitation: {
     title: 'Aceptar la invitación',

@@ -1,4 +1,5 @@
 import { html } from '../../base/html.ts'
+import { EVENT_TEXTS } from './event-texts.ts'
 import type { Texts } from './texts.ts'
 
 /** French; formal address, with the narrow no-break space (U+202F) before `?`, `!` and `;`, and U+00A0 before `:`. */
@@ -326,17 +327,7 @@ export const fr: Texts = {
     noEvents: 'Rien ne s’est encore passé.',
     olderEvents: 'Afficher l’activité plus ancienne',
     byOther: 'par un administrateur ou une application',
-    eventTypes: {
-      'signed-in': 'Connexion',
-      'sign-in-failed': 'Échec de connexion',
-      'password-changed': 'Mot de passe changé',
-      'email-changed': 'Adresse e-mail changée',
-      'details-changed': 'Compte modifié',
-      unlocked: 'Compte déverrouillé',
-      'sessions-ended': 'Déconnexion ailleurs',
-      'access-changed': 'Autorisations modifiées',
-      'access-revoked': 'Accès révoqué',
-    },
+    eventTypes: EVENT_TEXTS.fr,
   },
   invitation: {
     title: 'Accepter l’invitation',

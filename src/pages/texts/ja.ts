@@ -1,4 +1,5 @@
 import { html } from '../../base/html.ts'
+import { EVENT_TEXTS } from './event-texts.ts'
 import type { Texts } from './texts.ts'
 
 /** Japanese; polite form. */
@@ -318,17 +319,7 @@ export const ja: Texts = {
     noEvents: 'まだ記録はありません。',
     olderEvents: '以前のアクティビティを表示',
     byOther: '管理者またはアプリケーションによる',
-    eventTypes: {
-      'signed-in': 'サインイン',
-      'sign-in-failed': 'サインインの失敗',
-      'password-changed': 'パスワードの変更',
-      'email-changed': 'メールアドレスの変更',
-      'details-changed': 'アカウントの変更',
-      unlocked: 'アカウントのロック解除',
-      'sessions-ended': '他の場所からのサインアウト',
-      'access-changed': '権限の変更',
-      'access-revoked': 'アクセスの取り消し',
-    },
+    eventTypes: EVENT_TEXTS.ja,
   },
   invitation: {
     title: '招待の承諾',

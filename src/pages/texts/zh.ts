@@ -1,4 +1,5 @@
 import { html } from '../../base/html.ts'
+import { EVENT_TEXTS } from './event-texts.ts'
 import type { Texts } from './texts.ts'
 
 /** Chinese in simplified characters; polite address. */
@@ -302,17 +303,7 @@ export const zh: Texts = {
     noEvents: '尚无任何记录。',
     olderEvents: '显示更早的活动',
     byOther: '由管理员或应用执行',
-    eventTypes: {
-      'signed-in': '已登录',
-      'sign-in-failed': '登录失败',
-      'password-changed': '密码已更改',
-      'email-changed': '电子邮箱已更改',
-      'details-changed': '账号已更改',
-      unlocked: '账号已解锁',
-      'sessions-ended': '已在其他地方退出登录',
-      'access-changed': '权限已更改',
-      'access-revoked': '访问权限已撤销',
-    },
+    eventTypes: EVENT_TEXTS.zh,
   },
   invitation: {
     title: '接受邀请',
