@@ -1,0 +1,215 @@
+// docs/step-up.md: its API and its application are taken from the page and run, with openid-client, against a listening server.
+import assert from 'node:assert/strict'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import * as client from 'openid-client'
+import { authorizeBootstrap } from './support/authorize.ts'
+import { temporaryFolder } from './support/config.ts'
+import { freePort } from './support/free-port.ts'
+import { enrolApp, prove } from './support/second-factor.ts'
+import type { AuthenticatorApp } from './support/second-factor.ts'
+import type { Browser, TestServer } from './support/server.ts'
+import { startServer } from './support/server.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const CALLBACK = 'https://bank.example/cb'
+const [API = '', APPLICATION = ''] = Array.from(
+  readFileSync(join(ROOT, 'docs/step-up.md'), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm),
+).map(match => match[1] ?? '')
+
+/** What the page keeps while the browser is away. */
+interface Kept {
+  readonly acrValues?: string
+  readonly maxAge?: string
+  readonly verifier: string
+  readonly state: string
+}
+interface Call {
+  readonly url: string
+  readonly accessToken: string
+  readonly redirectUri: string
+  readonly scope: string
+}
+type Called = { readonly response: Response } | { readonly goTo: URL; readonly kept: Kept; readonly response?: never }
+interface Recipe {
+  createApi(options: object): Server
+  callApi(config: client.Configuration, call: Call): Promise<Called>
+  finishStepUp(
+    config: client.Configuration,
+    callback: URL,
+    kept: Kept,
+  ): ReturnType<typeof client.authorizationCodeGrant>
+}
+
+describe('docs/step-up.md', () => {
+  let server: TestServer
+  let api: Server
+  let apiUrl: string
+  let recipe: Recipe
+  let config: client.Configuration
+  let base: URL
+  before(async () => {
+    const folder = temporaryFolder()
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    const run = createRequire(join(folder, 'recipe.mjs'))
+    const load = (name: string, text: string): object => {
+      writeFileSync(join(folder, name), text)
+      return run(join(folder, name)) as object
+    }
+    recipe = { ...load('api.mjs', API), ...load('application.mjs', APPLICATION) } as Recipe
+    const port = await freePort()
+    base = new URL(`http://localhost:${port}`)
+    const bank = {
+      client_id: 'bank',
+      client_secret: 'bank-secret',
+      authorized_grant_types: ['authorization_code', 'refresh_token'],
+      scope: ['openid', 'cloud.read', 'cloud.write'],
+      redirect_uri: [CALLBACK],
+      autoapprove: true,
+    }
+    const bootstrap = { ...authorizeBootstrap, clients: [...authorizeBootstrap.clients, bank] }
+    server = await startServer({ config: { base_url: base.href, bootstrap } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    // The libraries tell the time by the machine's clock; the server's is brought there.
+    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    config = await client.discovery(base, 'bank', undefined, client.ClientSecretBasic('bank-secret'), {
+      execute: [client.allowInsecureRequests],
+    })
+    const issuer = config.serverMetadata().issuer
+    const needs = {
+      '/read': {},
+      '/pay': { level: '2' },
+      '/vault': { level: 'phr' },
+      '/fresh': { level: '2', maxAge: 60 },
+    }
+    api = recipe.createApi({ issuer, audience: 'cloud', needs })
+    const apiPort = await freePort()
+    await new Promise<void>(resolve => api.listen(apiPort, '127.0.0.1', resolve))
+    apiUrl = `http://127.0.0.1:${apiPort}`
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    api.close()
+    await server.stop()
+  })
+
+  const scope = 'openid cloud.read'
+  const call = (path: string, accessToken: string): Promise<Called> =>
+    recipe.callApi(config, { url: apiUrl + path, accessToken, redirectUri: CALLBACK, scope })
+
+  /** Sends the browser, signed in already, to the address; where it came to an end. */
+  async function visit(browser: Browser, url: URL): Promise<URL> {
+    const answer = await browser.send(url.pathname + url.search)
+    assert.equal(answer.status, 302, answer.text)
+    return answer.location()
+  }
+
+  async function signIn(browser: Browser, parameters: Readonly<Record<string, string>> = {}): Promise<string> {
+    const verifier = client.randomPKCECodeVerifier()
+    const url = client.buildAuthorizationUrl(config, {
+      redirect_uri: CALLBACK,
+      scope,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      ...parameters,
+    })
+    const checks = { pkceCodeVerifier: verifier }
+    return (await client.authorizationCodeGrant(config, await visit(browser, url), checks)).access_token
+  }
+
+  async function stepUp(called: Called): Promise<{ readonly goTo: URL; readonly kept: Kept }> {
+    if (called.response) assert.fail(`it was answered: ${called.response.status}`)
+    return Promise.resolve(called)
+  }
+
+  it('lists the levels in discovery', () => {
+    assert.deepEqual(config.serverMetadata().acr_values_supported, ['1', '2', 'phr'])
+  })
+
+  it('has an API that refuses who has no token, or a bad one', async () => {
+    const challenge = async (headers: Readonly<Record<string, string>>) =>
+      (await fetch(`${apiUrl}/pay`, { headers })).headers.get('www-authenticate')
+    assert.equal(await challenge({}), 'Bearer')
+    assert.equal(await challenge({ authorization: 'Bearer x' }), 'Bearer error="invalid_token"')
+    assert.equal((await fetch(`${apiUrl}/constructor`)).status, 404)
+  })
+
+  describe('leads through a second factor and back', () => {
+    let browser: Browser
+    let app: AuthenticatorApp
+    let weak: string
+    let strong: string
+
+    it('from a token that is enough for reading only', async () => {
+      browser = server.browser(base.host)
+      await browser.signIn('marissa', 'koala')
+      weak = await signIn(browser)
+      assert.equal((await call('/read', weak)).response?.status, 200)
+      const { goTo, kept } = await stepUp(await call('/pay', weak))
+      assert.deepEqual([goTo.searchParams.get('acr_values'), kept.acrValues, kept.maxAge], ['2', '2', undefined])
+
+      assert.equal((await visit(browser, goTo)).pathname, '/second_factor')
+      const enrolled = await enrolApp(server, browser)
+      ;({ app } = enrolled)
+      const tokens = await recipe.finishStepUp(config, await visit(browser, goTo), kept)
+      strong = tokens.access_token
+      assert.deepEqual([tokens.claims()?.['acr'], tokens.claims()?.['amr']], ['2', ['pwd', 'otp', 'mfa']])
+      assert.equal((await call('/pay', strong)).response?.status, 200)
+    })
+
+    it('again for the next level, which the application can go without', async () => {
+      const { goTo, kept } = await stepUp(await call('/vault', strong))
+      assert.equal(kept.acrValues, 'phr')
+      assert.equal((await visit(browser, goTo)).pathname, '/second_factor')
+      // The person removes it from the address.
+      goTo.searchParams.delete('acr_values')
+      await assert.rejects(recipe.finishStepUp(config, await visit(browser, goTo), kept), /too weak/)
+      assert.ok((await stepUp(await call('/vault', strong))).goTo)
+    })
+
+    it('and keeps the level in a refresh, but no older one', async () => {
+      const { goTo, kept } = await stepUp(await call('/pay', weak))
+      const tokens = await recipe.finishStepUp(config, await visit(browser, goTo), kept)
+      const refreshed = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+      assert.equal((await call('/pay', refreshed.access_token)).response?.status, 200)
+      assert.equal(decodeJwt(refreshed.access_token)['auth_time'], tokens.claims()?.auth_time)
+    })
+
+    it('for a sign-in that is too old, by a new one and the factor', async () => {
+      server.clock.advance(90)
+      const old = await signIn(browser)
+      const shift = Date.now
+      Date.now = () => server.clock.now().getTime() // the API and the library tell the time by it
+      try {
+        const { goTo, kept } = await stepUp(await call('/fresh', old))
+        assert.deepEqual([kept.acrValues, kept.maxAge], ['2', '60'])
+        assert.equal((await visit(browser, goTo)).pathname, '/login')
+        const next = (await browser.signIn('marissa', 'koala')).location()
+        assert.equal(next.pathname, '/second_factor')
+        const proven = await prove(browser, { code: app.code(server) })
+        const tokens = await recipe.finishStepUp(config, await visit(browser, proven.location()), kept)
+        assert.equal((await call('/fresh', tokens.access_token)).response?.status, 200)
+      } finally {
+        Date.now = shift
+      }
+    })
+  })
+
+  it('is told at once of what nothing reaches', async () => {
+    const zone = (await server.store.zones.find('svc')) ?? assert.fail()
+    await server.store.zones.update({ ...zone, config: { ...zone.config, secondFactor: { methods: ['totp'] } } })
+    const browser = server.browser(base.host)
+    await browser.signIn('sam', 'dingo')
+    const { goTo, kept } = await stepUp(await call('/vault', await signIn(browser)))
+    await assert.rejects(recipe.finishStepUp(config, await visit(browser, goTo), kept), (error: unknown) => {
+      assert.ok(error instanceof client.AuthorizationResponseError)
+      assert.equal(error.error, 'unmet_authentication_requirements')
+      return true
+    })
+    await server.store.zones.update(zone)
+  })
+})
