@@ -27,9 +27,11 @@ export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-st
 
 /** Thrown by `insert` when a record with the same natural key exists. */
 export class AlreadyExists extends Error {
+  readonly what: string
   constructor(what: string, options?: ErrorOptions) {
     super(`${what} already exists`, options)
     this.name = 'AlreadyExists'
+    this.what = what
   }
 }
 

@@ -6,7 +6,7 @@ import { activateKey, replaceKeys } from './keys.ts'
 import { addProvider } from './providers.ts'
 import { flag, fromJson, lowerCase, toJson, withoutNulls } from './rows.ts'
 import { insertInto, list, ZONE_COLUMNS, type ZoneRow } from './schema.ts'
-import { ChangedMeanwhile, type ZoneState, type ZoneStore } from './store.ts'
+import { AlreadyExists, ChangedMeanwhile, type ZoneState, type ZoneStore } from './store.ts'
 import { clearZone, deleteGroupsAbout } from './zone-deletion.ts'
 
 const FIND = statement<{ id: string }, ZoneRow>(`select ${list(ZONE_COLUMNS)} from zones where id = :id`)
@@ -38,6 +38,22 @@ const GROUP_NAMES = statement<{ zone_id: string }, { display_name: string }>(
 const ALIASED = statement<{ zone_id: string }, { id: string }>(
   `select id from identity_providers where zone_id = :zone_id and alias_id is not null limit 1`,
 )
+
+// Few zones choose an entity id of their own; the others are not parsed.
+const WITH_ENTITY_ID = statement<{ id: string }, { config: string }>(
+  `select config from zones where id <> :id and config like '%"entityID":"_%'`,
+)
+
+const entityIdOf = ({ samlConfig }: ZoneConfig): string => (samlConfig?.entityID ?? '').trim().toLowerCase()
+
+/** Throws `AlreadyExists` if another zone has chosen the SAML entity id, whatever the case: zones may share a key. */
+async function refuseTakenEntityId(within: Transaction, { id, config }: Zone): Promise<void> {
+  const own = entityIdOf(config)
+  if (own === '') return
+  await within.lock('SAML entity ids')
+  const { rows } = await within.run(WITH_ENTITY_ID, { id })
+  if (rows.some(row => entityIdOf(fromJson<ZoneConfig>(row.config)) === own)) throw new AlreadyExists('SAML entity id')
+}
 
 /** Implements `ZoneStore` for both databases. */
 export function createZones(db: Database, caches: Caches): ZoneStore {
@@ -87,6 +103,7 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
     },
     create: (zone, { provider, groups, keys }) =>
       db.transaction(async within => {
+        await refuseTakenEntityId(within, zone)
         await within.run(INSERT, toRow(zone))
         await clearZone(within, zone.id)
         await addProvider(within, zone.id, provider)
@@ -96,6 +113,7 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
       }),
     replace: (zone, revision, { groups, keys }) =>
       db.transaction(async within => {
+        await refuseTakenEntityId(within, zone)
         const { changes } = await within.run(REPLACE, { ...toRow(zone), known_revision: revision })
         if (changes === 0) throw new ChangedMeanwhile('zone')
         await addMissingGroups(within, zone.id, groups)

@@ -238,7 +238,8 @@ for (const mode of MODES) {
       })
 
       it('change nothing when they are sent back as they were', async () => {
-        for (const config of [{}, FULL, { corsPolicy: { defaultConfiguration: { allowedOriginPatterns: ['^x$'] } } }]) {
+        const full = { ...FULL, samlConfig: { ...FULL.samlConfig, entityID: 'https://sp.example/again' } }
+        for (const config of [{}, full, { corsPolicy: { defaultConfiguration: { allowedOriginPatterns: ['^x$'] } } }]) {
           const zone = await created(config)
           assert.deepEqual((await put(zone, zone.config)).json<ZoneAnswer>().config, zone.config)
         }
@@ -522,6 +523,24 @@ for (const mode of MODES) {
       const { subdomain } = await created({ samlConfig: { entityID: 'https://sp.example/own' } })
       const info = await server.send('/info', { host: `${subdomain}.localhost:8080` })
       assert.equal(info.json()['entityID'], 'https://sp.example/own')
+    })
+
+    it('cannot take the SAML entity id that another zone has chosen, in whatever case, nor two at once', async () => {
+      const own = { samlConfig: { entityID: 'https://sp.example/taken' } }
+      const owner = await created(own)
+      const rival = await created({})
+      const answer = await put(rival, { samlConfig: { entityID: ' https://SP.example/taken ' } })
+      assert.equal(answer.status, 422, answer.text)
+      assert.match(answer.text, /The SAML entity ID is that of another zone/)
+      assert.equal((await post(own)).status, 422)
+      assert.equal((await put(owner, own)).status, 200)
+      const others = [rival, await created({})]
+      const config = { samlConfig: { entityID: 'https://sp.example/raced' } }
+      const raced = await Promise.all(others.map(each => put(each, config)))
+      assert.deepEqual(
+        raced.map(({ status }) => status).toSorted((x, y) => x - y),
+        [200, 422],
+      )
     })
   })
 }
