@@ -2,9 +2,11 @@
 // returns.ts; does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { allowsProvider } from '../model/client.ts'
+import { classesFor } from '../model/assurance.ts'
 import { emailDomains } from '../model/identity-provider.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
+import { tellsLevels } from '../model/second-factor.ts'
 import { formPostPage, fragmentPostPage } from '../pages/form-post.ts'
 import { siteName } from '../pages/layout.ts'
 import { leadTo } from '../web/destination.ts'
@@ -70,7 +72,10 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
         redirectUri: urls.ofZone(zone) + callback,
         userName,
         reauthenticate,
-        ...(behaviour.requestPassedOn && { maxAge, passedOn: passedOn(journey, provider) }),
+        ...(behaviour.requestPassedOn && {
+          maxAge,
+          passedOn: passedOn(journey, provider, tellsLevels(zone, behaviour)),
+        }),
       })
       return target === undefined ? undefined : leadTo(request, reply, { destination: target, pages: deps.pages })
     },
@@ -80,13 +85,21 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
 /** Longer values are left out. */
 const MAX_PARAMETER_LENGTH = 500
 
+/** Our levels as the classes of the provider that reach them; what is not a level is meant for the provider. */
+const inWordsOf = ({ config }: IdentityProvider, acrValues: string): string =>
+  [...new Set(acrValues.split(' ').flatMap(word => classesFor(word, config['acrMapping'])))].join(' ')
+
 /** What the provider is to know of the client's request (OpenID Connect Core §3.1.2.1). */
-function passedOn({ query, hint }: Journey, provider: IdentityProvider): Readonly<Record<string, string>> {
+function passedOn(
+  { query, hint }: Journey,
+  provider: IdentityProvider,
+  hasLevels: boolean,
+): Readonly<Record<string, string>> {
   const { text } = parseLoginHint(hint)
   const namesProvider = text === provider.originKey || emailDomains(provider)?.includes(text ?? '') === true
   const values = {
     login_hint: namesProvider ? undefined : text,
-    acr_values: query?.get('acr_values'),
+    acr_values: hasLevels ? inWordsOf(provider, query?.get('acr_values') ?? '') : query?.get('acr_values'),
     ui_locales: query?.get('ui_locales'),
   }
   const isGiven = (entry: [string, string | undefined]): entry is [string, string] =>

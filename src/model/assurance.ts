@@ -1,7 +1,7 @@
 // How strong a sign-in was: the level that `acr` tells (OpenID Connect Core §2). It is the first entry of the list of
 // authentication context classes, before those in the words of a provider; level 1 is not written.
 
-import { memberOf } from '../base/json.ts'
+import { isJsonRecord, memberOf } from '../base/json.ts'
 import { LEVELS } from '../records/levels.ts'
 import type { Level } from '../records/levels.ts'
 
@@ -59,4 +59,14 @@ export const classesOf = (acr: readonly string[] | undefined): readonly string[]
 export function toldClasses(acr: readonly string[] | undefined): readonly string[] | undefined {
   const told = (acr ?? []).filter(word => !word.startsWith(' ') && word !== '1')
   return told.length > 0 ? told : undefined
+}
+
+/** How a provider is asked for a level above 1, by the mapping of its record; a word that is no level is asked for as it is. */
+export function classesFor(word: string, mapping: unknown): readonly string[] {
+  if (!isLevel(word)) return [word]
+  if (word === '1') return []
+  const classes = Object.entries(isJsonRecord(mapping) ? mapping : {})
+  return classes.flatMap(([name, level]) =>
+    typeof level === 'string' && isLevel(level) && reaches(level, word) ? [name] : [],
+  )
 }

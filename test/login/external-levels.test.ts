@@ -106,6 +106,60 @@ for (const mode of MODES) {
       })
     }
 
+    describe('as an application asks for it', () => {
+      const asks: readonly (readonly [origin: string, asked: string, told: string | null])[] = [
+        ['mapped', '2', 'urn:two gold urn:hardware urn:strong'],
+        ['mapped', 'phr', 'gold urn:hardware'],
+        ['mapped', 'urn:x phrh', 'urn:x urn:hardware'],
+        ['mapped', '1', null],
+        ['plain', '2', null],
+        ['plain', 'urn:x 2', 'urn:x'],
+      ]
+      for (const [origin, asked, want] of asks) {
+        it(`asks the ${origin} provider for ${want ?? 'nothing'} where the application asks for ${asked}, in standard`, async () => {
+          const ask = async () => {
+            const browser = server.browser()
+            await authorize(browser, { ...AUTO_REQUEST, acr_values: asked })
+            return (await browser.send(`/login/external/${origin}`)).location().searchParams.get('acr_values')
+          }
+          assert.equal(await ask(), isStandard ? want : null)
+          await setPolicy(server, { requirement: 'off' })
+          assert.equal(await ask(), isStandard ? asked : null)
+          await setPolicy(server, { requirement: 'optional' })
+        })
+      }
+
+      for (const [acr, want] of [
+        ['gold', 'code'],
+        ['urn:weak', '/second_factor'],
+        ['phr', '/second_factor'],
+        [undefined, '/second_factor'],
+      ] as const) {
+        it(`is ${acr === 'gold' ? 'met' : 'not met'} by the class ${acr ?? 'that is not named'}`, async () => {
+          const browser = server.browser()
+          const request = { ...AUTO_REQUEST, acr_values: '2' }
+          await authorize(browser, request)
+          await signInUpstream(browser, upstream, { origin: 'mapped', claims: { acr } })
+          const { pathname, searchParams } = (await authorize(browser, request)).location()
+          assert.equal(searchParams.has('code') ? 'code' : pathname, want)
+        })
+      }
+
+      it('is met for a zone that requires a factor by the same classes', async () => {
+        await setPolicy(server, { requirement: 'required' })
+        for (const [acr, want] of [
+          ['gold', 'code'],
+          ['2', '/second_factor'],
+        ] as const) {
+          const browser = server.browser()
+          await signInUpstream(browser, upstream, { origin: 'mapped', claims: { acr } })
+          const { pathname, searchParams } = (await authorize(browser, AUTO_REQUEST)).location()
+          assert.equal(searchParams.has('code') ? 'code' : pathname, want)
+        }
+        await setPolicy(server, { requirement: 'optional' })
+      })
+    })
+
     it('is that of the mapping where the provider checks a password that was passed on', async () => {
       const form = { grant_type: 'password', username: 'pat', password: 'p', login_hint: '{"origin":"mapped"}' }
       for (const [acr, want] of [
