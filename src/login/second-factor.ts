@@ -88,6 +88,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
       problem: text,
       ...(addsFactor(task) && { back: action }),
       isStuck: task.provable.length === 0 && !task.mayAdd,
+      isBypass: (visitor.user.factors?.methods ?? []).length === 0,
     })
     return pages.send(reply, page)
   }

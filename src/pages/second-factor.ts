@@ -25,6 +25,8 @@ export interface ProveProps {
   readonly problem?: string | undefined
   /** Whether the person has no factor that counts, and must not add one. */
   readonly isStuck: boolean
+  /** Whether the person has no recovery codes: only an administrator can have given a code. */
+  readonly isBypass: boolean
   /** Where to add a factor instead. */
   readonly back?: string | undefined
 }
@@ -32,12 +34,14 @@ export interface ProveProps {
 /** The page that asks for a second factor. */
 export function provePage(chrome: Chrome, props: ProveProps): Html {
   const { prove: texts, enrol } = factorTexts(chrome.texts)
-  const { action, way, others, problem, rememberDays, isStuck, back } = props
+  const { action, way, others, problem, rememberDays, isStuck, isBypass, back } = props
+  const recoveryLead = isStuck ? texts.stuck : texts.recoveryLead
   const lead = {
     passkey: texts.passkeyLead,
     app: texts.appLead,
-    recovery: isStuck ? texts.stuck : texts.recoveryLead,
+    recovery: isBypass ? texts.bypassLead : recoveryLead,
   }[way]
+  const recoveryCode = isBypass ? texts.bypassCode : texts.recoveryCode
   const remember =
     rememberDays > 0 &&
     html`<label class="check"><input type="checkbox" name="remember" value="true"><span>${texts.remember(rememberDays)}</span></label>\n`
@@ -55,7 +59,7 @@ ${
     : html`<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('way', way)}${field({
   id: 'code',
-  label: way === 'app' ? texts.code : texts.recoveryCode,
+  label: way === 'app' ? texts.code : recoveryCode,
   autocomplete: way === 'app' ? 'one-time-code' : 'off',
   isNumeric: way === 'app',
   isWrong: problem !== undefined,
@@ -87,7 +91,7 @@ ${passkey && html`${passkeyForm(chrome, { ...passkey, ceremony: 'create', button
   html`<p><a class="button${passkey && ' plain'}" href="${app}">${texts.app}</a></p>
 <p class="note">${texts.appLead}</p>
 `
-}${code !== undefined && html`<p class="below"><a href="${code}">${prove.useRecovery}</a></p>\n`}`
+}${code !== undefined && html`<p class="below"><a href="${code}">${prove.useBypass}</a></p>\n`}`
   return layout(chrome, {
     title: texts.title,
     heading: texts.heading,
@@ -113,11 +117,14 @@ export interface AppProps {
 /** The page with the secret, as a picture and as text. */
 export function appPage(chrome: Chrome, { action, secret, back, problem }: AppProps): Html {
   const { enrol: texts } = factorTexts(chrome.texts)
-  const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${texts.scan}</p>
-${qrCode(secret.code, texts.picture)}<p class="note">${texts.type}</p>
+  // The message stands above the field, where the page opens.
+  const body = html`<p class="lead">${texts.scan}</p>
+${qrCode(secret.code, texts.picture)}<p class="ways"><a href="${secret.uri}">${texts.openApp}</a></p>
+<details class="ways">
+<summary>${texts.type}</summary>
 <samp id="secret" translate="no">${secret.text}</samp>
-<p class="note"><a href="${secret.uri}">${texts.openApp}</a></p>
-<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
+</details>
+${problem !== undefined && alert({ kind: 'error', text: problem })}<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('secret', secret.sealed)}${field({
   id: 'code',
   label: texts.appCode,
@@ -143,14 +150,14 @@ export interface RecoveryCodesProps {
 /** The page with the codes; the file to keep is in the page, so that no other request has them. */
 export function recoveryCodesPage(chrome: Chrome, { codes, userName, onward }: RecoveryCodesProps): Html {
   const { enrol: texts } = factorTexts(chrome.texts)
-  const { passcode } = chrome.texts
+  const { copied, selected } = chrome.texts.passcode
   const heading = texts.fileHeading({ site: siteName(chrome), userName: plain(userName) })
   const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${heading}\n\n${codes.join('\n')}\n`)}`
   const body = html`<p class="lead">${texts.codesLead}</p>
 <samp class="codes" id="codes" translate="no">${codes.map(code => html`<span>${code}\n</span>`)}</samp>
 <div class="buttons">
 <a class="button plain" href="${file}" download="recovery-codes.txt">${texts.download}</a>
-<button class="button plain" type="button" data-copies="codes" data-copied="${passcode.copied}" data-copied-aloud="${passcode.copiedAloud}" data-selected="${passcode.selected}" data-selected-aloud="${passcode.selectedAloud}" hidden>${passcode.copy}</button>
+<button class="button plain" type="button" data-copies="codes" data-copied="${copied}" data-copied-aloud="${texts.copiedAloud}" data-selected="${selected}" data-selected-aloud="${texts.selectedAloud}" hidden>${texts.copy}</button>
 </div>
 <p id="copystatus" class="spoken" role="status"></p>
 <a class="button" href="${onward}">${texts.saved}</a>
