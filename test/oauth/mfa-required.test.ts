@@ -5,6 +5,8 @@ import { decodeJwt } from 'jose'
 import { authorize, authorizeBootstrap, AUTO_REQUEST, signedIn } from '../support/authorize.ts'
 import { APP, AUTO, MODES, passwordTokens, tokensOf, userNamed } from '../support/oauth.ts'
 import type { Tokens } from '../support/oauth.ts'
+import { presentFrom, RECIPIENT, SAML_BEARER } from '../support/saml-bearer.ts'
+import { createSamlIdp, samlTestKey } from '../support/saml-idp.ts'
 import { enrolApp, giveFactor, makeSession, prove, setPolicy } from '../support/second-factor.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
@@ -20,7 +22,7 @@ const STRICT = ['strict', 'strict-secret'] as const
 const client = (id: string, more: object = {}) => ({
   client_id: id,
   client_secret: `${id}-secret`,
-  authorized_grant_types: ['authorization_code', 'refresh_token', 'password', 'user_token', JWT_BEARER],
+  authorized_grant_types: ['authorization_code', 'refresh_token', 'password', 'user_token', JWT_BEARER, SAML_BEARER],
   scope: ['openid', 'svc.user', 'cloud.read'],
   redirect_uri: [`https://${id}.example/cb`],
   autoapprove: true,
@@ -183,6 +185,27 @@ for (const mode of MODES) {
           assert.deepEqual(decodeJwt(tokens.access_token)['acr'], told('2', 'gold'))
         })
       }
+
+      it('by a SAML assertion: needs a class that is two factors by its record', async () => {
+        const idp = createSamlIdp({
+          clock,
+          key: samlTestKey(),
+          entityId: 'https://saml.example',
+          to: { entityId: 'latchkey', recipient: RECIPIENT },
+        })
+        const config = { metaDataLocation: idp.metadata(), acrMapping: { 'urn:strong': 'phr' } }
+        const saml = { name: 'SAML', type: 'saml', originKey: 'saml', config }
+        const { store } = server
+        const corp = (await store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+        await store.providers.insert('svc', { ...corp, ...saml, id: 'saml', externalKey: 'https://saml.example' })
+        const send = (authnContext: string) =>
+          presentFrom(server, idp, { parts: { nameId: 'sal', authnContext }, basic: CALL })
+        assert.equal(outcome(await send('urn:weak')), '200')
+        await required()
+        for (const each of ['urn:weak', '2', 'phr']) assert.equal(outcome(await send(each)), '400 mfa_required')
+        const { access_token: token } = tokensOf(await send('urn:strong'))
+        assert.deepEqual(decodeJwt(token)['acr'], told('phr', 'urn:strong'))
+      })
 
       it('by a login server is refused', async () => {
         const { access_token: bearer } = tokensOf(

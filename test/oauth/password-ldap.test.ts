@@ -5,6 +5,7 @@ import { decodeJwt } from 'jose'
 import type { LdapConfig, LdapServer } from '../support/ldap-server.ts'
 import { AS_SCOPES, changing, LDAP_HINT, SEARCH, startLdapServer } from '../support/ldap-server.ts'
 import { MODES, tokensOf } from '../support/oauth.ts'
+import { setPolicy } from '../support/second-factor.ts'
 import type { TestAnswer } from '../support/server.ts'
 import type { Slapd } from '../support/slapd.ts'
 import { ACCOUNT, dnOf, GROUPS, PASSWORD, PEOPLE, startSlapd, SUFFIX } from '../support/slapd.ts'
@@ -64,6 +65,22 @@ for (const mode of MODES) {
       const failed = api.server.events.filter(({ type }) => type === 'IdentityProviderAuthenticationFailure')
       assert.equal(failed.length, 5, 'an empty one is not even sent')
       assert.ok(failed.every(({ origin, principal }) => origin === 'ldap' && principal !== 'marissa'))
+    })
+
+    it('refuses people who owe a second factor, which the password of a directory is not', async () => {
+      const { server } = api
+      await api.grant('marissa')
+      const { id, lastLogonAt } = (await api.account('marissa')) ?? assert.fail()
+      server.clock.advance(10)
+      await server.store.events.recordFailure('svc', id, server.clock.now())
+      await setPolicy(server, { requirement: 'required' })
+      assert.equal(told(await api.grant('marissa')), '400 mfa_required')
+      assert.equal(told(await api.grant('marissa', { password: 'x' })), REFUSED)
+      assert.deepEqual((await api.account('marissa'))?.lastLogonAt, lastLogonAt)
+      assert.equal((await server.store.events.failures('svc', id, new Date(0))).length, 1, 'guesses are not forgotten')
+      await setPolicy(server, { requirement: 'required', origins: ['svc'] })
+      tokensOf(await api.grant('marissa'))
+      await setPolicy(server, { requirement: 'off' })
     })
 
     it('asks the internal accounts first and the directory about names that they do not know', async () => {
