@@ -45,16 +45,25 @@ function requestOf(ceremony, options) {
   return { ...options, challenge: bytesOf(options.challenge), allowCredentials: withBytes(options.allowCredentials) }
 }
 
-/** Asks, and posts the answer; an empty one when the person or the browser gave up, so that the page can say so. */
+/**
+ * Asks, and posts the answer. When the person or the browser gave up, the page says so: here where it has a place for it, else
+ * by an empty answer.
+ */
 async function ask(form, { options, ...how }) {
   const { passkey: ceremony } = form.dataset
   const field = form.elements.credential ?? form.appendChild(hiddenField('credential'))
+  const status = form.querySelector('[data-unused]')
+  if (status && !how.mediation) status.textContent = ''
   try {
     const publicKey = requestOf(ceremony, options)
     const credential = await navigator.credentials[ceremony]({ publicKey, ...how })
     field.value = answerOf(credential)
   } catch (cause) {
     if (cause.name === 'AbortError' || how.mediation) return // nobody pressed anything
+    if (status) {
+      status.textContent = status.dataset.unused
+      return
+    }
     field.value = ''
   }
   form.submit()
@@ -72,23 +81,42 @@ async function optionsOf(form) {
   return response.json()
 }
 
+/** Shorter than the life of a challenge, which is five minutes. */
+const OFFER_MS = 240_000
+
 for (const form of document.querySelectorAll('form[data-passkey]')) {
+  const isOffered = 'conditional' in form.dataset && globalThis.PublicKeyCredential !== undefined
   let waiting
+  let since = 0
 
   /** Offers passkeys among what the browser fills in (§5.1.4), until the button is pressed. */
   const offer = async () => {
-    if (!(await globalThis.PublicKeyCredential?.isConditionalMediationAvailable?.())) return
+    since = Date.now()
+    if (!(await PublicKeyCredential.isConditionalMediationAvailable?.())) return
+    const options = await optionsOf(form)
     waiting = new AbortController()
-    await ask(form, { options: await optionsOf(form), mediation: 'conditional', signal: waiting.signal })
+    await ask(form, { options, mediation: 'conditional', signal: waiting.signal })
+  }
+  const offerAgain = () => {
+    waiting?.abort()
+    offer().catch(() => {})
   }
   const press = async () => {
     waiting?.abort()
     await ask(form, { options: await optionsOf(form).catch(() => ({})) })
+    if (isOffered) offerAgain()
   }
   form.addEventListener('submit', event => {
     event.preventDefault()
     void press()
   })
-  if ('conditional' in form.dataset) offer().catch(() => {})
-  form.hidden = !globalThis.PublicKeyCredential && 'conditional' in form.dataset
+  if (isOffered) {
+    offerAgain()
+    const renew = () => {
+      if (document.visibilityState === 'visible' && Date.now() - since > OFFER_MS) offerAgain()
+    }
+    setInterval(renew, OFFER_MS / 8)
+    document.addEventListener('visibilitychange', renew)
+    form.hidden = false
+  }
 }

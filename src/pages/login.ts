@@ -54,10 +54,13 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
   })
 }
 
+const keySign = html`<svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true" focusable="false"><circle cx="8" cy="8" r="5"/><path d="m11.7 11.7 8.3 8.3m-3.5-3.5 2.5-2.5"/></svg>`
+
 /** The script uncovers it where the browser has passkeys, and offers them among what it fills in. */
 const passkeySignIn = (chrome: Chrome, { formRedirectUri }: LoginProps): Html =>
   html`<form class="passkey" action="${chrome.basePath}/login/passkey" method="post" accept-charset="UTF-8" data-passkey="get" data-options-url="${chrome.basePath}/login/passkey/options" data-conditional hidden>
-${csrfField(chrome)}${formRedirectUri !== undefined && hiddenField('form_redirect_uri', formRedirectUri)}<button class="button plain" type="submit">${chrome.texts.login.passkey}</button>
+${csrfField(chrome)}${formRedirectUri !== undefined && hiddenField('form_redirect_uri', formRedirectUri)}<button class="button plain" type="submit">${keySign}${chrome.texts.login.passkey}</button>
+<p class="note" role="status" data-unused="${chrome.texts.login.passkeyUnused}"></p>
 </form>
 `
 

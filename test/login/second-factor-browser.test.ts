@@ -100,7 +100,7 @@ describe('a second factor in a browser', () => {
     await page.context().clearCookies()
     await page.goto(`${base}/profile`)
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.getByText('That passkey was not accepted.').waitFor()
+    await page.getByText('No passkey was used.').waitFor()
     await page.context().close()
   })
 

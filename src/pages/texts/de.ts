@@ -23,6 +23,7 @@ export const de: Texts = {
     newHere: link => html`Neu hier? ${link}`,
     createAccount: 'Konto erstellen',
     passkey: 'Mit Passkey anmelden',
+    passkeyUnused: 'Es wurde kein Passkey verwendet. Versuchen Sie es noch einmal, oder melden Sie sich anders an.',
   },
   discovery: {
     heading: 'Anmelden, um fortzufahren',

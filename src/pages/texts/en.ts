@@ -23,6 +23,7 @@ export const en: Texts = {
     newHere: link => html`New here? ${link}`,
     createAccount: 'Create account',
     passkey: 'Sign in with a passkey',
+    passkeyUnused: 'No passkey was used. Try again, or sign in another way.',
   },
   discovery: {
     heading: 'Sign in to continue',

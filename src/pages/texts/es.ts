@@ -23,6 +23,7 @@ export const es: Texts = {
     newHere: link => html`¿Es su primera visita? ${link}`,
     createAccount: 'Crear cuenta',
     passkey: 'Iniciar sesión con una clave de acceso',
+    passkeyUnused: 'No se usó ninguna clave de acceso. Inténtelo de nuevo o inicie sesión de otra forma.',
   },
   discovery: {
     heading: 'Inicie sesión para continuar',

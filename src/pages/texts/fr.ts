@@ -23,6 +23,7 @@ export const fr: Texts = {
     newHere: link => html`Première visite\u202f? ${link}`,
     createAccount: 'Créer un compte',
     passkey: 'Se connecter avec une clé d’accès',
+    passkeyUnused: 'Aucune clé d’accès n’a été utilisée. Réessayez, ou connectez-vous autrement.',
   },
   discovery: {
     heading: 'Connectez-vous pour continuer',

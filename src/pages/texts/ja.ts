@@ -23,6 +23,7 @@ export const ja: Texts = {
     newHere: link => html`初めての方はこちら：${link}`,
     createAccount: 'アカウントを作成',
     passkey: 'パスキーでサインイン',
+    passkeyUnused: 'パスキーは使用されませんでした。もう一度試すか、別の方法でサインインしてください。',
   },
   discovery: {
     heading: '続けるにはサインインしてください',

@@ -47,6 +47,8 @@ export interface Texts extends SelfServiceTexts {
     readonly newHere: (link: Html) => Html
     readonly createAccount: string
     readonly passkey: string
+    /** After the button, when the person or the browser gave up. */
+    readonly passkeyUnused: string
   }
   readonly discovery: {
     readonly heading: string

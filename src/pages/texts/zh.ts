@@ -23,6 +23,7 @@ export const zh: Texts = {
     newHere: link => html`首次使用？${link}`,
     createAccount: '创建账号',
     passkey: '使用通行密钥登录',
+    passkeyUnused: '未使用通行密钥。请重试，或以其他方式登录。',
   },
   discovery: {
     heading: '请登录以继续',

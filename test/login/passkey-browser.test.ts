@@ -1,0 +1,226 @@
+// Passkeys on the sign-in page as a person uses them, with a real browser and its virtual authenticator.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { APP_REQUEST, authorizeBootstrap } from '../support/authorize.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { freePort } from '../support/free-port.ts'
+import { userNamed } from '../support/oauth.ts'
+import { setPolicy } from '../support/second-factor.ts'
+import type { TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import { plugIn } from '../support/virtual-authenticator.ts'
+import type { VirtualAuthenticator } from '../support/virtual-authenticator.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
+  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+const BUTTON = { name: 'Sign in with a passkey' }
+
+const looks: readonly (readonly [string, BrowserContextOptions])[] = [320, 1280].flatMap(width =>
+  (['light', 'dark'] as const).map(
+    colorScheme => [`${width} px, ${colorScheme}`, { viewport: { width, height: 800 }, colorScheme }] as const,
+  ),
+)
+
+describe('a passkey in a browser', () => {
+  let server: TestServer
+  let browser: Browser
+  let base: string
+  before(async () => {
+    const port = await freePort()
+    base = `http://localhost:${port}`
+    const zones = ['x', 'y'].map(id => ({
+      id,
+      subdomain: id,
+      name: id,
+      bootstrap: { users: authorizeBootstrap.users },
+    }))
+    const bootstrap = { ...authorizeBootstrap, identity_zones: zones }
+    server = await startServer({ config: { base_url: base, bootstrap } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    browser = await launchBrowser()
+  })
+  beforeEach(async () => {
+    await setPolicy(server, { requirement: 'required' })
+    await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
+    server.clock.advance(3600)
+  })
+  after(async () => {
+    await browser.close()
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  async function open(options: BrowserContextOptions = {}): Promise<Page> {
+    const page = await (await browser.newContext(options)).newPage()
+    page.setDefaultTimeout(10_000)
+    return page
+  }
+
+  async function typePassword(page: Page, path = '/profile'): Promise<void> {
+    await page.goto(base + path)
+    await page.fill('#username', 'marissa')
+    await page.fill('#password', 'koala')
+    await page.click('input[type=submit]')
+  }
+
+  /** A browser that offers no passkeys by itself: the virtual person would take them before the button is pressed. */
+  const withoutAutofill = (page: Page): Promise<unknown> =>
+    page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
+
+  /** A passkey made at the first sign-in; then nobody is signed in, and nobody touches the authenticator. */
+  async function enrolled(page: Page, prefix = ''): Promise<VirtualAuthenticator> {
+    const authenticator = await plugIn(page)
+    await typePassword(page, `${prefix}/profile`)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('link', { name: 'I have kept them' }).click()
+    await page.waitForURL(`${base}${prefix}/profile`)
+    await page.context().clearCookies()
+    await authenticator.answers(false)
+    return authenticator
+  }
+
+  it('signs in by the button and leads on to the application, at the level of a passkey', async () => {
+    const page = await open()
+    await withoutAutofill(page)
+    const authenticator = await enrolled(page)
+    await authenticator.answers(true)
+    const { id } = await userNamed(server, 'marissa')
+    server.clock.advance(60)
+    const request = { ...APP_REQUEST, acr_values: 'phr' }
+    await page.goto(`${base}/oauth/authorize?${new URLSearchParams(request).toString()}`)
+    await page.getByRole('button', BUTTON).click()
+    await page.waitForURL(/\/oauth\/authorize/)
+    const [session] = await server.store.sessions.listOfUser('svc', id, server.clock.now())
+    assert.deepEqual(session?.signIn?.amr, ['pop', 'user', 'mfa'])
+    assert.deepEqual(session?.signIn?.acr, ['phr'])
+    await page.context().close()
+  })
+
+  it('steps up a sign-in by password when an application asks for it', async () => {
+    const page = await open()
+    await setPolicy(server, { requirement: 'required' })
+    const authenticator = await enrolled(page)
+    await setPolicy(server, { requirement: 'optional', rememberDays: 1 })
+    await typePassword(page)
+    const request = new URLSearchParams({ ...APP_REQUEST, acr_values: 'phr' }).toString()
+    await page.goto(`${base}/oauth/authorize?${request}`)
+    await page.waitForURL(`${base}/second_factor`)
+    await authenticator.answers(true)
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.waitForURL(/\/oauth\/authorize/)
+    const { id } = await userNamed(server, 'marissa')
+    const [session] = await server.store.sessions.listOfUser('svc', id, server.clock.now())
+    assert.deepEqual(session?.signIn?.amr, ['pwd', 'pop', 'mfa'])
+    assert.deepEqual(session?.signIn?.acr, ['phr'])
+    await page.context().close()
+  })
+
+  it('says so when nobody used it, stays on the page with what was typed, and can be tried again', async () => {
+    const page = await open()
+    await withoutAutofill(page)
+    const authenticator = await enrolled(page)
+    await authenticator.verifies(false)
+    await authenticator.answers(true)
+    await page.goto(`${base}/login`)
+    await page.fill('#username', 'marissa')
+    const events = server.events.length
+    await page.getByRole('button', BUTTON).click()
+    await page.getByText('No passkey was used. Try again, or sign in another way.').waitFor()
+    assert.equal(await page.inputValue('#username'), 'marissa')
+    assert.equal(server.events.length, events, 'nothing was sent')
+    await authenticator.verifies(true)
+    await page.getByRole('button', BUTTON).click()
+    await page.waitForURL(url => url.pathname !== '/login')
+    await page.context().close()
+  })
+
+  it('is asked for with a new challenge before the old one ends, and not while nobody looks', async () => {
+    const page = await open()
+    await enrolled(page)
+    await page.clock.install()
+    const asked: string[] = []
+    page.on('request', request => {
+      if (request.url().endsWith('/login/passkey/options')) asked.push(request.url())
+    })
+    await page.goto(`${base}/login`)
+    const until = async (count: number): Promise<void> => {
+      for (let attempt = 0; asked.length < count && attempt < 150; attempt += 1) await page.evaluate('1')
+      assert.equal(asked.length, count)
+    }
+    await until(1)
+    await page.clock.runFor(200_000)
+    await until(1)
+    await page.clock.runFor(80_000)
+    await until(2)
+    await page.context().close()
+  })
+
+  it('of a zone is refused in another zone, though the browser offers it there', async () => {
+    const page = await open()
+    for (const zone of ['x', 'y']) {
+      const found = await server.store.zones.find(zone)
+      assert.ok(found)
+      await server.store.zones.update({
+        ...found,
+        config: { ...found.config, secondFactor: { requirement: 'required' } },
+      })
+    }
+    await withoutAutofill(page)
+    const authenticator = await enrolled(page, '/z/x')
+    await authenticator.answers(true)
+    await page.goto(`${base}/z/y/login`)
+    await page.getByRole('button', BUTTON).click()
+    await page.getByText('That passkey was not accepted.').waitFor()
+    await page.goto(`${base}/z/x/login`)
+    await page.getByRole('button', BUTTON).click()
+    await page.waitForURL(`${base}/z/x/`)
+    await page.context().close()
+  })
+
+  it('is refused after it was removed', async () => {
+    const page = await open()
+    await withoutAutofill(page)
+    const authenticator = await enrolled(page)
+    await authenticator.answers(true)
+    await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
+    await page.goto(`${base}/login`)
+    await page.getByRole('button', BUTTON).click()
+    await page.getByText('That passkey was not accepted.').waitFor()
+    await page.context().close()
+  })
+
+  it('is not offered where there is no script', async () => {
+    const page = await open({ javaScriptEnabled: false })
+    await page.goto(`${base}/login`)
+    assert.equal(await page.locator('form[data-passkey]').isVisible(), false)
+    await page.context().close()
+  })
+
+  for (const [name, options] of looks) {
+    it(`has a place on the sign-in page (${name}) that breaks no rule of accessibility`, async () => {
+      const page = await open({ ...options, reducedMotion: 'reduce' })
+      await plugIn(page)
+      await page.goto(`${base}/login`)
+      await page.getByRole('button', BUTTON).waitFor()
+      const check = async (label: string): Promise<void> => {
+        assert.equal(await page.evaluate(OVERFLOW), 0, label)
+        await page.evaluate(AXE)
+        assert.deepEqual(await page.evaluate(VIOLATIONS), [], label)
+        const folder = process.env['SCREENSHOTS']
+        if (folder !== undefined) await page.screenshot({ path: `${folder}/${label} ${name}.png`, fullPage: true })
+      }
+      await check('sign-in')
+      await page.getByRole('button', BUTTON).click()
+      await page.getByText('No passkey was used.').waitFor()
+      await check('not used')
+      await page.goto(`${base}/login?error=passkey_refused`)
+      await check('refused')
+      await page.context().close()
+    })
+  }
+})
