@@ -331,7 +331,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     passwordEndpoints(app, { ...shared, users })
     providerEndpoints(app, { ...shared, outbound, directories, vault, log })
     const groups = createGroups(shared)
-    userEndpoints(app, { ...shared, users, limits })
+    userEndpoints(app, { ...shared, users, limits, vault, mailer, pages, groupsOf })
     emailChangeEndpoints(app, { ...shared, users })
     groupEndpoints(app, { ...shared, groups })
     const ofZones = { vault, clientSecrets: deps.clientSecrets, samlEntityId: config.saml.entityId }

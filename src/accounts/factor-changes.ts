@@ -45,6 +45,8 @@ export interface FactorChanges {
   removeRecoveryCodes(owner: FactorOwner): Promise<boolean>
   /** A code that stands in for a factor once. */
   bypass(owner: FactorOwner, seconds: number): ReturnType<RecoveryCodes['bypass']>
+  /** Takes that code back. */
+  removeBypass(owner: FactorOwner): Promise<boolean>
   /** Removes every factor and code. */
   reset(owner: FactorOwner): Promise<boolean>
   /** Every browser is asked again. */
@@ -134,6 +136,8 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
         data: 'bypass',
         notice: 'bypassGiven',
       }),
+    removeBypass: owner =>
+      told(owner, factors.removeCodes(owner.zone.id, owner.user.id, 'bypass'), { event: 'Removed', data: 'bypass' }),
     reset: owner =>
       told(owner, factors.reset(owner.zone.id, owner.user.id), { event: 'Removed', data: 'all', notice: 'reset' }),
     forgetDevices: owner =>

@@ -216,7 +216,6 @@ function checkSecondFactor(policy: Client['secondFactor'], refuse: Refuse): void
   if (policy === undefined) return
   const problem = policyProblem(policy)
   if (problem) refuse('secondFactor', `secondFactor.${problem.member} ${problem.message}`)
-  if (policy.requirement === undefined) refuse('secondFactor', 'secondFactor must have a requirement')
 }
 
 /** Members that `readKeys` reads. */

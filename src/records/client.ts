@@ -216,7 +216,7 @@ export const clientFields = describeRecord({
     wire: 'secondFactor',
     kind: v.strictObject(
       {
-        requirement: v.optional(oneOf(CLIENT_REQUIREMENTS)),
+        requirement: oneOf(CLIENT_REQUIREMENTS),
         groups: v.optional(v.pipe(list, v.maxLength(MAX_POLICY_NAMES, `has more than ${MAX_POLICY_NAMES} groups`))),
         methods: v.optional(v.pipe(v.array(oneOf(FACTOR_METHODS)), v.minLength(1, 'has no methods'), v.readonly())),
       },

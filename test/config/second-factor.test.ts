@@ -37,7 +37,7 @@ describe('the policy of second factors in the configuration', () => {
       policy: { requirement: 'groups' },
       want: /secondFactor.*groups must name a group|secondFactor.groups: must name/,
     },
-    { policy: { groups: ['a'] }, want: /secondFactor.*has no effect without requirement/ },
+    { policy: { groups: ['a'] }, want: /secondFactor.*(has no effect without requirement|requirement: is missing)/ },
     { policy: { requirement: 'groups', groups: Array.from({ length: 10_000 }, (_, n) => `g${n}`) }, want: /100/ },
     { policy: { requirment: 'required' }, want: /requirment|must be an object with requirement/ },
     {

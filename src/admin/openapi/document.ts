@@ -18,6 +18,7 @@ import { loginArea } from './login.ts'
 import { oauthArea } from './oauth.ts'
 import { providersArea } from './providers.ts'
 import { scimArea } from './scim.ts'
+import { secondFactorsArea } from './second-factors.ts'
 import { selfServiceArea } from './self-service.ts'
 import { serverArea } from './server.ts'
 import { tokensArea } from './tokens.ts'
@@ -71,6 +72,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   accountsArea(),
   approvalsArea(),
   usersArea(),
+  secondFactorsArea(facts),
   emailArea(),
   passwordsArea(),
   clientsArea(facts),

@@ -23,6 +23,9 @@ const IGNORED = new Set(['disableRedirectParameter', 'expireSecretInMonths'])
 /** Members that may not be null: UAA fails for them. */
 const NEVER_NULL = new Set(['issuer', 'corsPolicy'])
 
+/** Which refuse unknown members. */
+const CLOSED = new Set(['secondFactor'])
+
 /** Adapts the configuration file's schema to the API, which ignores unknown members and reads null as the default. */
 function lenient(schema: unknown): Schema {
   const { additionalProperties, properties, items, required = [], ...rest } = Object(schema) as Schema // of JSON
@@ -37,7 +40,12 @@ function lenient(schema: unknown): Schema {
       properties: Object.fromEntries(
         Object.entries(Object(properties) as Schema).map(([name, each]) => [
           name,
-          IGNORED.has(name) ? ref('Kept') : isNullable(name) ? orNull(lenient(each)) : lenient(each),
+          IGNORED.has(name)
+            ? ref('Kept')
+            : {
+                ...(isNullable(name) ? orNull(lenient(each)) : lenient(each)),
+                ...(CLOSED.has(name) && { additionalProperties: false }),
+              },
         ]),
       ),
     }),

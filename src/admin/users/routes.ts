@@ -6,6 +6,7 @@ import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
 import { denyOthers } from './denied.ts'
+import type { UserFactorDeps } from './factors.ts'
 import type { UserEndpointDeps } from './users.ts'
 
 /** Those with one of the scopes, and administrators, also of another zone. */
@@ -48,13 +49,37 @@ function routes(service: Service) {
 /** A route of users. */
 export type UserRoute = keyof ReturnType<typeof routes>
 
+/** `scim.write` is not enough to take a second factor away, or to stand in for it. */
+function factorRoutes(service: Service) {
+  const administrators = userAccess(service)
+  return {
+    'GET /Users/:id/mfa': { access: userAccess(service, 'scim.read') },
+    'DELETE /Users/:id/mfa': { access: administrators },
+    'DELETE /Users/:id/mfa/passkeys/:passkey': { access: administrators },
+    'DELETE /Users/:id/mfa/totp': { access: administrators },
+    'DELETE /Users/:id/mfa/recovery-codes': { access: administrators },
+    'POST /Users/:id/mfa/bypass': { access: administrators, body: 'json' },
+    'DELETE /Users/:id/mfa/bypass': { access: administrators },
+  } as const satisfies Record<RouteName, DeferredRoute>
+}
+
+/** A route of the second factors of a user. */
+export type UserFactorRoute = keyof ReturnType<typeof factorRoutes>
+
 /** `/Users` with everything below it, and `/ids/Users`. */
-export function userEndpoints(app: FastifyInstance, deps: UserEndpointDeps): void {
+export function userEndpoints(app: FastifyInstance, deps: UserEndpointDeps & UserFactorDeps): void {
   deferredRoutes<UserRoute>(app, routes(deps.service), {
     errorHandler: refuseMalformed,
     load: async () => {
       const { userHandlers } = await import('./users.ts')
       return on => userHandlers(on, deps)
+    },
+  })
+  deferredRoutes<UserFactorRoute>(app, factorRoutes(deps.service), {
+    errorHandler: refuseMalformed,
+    load: async () => {
+      const { userFactorHandlers } = await import('./factors.ts')
+      return on => userFactorHandlers(on, deps)
     },
   })
   denyOthers(app, deps.service)

@@ -61,8 +61,8 @@ for (const mode of MODES) {
         policy: { requirement: 'off' },
         description: /must be one of/,
       },
-      { name: 'no requirement', policy: { methods: ['totp'] }, description: /must have a requirement/ },
-      { name: 'nothing', policy: {}, description: /must have a requirement/ },
+      { name: 'no requirement', policy: { methods: ['totp'] }, description: /must be an object with requirement/ },
+      { name: 'nothing', policy: {}, description: /must be an object with requirement/ },
       { name: 'an unknown requirement', policy: { requirement: 'sometimes' }, description: /must be one of/ },
       {
         name: 'an unknown method',

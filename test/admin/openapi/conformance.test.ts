@@ -36,6 +36,7 @@ const RULES: readonly RegExp[] = [
   /Error accessing user's approvals/, // the same, as UAA says it
   /Invalid group member|does not exist|named twice|A group with displayName: .* already exists/, // of groups
   /expiresAt must be (?:in the future|within)/, // of /Codes
+  /secondFactor\.(?:groups|methods|origins):? (?:has no effect|must|there is no)/, // what there is in the zone
   /A displayName must be provided/, // which a PATCH clears without sending another
 ]
 
@@ -104,7 +105,7 @@ async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accep
   const client = { client_id: id, client_secret: 's', authorized_grant_types: ['client_credentials'] }
   if (path.startsWith('/Users')) {
     const user = { ...record, ...('userName' in record && { userName: id }) }
-    if (method === 'POST') return { id, path, body: user }
+    if (method === 'POST' && path === '/Users') return { id, path, body: user }
     const made = await make('/Users', { userName: id, password: 'long enough', emails: [{ value: 'a@b.example' }] })
     return { id, path: path.replace('{id}', String(made.json()['id'])), body: user }
   }
@@ -175,7 +176,10 @@ for (const [offset, mode] of MODES.entries()) {
         identity_providers: [{ originKey: 'svc', type: 'svc', name: 'svc', config: { passwordPolicy } }],
         identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: {} }],
       }
-      server = await startServer({ mode, config: { bootstrap } })
+      server = await startServer({
+        mode,
+        config: { bootstrap, zone_config: { secondFactor: { requirement: 'optional' } } },
+      })
       api = (await server.send('/openapi.json')).json<OpenApi>()
       const form = { grant_type: 'client_credentials' }
       const bearer = tokensOf(await server.token(form, { basic: ['root', 'root-secret'] })).access_token
