@@ -46,9 +46,11 @@ export function neededLevel(
     groups: client?.groups ?? [],
     methods: client?.methods ?? zone.methods,
   }
-  const byClient = asksForSecondFactor(policy, user, groupNames) ? '2' : '1'
-  const level = stronger(byRequest, byClient)
-  if (level === '1') return undefined
-  const counting = byClient === '1' ? zone.methods : zone.methods.filter(method => policy.methods.includes(method))
-  return { level, methods: methodsFor(level, { methods: counting }) }
+  if (!asksForSecondFactor(policy, user, groupNames)) {
+    return byRequest === '1' ? undefined : { level: byRequest, methods: methodsFor(byRequest, zone) }
+  }
+  const methods = zone.methods.filter(method => policy.methods.includes(method))
+  // Where only passkeys count, level 2 would do with a one-time password.
+  const level = stronger(byRequest, methods.includes('totp') ? '2' : 'phr')
+  return { level, methods: methodsFor(level, { methods }) }
 }

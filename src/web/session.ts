@@ -281,6 +281,7 @@ export function createSessions(deps: {
     const savedRequest = renewed?.savedRequest
     const begun = {
       ...session,
+      ...(renewed && { createdAt: renewed.createdAt }), // a new password proves no second factor again
       signIn,
       ...(before?.clients && { clients: before.clients }),
       ...(savedRequest !== undefined && { savedRequest }),

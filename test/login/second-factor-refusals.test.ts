@@ -39,8 +39,10 @@ for (const mode of MODES) {
     let server: TestServer
     let app: AuthenticatorApp
     let codes: readonly string[]
+    let passwordBefore: string | undefined
     before(async () => {
       server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+      ;({ passwordHash: passwordBefore } = await userNamed(server, 'marissa'))
     })
     beforeEach(async () => {
       await setPolicy(server, { requirement: 'required', rememberDays: 30 })
@@ -258,6 +260,23 @@ for (const mode of MODES) {
         assert.match(String(headers['location']), /\/oauth\/authorize\?/)
         await asks(server, browser, '2')
         assert.equal((await browser.send('/second_factor/app')).status, 200)
+      })
+
+      it('of another kind to nobody who has a session and the password, but not the first one', async () => {
+        const browser = await signedIn(server)
+        await enrolApp(server, browser)
+        server.clock.advance(301)
+        const page = (await browser.send('/change_password')).text
+        const [current_password, new_password] = ['koala', 'three lamps and a boat']
+        const typed = { current_password, new_password, confirm_password: new_password }
+        const changed = await browser.send('/change_password.do', { form: { ...hiddenFields(page), ...typed } })
+        assert.equal(changed.status, 302)
+        await asks(server, browser, 'phr')
+        assert.equal((await browser.send('/second_factor')).headers['location'], `${BASE}/login`)
+        const user = await userNamed(server, 'marissa')
+        const passwordHash = passwordBefore ?? ''
+        const change = { passwordHash, passwordRevision: 'r', passwordChangedAt: server.clock.now(), meetsDemand: true }
+        await server.store.users.setPassword('svc', user.id, user.passwordRevision, change)
       })
 
       it('by no form of another site', async () => {

@@ -217,7 +217,7 @@ for (const mode of MODES) {
     describe('by the policy of its client', () => {
       const cases = [
         { client: 'strict', user: ['marissa', 'koala'], at1: '/second_factor', at2: 'code' },
-        { client: 'keys', user: ['marissa', 'koala'], at1: '/second_factor', at2: 'code' },
+        { client: 'keys', user: ['marissa', 'koala'], at1: '/second_factor', at2: '/second_factor' },
         { client: 'staffed', user: ['marissa', 'koala'], at1: 'code', at2: 'code' },
         { client: 'staffed', user: ['sam', 'dingo'], at1: '/second_factor', at2: 'code' },
         { client: 'careful', user: ['marissa', 'koala'], at1: 'code', at2: 'code' },
@@ -232,6 +232,8 @@ for (const mode of MODES) {
           assert.equal(outcomeOf(await authorize(browser, least)), at1, 'a request asks for no less')
           await makeSession(server, browser, { acr: ['2'] })
           assert.equal(outcomeOf(await authorize(browser, requestOf(client))), at2)
+          await makeSession(server, browser, { acr: ['phr'] })
+          assert.equal(outcomeOf(await authorize(browser, requestOf(client))), 'code')
         })
       }
 
