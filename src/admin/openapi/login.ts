@@ -128,7 +128,10 @@ export function loginArea({ service, behaviour }: Facts): Area {
           ),
           400: 'A parameter is missing or malformed.',
           401: json('The password is wrong, or there is no such user.', ref('Error')),
-          403: json('The account is not verified, or the token lacks the right.', ref('Error')),
+          403: json(
+            'The account is not verified or owes a second factor (`mfa_required`), or the token lacks the right.',
+            ref('Error'),
+          ),
           429: 'Too many wrong passwords.',
         },
       },

@@ -77,7 +77,7 @@ const tokenOperation = (more: Partial<Operation> = {}): Operation => ({
   form: TOKEN_REQUEST,
   answers: {
     200: json('The tokens.', ref('Tokens')),
-    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`.',
+    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`, or `mfa_required` for a person who owes a second factor.',
     403: 'The caller lacks a scope.',
     406: 'Parameters in the query are not allowed.',
     429: 'Too many wrong passwords or passcodes.',
