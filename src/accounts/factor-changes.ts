@@ -33,10 +33,11 @@ export const MAX_PASSKEYS = 20
 export interface FactorChanges {
   addPasskey(owner: FactorOwner, passkey: Passkey): Promise<boolean>
   renamePasskey(owner: FactorOwner, id: string, name: string): Promise<boolean>
-  removePasskey(owner: FactorOwner, id: string): Promise<boolean>
+  /** With `leaves`, nothing is removed unless one of these is left. */
+  removePasskey(owner: FactorOwner, id: string, leaves?: readonly FactorMethod[]): Promise<boolean>
   /** Takes the place of an earlier secret. */
   setTotp(owner: FactorOwner, totp: Totp): Promise<boolean>
-  removeTotp(owner: FactorOwner): Promise<boolean>
+  removeTotp(owner: FactorOwner, leaves?: readonly FactorMethod[]): Promise<boolean>
   /** The new codes as they are shown; those before end. `isFirst`: they come with a new factor, whose mail is enough. */
   renewRecoveryCodes(
     owner: FactorOwner,
@@ -100,8 +101,8 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
         event: 'Modified',
         data: 'passkey',
       }),
-    removePasskey: (owner, id) =>
-      told(owner, factors.removePasskey(owner.zone.id, { userId: owner.user.id, id }), {
+    removePasskey: (owner, id, leaves) =>
+      told(owner, factors.removePasskey(owner.zone.id, { userId: owner.user.id, id }, leaves), {
         event: 'Removed',
         data: 'passkey',
         notice: 'passkeyRemoved',
@@ -112,8 +113,8 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
         data: 'totp',
         notice: 'appAdded',
       }),
-    removeTotp: owner =>
-      told(owner, factors.removeTotp(owner.zone.id, owner.user.id), {
+    removeTotp: (owner, leaves) =>
+      told(owner, factors.removeTotp(owner.zone.id, owner.user.id, leaves), {
         event: 'Removed',
         data: 'totp',
         notice: 'appRemoved',

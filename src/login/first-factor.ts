@@ -4,8 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../accounts/factors.ts'
 import { isFresh } from '../model/session.ts'
 import { SECOND_FACTOR_PATH } from '../model/sign-in-demands.ts'
-import { siteName } from '../pages/layout.ts'
-import type { Chrome } from '../pages/layout.ts'
 import { appPage, recoveryCodesPage } from '../pages/second-factor.ts'
 import { factorTexts } from '../pages/texts/factor-texts.ts'
 import type { FactorMethod } from '../records/user.ts'
@@ -15,7 +13,7 @@ import { bodyForm } from '../web/route.ts'
 import type { ProvenFactor, Visitor } from '../web/session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import type { SecondFactorDeps } from './second-factor.ts'
-import { addsFactor, APP_PATH, ceremonyOf, ownerOf } from './second-factor-task.ts'
+import { addsFactor, APP_PATH, ceremonyOf, enrolmentOf, ownerOf } from './second-factor-task.ts'
 import type { Shown, Task, Tasks } from './second-factor-task.ts'
 
 /** What the handlers share with those of `/second_factor`. */
@@ -40,13 +38,6 @@ export function firstFactorHandlers(
   const mayEnrol = (task: Task | undefined, method: FactorMethod): task is Task =>
     task !== undefined && addsFactor(task) && task.reaching.includes(method)
 
-  const enrolmentOf = (request: FastifyRequest, { user, session }: Visitor, chrome: Chrome) => ({
-    zoneId: request.zone.id,
-    userId: user.id,
-    session: session.idDigest,
-    issuer: siteName(chrome),
-    userName: user.userName,
-  })
   const appLinks = (request: FastifyRequest) => ({
     action: pathOf(request, APP_PATH),
     back: pathOf(request, SECOND_FACTOR_PATH),

@@ -6,8 +6,10 @@ import type { AccountEventType } from '../model/account-event.ts'
 import { displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
+import { SECURITY_PATH } from '../model/fresh-sign-in.ts'
 import { languageIn } from '../model/language.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import { isAbout, secondFactorPolicy } from '../model/second-factor.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import { describeUserAgent } from '../model/user-agent.ts'
@@ -65,7 +67,7 @@ const PRECISE: ReadonlySet<AccountEventType> = new Set(['password-changed', 'ema
  * ends the person's other sessions.
  */
 export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
-  const { store, sessions, denial, csrf, pages, clock, urls, service, users, history } = deps
+  const { store, sessions, denial, csrf, pages, clock, urls, service, users, history, behaviour } = deps
 
   on('GET /profile', async (request, reply) => {
     const person = personOf(request)
@@ -94,6 +96,9 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
         changePassword: pageOf(request, '/change_password'),
       }),
       provider,
+      ...(isAbout(secondFactorPolicy(zone, behaviour), person) && {
+        security: { path: pageOf(request, SECURITY_PATH), methods: person.factors?.methods ?? [] },
+      }),
       message: messageOf(texts, queryForm(request)),
       clients,
       devices,

@@ -2,8 +2,10 @@
 // zone's policy and the application that waits.
 import type { FastifyRequest } from 'fastify'
 import type { FactorOwner } from '../accounts/factor-changes.ts'
+import type { Enrolment } from '../factors/one-time-passwords.ts'
 import { levelOf, reaches, stronger } from '../model/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { changesFactors, hasFactor } from '../model/fresh-sign-in.ts'
 import type { UserGroups } from '../model/scopes.ts'
 import { asksForSecondFactor, countingMethods, methodsFor, secondFactorPolicy } from '../model/second-factor.ts'
 import { SECOND_FACTOR_PATH } from '../model/sign-in-demands.ts'
@@ -11,6 +13,8 @@ import { neededLevel } from '../model/step-up.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import { siteName } from '../pages/layout.ts'
+import type { Chrome } from '../pages/layout.ts'
 import type { Way } from '../pages/second-factor.ts'
 import type { FactorTexts } from '../pages/texts/factor-texts.ts'
 import type { Texts } from '../pages/texts/texts.ts'
@@ -84,10 +88,13 @@ export function createTasks({ sessions, signInDemands, journeys, groupsOf, behav
       const { user, session } = visitor
       const policy = secondFactorPolicy(zone, behaviour)
       const isOwed = (await signInDemands.open(request, visitor))?.name === 'second-factor'
-      const { client, query } = await journeys.of(request, EMPTY_FORM)
+      const { client, query, path } = await journeys.of(request, EMPTY_FORM)
       const groupNames = (await groupsOf(zone, user)).groups
       const acrValues = query?.get('acr_values')
-      const asked = neededLevel(policy, { acrValues, client: client?.secondFactor, user, groupNames })
+      const asked =
+        neededLevel(policy, { acrValues, client: client?.secondFactor, user, groupNames }) ??
+        // Also in a browser that is remembered.
+        (changesFactors(path) && hasFactor(user) ? ({ level: '2', methods: policy.methods } as const) : undefined)
       const level = levelOf(session.signIn.acr)
       const isAsked = asked !== undefined && asked.methods.length > 0 && !reaches(level, asked.level)
       if (!isOwed && !isAsked) return undefined
@@ -100,7 +107,7 @@ export function createTasks({ sessions, signInDemands, journeys, groupsOf, behav
         reaching,
         // What is not enough for the application still proves who it is, and opens the way to add what is.
         provable: isFirstStep ? counting : counting.filter(method => reaching.includes(method)),
-        mayAdd: !isFirstStep || (user.factors?.methods ?? []).length === 0,
+        mayAdd: !isFirstStep || !hasFactor(user),
         isStepUp: !isOwed || !asksForSecondFactor(policy, user, groupNames),
         rememberDays: policy.rememberDays,
       }
@@ -128,6 +135,15 @@ export const ceremonyOf = (request: FastifyRequest, { session }: Visitor, urls: 
   zoneId: request.zone.id,
   baseUrl: urls.ofZone(request.zone),
   browser: `session ${session.idDigest}`,
+})
+
+/** Where the person sets up an authenticator app. */
+export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: Visitor, chrome: Chrome): Enrolment => ({
+  zoneId: zone.id,
+  userId: user.id,
+  session: session.idDigest,
+  issuer: siteName(chrome),
+  userName: user.userName,
 })
 
 /** The person, for changes of the factors. */

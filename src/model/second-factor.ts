@@ -108,3 +108,14 @@ export const methodsFor = (level: Level, { methods }: Pick<SecondFactorPolicy, '
 /** Whether people of this server's own accounts may sign in by a passkey alone. */
 export const offersPasskeySignIn = (policy: SecondFactorPolicy, serviceName: string): boolean =>
   isAbout(policy, { origin: serviceName }) && policy.methods.includes('passkey')
+
+/** Whether a person who signed in with a password is offered a passkey: who could sign in by it alone, and has no factor. */
+export const mayBeOfferedPasskey = (
+  policy: SecondFactorPolicy,
+  { origin, factors }: Pick<User, 'origin' | 'factors'>,
+  serviceName: string,
+): boolean =>
+  origin === serviceName &&
+  offersPasskeySignIn(policy, serviceName) &&
+  (factors?.methods ?? []).length === 0 &&
+  factors?.hasDeclined !== true

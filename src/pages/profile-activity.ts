@@ -128,7 +128,8 @@ function eventItem(texts: Texts, { type, at, byOther, device, address, clientNam
 `
 }
 
-function ago(texts: Texts, moment: Date, now: Date): Html {
+/** How long ago, for people. */
+export function ago(texts: Texts, moment: Date, now: Date): Html {
   const minutes = Math.max(0, Math.floor((now.getTime() - moment.getTime()) / 60_000))
   return html`<time datetime="${moment.toISOString()}">${timeAgo(texts, minutes)}</time>`
 }

@@ -8,6 +8,7 @@ import { devicesSection, eventsSection } from './profile-activity.ts'
 import type { ActivityProps } from './profile-activity.ts'
 import { detailsSection, providerSection } from './profile-details.ts'
 import type { DetailsProps } from './profile-details.ts'
+import { securitySection } from './security.ts'
 import type { Texts } from './texts/texts.ts'
 
 /** What a client was allowed or denied. */
@@ -28,13 +29,15 @@ export interface ApprovedScope {
 /** What the page of the person's own account shows. */
 export interface ProfileProps extends DetailsProps, ActivityProps {
   readonly message?: Message | undefined
+  /** Where second factors are managed, and which the person has; absent where there are none. */
+  readonly security?: Parameters<typeof securitySection>[1] | undefined
   readonly clients: readonly ApprovedClient[]
 }
 
 /** The page of `/profile`: who the person is here, what clients may do, where the person is signed in, what happened. */
 export function profilePage(chrome: Chrome, props: ProfileProps): Html {
   const { profile: texts } = chrome.texts
-  const body = html`${props.message && alert(props.message)}${detailsSection(chrome, props)}<section aria-labelledby="applications">
+  const body = html`${props.message && alert(props.message)}${detailsSection(chrome, props)}${props.security && securitySection(chrome, props.security)}<section aria-labelledby="applications">
 <h2 id="applications">${texts.applications}</h2>
 ${
   props.clients.length === 0

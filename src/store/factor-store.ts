@@ -13,13 +13,15 @@ export interface FactorStore {
   /** False, and nothing is written, unless the counter moves forward or neither side counts; of two equal uses one is true. */
   usePasskey(zoneId: string, credentialId: string, use: PasskeyUse): Promise<boolean>
   renamePasskey(zoneId: string, of: PasskeyOfUser, name: string): Promise<boolean>
-  removePasskey(zoneId: string, of: PasskeyOfUser): Promise<boolean>
+  /** With `leaves`, false unless one of these is left. */
+  removePasskey(zoneId: string, of: PasskeyOfUser, leaves?: readonly FactorMethod[]): Promise<boolean>
   totpOf(zoneId: string, userId: string): Promise<Totp | undefined>
   /** Takes the place of an earlier one; false if the person has other factors than `expected`. */
   setTotp(zoneId: string, userId: string, totp: Totp, expected?: readonly FactorMethod[]): Promise<boolean>
   /** False if this step or a later one was used before, here or by another process. */
   useTotp(zoneId: string, userId: string, use: { readonly step: number; readonly at: Date }): Promise<boolean>
-  removeTotp(zoneId: string, userId: string): Promise<boolean>
+  /** With `leaves`, false unless one of these is left. */
+  removeTotp(zoneId: string, userId: string, leaves?: readonly FactorMethod[]): Promise<boolean>
   /** Takes the place of all codes of the kind. */
   setCodes(zoneId: string, userId: string, codes: NewFactorCodes): Promise<boolean>
   codesLeft(zoneId: string, userId: string, now: Date): Promise<FactorCodesLeft>
@@ -31,6 +33,8 @@ export interface FactorStore {
   reset(zoneId: string, userId: string): Promise<boolean>
   /** Browsers no longer count as remembered. */
   forgetDevices(zoneId: string, userId: string): Promise<boolean>
+  /** The person was offered a passkey and wants none. */
+  declineOffer(zoneId: string, userId: string): Promise<boolean>
 }
 
 /** A passkey of one person, by our id. */

@@ -83,6 +83,30 @@ const SET_FACTORS = statement<UserKey & { factors: string }>(
   `update users set factors = :factors where zone_id = :zone_id and id = :user_id`,
 )
 
+// What was written of these names is what `METHODS` selects.
+const methodsOf = async (within: Transaction, key: UserKey): Promise<readonly FactorMethod[]> =>
+  (await within.run(METHODS, key)).rows.map(({ method }) => method as FactorMethod).toSorted()
+
+/** Whether one of `leaves` is there without a factor of this kind. */
+async function leavesOne(
+  within: Transaction,
+  {
+    key,
+    removed,
+    leaves,
+  }: {
+    readonly key: UserKey
+    readonly removed: FactorMethod
+    readonly leaves: readonly FactorMethod[] | undefined
+  },
+): Promise<boolean> {
+  if (!leaves) return true
+  const [passkeys] = (await within.run(COUNT_PASSKEYS, key)).rows
+  const staysKind = removed === 'passkey' && (passkeys?.count ?? 0) > 1
+  const methods = await methodsOf(within, key)
+  return methods.some(method => leaves.includes(method) && (method !== removed || staysKind))
+}
+
 /** Implements `FactorStore` for both databases. */
 export function createFactors(db: Database): FactorStore {
   /**
@@ -94,10 +118,12 @@ export function createFactors(db: Database): FactorStore {
     {
       ends,
       expected,
+      declines = false,
       make,
     }: {
       readonly ends: boolean
       readonly expected?: readonly FactorMethod[] | undefined
+      readonly declines?: boolean
       readonly make: (within: Transaction) => Promise<boolean>
     },
   ): Promise<boolean> {
@@ -105,14 +131,17 @@ export function createFactors(db: Database): FactorStore {
     return db.transaction(async within => {
       const [held] = (await within.run(HOLD_USER, key)).rows
       if (!held) return false
-      const before = held.factors === null ? { methods: [], revision: 0 } : fromJson<UserFactors>(held.factors)
+      const before: UserFactors = held.factors === null ? { methods: [], revision: 0 } : fromJson(held.factors)
       if (expected && before.methods.join() !== expected.join()) return false
       if (!(await make(within))) return false
-      const { revision } = before
-      // What was written of these names is what `METHODS` selects.
-      const methods = (await within.run(METHODS, key)).rows.map(({ method }) => method as FactorMethod).toSorted()
+      const { revision, hasDeclined } = before
+      const methods = await methodsOf(within, key)
       if (methods.length === 0) await within.run(REMOVE_CODES, { ...key, kind: 'recovery' })
-      const factors: UserFactors = { methods, revision: ends ? revision + 1 : revision }
+      const factors: UserFactors = {
+        methods,
+        revision: ends ? revision + 1 : revision,
+        ...((declines || hasDeclined === true) && { hasDeclined: true }),
+      }
       await within.run(SET_FACTORS, { ...key, factors: toJson(factors) })
       return true
     })
@@ -147,12 +176,14 @@ export function createFactors(db: Database): FactorStore {
       if (!isStorable(id)) return false
       return (await db.write(RENAME_PASSKEY, { zone_id: zoneId, user_id: userId, id, name })).changes > 0
     },
-    async removePasskey(zoneId, { userId, id }) {
+    async removePasskey(zoneId, { userId, id }, leaves) {
       if (!isStorable(id)) return false
       const key = { zone_id: zoneId, user_id: userId }
       return change(key, {
         ends: true,
-        make: async within => (await within.run(REMOVE_PASSKEY, { ...key, id })).changes > 0,
+        make: async within =>
+          (await leavesOne(within, { key, removed: 'passkey', leaves })) &&
+          (await within.run(REMOVE_PASSKEY, { ...key, id })).changes > 0,
       })
     },
     async totpOf(zoneId, userId) {
@@ -173,9 +204,14 @@ export function createFactors(db: Database): FactorStore {
     async useTotp(zoneId, userId, { step, at }) {
       return (await db.write(USE_TOTP, { zone_id: zoneId, user_id: userId, step, at: at.getTime() })).changes > 0
     },
-    async removeTotp(zoneId, userId) {
+    async removeTotp(zoneId, userId, leaves) {
       const key = { zone_id: zoneId, user_id: userId }
-      return change(key, { ends: true, make: async within => (await within.run(REMOVE_TOTP, key)).changes > 0 })
+      return change(key, {
+        ends: true,
+        make: async within =>
+          (await leavesOne(within, { key, removed: 'totp', leaves })) &&
+          (await within.run(REMOVE_TOTP, key)).changes > 0,
+      })
     },
     async setCodes(zoneId, userId, { kind, digests, createdAt, expiresAt }) {
       const key = { zone_id: zoneId, user_id: userId }
@@ -217,6 +253,10 @@ export function createFactors(db: Database): FactorStore {
     },
     async forgetDevices(zoneId, userId) {
       return change({ zone_id: zoneId, user_id: userId }, { ends: true, make: () => Promise.resolve(true) })
+    },
+    async declineOffer(zoneId, userId) {
+      const key = { zone_id: zoneId, user_id: userId }
+      return change(key, { ends: false, declines: true, make: () => Promise.resolve(true) })
     },
   }
 }

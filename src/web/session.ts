@@ -370,8 +370,9 @@ export function createSessions(deps: {
       deps.onSignIn(request, reply, user)
     },
     async renew(request, reply, { user, session }) {
-      const { amr, acr } = session.signIn
-      await begin(request, reply, { user, method: { amr, ...(acr && { acr }) }, renewed: session })
+      // A new password proves no second factor again: the sign-in is as old as it was.
+      const { amr, acr, authenticatedAt } = session.signIn
+      await begin(request, reply, { user, method: { amr, authenticatedAt, ...(acr && { acr }) }, renewed: session })
     },
     async strengthen(request, reply, { user, session }, { level, amr }) {
       const { signIn } = session

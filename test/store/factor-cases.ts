@@ -197,6 +197,32 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.reset(z, 'nobody'), false)
     })
 
+    it('are not removed where one must be left, by two at once either', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      await factors.addPasskey(z, passkey(), 20)
+      await factors.setTotp(z, 'u1', totp)
+      const [first] = await factors.passkeysOf(z, 'u1')
+      const of = { userId: 'u1', id: first?.id ?? '' }
+      assert.equal(await factors.removeTotp(z, 'u1', ['totp']), false, 'the passkey does not count')
+      const both = ['passkey', 'totp'] as const
+      const removed = await Promise.all([factors.removeTotp(z, 'u1', both), factors.removePasskey(z, of, both)])
+      assert.deepEqual(removed.toSorted(), [false, true])
+      assert.equal((await factorsOf(z))?.methods.length, 1)
+      assert.equal(await factors.removePasskey(z, { userId: 'u1', id: 'unknown' }, both), false)
+    })
+
+    it('are not offered again to whoever declined, whatever changes then', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      assert.equal(await factors.declineOffer(z, 'u1'), true)
+      assert.deepEqual(await factorsOf(z), { methods: [], revision: 0, hasDeclined: true })
+      await factors.setTotp(z, 'u1', totp)
+      await factors.removeTotp(z, 'u1')
+      assert.deepEqual(await factorsOf(z), { methods: [], revision: 2, hasDeclined: true })
+      assert.equal(await factors.declineOffer(z, 'nobody'), false)
+    })
+
     it('go with the account, and an update of the account leaves them', async () => {
       const z = await zoneWithUser()
       const { factors, users } = store()
