@@ -357,7 +357,8 @@ const MIGRATIONS: readonly Migration[] = [
       `create index factor_codes_by_expiry on factor_codes (expires_at) where expires_at is not null`,
       // Words of providers that read like a level of ours, which they do not mean.
       ...['sessions', 'authorization_codes'].map(
-        table => `update ${table} set acr = null where acr like '["1"%' or acr like '["2"%' or acr like '["phr%'`,
+        table =>
+          `update ${table} set acr = null where ${['1', '2', 'phr', 'phrh'].map(word => `acr like '%"${word}"%'`).join(' or ')}`,
       ),
     ],
   },
