@@ -358,7 +358,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlMetadataEndpoints(app, { serviceProviders, behaviour })
     samlLogoutEndpoint(app, elsewhere)
     forcePasswordChangeEndpoints(app, web)
-    factorPages(app, { ...web, journeys, remembered, groupsOf, vault })
+    factorPages(app, { ...web, journeys, remembered, groupsOf, vault, ...config.passkeys })
     errorPages(app, { ...web, samlFailures })
     homeEndpoints(app, web)
     if (config.playground) outboxEndpoint(app, { store, vault, pages })

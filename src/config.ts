@@ -11,6 +11,7 @@ import { parseMasterKey } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
+import { passkeysOf } from './config/passkeys.ts'
 import { policiesOf } from './config/policies.ts'
 import type { Problems } from './config/problems.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
@@ -116,6 +117,7 @@ export async function loadConfig({
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
   const smtp = smtpOf(file.smtp, baseUrl, problems)
   const saml = await samlOf(file.saml, problems)
+  const passkeys = passkeysOf(file.passkeys, problems)
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
@@ -136,6 +138,7 @@ export async function loadConfig({
     ...(smtp && { smtp }),
     ...(keys === undefined ? {} : { signingKeys: keys }),
     saml,
+    passkeys,
     outbound: { allowPrivate: file.outbound?.allow_private ?? false },
     hashCost,
     cors,

@@ -25,6 +25,8 @@ export interface Factors {
 export interface FactorDeps extends Omit<FactorChangesDeps, 'recoveryCodes'> {
   readonly random: Random
   readonly vault: Vault
+  /** See `PasskeyDeps`. */
+  readonly attestationRoots?: readonly Uint8Array[]
 }
 
 /** One instance serves every zone. */

@@ -7,6 +7,7 @@ import type { RateLimitSettings } from '../model/rate-limit.ts'
 import type { PageSettings, TokenSettings } from '../model/settings.ts'
 import type { ZoneConfig } from '../model/zone.ts'
 import type { OperationsSettings } from './operations.ts'
+import type { PasskeySettings } from './passkeys.ts'
 import type { Bootstrap } from './records.ts'
 import type { SamlSettings } from './saml.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -32,6 +33,7 @@ export interface Config {
   /** Keys of the default zone; if absent, one is generated and stored. */
   readonly signingKeys?: SigningKeys
   readonly saml: SamlSettings
+  readonly passkeys: PasskeySettings
   /** Whether URLs of clients and providers may point to private networks. */
   readonly outbound: { readonly allowPrivate: boolean }
   /** Hashing cost of passwords and client secrets. */

@@ -7,6 +7,7 @@ import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
 import type { OperationsFile } from './operations.ts'
 import type { PagesFile } from './pages.ts'
+import type { PasskeysFile } from './passkeys.ts'
 import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
 import type { RateLimitFile } from './ratelimit.ts'
@@ -37,6 +38,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
       Record<string, { readonly pem?: string; readonly passphrase?: string; readonly cert?: string }>
     >
   }
+  readonly passkeys?: PasskeysFile
   readonly outbound?: { readonly allow_private?: boolean }
   readonly passwords?: HashCostFile
   readonly session?: { readonly same_site?: string }
@@ -51,6 +53,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Members that may be given as `<name>_file`. */
 const SECRETS = new Set([
+  'attestation_roots',
   'bindPassword',
   'cert',
   'client_secret',

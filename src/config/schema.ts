@@ -251,6 +251,17 @@ export const CONFIG_SCHEMA = {
         },
       },
     },
+    passkeys: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'What is asked of the authenticators that make passkeys.',
+      properties: {
+        attestation_roots: text(
+          'X.509 certificates in PEM of the makers of authenticators: a passkey whose attestation leads to one of them signs in at the level phrh. Absent: authenticators are not asked what they are.',
+        ),
+        attestation_roots_file: fileOf('the certificates in PEM'),
+      },
+    },
     outbound: {
       type: 'object',
       additionalProperties: false,

@@ -13,6 +13,7 @@ import type { Level } from '../model/assurance.ts'
 import type { Passkey } from '../model/passkey.ts'
 import type { User } from '../model/user.ts'
 import type { Store } from '../store/store.ts'
+import { useOfAttestation } from './attestation.ts'
 import { createChallenges } from './challenges.ts'
 import type { ChallengeFor } from './challenges.ts'
 
@@ -93,9 +94,19 @@ const refused = (reason: PasskeyRefusal['reason'], cause?: unknown): PasskeyRefu
   ...(cause instanceof Error && { detail: cause.message.slice(0, 300) }),
 })
 
+/** Dependencies of `createPasskeys`. */
+export interface PasskeyDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly vault: Vault
+  /** Certificates in DER to which attestations must lead; none is asked for without them. */
+  readonly attestationRoots?: readonly Uint8Array[]
+}
+
 /** One instance serves every zone. */
-export function createPasskeys(deps: { store: Store; clock: Clock; random: Random; vault: Vault }): Passkeys {
-  const { store, clock, random } = deps
+export function createPasskeys(deps: PasskeyDeps): Passkeys {
+  const { store, clock, random, attestationRoots: roots = [] } = deps
   const challenges = createChallenges(deps)
 
   const rpIdOf = ({ baseUrl }: Ceremony): string => new URL(baseUrl).hostname
@@ -118,7 +129,7 @@ export function createPasskeys(deps: { store: Store; clock: Clock; random: Rando
         excludeCredentials: await describe(zoneId, user.id),
         // Found without a user name, wherever the authenticator can.
         authenticatorSelection: { residentKey: 'preferred', requireResidentKey: false, userVerification: 'preferred' },
-        attestation: 'none',
+        attestation: roots.length > 0 ? 'direct' : 'none',
       }
     },
     async readRegistration(at, { user, answer, name }) {
@@ -132,17 +143,16 @@ export function createPasskeys(deps: { store: Store; clock: Clock; random: Rando
       try {
         const bytes = isoBase64URL.toBuffer(sent.response['attestationObject'] ?? '')
         const attestation = decodeAttestationObject(bytes)
-        const format = attestation.get('fmt')
-        // None was asked for. A chain of certificates would be read, and their lists of revocation fetched from where they say.
-        const isPlain =
-          format === 'none' || (format === 'packed' && attestation.get('attStmt').get('x5c') === undefined)
-        if (!isPlain) return refused('attestation', new Error(format))
+        // Decided before the library reads it: with roots of its own it would fetch lists of revocation from where certificates say.
+        const use = useOfAttestation(attestation, { roots, now: clock.now() })
+        if (use.kind === 'refused') return refused('attestation', new Error(attestation.get('fmt')))
+        const kept = use.kind === 'verified' ? bytes : isoCBOR.encode(withoutStatement(attestation.get('authData')))
         const { verified, registrationInfo } = await verifyRegistrationResponse({
           response: {
             ...identityOf(sent),
             response: {
               clientDataJSON: sent.response['clientDataJSON'] ?? '',
-              attestationObject: sent.response['attestationObject'] ?? '',
+              attestationObject: isoBase64URL.fromBuffer(kept),
             },
           },
           expectedChallenge: challenge,
@@ -152,7 +162,7 @@ export function createPasskeys(deps: { store: Store; clock: Clock; random: Rando
           supportedAlgorithmIDs: ALGORITHMS,
         })
         if (!verified) return refused('invalid')
-        const { credential, aaguid, credentialBackedUp } = registrationInfo
+        const { credential, aaguid, credentialBackedUp, credentialDeviceType } = registrationInfo
         if (!isSoundCoseKey(isoCBOR.decodeFirst(credential.publicKey))) return refused('key')
         if (!(await challenges.use(challenge, of))) return refused('used')
         if (credential.id.length > MAX_ID_LENGTH) return refused('malformed')
@@ -165,7 +175,8 @@ export function createPasskeys(deps: { store: Store; clock: Clock; random: Rando
           transports: sent.transports,
           aaguid,
           isBackedUp: credentialBackedUp,
-          isAttested: false,
+          // What other devices can have is not bound to this hardware.
+          isAttested: use.kind === 'verified' && use.provesHardware && credentialDeviceType === 'singleDevice',
           name,
           createdAt: clock.now(),
         }
@@ -237,6 +248,16 @@ export function createPasskeys(deps: { store: Store; clock: Clock; random: Rando
     },
   }
 }
+
+type Statement = Map<string, string | Uint8Array | Map<string, string>>
+
+/** The attestation object of an authenticator that says nothing of itself, as browsers write it. */
+const withoutStatement = (authenticatorData: Uint8Array): Statement =>
+  new Map<string, string | Uint8Array | Map<string, string>>([
+    ['fmt', 'none'],
+    ['attStmt', new Map<string, string>()],
+    ['authData', authenticatorData],
+  ])
 
 /** What a browser answered, as far as it is read. */
 interface Answer {

@@ -94,7 +94,10 @@ export function firstFactorHandlers(
     }
     const isKept = await changes.addPasskey(await ownerOf(request, visitor, pages), result.passkey)
     if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
-    return finish(request, reply, { visitor, factor: { level: 'phr', amr: ['pop'] } })
+    const factor = result.passkey.isAttested
+      ? ({ level: 'phrh', amr: ['hwk'] } as const)
+      : ({ level: 'phr', amr: ['pop'] } as const)
+    return finish(request, reply, { visitor, factor })
   })
 
   /** A factor that is added was proven by it. Recovery codes are shown to whoever has none. */

@@ -9,6 +9,8 @@ import type { Ceremony, Passkeys } from '../../src/factors/passkeys.ts'
 import type { User } from '../../src/model/user.ts'
 import { cbor, coseOf, createAuthenticator, keyPairFor, signatureOf } from '../support/authenticator.ts'
 import type { AssertionLies, Cbor, CreationLies, Credential } from '../support/authenticator.ts'
+import { certify } from '../support/attestation.ts'
+import type { Authority } from '../support/attestation.ts'
 import { userNamed } from '../support/oauth.ts'
 import { startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -33,8 +35,9 @@ describe('passkeys', () => {
   })
   after(() => server.stop())
 
-  const instance = (): Passkeys =>
+  const instance = (attestationRoots?: readonly Uint8Array[]): Passkeys =>
     createPasskeys({
+      ...(attestationRoots && { attestationRoots }),
       store: server.store,
       clock: server.clock,
       random: createRandom(),
@@ -220,6 +223,94 @@ describe('passkeys', () => {
       assert.ok(second.result.outcome === 'new')
       assert.equal(await server.store.factors.addPasskey('svc', second.result.passkey, 1), false)
     })
+  })
+
+  describe('an attestation, where the operator names roots', () => {
+    const aaguid = Buffer.from('00112233445566778899aabbccddeeff', 'hex')
+    const root = certify({ commonName: 'Root', isAuthority: true })
+    const between = certify({ commonName: 'Between', isAuthority: true }, root)
+    const unit = 'Authenticator Attestation'
+    const key = certify({ commonName: 'Key', unit, aaguid }, between)
+    const chain = [key, between]
+
+    /** Registers with this chain, signed by its first key unless another one is given. */
+    async function attest(
+      certificates: readonly Authority[],
+      { signer = certificates[0], ...lies }: CreationLies & { signer?: Authority | undefined } = {},
+    ) {
+      const trusting = instance([root.certificate])
+      const asked = await trusting.registrationOptions(AT, { user: marissa, siteName: 'Example' })
+      assert.equal(asked['attestation'], 'direct')
+      const statement: CreationLies['statement'] = signed =>
+        new Map<string, Cbor>([
+          ['alg', -7],
+          ['sig', signer ? signatureOf(signed, signer.privateKey, 'ES256') : Buffer.alloc(8)],
+          ['x5c', certificates.map(({ certificate }) => certificate)],
+        ])
+      const { answer } = browser.create(asked, { format: 'packed', aaguid, statement, ...lies })
+      return trusting.readRegistration(AT, { user: marissa, answer: JSON.stringify(answer), name: NAME })
+    }
+    const outcomeOf = (result: Awaited<ReturnType<typeof attest>>): string =>
+      result.outcome === 'new' ? (result.passkey.isAttested ? 'hardware' : 'as without') : result.reason
+
+    it('that leads to one of them raises the level to phrh', async () => {
+      const trusting = instance([root.certificate])
+      const asked = await trusting.registrationOptions(AT, { user: marissa, siteName: 'Example' })
+      const statement: CreationLies['statement'] = signed =>
+        new Map<string, Cbor>([
+          ['alg', -7],
+          ['sig', signatureOf(signed, key.privateKey, 'ES256')],
+          ['x5c', chain.map(({ certificate }) => certificate)],
+        ])
+      const { answer, credential } = browser.create(asked, { format: 'packed', aaguid, statement })
+      const sent = { user: marissa, answer: JSON.stringify(answer), name: NAME }
+      const result = await trusting.readRegistration(AT, sent)
+      assert.ok(result.outcome === 'new' && (await server.store.factors.addPasskey('svc', result.passkey, 20)))
+      assert.equal(result.passkey.aaguid, '00112233-4455-6677-8899-aabbccddeeff')
+      const proof = await prove(credential)
+      assert.deepEqual(proof, { outcome: 'proved', userId: marissa.id, level: 'phrh', amr: ['hwk', 'user'] })
+    })
+
+    const stranger = certify({ commonName: 'Root', isAuthority: true })
+    const noAuthority = certify({ commonName: 'Between' }, root)
+    const expired = certify({ commonName: 'Key', unit, aaguid, to: new Date(Date.UTC(2020, 0)) }, between)
+    const cases: readonly (readonly [string, () => ReturnType<typeof attest>, string])[] = [
+      ['with the root in the chain', () => attest([...chain, root]), 'hardware'],
+      ['without the certificate between', () => attest([key]), 'as without'],
+      [
+        'of another root of the same name',
+        () => attest([certify({ commonName: 'Key', unit, aaguid }, stranger)]),
+        'as without',
+      ],
+      [
+        'by whoever is no authority',
+        () => attest([certify({ commonName: 'Key', unit, aaguid }, noAuthority), noAuthority]),
+        'as without',
+      ],
+      ['that has expired', () => attest([expired, between]), 'as without'],
+      [
+        'by a certificate that is none',
+        () => attest([{ ...key, certificate: Buffer.from('certificate') }]),
+        'as without',
+      ],
+      ['without certificates', () => attest([], { signer: key }), 'as without'],
+      ['with a chain of more than four', () => attest([...chain, root, root, root]), 'as without'],
+      ['signed by another key', () => attest(chain, { signer: stranger }), 'invalid'],
+      ['for another model', () => attest(chain, { aaguid: Buffer.alloc(16, 7) }), 'invalid'],
+      ['by an authority itself', () => attest([between, root]), 'invalid'],
+      [
+        'of a passkey that other devices have',
+        () => attest(chain, { backupEligible: true, backedUp: true }),
+        'as without',
+      ],
+      ['in another format', () => attest(chain, { format: 'tpm' }), 'as without'],
+      ['in a format that nobody knows', () => attest(chain, { format: 'unheard-of' }), 'as without'],
+    ]
+    for (const [name, make, outcome] of cases) {
+      it(`${name} counts ${outcome}`, async () => {
+        assert.equal(outcomeOf(await make()), outcome)
+      })
+    }
   })
 
   describe('a challenge', () => {

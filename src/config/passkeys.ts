@@ -1,0 +1,23 @@
+import { readCertificates } from '../base/certificate.ts'
+import type { Problems } from './problems.ts'
+
+/** `passkeys` in the configuration file. */
+export interface PasskeysFile {
+  readonly attestation_roots?: string
+}
+
+/** What the server asks of authenticators. */
+export interface PasskeySettings {
+  /** Certificates in DER, to one of which an attestation must lead that proves hardware; absent: none is asked for. */
+  readonly attestationRoots?: readonly Uint8Array[]
+}
+
+/** Reads `passkeys`. */
+export function passkeysOf(file: PasskeysFile | undefined, problems: Problems): PasskeySettings {
+  const key = 'passkeys.attestation_roots'
+  if (file?.attestation_roots === undefined || !problems.isSound(key)) return {}
+  const certificates = readCertificates(file.attestation_roots)
+  if (certificates) return { attestationRoots: certificates.map(({ raw }) => raw) }
+  problems.add(key, 'must be X.509 certificates in PEM')
+  return {}
+}

@@ -1,0 +1,36 @@
+// What an authenticator proves of itself when it makes a passkey (Web Authentication Level 3 §6.5). Without roots of the
+// operator nothing is asked, and nothing taken. With them, a chain that leads to one of them counts, and anything else is as if
+// there were none: a person with another authenticator is to have a passkey, too.
+import { leadsToRoot } from '../base/certificate-chain.ts'
+
+/** An attestation object as the library decodes it. */
+export interface DecodedAttestation {
+  get(key: 'fmt'): string
+  get(key: 'attStmt'): { get(key: 'x5c'): unknown }
+}
+
+/** What becomes of an attestation. */
+export type AttestationUse =
+  /** Verified with the passkey; `provesHardware` then. */
+  | { readonly kind: 'verified'; readonly provesHardware: boolean }
+  /** Left out before anything is verified. */
+  | { readonly kind: 'ignored' }
+  | { readonly kind: 'refused' }
+
+/** Decides it; the certificates of `roots` are in DER. */
+export function useOfAttestation(
+  attestation: DecodedAttestation,
+  { roots, now }: { readonly roots: readonly Uint8Array[]; readonly now: Date },
+): AttestationUse {
+  const format = attestation.get('fmt')
+  const chain = format === 'packed' ? attestation.get('attStmt').get('x5c') : undefined
+  if (format === 'none' || (format === 'packed' && chain === undefined)) {
+    return { kind: 'verified', provesHardware: false }
+  }
+  if (roots.length === 0) return { kind: 'refused' }
+  const isTrusted = isChain(chain) && leadsToRoot(chain, roots, now)
+  return isTrusted ? { kind: 'verified', provesHardware: true } : { kind: 'ignored' }
+}
+
+const isChain = (value: unknown): value is readonly Uint8Array[] =>
+  Array.isArray(value) && value.every(each => each instanceof Uint8Array)
