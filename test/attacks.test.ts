@@ -20,6 +20,7 @@ import { samlAttacks } from './attacks/saml.ts'
 import { samlBrowserAttacks } from './attacks/saml-browsers.ts'
 import { samlProviderAttacks } from './attacks/saml-providers.ts'
 import { scimAttacks } from './attacks/scim.ts'
+import { secondFactorAttacks } from './attacks/second-factor.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
@@ -49,6 +50,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   invitations: invitationAttacks,
   groups: groupAttacks,
   'sessions, cookies and forms': sessionAttacks,
+  'around the second factor': secondFactorAttacks,
   'sign-up and e-mail addresses': signUpAttacks,
   'tenants and administrators': tenantAttacks,
   'users managed by API': userAttacks,

@@ -70,8 +70,8 @@ export interface ResetDeps extends NewPasswordDeps {
 }
 
 /**
- * Uses the code up and sets the password. The account is verified afterwards, because the code reached its owner, not locked,
- * and owes no new password; every session, code and token of before ends.
+ * Uses the code up and sets the password. The account is verified afterwards, because the code reached its owner, not locked
+ * unless it has a second factor, and owes no new password; every session, code and token of before ends.
  */
 export async function resetPassword(zone: Zone, { code, password, by }: Reset, deps: ResetDeps): Promise<ResetResult> {
   const good = await redeemCode(zone, { purpose: 'password-reset', value: code }, deps)
@@ -87,7 +87,8 @@ export async function resetPassword(zone: Zone, { code, password, by }: Reset, d
       return { outcome: 'refused', message: result.message, user, errand }
     case 'changed': {
       if (!user.verified) await deps.users.verify(zone, user.id, { by })
-      await deps.users.unlock(zone, result.user, by)
+      // Failures may be guesses of a second factor, and whoever reads the mail of the account could go on without end.
+      if ((user.factors?.methods ?? []).length === 0) await deps.users.unlock(zone, result.user, by)
       return { outcome: 'changed', user: { ...result.user, verified: true }, errand }
     }
   }
