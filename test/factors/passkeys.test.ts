@@ -19,6 +19,15 @@ const ORIGIN = 'https://id.example'
 const AT: Ceremony = { zoneId: 'svc', baseUrl: `${ORIGIN}/auth`, browser: 'session one' }
 const NAME = 'Key'
 
+/** The same numbers at every run. */
+function seeded(): () => number {
+  let state = 1
+  return () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state / 2_147_483_647
+  }
+}
+
 describe('passkeys', () => {
   let server: TestServer
   let passkeys: Passkeys
@@ -577,6 +586,31 @@ describe('passkeys', () => {
       for (const authenticatorData of ['AAAA', 'A'.repeat(8000)]) {
         const text = JSON.stringify({ ...good, response: { ...good.response, authenticatorData } })
         assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: text })), 'invalid')
+      }
+    })
+
+    it('is refused or accepted, and soon, whatever is changed in it', async () => {
+      const credential = await enrol()
+      const random = seeded()
+      const change = (text: string): string => {
+        const bytes = Buffer.from(text, 'base64url')
+        const place = Math.floor(random() * bytes.length)
+        if (random() < 0.2) return bytes.subarray(0, place).toString('base64url')
+        bytes[place] = Math.floor(random() * 256)
+        return bytes.toString('base64url')
+      }
+      for (let round = 0; round < 300; round += 1) {
+        const { answer } = browser.create(await ask(marissa), { format: round % 2 === 0 ? 'none' : 'packed' })
+        const attestationObject = change(answer.response.attestationObject)
+        const created = JSON.stringify({ ...answer, response: { ...answer.response, attestationObject } })
+        const sent = { user: marissa, answer: created, name: NAME }
+        assert.match((await passkeys.readRegistration(AT, sent)).outcome, /^(?:new|refused)$/)
+        const good = browser.get(await passkeys.authenticationOptions(AT), credential)
+        const authenticatorData = change(good.response.authenticatorData)
+        const got = JSON.stringify({ ...good, response: { ...good.response, authenticatorData } })
+        const isSame = authenticatorData === good.response.authenticatorData
+        const { outcome } = await passkeys.authenticate(AT, { answer: got })
+        assert.equal(outcome, isSame ? 'proved' : 'refused')
       }
     })
   })

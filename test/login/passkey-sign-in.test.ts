@@ -1,5 +1,8 @@
 // Signing in with a passkey alone, by an authenticator in software: who gets in, and every way not to.
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { User } from '../../src/model/user.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
@@ -276,6 +279,27 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('a passkey at two processes', () => {
+  it('is asked for by one and accepted by the other, once', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
+    const database = `sqlite:${join(folder, 'latchkey.db')}`
+    const [one, other] = [await startServer({ database }), await startServer({ database })]
+    const credential = await givePasskey(one, await userNamed(one, 'marissa'))
+    const browser = one.browser()
+    const form = await passkeyForm(one, browser, { credential })
+    const cookies = Object.fromEntries(browser.cookies)
+    const places = (await Promise.all([one, other].map(each => each.send('/login/passkey', { form, cookies })))).map(
+      ({ headers }) => String(headers['location']),
+    )
+    assert.deepEqual(new Set(places), new Set([`${BASE}/`, `${BASE}/login?error=passkey_refused`]))
+    const replayed = await other.send('/login/passkey', { form, cookies })
+    assert.equal(replayed.headers['location'], `${BASE}/login?error=passkey_refused`)
+    assert.deepEqual([...one.faults, ...other.faults], [])
+    for (const each of [one, other]) await each.stop()
+    await rm(folder, { recursive: true })
+  })
+})
 
 describe('passkeys of zones below one host', () => {
   it('are nothing in another zone, nor is a challenge of theirs', async () => {
