@@ -120,3 +120,11 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
     form.hidden = false
   }
 }
+
+/** Tells with the password that this device can make a passkey: only then one is offered. */
+async function tellDevice(form) {
+  if (!(await globalThis.PublicKeyCredential?.isUserVerifyingPlatformAuthenticatorAvailable?.())) return
+  form.append(Object.assign(document.createElement('input'), { type: 'hidden', name: 'can_passkey', value: 'true' }))
+}
+
+for (const form of document.querySelectorAll('form[action$="/login.do"]')) tellDevice(form).catch(() => {})

@@ -121,7 +121,7 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
       }),
     renewRecoveryCodes: (owner, { isFirst } = { isFirst: false }) =>
       told(owner, recoveryCodes.renew(owner.zone.id, owner.user.id), {
-        event: 'Added',
+        event: 'Modified',
         data: 'recovery codes',
         notice: isFirst ? undefined : 'codesRenewed',
       }),

@@ -11,14 +11,16 @@ import type { LoginForm, LoginView } from '../identity/login-policy.ts'
 import { allowsProvider, displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
+import { changesFactors, OFFER_PATH } from '../model/fresh-sign-in.ts'
 import { parseLoginHint } from '../model/login-hint.ts'
-import { offersPasskeySignIn, secondFactorPolicy } from '../model/second-factor.ts'
+import { mayBeOfferedPasskey, offersPasskeySignIn, secondFactorPolicy } from '../model/second-factor.ts'
 import type { Service } from '../model/service.ts'
 import type { PageSettings } from '../model/settings.ts'
 import { linkIn } from '../model/urls.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { discoveryPath } from '../model/saml-paths.ts'
+import type { User } from '../model/user.ts'
 import { promptsOf, samlEntityIdOf } from '../model/zone.ts'
 import { discoveryEmailPage, originPage } from '../pages/idp-discovery.ts'
 import { loginPage } from '../pages/login.ts'
@@ -121,8 +123,18 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const visitor = await sessions.visitor(request)
     const demand = visitor && (await deps.signInDemands.open(request, visitor))
     if (demand) return deps.signInDemands.raise(request, reply, demand, destination)
+    if (visitor && form.get('can_passkey') === 'true' && isOffered(request.zone, visitor.user, destination)) {
+      await sessions.saveRequest(request, reply, { path: destination ?? '/', reauthenticate: false })
+      return reply.redirect(urls.ofZone(request.zone) + OFFER_PATH, 302)
+    }
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
+
+  /** Whether a passkey is offered before the person goes on: not on the way to where one is added anyway. */
+  const isOffered = (zone: AddressedZone, user: User, destination = '/'): boolean =>
+    mayBeOfferedPasskey(secondFactorPolicy(zone, deps.behaviour), user, deps.service.name) &&
+    !changesFactors(destination) &&
+    destination.length <= MAX_PATH_LENGTH
 
   /** Shows an expired page again with the typed values, except the password. */
   async function refuseForm(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {

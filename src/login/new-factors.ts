@@ -63,7 +63,11 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
       const typed = form.get('name') ?? ''
       const name = acceptedPasskeyName(typed === '' ? nameOfBrowser(request, { texts: pages.texts(request) }) : typed)
       if (name === undefined) return showNewPasskey(request, reply, { visitor, problem: badName })
-      const refuse = (problem: Problem) => showNewPasskey(request, reply, { visitor, name, problem })
+      const isOffered = form.get('offered') === 'true'
+      const refuse = (problem: Problem) =>
+        isOffered
+          ? showOffer(request, reply, { visitor, problem })
+          : showNewPasskey(request, reply, { visitor, name, problem })
       const result = await passkeys.readRegistration(ceremonyOf(request, visitor, urls), {
         user: visitor.user,
         answer: form.get('credential') ?? '',
@@ -77,7 +81,7 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
           length >= MAX_PASSKEYS ? securityTexts(texts).tooMany : factorTexts(texts).enrol.failedPasskey,
         )
       }
-      const onward = form.get('offered') === 'true' ? await onwardOf(request) : `${PATH}?done=passkey_added`
+      const onward = isOffered ? await onwardOf(request) : `${PATH}?done=passkey_added`
       return finish(request, reply, { visitor, factor: { level: 'phr', amr: ['pop'] }, onward })
     }),
   )
@@ -135,20 +139,29 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
     return path === undefined || path.startsWith(`${PATH}/`) ? '/' : path
   }
 
+  async function showOffer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { visitor, problem }: { readonly visitor: Visitor; readonly problem?: Problem },
+  ): Promise<FastifyReply> {
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const page = offerPage(chrome, {
+      add: pathOf(request, '/passkey'),
+      options: await optionsOf(request, visitor, chrome),
+      name: nameOfBrowser(request, chrome),
+      decline: pathOf(request, '/offer'),
+      problem: problem?.(chrome),
+    })
+    return pages.send(reply.status(problem ? 422 : 200), page)
+  }
+
   on(
     'GET /profile/security/offer',
-    entered(async (request, reply, { visitor, policy }) => {
-      if (!mayBeOfferedPasskey(policy, visitor.user, deps.service.name))
-        return goTo(request, reply, await onwardOf(request))
-      const chrome = await pages.chrome(request, reply, { form: true })
-      const page = offerPage(chrome, {
-        add: pathOf(request, '/passkey'),
-        options: await optionsOf(request, visitor, chrome),
-        name: nameOfBrowser(request, chrome),
-        decline: pathOf(request, '/offer'),
-      })
-      return pages.send(reply, page)
-    }),
+    entered(async (request, reply, { visitor, policy }) =>
+      mayBeOfferedPasskey(policy, visitor.user, deps.service.name)
+        ? showOffer(request, reply, { visitor })
+        : goTo(request, reply, await onwardOf(request)),
+    ),
   )
 
   on(

@@ -28,3 +28,6 @@ export const SECURITY_PATH = '/profile/security'
 
 /** Whether the path is one where factors are changed: who goes there has to prove one. */
 export const changesFactors = (path: string | undefined): boolean => path?.startsWith(`${SECURITY_PATH}/`) ?? false
+
+/** The page that offers a passkey after a sign-in with a password. */
+export const OFFER_PATH = `${SECURITY_PATH}/offer`

@@ -101,11 +101,18 @@ ${below(back, texts.cancel)}`
 /** The page that offers a passkey to whoever signed in with a password. */
 export function offerPage(
   chrome: Chrome,
-  props: { readonly add: string; readonly options: JsonRecord; readonly name: string; readonly decline: string },
+  props: {
+    readonly add: string
+    readonly options: JsonRecord
+    readonly name: string
+    readonly decline: string
+    readonly problem?: string | undefined
+  },
 ): Html {
   const { offer } = securityTexts(chrome.texts)
   const { enrol } = factorTexts(chrome.texts)
-  const body = html`<p class="lead">${offer.lead}</p>
+  const { problem } = props
+  const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${offer.lead}</p>
 ${passkeyForm(chrome, {
   action: props.add,
   options: props.options,
