@@ -42,6 +42,12 @@ const AUDITED: Readonly<Partial<Record<AuditEventType, string>>> = {
   PrincipalAuthenticationFailure: 'principal_authentication_failure_count',
 }
 
+/** Those that UAA does not have: absent until one happens. */
+const AUDITED_HERE: typeof AUDITED = {
+  MfaAuthenticationSuccess: 'mfa_authentication_count',
+  MfaAuthenticationFailure: 'mfa_authentication_failure_count',
+}
+
 /** `onLatency` is called for every request. */
 export function createMetrics({
   basePath,
@@ -98,7 +104,7 @@ export function createMetrics({
   return {
     watch: http => void http.addHook('onRequest', onRequest),
     counted: audit => event => {
-      const name = AUDITED[event.type]
+      const name = AUDITED[event.type] ?? AUDITED_HERE[event.type]
       if (name !== undefined) audited.set(name, (audited.get(name) ?? 0) + 1)
       audit(event)
     },

@@ -355,11 +355,14 @@ const MIGRATIONS: readonly Migration[] = [
         kind ${text} not null, created_at ${integer} not null, expires_at ${integer},
         primary key (zone_id, user_id, code_digest))${tableEnd}`,
       `create index factor_codes_by_expiry on factor_codes (expires_at) where expires_at is not null`,
-      // Words of providers that read like a level of ours, which they do not mean.
-      ...['sessions', 'authorization_codes'].map(
-        table =>
-          `update ${table} set acr = null where ${['1', '2', 'phr', 'phrh'].map(word => `acr like '%"${word}"%'`).join(' or ')}`,
-      ),
+      // Words of providers that read like a level of ours: `foreignClasses` keeps them with a blank before them.
+      ...['sessions', 'authorization_codes'].map(table => {
+        const marked = ['1', '2', 'phr', 'phrh'].reduce(
+          (acr, level) => `replace(${acr}, '"${level}"', '" ${level}"')`,
+          'acr',
+        )
+        return `update ${table} set acr = ${marked} where acr is not null`
+      }),
     ],
   },
 ]

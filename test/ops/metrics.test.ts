@@ -141,6 +141,20 @@ describe('the other numbers', () => {
     })
   }
 
+  it('tell of second factors once there is one', () => {
+    const metrics = createMetrics({ basePath: '' })
+    const audit = metrics.counted(() => undefined)
+    const told = () => Object.entries(reportOf(metrics)).filter(([name]) => name.includes('mfa_'))
+    assert.deepEqual(told(), [])
+    for (const type of ['MfaAuthenticationFailure', 'MfaAuthenticationSuccess', 'MfaAuthenticationFailure'] as const) {
+      audit({ type, zoneId: 'svc', principal: 'u1' })
+    }
+    assert.deepEqual(told(), [
+      ['audit_service.mfa_authentication_failure_count gauge', 2],
+      ['audit_service.mfa_authentication_count gauge', 1],
+    ])
+  })
+
   it('tell of the machine and of this process', () => {
     const report = reportOf(createMetrics({ basePath: '' }))
     for (const name of ['vm.cpu.count', 'vm.memory.total', 'vm.memory.free', 'jvm.heap.used', 'jvm.heap.max']) {

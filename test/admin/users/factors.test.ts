@@ -345,6 +345,68 @@ for (const mode of MODES) {
       assert.deepEqual(await methods(), before)
     })
 
+    it('goes with the person, with the provider, and with the zone', async () => {
+      const { factors, users } = server.store
+      const bearer = await tokenOf(server, 'root')
+      const call = async (method: string, path: string, body?: object): Promise<TestAnswer> => {
+        const answer = await sendJson(server, method, path, body, { bearer, headers: { 'if-match': '*' } })
+        assert.ok(answer.status < 300, answer.text)
+        return answer
+      }
+      const made = async (zoneId: string, origin = 'svc'): Promise<string> => {
+        const known = await userNamed(server, 'marissa')
+        const { factors: _, passwordHash: __, ...copied } = known
+        const id = `gone-${zoneId}-${origin}`
+        await users.insert(zoneId, { ...copied, zoneId, id, userName: id, origin })
+        const createdAt = server.clock.now()
+        await factors.setTotp(zoneId, id, { sealedSecret: 's', createdAt, lastStep: 0 })
+        await factors.setCodes(zoneId, id, { kind: 'bypass', digests: ['d'], createdAt, expiresAt: new Date(8e12) })
+        const key = {
+          id,
+          userId: id,
+          credentialId: id,
+          publicKey: '',
+          counter: 0,
+          transports: [],
+          aaguid: '',
+          name: 'Key',
+        }
+        await factors.addPasskey(zoneId, { ...key, isBackedUp: false, isAttested: false, createdAt }, 1)
+        return id
+      }
+      const left = async (zoneId: string, id: string) => [
+        await factors.passkeysOf(zoneId, id),
+        await factors.totpOf(zoneId, id),
+        await factors.codesLeft(zoneId, id, server.clock.now()),
+      ]
+      const nothing = [[], undefined, { recovery: 0 }]
+
+      const person = await made('svc')
+      assert.notDeepEqual(await left('svc', person), nothing)
+      await call('DELETE', `/Users/${person}`)
+      assert.deepEqual(await left('svc', person), nothing)
+
+      const config = {
+        baseUrl: 'ldap://directory.example',
+        ldapProfileFile: 'ldap/ldap-simple-bind.xml',
+        ldapGroupFile: 'ldap/ldap-groups-null.xml',
+      }
+      const provider = await call('POST', '/identity-providers', {
+        type: 'ldap',
+        originKey: 'ldap',
+        name: 'Directory',
+        config,
+      })
+      const member = await made('svc', 'ldap')
+      await call('DELETE', `/identity-providers/${String(provider.json()['id'])}`)
+      assert.deepEqual(await left('svc', member), nothing)
+
+      await call('POST', '/identity-zones', { id: 'gone', subdomain: 'gone', name: 'Gone' })
+      const theirs = await made('gone')
+      await call('DELETE', '/identity-zones/gone')
+      assert.deepEqual(await left('gone', theirs), nothing)
+    })
+
     it('is open to the administrators of another zone, for its people', async () => {
       const theirs = await bootstrapped('marissa', 'z1')
       const zone = await server.store.zones.find('z1')

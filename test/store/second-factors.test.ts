@@ -1,0 +1,82 @@
+// A database from before there were second factors: everything in it stays, and nothing in it is taken for a factor or a level.
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { classesOf, levelOf } from '../../src/model/assurance.ts'
+import { openStore } from '../../src/store/open.ts'
+import { createTestClock } from '../support/clock.ts'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import type { TestDatabase } from '../support/databases.ts'
+import { administer } from '../support/postgres.ts'
+import { at, client, fullClient, fullUser, fullZone, session, signIn, user, zone } from './records.ts'
+
+/** The words that a provider said at a sign-in, and what they are after the upgrade. */
+const CLASSES: readonly (readonly string[])[] = [
+  ['2'],
+  ['1', 'urn:gold'],
+  ['phr'],
+  ['phrh', '2'],
+  ['urn:gold', '2', '20'],
+  ['phrase'],
+]
+
+/** Takes the migrations back. */
+async function makeOld({ url }: TestDatabase): Promise<void> {
+  const statements = [
+    ...['passkeys', 'totp_secrets', 'factor_codes'].map(table => `drop table ${table}`),
+    `alter table users drop column factors`,
+    ...CLASSES.map(
+      (words, number) => `update sessions set acr = '${JSON.stringify(words)}' where id_digest = 's${number}'`,
+    ),
+    `delete from migrations where id >= '0020'`,
+  ]
+  if (!url.startsWith('sqlite:')) return administer(url, ...statements)
+  const raw = new DatabaseSync(url.slice('sqlite:'.length))
+  for (const statement of statements) raw.exec(statement)
+  raw.close()
+}
+
+for (const kind of DATABASE_KINDS) {
+  describe(`a database from before second factors, on ${kind}`, () => {
+    it('keeps everything, and has no factor and no level', async () => {
+      const database = await freshDatabase(kind)
+      const options = { clock: createTestClock(), onError: assert.ifError }
+      const people = [user({ id: 'u1', userName: 'one' }), user({ ...fullUser, id: 'u2', userName: 'two' })]
+      // A member that meant nothing then.
+      const app = client({ ...fullClient, additional: { secondFactor: 'required', note: 'kept' } })
+      const first = await openStore(database.url, options)
+      await first.zones.insert(zone(fullZone))
+      for (const person of people) await first.users.insert('z1', person)
+      await first.clients.insert('z1', app)
+      for (const [number] of CLASSES.entries()) {
+        const made = session({ idDigest: `s${number}`, signIn: { ...signIn, acr: ['urn:x'] } })
+        await first.sessions.insert('z1', made)
+      }
+      await first.close()
+      await makeOld(database)
+
+      const store = await openStore(database.url, options)
+      for (const person of people) {
+        const { groupNames: _, ...kept } = { groupNames: [], ...(await store.users.find('z1', person.id)) }
+        assert.deepEqual(kept, person)
+        assert.deepEqual(await store.factors.passkeysOf('z1', person.id), [])
+        assert.deepEqual(await store.factors.codesLeft('z1', person.id, at(0)), { recovery: 0 })
+      }
+      assert.deepEqual(await store.zones.find('z1'), zone(fullZone))
+      assert.deepEqual(await store.clients.find('z1', app.clientId), app)
+      for (const [number, words] of CLASSES.entries()) {
+        const kept = (await store.sessions.find('z1', `s${number}`))?.signIn?.acr
+        assert.equal(levelOf(kept), '1', words.join())
+        assert.deepEqual(classesOf(kept), words)
+      }
+      const [passkey] = [
+        { id: 'p', userId: 'u1', credentialId: 'c', publicKey: 'k', counter: 0, transports: [], aaguid: '' },
+      ]
+      const added = { ...passkey, isBackedUp: false, isAttested: false, name: 'Key', createdAt: at(0) }
+      assert.equal(await store.factors.addPasskey('z1', added, 1, []), true)
+      assert.deepEqual((await store.users.find('z1', 'u1'))?.factors?.methods, ['passkey'])
+      await store.close()
+      await database.drop()
+    })
+  })
+}
