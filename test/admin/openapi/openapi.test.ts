@@ -97,6 +97,9 @@ const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 
 /** What is said of an operation that no generated request can succeed at: it needs what no document describes. */
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
+  'DELETE /Users/{id}/mfa/passkeys/{passkey}', // a person with a passkey
+  'DELETE /Users/{id}/mfa/recovery-codes', // with recovery codes
+  'DELETE /Users/{id}/mfa/totp', // with an authenticator app
   'GET /Users/{id}/verify-link', // an account that is not verified
   'GET /invitations/accept', // the code of an invitation
   'GET /login/callback/{origin}', // an attempt that a provider answered
