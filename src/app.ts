@@ -305,6 +305,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const limits = createLimits(clock)
   const chooseAccountPage = createAccountChooser({ ...shared, savedAccounts, pages })
   const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, signInDemands, background, mailer }
+  const tellsHardware = config.passkeys.attestationRoots !== undefined
   const journeys = createJourneys({ store, sessions, urls })
   const samlFailures = createSamlFailures({ urls, vault })
   const attempts = createAttempts({ ...shared, sessions, vault })
@@ -316,7 +317,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     infoEndpoint(app, { serverInfo, behaviour })
     const rateLimiting = { settings: rateLimit, file: config.file, asOf: clock.now() }
     rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })
-    metadataEndpoints(app, { keys, urls, behaviour })
+    metadataEndpoints(app, { keys, urls, behaviour, tellsHardware })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
     const token = { ...shared, identity, reader, groupsOf, owedBy, authenticator, issuer, limits, vouching, bearerGate }
     tokenEndpoint(app, { ...token, samlEntityId: config.saml.entityId })
@@ -344,7 +345,18 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       vault,
       log,
     })
-    authorizeEndpoint(app, { ...web, identity, vouching, bearerGate, groupsOf, owedBy, reader, issuer, log })
+    authorizeEndpoint(app, {
+      ...web,
+      identity,
+      vouching,
+      bearerGate,
+      groupsOf,
+      owedBy,
+      tellsHardware,
+      reader,
+      issuer,
+      log,
+    })
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader, upstream: createUpstreamLogout({ ...web, identity, vault }) })
     loginEndpoints(app, { ...web, identity, serverInfo, journeys, external, samlEntityId: config.saml.entityId })
@@ -385,7 +397,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       },
       { prefix: urls.basePath },
     )
-    metadataAtOrigin(http, { keys, urls, behaviour })
+    metadataAtOrigin(http, { keys, urls, behaviour, tellsHardware })
   }
   return { http, keys, health, background, routes }
 }

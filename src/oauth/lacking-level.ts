@@ -30,8 +30,5 @@ export async function lackingLevel(
   if (policy.requirement === 'off' || (secondFactor === undefined && acrValues === undefined)) return undefined
   const groupNames = secondFactor?.requirement === 'groups' ? (await groupsOf(zone, user)).groups : []
   const needed = neededLevel(policy, { acrValues, client: secondFactor, user, groupNames })
-  const level = levelOf(acr)
-  if (!needed || reaches(level, needed.level)) return undefined
-  // Whoever has shown a passkey that no attestation speaks for would be asked for it again and again.
-  return needed.level === 'phrh' && level === 'phr' ? { ...needed, methods: [] } : needed
+  return needed && !reaches(levelOf(acr), needed.level) ? needed : undefined
 }

@@ -20,6 +20,8 @@ import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './grants/grants.ts'
 
 interface MetadataDeps {
+  /** Whether passkeys may be told to be of hardware (`phrh`). */
+  readonly tellsHardware: boolean
   readonly keys: KeyRing
   readonly urls: Urls
   readonly behaviour: Behaviour
@@ -114,17 +116,22 @@ export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): voi
 }
 
 /** The levels that people of the zone can reach here; none without second factors. */
-function levelsOf(zone: AddressedZone, behaviour: Behaviour): readonly Level[] {
+function levelsOf(
+  zone: AddressedZone,
+  { behaviour, tellsHardware }: Pick<MetadataDeps, 'behaviour' | 'tellsHardware'>,
+): readonly Level[] {
   const policy = secondFactorPolicy(zone, behaviour)
   if (policy.requirement === 'off') return []
-  return LEVELS.filter(level => level === '1' || (level !== 'phrh' && methodsFor(level, policy).length > 0))
+  const isReached = (level: Level): boolean =>
+    level === '1' || ((level !== 'phrh' || tellsHardware) && methodsFor(level, policy).length > 0)
+  return LEVELS.filter(isReached)
 }
 
 /** The document of a zone, in the order of the specification. */
 export function metadata(
   zone: AddressedZone,
   algorithms: readonly string[],
-  { urls, behaviour }: Pick<MetadataDeps, 'urls' | 'behaviour'>,
+  { urls, behaviour, tellsHardware }: Omit<MetadataDeps, 'keys'>,
 ): Readonly<Record<string, unknown>> {
   const base = urls.ofZone(zone)
   const methods = CLIENT_AUTH_METHODS.map(method => method.name)
@@ -156,7 +163,7 @@ export function metadata(
     ui_locales_supported: behaviour.ownWords ? ['en-US', ...LANGUAGES.slice(1)] : ['en-US'],
     code_challenge_methods_supported: CODE_CHALLENGE_METHODS,
   }
-  const levels = levelsOf(zone, behaviour)
+  const levels = levelsOf(zone, { behaviour, tellsHardware })
   const described = { ...specified, ...(levels.length > 0 && { acr_values_supported: levels }) }
   if (!behaviour.fullMetadata) return described
   return {

@@ -53,6 +53,8 @@ export interface AuthorizeDeps {
   readonly signInDemands: SignInDemands
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
   readonly owedBy: OwedBy
+  /** Whether passkeys may be told to be of hardware (`phrh`). */
+  readonly tellsHardware: boolean
   readonly clock: Clock
   readonly random: Random
   readonly urls: Urls

@@ -1,5 +1,6 @@
 // What the sign-in still owes before anything is granted: to the zone, and to the request, which says how strong it must be
 // by `acr_values` (OpenID Connect Core §3.1.2.1, RFC 9470 §4) and the policy of its client.
+import { levelOf } from '../../model/assurance.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { tellsLevels } from '../../model/second-factor.ts'
@@ -55,11 +56,10 @@ export async function findLackingLevel(context: AuthorizeContext, deps: Authoriz
   const { request, asked, program } = context
   const { user, acr } = found(context.person)
   const { zone } = request
-  context.lacking = await lackingLevel(
-    zone,
-    { client: found(asked.client), user, acr, acrValues: asked.acrValues },
-    deps,
-  )
+  const lacking = await lackingLevel(zone, { client: found(asked.client), user, acr, acrValues: asked.acrValues }, deps)
+  // Where nothing tells hardware, or a passkey that is none was shown already, nobody is sent to show one in vain.
+  const isOutOfReach = lacking?.level === 'phrh' && (!deps.tellsHardware || levelOf(acr) === 'phr')
+  context.lacking = isOutOfReach ? { ...lacking, methods: [] } : lacking
   if (!program) return undefined
   const isOwed = program.by === 'token' && (await deps.owedBy(zone, user, { acr }))?.name === SECOND_FACTOR.name
   if (!isOwed && !context.lacking) return undefined

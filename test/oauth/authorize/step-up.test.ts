@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { authorize, authorizeBootstrap, AUTO_REQUEST, defined, requestOf, signedIn } from '../../support/authorize.ts'
+import { certify, pemOf } from '../../support/attestation.ts'
 import { MODES, tokensOf } from '../../support/oauth.ts'
 import { enrolApp, makeSession, prove, setPolicy } from '../../support/second-factor.ts'
 import type { AuthenticatorApp } from '../../support/second-factor.ts'
@@ -91,8 +92,8 @@ for (const mode of MODES) {
       {
         name: 'one of hardware',
         acrValues: 'phrh',
-        at1: '/second_factor',
-        at2: '/second_factor',
+        at1: 'unmet_authentication_requirements',
+        at2: 'unmet_authentication_requirements',
         atPhr: 'unmet_authentication_requirements',
       },
       { name: 'two or more, in any order', acrValues: 'phr 2', at1: '/second_factor', at2: 'code' },
@@ -320,6 +321,29 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('a level of hardware, where the operator has roots of attestations', () => {
+  it('is asked for of whoever has not shown a passkey yet, and is in discovery', async () => {
+    const passkeys = { attestation_roots: pemOf(certify({ commonName: 'Root', isAuthority: true })) }
+    const server = await startServer({ config: { bootstrap, passkeys } })
+    const browser = await signedIn(server)
+    for (const [acr, want] of [
+      ['1', '/second_factor'],
+      ['2', '/second_factor'],
+      ['phr', 'unmet_authentication_requirements'],
+      ['phrh', undefined],
+    ] as const) {
+      await makeSession(server, browser, { acr: [acr] })
+      const { pathname, searchParams } = (
+        await authorize(browser, { ...requestOf('any'), acr_values: 'phrh' })
+      ).location()
+      assert.equal(searchParams.get('error') ?? (searchParams.has('code') ? undefined : pathname), want)
+    }
+    const metadata = (await server.send('/.well-known/openid-configuration')).json()
+    assert.deepEqual(metadata['acr_values_supported'], ['1', '2', 'phr', 'phrh'])
+    await server.stop()
+  })
+})
 
 /** Signs tom in with his app. */
 async function signedInPast(
