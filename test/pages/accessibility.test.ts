@@ -23,6 +23,7 @@ const files = new Map<string, { readonly type: string; readonly content: Buffer 
   ['/assets/as-written.css', { type: 'text/css', content: STYLES }],
   ['/assets/icon.svg', { type: 'image/svg+xml', content: readFileSync('assets/icon.svg') }],
   ['/assets/latchkey.js', { type: 'text/javascript', content: readFileSync('assets/latchkey.js') }],
+  ['/assets/passkeys.js', { type: 'text/javascript', content: readFileSync('assets/passkeys.js') }],
   ['/zone.css', { type: 'text/css', content: zoneStylesheet({ banner: { backgroundColor: '#ffd54a' } }) ?? '' }],
   [
     '/axe.js',

@@ -306,6 +306,12 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       message: messageFor(texts, 'success', 'password_reset'),
     }),
     'login-providers': loginPage(spoken(branded), { ...login, clientName: 'Berth planning', providers }),
+    'login-passkeys': loginPage(spoken(branded), {
+      ...login,
+      takesPasskeys: true,
+      formRedirectUri: hostile,
+      providers,
+    }),
     'login-providers-only': loginPage(spoken(anonymous), {
       ...login,
       prompts: [],
