@@ -156,7 +156,11 @@ describe('a drawn page', () => {
           await page.goto('about:blank') // else another fragment of the same page would not load it afresh
           await page.goto(`${base}/${language}/${name}`)
           assert.deepEqual(complaints, [])
-          assert.deepEqual(await page.evaluate(SCRIPTS), [`${base}/assets/latchkey.js`])
+          const scripts = ['latchkey.js', ...(name === 'login-passkeys' ? ['passkeys.js'] : [])]
+          assert.deepEqual(
+            await page.evaluate(SCRIPTS),
+            scripts.map(file => `${base}/assets/${file}`),
+          )
           assert.equal(await page.evaluate(OVERFLOW), 0)
           assert.deepEqual(await page.evaluate(SMALL_TARGETS), [])
           assert.deepEqual(await page.evaluate(CLIPPED), [])
