@@ -1,50 +1,11 @@
 import assert from 'node:assert/strict'
-import { APP_REQUEST, authorize, authorizeBootstrap, AUTO_REQUEST, signedIn } from '../support/authorize.ts'
+import { APP_REQUEST, authorize, AUTO_REQUEST, signedIn } from '../support/authorize.ts'
 import { hiddenFields } from '../support/forms.ts'
-import { MODES, userNamed } from '../support/oauth.ts'
-import type { AuthenticatorApp } from '../support/second-factor.ts'
-import { enrolApp, prove, setPolicy } from '../support/second-factor.ts'
+import { FACTOR_PAGE, genuine, guarded, isIn, leadsTo } from '../support/guarded.ts'
+import { userNamed } from '../support/oauth.ts'
+import { prove, setPolicy } from '../support/second-factor.ts'
 import { linkTo, NEW_PASSWORD, submitted } from '../support/self-service.ts'
-import type { Browser, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
-
-/** A server whose zone requires a second factor, and marissa’s, of which the attacker has the password alone. */
-interface Guarded {
-  readonly server: TestServer
-  readonly app: AuthenticatorApp
-  readonly codes: readonly string[]
-  /** The browser in which marissa has proven her factor. */
-  readonly owner: Browser
-}
-
-const PAGE = 'http://localhost:8080/second_factor'
-
-/** Runs the attempt in both modes. */
-async function inBothModes(attempt: (guarded: Guarded) => Promise<void>): Promise<void> {
-  for (const mode of MODES) {
-    const server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
-    try {
-      await setPolicy(server, { requirement: 'required', rememberDays: 30 })
-      const owner = await signedIn(server)
-      const { app, codes } = await enrolApp(server, owner)
-      server.clock.advance(60)
-      await attempt({ server, app, codes, owner })
-      assert.deepEqual(server.faults, [])
-    } finally {
-      await server.stop()
-    }
-  }
-}
-
-/** Whether the browser is past the second factor. */
-const isIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
-
-/** The anti-forgery field, as a form of a page has it. */
-const genuine = ({ csrf }: Browser): Record<string, string> => ({ 'X-Svc-Csrf': csrf, 'X-Uaa-Csrf': csrf })
-
-/** Which page the browser is led to, wherever it goes. */
-const leadsTo = async (browser: Browser): Promise<string> => String((await browser.send('/')).headers['location'])
 
 const RESPONSE_TYPES = ['code', 'token', 'id_token', 'token id_token', 'code id_token', 'code token', 'none']
 
@@ -54,14 +15,14 @@ export const secondFactorAttacks: readonly Attack[] = [
     attack: 'opens every page, and posts every form, of signed-in people with the password alone',
     outcome: 'each leads to the second factor',
     attempt: () =>
-      inBothModes(async ({ server }) => {
+      guarded(async ({ server }) => {
         const browser = await signedIn(server)
         const own = server.app.routes.filter(({ access }) => access.by === 'session' && !access.whileDemanded)
         assert.ok(own.length > 8)
         for (const { method, url } of own) {
           const path = url.replaceAll(/:\w+/g, 'x')
           const answer = await browser.send(path, { method, ...(method === 'POST' && { form: genuine(browser) }) })
-          assert.equal(answer.headers['location'], PAGE, `${method} ${path}`)
+          assert.equal(answer.headers['location'], FACTOR_PAGE, `${method} ${path}`)
         }
       }),
   },
@@ -69,7 +30,7 @@ export const secondFactorAttacks: readonly Attack[] = [
     attack: 'goes to the page of the forced new password, which comes after the second factor',
     outcome: 'nothing is asked and nothing set',
     attempt: () =>
-      inBothModes(async ({ server }) => {
+      guarded(async ({ server }) => {
         const marissa = await userNamed(server, 'marissa')
         await server.store.users.requirePasswordChange('svc', marissa.id)
         const browser = await signedIn(server)
@@ -78,14 +39,14 @@ export const secondFactorAttacks: readonly Attack[] = [
         await browser.send('/force_password_change', { form })
         await browser.send('/force_password_change_completed')
         assert.equal((await userNamed(server, 'marissa')).passwordHash, marissa.passwordHash)
-        assert.equal(await leadsTo(browser), PAGE)
+        assert.equal(await leadsTo(browser), FACTOR_PAGE)
       }),
   },
   {
     attack: 'goes straight to /oauth/authorize, by every response type, method, prompt and hint',
     outcome: 'no code and no token',
     attempt: () =>
-      inBothModes(async ({ server, owner }) => {
+      guarded(async ({ server, owner }) => {
         const { id } = await userNamed(server, 'marissa')
         const browser = await signedIn(server)
         for (const responseType of RESPONSE_TYPES) {
@@ -106,7 +67,7 @@ export const secondFactorAttacks: readonly Attack[] = [
     attack: 'opens the question for approval before the policy is there, and answers it afterwards',
     outcome: 'nothing is approved before the second factor',
     attempt: () =>
-      inBothModes(async ({ server }) => {
+      guarded(async ({ server }) => {
         await setPolicy(server, { requirement: 'off' })
         const browser = await signedIn(server, 'joel', 'wombat')
         const page = await authorize(browser, { ...APP_REQUEST, scope: 'openid' })
@@ -114,14 +75,14 @@ export const secondFactorAttacks: readonly Attack[] = [
         await setPolicy(server, { requirement: 'required' })
         const form = { ...hiddenFields(page.text), user_oauth_approval: 'true', 'scope.0': 'scope.openid' }
         const { headers } = await browser.send('/oauth/authorize', { form })
-        assert.equal(headers['location'], PAGE)
+        assert.equal(headers['location'], FACTOR_PAGE)
       }),
   },
   {
     attack: 'guesses one-time passwords, and signs in with the password between the guesses',
     outcome: 'the account is locked all the same',
     attempt: () =>
-      inBothModes(async ({ server, app }) => {
+      guarded(async ({ server, app }) => {
         const before = await signedIn(server)
         for (let guess = 0; guess < 5; guess += 1) await prove(await signedIn(server), { code: '000000' })
         const { headers } = await server.browser().signIn('marissa', 'koala')
@@ -133,12 +94,13 @@ export const secondFactorAttacks: readonly Attack[] = [
     attack: 'guesses one-time passwords, and sets a new password by mail between the guesses',
     outcome: 'the account is locked all the same',
     attempt: () =>
-      inBothModes(async ({ server }) => {
+      guarded(async ({ server }) => {
         const { id } = await userNamed(server, 'marissa')
         let password = 'koala'
         for (let round = 0; round < 2; round += 1) {
           const browser = await signedIn(server, 'marissa', password)
           for (let guess = 0; guess < 3; guess += 1) await prove(browser, { code: '000000' })
+          server.clock.advance(1) // the mail is newer than the one about the password before
           await submitted(server.browser(), '/forgot_password', { action: '/forgot_password.do', username: 'marissa' })
           const link = await linkTo(server, 'marissa@example.org')
           password = `${NEW_PASSWORD} ${round}`
@@ -156,7 +118,7 @@ export const secondFactorAttacks: readonly Attack[] = [
     attack: 'keeps the session that knew the password alone while its owner proves the factor in it',
     outcome: 'the id is a new one, and the old one is nobody’s',
     attempt: () =>
-      inBothModes(async ({ server, app }) => {
+      guarded(async ({ server, app }) => {
         const victim = await signedIn(server)
         const planted = server.browser()
         for (const [name, value] of victim.cookies) planted.cookies.set(name, value)
@@ -164,6 +126,89 @@ export const secondFactorAttacks: readonly Attack[] = [
         assert.ok(await isIn(victim))
         assert.equal(await isIn(planted), false)
         assert.match(await leadsTo(planted), /\/login$/)
+      }),
+  },
+  {
+    attack: 'posts every form of the second factor and of its profile without an anti-forgery value',
+    outcome: 'nothing is proven, added, shown or removed',
+    attempt: () =>
+      guarded(async ({ server, app, codes, owner }) => {
+        const half = await signedIn(server)
+        const forms = server.app.routes.filter(
+          ({ method, url }) => method === 'POST' && /^\/(second_factor|profile|login\/passkey)/.test(url),
+        )
+        assert.ok(forms.length > 10)
+        const form = { code: app.code(server), way: 'app', factor: 'app', others: 'true', credential: '{}' }
+        for (const browser of [half, owner]) {
+          for (const { url } of forms) {
+            const { status, text } = await browser.send(url, { form })
+            assert.ok(status >= 300, `${url} ${status}`)
+            assert.doesNotMatch(text, /recovery-codes|id="secret"/, url)
+          }
+        }
+        assert.equal(await isIn(half), false)
+        assert.deepEqual((await userNamed(server, 'marissa')).factors?.methods, ['totp'])
+        const { recovery } = await server.store.factors.codesLeft(
+          'svc',
+          (await userNamed(server, 'marissa')).id,
+          server.clock.now(),
+        )
+        assert.equal(recovery, codes.length)
+      }),
+  },
+  {
+    attack: 'shows the pages with secrets in a frame, or finds them in a cache, a log or the audit trail',
+    outcome: 'no page is framed or kept, and no code, password or secret is written anywhere',
+    attempt: () =>
+      guarded(async ({ server, app, codes }) => {
+        const [recovery = ''] = codes
+        const browser = await signedIn(server)
+        const wrong = '123-456'
+        const typed = [wrong, recovery]
+        for (const code of typed) await prove(browser, { code, way: code === recovery ? 'recovery' : 'app' })
+        assert.ok(await isIn(browser))
+        const secret = /<samp id="secret"[^>]*>([^<]+)</
+        for (const path of [
+          '/second_factor',
+          '/profile/security',
+          '/profile/security/app',
+          '/profile/security/codes',
+        ]) {
+          const { headers, text } = await (path === '/second_factor' ? await signedIn(server) : browser).send(path)
+          assert.equal(headers['x-frame-options'], 'DENY', path)
+          assert.match(String(headers['cache-control']), /no-store/, path)
+          assert.match(String(headers['content-security-policy']), /script-src 'self'/, path)
+          typed.push(...(secret.exec(text)?.slice(1) ?? []))
+        }
+        assert.equal(typed.length, 3, 'the page for an app shows its secret')
+        typed.push(app.code(server), 'koala')
+        const { events, lines, refusals, faults } = server
+        const written = JSON.stringify([events, lines, refusals, faults, await server.mails()])
+        for (const each of typed) {
+          for (const spelling of [each, each.replaceAll(/[ -]/g, '')]) assert.ok(!written.includes(spelling), spelling)
+        }
+      }),
+  },
+  {
+    attack: 'changes the password of a session that was found open, so that it counts as a sign-in of just now',
+    outcome: 'the sign-in is as old as before, and no factor can be changed',
+    attempt: () =>
+      guarded(async ({ server, owner }) => {
+        server.clock.advance(600)
+        const before = await userNamed(server, 'marissa')
+        const change = { current_password: 'koala', new_password: NEW_PASSWORD, confirm_password: NEW_PASSWORD }
+        const form = { ...genuine(owner), ...change }
+        assert.match(String((await owner.send('/change_password.do', { form })).headers['location']), /\/profile$/)
+        assert.notEqual((await userNamed(server, 'marissa')).passwordHash, before.passwordHash)
+        for (const path of ['app', 'passkey', 'codes', 'remove?factor=app']) {
+          assert.equal((await owner.send(`/profile/security/${path}`)).status, 302, path)
+        }
+        const sent = { ...genuine(owner), factor: 'app' }
+        for (const path of ['remove', 'codes']) await owner.send(`/profile/security/${path}`, { form: sent })
+        assert.deepEqual((await userNamed(server, 'marissa')).factors, before.factors)
+        const fresh = await authorize(owner, { ...AUTO_REQUEST, acr_values: '2', max_age: '300' })
+        assert.match(String(fresh.headers['location']), /\/login$|\/oauth\/authorize\?(?!.*max_age)/)
+        assert.equal(await isIn(owner), !String(fresh.headers['location']).includes('/oauth/'), 'UAA: ends the session')
       }),
   },
 ]
