@@ -20,6 +20,8 @@ export interface AssetUrls {
   readonly script: string
   /** What asks the browser for a passkey. */
   readonly passkeyScript: string
+  /** Rules of the pages of second factors. */
+  readonly factorStylesheet: string
   /** Where the text of `zoneStylesheet` is served; absent when the zone has no colours of its own. */
   readonly zoneStylesheet?: string | undefined
 }

@@ -3,7 +3,8 @@ import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'
 import { plain } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout, siteName } from './layout.ts'
+import { factorLayout } from './factor-layout.ts'
+import { type Chrome, csrfField, hiddenField, siteName } from './layout.ts'
 import { qrCode } from './qr-code.ts'
 import { factorTexts } from './texts/factor-texts.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -68,7 +69,12 @@ ${csrfField(chrome)}${hiddenField('way', way)}${field({
 })}${remember}${submit(texts.submit)}</form>
 `
 }${others.length > 0 && html`<ul class="ways">${others.map(each => html`<li><a href="${action}?way=${each}">${words[each]}</a></li>\n`)}</ul>\n`}${back !== undefined && html`<p class="below"><a href="${back}">${enrol.another}</a></p>\n`}`
-  return layout(chrome, { title: texts.title, heading: texts.heading, body, ...scriptFor(chrome, way === 'passkey') })
+  return factorLayout(chrome, {
+    title: texts.title,
+    heading: texts.heading,
+    body,
+    ...scriptFor(chrome, way === 'passkey'),
+  })
 }
 
 /** What the page shows where a person gets a factor. */
@@ -92,7 +98,7 @@ ${passkey && html`${passkeyForm(chrome, { ...passkey, ceremony: 'create', button
 <p class="note">${texts.appLead}</p>
 `
 }${code !== undefined && html`<p class="below"><a href="${code}">${prove.useBypass}</a></p>\n`}`
-  return layout(chrome, {
+  return factorLayout(chrome, {
     title: texts.title,
     heading: texts.heading,
     body,
@@ -136,7 +142,7 @@ ${csrfField(chrome)}${hiddenField('secret', secret.sealed)}${field({
 })}${submit(texts.confirm)}</form>
 <p class="below"><a href="${back}">${texts.another}</a></p>
 `
-  return layout(chrome, { title: texts.appHeading, heading: texts.appHeading, body })
+  return factorLayout(chrome, { title: texts.appHeading, heading: texts.appHeading, body })
 }
 
 /** New recovery codes, which are shown once. */
@@ -162,7 +168,7 @@ export function recoveryCodesPage(chrome: Chrome, { codes, userName, onward }: R
 <p id="copystatus" class="spoken" role="status"></p>
 <a class="button" href="${onward}">${texts.saved}</a>
 `
-  return layout(chrome, { title: texts.codesHeading, heading: texts.codesHeading, body })
+  return factorLayout(chrome, { title: texts.codesHeading, heading: texts.codesHeading, body })
 }
 
 /** A form whose field the script fills with what the authenticator answered; without it, the page says why nothing happens. */

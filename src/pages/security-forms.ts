@@ -5,7 +5,8 @@ import type { Passkey } from '../model/passkey.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'
 import { isolated } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { factorLayout } from './factor-layout.ts'
+import { type Chrome, csrfField, hiddenField } from './layout.ts'
 import { passkeyForm } from './second-factor.ts'
 import { factorTexts } from './texts/factor-texts.ts'
 import { securityTexts } from './texts/security-texts.ts'
@@ -25,7 +26,12 @@ export function newPasskeyPage(chrome: Chrome, { action, options, name, back, pr
   const { enrol } = factorTexts(chrome.texts)
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${enrol.passkeyLead}</p>
 ${passkeyForm(chrome, { action, options, ceremony: 'create', button: texts.add, more: nameField(chrome, name, problem) })}${below(back, texts.back)}`
-  return layout(chrome, { title: enrol.passkey, heading: enrol.passkey, body, script: chrome.assets.passkeyScript })
+  return factorLayout(chrome, {
+    title: enrol.passkey,
+    heading: enrol.passkey,
+    body,
+    script: chrome.assets.passkeyScript,
+  })
 }
 
 /** What the page for another name shows. */
@@ -43,7 +49,7 @@ export function renamePasskeyPage(chrome: Chrome, { action, id, name, back, prob
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<form action="${action}" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('passkey', id)}${nameField(chrome, name, problem)}${submit(texts.save)}</form>
 ${below(back, texts.cancel)}`
-  return layout(chrome, { title: texts.renameHeading, heading: texts.renameHeading, body })
+  return factorLayout(chrome, { title: texts.renameHeading, heading: texts.renameHeading, body })
 }
 
 const nameField = ({ texts }: Chrome, name: string, problem: string | undefined): Html => {
@@ -83,7 +89,7 @@ ${leaves === 'none' && html`<p class="note">${texts.lastLead}</p>\n`}<form actio
 ${csrfField(chrome)}${passkey ? hiddenField('passkey', passkey.id) : hiddenField('factor', 'app')}<input class="button danger" type="submit" value="${texts.remove}">
 </form>
 ${below(back, texts.cancel)}`
-  return layout(chrome, { title: heading, heading, body })
+  return factorLayout(chrome, { title: heading, heading, body })
 }
 
 /** The page of `/profile/security/codes`. */
@@ -95,7 +101,7 @@ export function renewCodesPage(
   const body = html`<p class="lead">${texts.renewLead}</p>
 <form action="${action}" method="post" accept-charset="UTF-8">${csrfField(chrome)}${submit(texts.renew)}</form>
 ${below(back, texts.cancel)}`
-  return layout(chrome, { title: texts.renewHeading, heading: texts.renewHeading, body })
+  return factorLayout(chrome, { title: texts.renewHeading, heading: texts.renewHeading, body })
 }
 
 /** The page that offers a passkey to whoever signed in with a password. */
@@ -122,7 +128,7 @@ ${passkeyForm(chrome, {
 })}<form action="${props.decline}" method="post" accept-charset="UTF-8">${csrfField(chrome)}<button class="button plain" type="submit">${offer.decline}</button></form>
 <p class="note">${offer.later}</p>
 `
-  return layout(chrome, { title: offer.title, heading: offer.heading, body, script: chrome.assets.passkeyScript })
+  return factorLayout(chrome, { title: offer.title, heading: offer.heading, body, script: chrome.assets.passkeyScript })
 }
 
 const below = (url: string, text: string): Html => html`<p class="below"><a href="${url}">${text}</a></p>\n`

@@ -4,7 +4,8 @@ import type { FactorCodesLeft, Passkey, Totp } from '../model/passkey.ts'
 import type { FactorMethod } from '../records/user.ts'
 import { alert } from './alert.ts'
 import { isolated } from './foreign.ts'
-import { type Chrome, csrfField, layout } from './layout.ts'
+import { factorLayout } from './factor-layout.ts'
+import { type Chrome, csrfField } from './layout.ts'
 import type { Message } from './messages.ts'
 import { ago } from './profile-activity.ts'
 import { profileLink } from './profile-link.ts'
@@ -45,7 +46,7 @@ ${message && alert(message)}${passkeysSection(chrome, props)}${appSection(chrome
 </section>
 `
 }${profileLink(chrome)}`
-  return layout(chrome, { title: texts.title, heading: texts.title, body, shape: 'wide' })
+  return factorLayout(chrome, { title: texts.title, heading: texts.title, body, shape: 'wide' })
 }
 
 function passkeysSection(chrome: Chrome, props: SecurityProps): Html | false {

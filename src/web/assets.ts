@@ -30,6 +30,7 @@ export interface Assets {
   readonly formPostScript: string
   readonly fragmentPostScript: string
   readonly passkeyScript: string
+  readonly factorStylesheet: string
   readonly docsStylesheet: string
   readonly script: string
   readonly docsScript: string
@@ -77,6 +78,7 @@ export function loadAssets(folder: string, basePath: string): Assets {
     formPostScript: urlOf('form-post.js'),
     fragmentPostScript: urlOf('fragment-post.js'),
     passkeyScript: urlOf('passkeys.js'),
+    factorStylesheet: urlOf('factors.css'),
     docsStylesheet: urlOf('docs.css'),
     script: urlOf('latchkey.js'),
     docsScript: urlOf('docs.js'),

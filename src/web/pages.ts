@@ -50,6 +50,7 @@ export interface Assets {
   readonly formPostScript: string
   readonly fragmentPostScript: string
   readonly passkeyScript: string
+  readonly factorStylesheet: string
   /** Scripts of the session management frames. */
   readonly sessionFrameScript: string
 }

@@ -130,6 +130,7 @@ function chrome(text: string): Chrome {
       formPostScript: text,
       fragmentPostScript: text,
       passkeyScript: text,
+      factorStylesheet: text,
       zoneStylesheet: text,
     },
     csrf: { name: `c${text}`, value: text },

@@ -64,6 +64,7 @@ export const anonymous: Chrome = {
     formPostScript: '/assets/form-post.js',
     fragmentPostScript: '/assets/fragment-post.js',
     passkeyScript: '/assets/passkeys.js',
+    factorStylesheet: '/assets/factors.css',
   },
   csrf: { name: 'X-Svc-Csrf', value: 'q1w2e3r4t5y6u7i8o9p0aA' },
   year: 2026,
