@@ -1,23 +1,7 @@
 // Second factors: the pages where people prove them, and the API of administrators.
-import type { Area, Facts, Fields, Operation } from './description.ts'
-import {
-  closed,
-  described,
-  empty,
-  flag,
-  json,
-  listOf,
-  may,
-  must,
-  oneOf,
-  open,
-  page,
-  redirect,
-  ref,
-  sent,
-  text,
-  whole,
-} from './description.ts'
+import type { Area, Facts, Operation } from './description.ts'
+import { closed, described, empty, flag, json, listOf, must, oneOf, ref, sent, text, whole } from './description.ts'
+import { secondFactorPages } from './second-factor-pages.ts'
 
 const path = { id: must('Id of the user.') }
 const missing = 'User not found.'
@@ -31,90 +15,6 @@ const removed = (summary: string, nothing: string): Operation => ({
 
 const moment = described(text, 'ISO 8601.')
 
-const forged = 'The anti-forgery value is missing or wrong.'
-const onward = redirect('To the page that was requested first, or to the sign-in page.')
-
-/** The pages where a factor is proven or set up. */
-function pages({ service }: Facts): Readonly<Record<string, Operation>> {
-  const csrf: Fields = {
-    [service.csrfName]: must(
-      'The anti-forgery value from the page or the cookie of the same name; valid for one browser and session.',
-    ),
-  }
-  const credential = may('What the browser answered, as JSON: `PublicKeyCredential.toJSON()`.')
-  const away = redirect('To the page that was requested first, if there is nothing to do.')
-  return {
-    'GET /second_factor': {
-      summary: 'Show the page of the second factor',
-      query: { way: may('`passkey`, `app` or `recovery`: what to prove.') },
-      answers: { 200: page('What to prove, or what to set up.'), 302: away },
-    },
-    'POST /second_factor': {
-      summary: 'Prove a second factor',
-      form: {
-        ...csrf,
-        way: may('`app` or `recovery`: what the code is.'),
-        code: may('A one-time password, a recovery code, or a code of an administrator.'),
-        credential,
-        remember: may('`true` to be remembered in this browser.'),
-      },
-      answers: {
-        302: onward,
-        403: forged,
-        422: page('The page, with the reason for the refusal.'),
-        429: 'Too many wrong codes.',
-      },
-    },
-    'GET /second_factor/app': {
-      summary: 'Show the secret for an authenticator app',
-      answers: { 200: page('The secret as QR code and as text.'), 302: redirect('To `/second_factor`.') },
-    },
-    'POST /second_factor/app': {
-      summary: 'Set up an authenticator app',
-      form: { ...csrf, secret: must('The sealed secret, from the page.'), code: must('What the app shows.') },
-      answers: {
-        200: page('The recovery codes of a person who had none.'),
-        302: onward,
-        403: forged,
-        422: page('The page, with the reason for the refusal.'),
-      },
-    },
-    'POST /second_factor/passkey': {
-      summary: 'Set up a passkey',
-      form: { ...csrf, credential: must('What the browser answered, as JSON.') },
-      answers: {
-        200: page('The recovery codes of a person who had none.'),
-        302: onward,
-        403: forged,
-        422: page('The page, with the reason for the refusal.'),
-      },
-    },
-    'POST /login/passkey/options': {
-      summary: 'Begin a sign-in with a passkey alone',
-      about: 'For the script of the sign-in page.',
-      form: csrf,
-      answers: {
-        200: json(
-          'Options for `navigator.credentials.get` (Web Authentication §5.5).',
-          open({ challenge: text }, ['challenge']),
-        ),
-        400: 'The anti-forgery value is missing or wrong.',
-        404: 'The zone has no passkeys.',
-      },
-    },
-    'POST /login/passkey': {
-      summary: 'Sign in with a passkey alone',
-      form: { ...csrf, credential, form_redirect_uri: may('URL to continue with.') },
-      answers: {
-        302: redirect('To the next page, or back to the sign-in page with an error.'),
-        403: forged,
-        404: 'The zone has no passkeys.',
-        429: 'Too many refused passkeys.',
-      },
-    },
-  }
-}
-
 /** The pages of second factors, and `/Users/{id}/mfa` and below. */
 export function secondFactorsArea(facts: Facts): Area {
   return {
@@ -122,7 +22,7 @@ export function secondFactorsArea(facts: Facts): Area {
     about:
       'What people sign in with besides the password: the pages where they prove and add it, and the API of administrators. UAA has nothing like it.',
     operations: {
-      ...pages(facts),
+      ...secondFactorPages(facts),
       'GET /Users/:id/mfa': {
         summary: 'List the second factors of a user',
         about: 'Nothing of it can sign anybody in.',

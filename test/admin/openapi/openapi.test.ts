@@ -18,6 +18,7 @@ import {
   withoutEach,
 } from '../../support/openapi.ts'
 import { checkOf, errorsOf } from '../../support/openapi-checks.ts'
+import { giveFactor } from '../../support/second-factor.ts'
 import type { Browser, TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer, defaultBootstrap } from '../../support/server.ts'
 import { thinned } from '../../support/thinning.ts'
@@ -477,6 +478,17 @@ async function askAtRandom(world: World, place: Place): Promise<void> {
 const onlyCsrf = (form: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name.endsWith('Csrf')))
 
+/** Gives the user one of everything, and tells the id of the passkey. */
+async function prepareFactors(server: TestServer, userId = ''): Promise<string> {
+  const { factors } = server.store
+  await giveFactor(server, userId, 'totp')
+  await giveFactor(server, userId, 'passkey')
+  const createdAt = server.clock.now()
+  await factors.setCodes('svc', userId, { kind: 'recovery', digests: ['r'], createdAt })
+  await factors.setCodes('svc', userId, { kind: 'bypass', digests: ['b'], createdAt, expiresAt: new Date(8e12) })
+  return userId
+}
+
 /** The order in which nothing is taken away before it was asked for. */
 const ORDER = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE']
 const byOrder = (a: Place, b: Place): number =>
@@ -485,7 +497,12 @@ const isEnd = ({ method, path }: Place): boolean => method === 'DELETE' || path 
 
 const QUERY = { jwt: { token: { queryString: { enabled: true } } } }
 const servers = [
-  ...MODES.map(mode => ({ name: mode, mode, config: {}, paths: /./ })),
+  ...MODES.map(mode => ({
+    name: mode,
+    mode,
+    config: { zone_config: { secondFactor: { requirement: 'optional' } } },
+    paths: /./,
+  })),
   {
     name: 'uaa with parameters in the query',
     mode: 'uaa',
@@ -530,6 +547,7 @@ for (const { name: title, mode, config, paths } of servers) {
       const id = path.startsWith('/Users') ? known['managed'] : records[SCIM_KINDS[path] ?? kind]
       world.ids = { ...known, ...world.made, clientId, client_id, id: id ?? 'nothing' }
       if (path === '/Codes/{code}') world.ids = { ...world.ids, code: await keptText(world.server) }
+      if (path.includes('/mfa')) world.ids = { ...world.ids, passkey: await prepareFactors(world.server, id) }
       if (path.startsWith('/Groups'))
         world.ids = { ...world.ids, ...(await prepareGroups(world.server, place, known['userId'])) }
       return place
