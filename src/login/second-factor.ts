@@ -129,7 +129,8 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     const answer = form.get('credential')
     if (answer !== undefined) {
       const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
-      if (!provable.includes('passkey')) return wrong
+      // The script sends nothing when the person gave up, which is no attempt.
+      if (answer === '' || !provable.includes('passkey')) return wrong
       const result = await passkeys.authenticate(ceremonyOf(request, visitor, urls), { answer, user })
       report(request, visitor, result.outcome === 'proved' ? undefined : result.reason)
       return result.outcome === 'proved' ? { outcome: 'proved', factor: result, isOwnFactor: true } : wrong

@@ -240,6 +240,21 @@ for (const mode of MODES) {
       assert.equal(errorOf(await other.send('/login/passkey', { form })), 'passkey_refused')
     })
 
+    it('as the second step, is not failed by a person who gives up', async () => {
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      const fields = hiddenFields((await browser.send('/second_factor')).text)
+      const start = server.events.length
+      for (const [answer, events] of [
+        ['', 0],
+        ['{}', 1],
+      ] as const) {
+        const refused = await browser.send('/second_factor', { form: { ...fields, credential: answer } })
+        assert.equal(refused.status, 422)
+        assert.equal(server.events.length - start, events)
+      }
+    })
+
     it('refuses answers that are huge, empty or of another form', async () => {
       const browser = server.browser()
       const form = await passkeyForm(server, browser, { credential })
