@@ -20,7 +20,9 @@ import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
 import { messageFor } from '../../src/pages/messages.ts'
 import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { type ProfileProps, profileMessage, profilePage } from '../../src/pages/profile.ts'
+import { appPage, enrolPage, provePage, recoveryCodesPage } from '../../src/pages/second-factor.ts'
 import { signedOutPage } from '../../src/pages/signed-out.ts'
+import { factorTexts } from '../../src/pages/texts/factor-texts.ts'
 import { referenceTexts, textsIn } from '../../src/pages/texts/texts.ts'
 import { componentsPage } from './components-page.ts'
 
@@ -252,6 +254,28 @@ const account = {
   email: 'marissa',
   loginHint: '%7B%22origin%22:%22svc%22%7D',
 }
+
+const factor = { action: '/second_factor', rememberDays: 30, isStuck: false, isBypass: false } as const
+
+const firstFactor = {
+  passkey: { action: '/second_factor/passkey', options: { challenge: 'AAAA', rp: { name: 'Harbour "&" Sons' } } },
+  app: '/second_factor/app',
+  code: '/second_factor?way=recovery',
+  isStepUp: false,
+} as const
+
+const authenticatorApp = {
+  action: '/second_factor/app',
+  back: '/second_factor',
+  secret: {
+    text: 'BSGB H62K 2DZC POP7 S3EK W44Q BZ5R WH4L',
+    uri: 'otpauth://totp/Harbour:marissa?secret=BSGBH62K2DZCPOP7S3EKW44QBZ5RWH4L&issuer=Harbour',
+    code: Array.from({ length: 45 }, (_, y) => Array.from({ length: 45 }, (__, x) => (x * y) % 3 === 0)),
+    sealed: 'v1.c2VhbGVk',
+  },
+} as const
+
+const codes = Array.from({ length: 10 }, (_, index) => `YTYA-CNC${index}-D6WX`)
 
 /**
  * Every page in a language; by name, which is a file name too; what follows `#` is a part of the page that only its address
@@ -499,6 +523,36 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     passcode: passcodePage(spoken(signedIn), { passcode: '7K3M-9XQ2-40TB-WZ8E-5HVC' }),
     'reference-passcode': passcodePage(referenceSignedIn, { passcode: 'k3Wq-_0Oo1lIJhV8xZtB5nMCdYeR2sPu' }),
     'passcode-offer': passcodeOfferPage(spoken(signedIn)),
+    'second-factor-app': provePage(spoken(signedIn), { ...factor, way: 'app', others: ['recovery'] }),
+    'second-factor-wrong': provePage(spoken(signedIn), {
+      ...factor,
+      way: 'app',
+      others: ['passkey', 'recovery'],
+      problem: factorTexts(texts).prove.wrongCode,
+    }),
+    'second-factor-passkey': provePage(spoken(branded), { ...factor, way: 'passkey', others: ['app', 'recovery'] }),
+    'second-factor-recovery': provePage(spoken(signedIn), { ...factor, way: 'recovery', others: ['app'] }),
+    'second-factor-stuck': provePage(spoken(crowded), { ...factor, way: 'recovery', others: [], isStuck: true }),
+    'second-factor-bypass': provePage(spoken(signedIn), {
+      ...factor,
+      way: 'recovery',
+      others: [],
+      isBypass: true,
+      back: '/second_factor',
+    }),
+    'first-factor': enrolPage(spoken(signedIn), firstFactor),
+    'first-factor-failed': enrolPage(spoken(crowded), {
+      ...firstFactor,
+      isStepUp: true,
+      problem: factorTexts(texts).enrol.failedPasskey,
+    }),
+    'authenticator-app': appPage(spoken(signedIn), { ...authenticatorApp }),
+    'authenticator-app-wrong': appPage(spoken(crowded), {
+      ...authenticatorApp,
+      problem: factorTexts(texts).enrol.expired,
+    }),
+    'recovery-codes': recoveryCodesPage(spoken(signedIn), { codes, userName: 'marissa', onward: '/' }),
+    'recovery-codes-long': recoveryCodesPage(spoken(crowded), { codes, userName: hostile, onward: `/${long}` }),
     'passcode-offer-long': passcodeOfferPage(spoken(crowded)),
     profile: profilePage(spoken(signedIn), profile),
     'profile#revoke-0': profilePage(spoken(signedIn), profile),
