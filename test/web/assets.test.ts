@@ -36,12 +36,12 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
       }
     })
 
-    it('are linked from pages by an address that changes with their content, two from each page', async () => {
+    it('are linked from pages by an address that changes with their content, and one more where passkeys are offered', async () => {
       const { text } = await server.send(`${path}/login`)
       const links = [...text.matchAll(/(?:href|src)="([^"]*\/resources\/[^"]+)"/g)].map(match => match[1] ?? '')
       assert.deepEqual(
         links.map(link => link.replace(/^.*\/|\?.*$/g, '')),
-        ['latchkey.css', 'latchkey.js'],
+        ['latchkey.css', 'latchkey.js', 'passkeys.js'],
       )
       const sources = [...text.matchAll(/<(?:img|script|link)\b[^>]* (?:href|src)="([^"]*)"/g)].map(
         match => match[1] ?? '',
