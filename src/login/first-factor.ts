@@ -13,7 +13,7 @@ import { bodyForm } from '../web/route.ts'
 import type { ProvenFactor, Visitor } from '../web/session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import type { SecondFactorDeps } from './second-factor.ts'
-import { addsFactor, APP_PATH, ceremonyOf, enrolmentOf, ownerOf } from './second-factor-task.ts'
+import { addsFactor, APP_PATH, ceremonyOf, enrolmentOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
 import type { Shown, Task, Tasks } from './second-factor-task.ts'
 
 /** What the handlers share with those of `/second_factor`. */
@@ -87,7 +87,7 @@ export function firstFactorHandlers(
     const result = await passkeys.readRegistration(ceremonyOf(request, visitor, urls), {
       user: visitor.user,
       answer: form.get('credential') ?? '',
-      name: factorTexts(pages.texts(request)).enrol.passkeyName,
+      name: nameOfBrowser(request, { texts: pages.texts(request) }),
     })
     if (result.outcome !== 'new') {
       return show(request, reply, { task, form: EMPTY_FORM, problem: texts => texts.enrol.failedPasskey })

@@ -5,7 +5,6 @@ import { MAX_PASSKEYS } from '../accounts/factor-changes.ts'
 import { levelOf } from '../model/assurance.ts'
 import { SECURITY_PATH as PATH } from '../model/fresh-sign-in.ts'
 import { mayBeOfferedPasskey } from '../model/second-factor.ts'
-import { describeUserAgent, userAgentIn } from '../model/user-agent.ts'
 import { siteName } from '../pages/layout.ts'
 import type { Chrome } from '../pages/layout.ts'
 import { appPage } from '../pages/second-factor.ts'
@@ -15,7 +14,7 @@ import { securityTexts } from '../pages/texts/security-texts.ts'
 import type { On } from '../web/deferred-routes.ts'
 import type { ProvenFactor, Visitor } from '../web/session.ts'
 import type { FactorPage } from './factor-pages.ts'
-import { ceremonyOf, enrolmentOf, ownerOf } from './second-factor-task.ts'
+import { ceremonyOf, enrolmentOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
 import { acceptedPasskeyName, badName, createSecurityAccess, formOf } from './security-access.ts'
 import type { Problem, SecurityDeps } from './security-access.ts'
 
@@ -173,10 +172,4 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
       return goTo(request, reply, await onwardOf(request))
     }),
   )
-}
-
-/** The browser that makes the passkey, or asks for it: where most people look for it later. */
-function nameOfBrowser({ headers }: FastifyRequest, { texts }: Pick<Chrome, 'texts'>): string {
-  const userAgent = userAgentIn(headers)
-  return userAgent === undefined ? factorTexts(texts).enrol.passkeyName : describeUserAgent(userAgent, texts.browsers)
 }

@@ -12,10 +12,12 @@ import { SECOND_FACTOR_PATH } from '../model/sign-in-demands.ts'
 import { neededLevel } from '../model/step-up.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
+import { describeUserAgent, userAgentIn } from '../model/user-agent.ts'
 import type { Zone } from '../model/zone.ts'
 import { siteName } from '../pages/layout.ts'
 import type { Chrome } from '../pages/layout.ts'
 import type { Way } from '../pages/second-factor.ts'
+import { factorTexts } from '../pages/texts/factor-texts.ts'
 import type { FactorTexts } from '../pages/texts/factor-texts.ts'
 import type { Texts } from '../pages/texts/texts.ts'
 import type { FactorMethod } from '../records/user.ts'
@@ -157,3 +159,9 @@ export const ownerOf = async (
   from: originOf(request),
   frame: await pages.mailFrame(request),
 })
+
+/** The browser that makes the passkey, or asks for it: where most people look for it later. */
+export function nameOfBrowser({ headers }: FastifyRequest, { texts }: Pick<Chrome, 'texts'>): string {
+  const userAgent = userAgentIn(headers)
+  return userAgent === undefined ? factorTexts(texts).enrol.passkeyName : describeUserAgent(userAgent, texts.browsers)
+}

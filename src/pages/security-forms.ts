@@ -77,7 +77,8 @@ export interface RemoveProps {
 /** The page of `/profile/security/remove`. */
 export function removeFactorPage(chrome: Chrome, { action, passkey, leaves, back }: RemoveProps): Html {
   const texts = securityTexts(chrome.texts)
-  const heading = passkey ? texts.removePasskey : texts.removeApp
+  const question = passkey ? texts.removePasskey : texts.removeApp
+  const heading = leaves === 'too few' ? texts.title : question // there is nothing to ask
   const lead = passkey
     ? texts.removePasskeyLead(html`<strong>${isolated(passkey.name, 80)}</strong>`)
     : texts.removeAppLead

@@ -79,6 +79,27 @@ describe('a second factor in a browser', () => {
     await page.waitForURL(`${base}/profile`)
     const [passkey] = await server.store.factors.passkeysOf('svc', (await userNamed(server, 'marissa')).id)
     assert.ok(passkey?.lastUsedAt)
+    assert.match(passkey.name, /^Chrom\w+ on /, 'as one that is added later')
+    await page.context().close()
+  })
+
+  it('is managed on a page whose words fit a phone and whose parts keep their distance', async () => {
+    const page = await open({ viewport: { width: 320, height: 640 }, locale: 'de' })
+    await plugIn(page)
+    await signIn(page)
+    await page.locator('form[data-passkey] input[type=submit]').click()
+    await page.locator('#codes').waitFor()
+    await page.goto(`${base}/profile/security`)
+    const gap = `document.querySelector('.security').getBoundingClientRect().top -
+      document.querySelector('h1 + .lead').getBoundingClientRect().bottom`
+    assert.ok(Number(await page.evaluate(gap)) >= 20, 'between the lead and the first part')
+    // How far the middle of the label is from the middle of its button.
+    const offset = `(() => { const link = document.querySelector('.actions .quiet'), label = document.createRange()
+      label.selectNodeContents(link.firstChild)
+      const middle = ({ top, bottom }) => (top + bottom) / 2
+      return Math.abs(middle(label.getBoundingClientRect()) - middle(link.getBoundingClientRect())) })()`
+    assert.ok(Number(await page.evaluate(offset)) <= 2, 'in the middle of its button')
+    assert.match(await page.locator('h2#codes').innerText(), /^Wiederherstellungs\u00ADcodes$/)
     await page.context().close()
   })
 

@@ -157,7 +157,7 @@ const de: SecurityTexts = {
   lastLead: 'Es ist der letzte: Danach genügt Ihr Passwort allein, und Ihre Wiederherstellungscodes gelten nicht mehr.',
   lastNeeded:
     'Sie brauchen hier einen zweiten Schritt, und das ist Ihr einziger. Fügen Sie zuerst einen anderen hinzu.',
-  renewHeading: 'Neue Wiederherstellungscodes erstellen?',
+  renewHeading: 'Neue Wiederherstellungs\u00ADcodes erstellen?',
   renewLead: 'Die bisherigen werden dann nicht mehr angenommen.',
   renew: 'Neue Codes erstellen',
   back: 'Zurück zur Anmeldesicherheit',
