@@ -21,6 +21,7 @@ import { samlBrowserAttacks } from './attacks/saml-browsers.ts'
 import { samlProviderAttacks } from './attacks/saml-providers.ts'
 import { scimAttacks } from './attacks/scim.ts'
 import { secondFactorAttacks } from './attacks/second-factor.ts'
+import { secondFactorPolicyAttacks } from './attacks/second-factor-policies.ts'
 import { secondFactorProofAttacks } from './attacks/second-factor-proofs.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
@@ -53,6 +54,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'sessions, cookies and forms': sessionAttacks,
   'around the second factor': secondFactorAttacks,
   'false proofs of a second factor': secondFactorProofAttacks,
+  'policies of second factors, programs and administrators': secondFactorPolicyAttacks,
   'sign-up and e-mail addresses': signUpAttacks,
   'tenants and administrators': tenantAttacks,
   'users managed by API': userAttacks,
