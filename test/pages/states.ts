@@ -25,6 +25,7 @@ import { signedOutPage } from '../../src/pages/signed-out.ts'
 import { factorTexts } from '../../src/pages/texts/factor-texts.ts'
 import { referenceTexts, textsIn } from '../../src/pages/texts/texts.ts'
 import { componentsPage } from './components-page.ts'
+import { securityStatesIn } from './security-states.ts'
 
 function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type), data])
@@ -594,6 +595,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       ],
       clientName: hostile,
     }),
+    ...securityStatesIn(spoken(signedIn), spoken(crowded), hostile),
     home: homePage(spoken(signedIn), { userName: 'marissa', tiles }),
     'home-empty': homePage(spoken(signedIn), { userName: 'marissa', tiles: [] }),
     'home-long': homePage(spoken(crowded), {
