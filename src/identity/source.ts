@@ -47,8 +47,8 @@ export interface PasswordAttempt {
   readonly userName: string
   readonly password: string
   /**
-   * Whether it starts a browser session, which records the logon itself and can ask for a required new password.
-   * Without one, a user who must change the password is refused.
+   * Whether a browser session follows, which records the logon itself and can ask for what the sign-in owes. Without one, a
+   * user who owes something is refused.
    */
   readonly opensSession?: boolean
 }

@@ -159,7 +159,8 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     const userName = form.get('enterprise_username') ?? ''
     const password = form.get('enterprise_password') ?? ''
     const from = contextOf(request)
-    const signIn = { userName, password, origin: LDAP_ORIGIN, invited: invitation.user }
+    // The sign-in that follows asks for what is owed, such as a second factor.
+    const signIn = { userName, password, origin: LDAP_ORIGIN, invited: invitation.user, opensSession: true }
     const result = await limits.wrongPasswords.attempt(
       guessKey(from, userName),
       () => identity.signInWithPassword(from, signIn),

@@ -6,6 +6,7 @@ import { APP_URL, inviteBootstrap, startInviting } from '../support/invitations.
 import type { InviteApi } from '../support/invitations.ts'
 import { SEARCH } from '../support/ldap-server.ts'
 import { MODES } from '../support/oauth.ts'
+import { setPolicy } from '../support/second-factor.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import type { Slapd } from '../support/slapd.ts'
 import { PASSWORD, startSlapd } from '../support/slapd.ts'
@@ -84,6 +85,22 @@ for (const mode of MODES) {
       const again = await api.linkFor('marissa@example.org')
       assert.equal((await accept(again.path, { enterprise_username: 'MARISSA' })).status, 302)
       assert.equal((await invited('marissa@example.org'))?.id, before.id)
+    })
+
+    it('is accepted where a second factor is required, which the sign-in that follows asks for', async () => {
+      await setPolicy(server, { requirement: 'required' })
+      const { path } = await api.linkFor('loner@example.org')
+      const before = (await invited('loner@example.org')) ?? assert.fail()
+      const browser = server.browser()
+      const answer = await accept(path, { enterprise_username: 'loner' }, browser)
+      assert.match(String(answer.headers['location']), /success=invite_accepted/, answer.text)
+      const user = (await server.store.users.find('svc', before.id)) ?? assert.fail()
+      assert.deepEqual([user.userName, user.verified, user.lastLogonAt], ['loner', true, undefined])
+      const form = { ...hiddenFields((await browser.send('/login')).text), username: 'loner', password: PASSWORD }
+      const signedIn = await browser.send('/login.do', { form })
+      assert.equal(signedIn.headers['location'], 'http://localhost:8080/second_factor')
+      await setPolicy(server, { requirement: 'off' })
+      await server.store.users.delete('svc', user.id)
     })
 
     it('is offered again after a wrong password, and is still good', async () => {
