@@ -216,9 +216,15 @@ export const clientFields = describeRecord({
     wire: 'secondFactor',
     kind: v.strictObject(
       {
-        requirement: oneOf(CLIENT_REQUIREMENTS),
+        requirement: oneOf(CLIENT_REQUIREMENTS, 'has a requirement that is none of'),
         groups: v.optional(v.pipe(list, v.maxLength(MAX_POLICY_NAMES, `has more than ${MAX_POLICY_NAMES} groups`))),
-        methods: v.optional(v.pipe(v.array(oneOf(FACTOR_METHODS)), v.minLength(1, 'has no methods'), v.readonly())),
+        methods: v.optional(
+          v.pipe(
+            v.array(oneOf(FACTOR_METHODS, 'has methods that are none of')),
+            v.minLength(1, 'has no methods'),
+            v.readonly(),
+          ),
+        ),
       },
       'must be an object with requirement, groups and methods',
     ),

@@ -120,9 +120,9 @@ export function readMoment(value: unknown): Date | undefined {
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of what is written
 export const own = <T>() => v.custom<T>(() => true)
 
-/** One of a few words. */
-export const oneOf = <const W extends readonly string[]>(choices: W) =>
-  v.picklist(choices, `must be one of: [${choices.join(', ')}]`)
+/** One of a few words; `problem` for a member of something, which the message has to name. */
+export const oneOf = <const W extends readonly string[]>(choices: W, problem = 'must be one of') =>
+  v.picklist(choices, `${problem}: [${choices.join(', ')}]`)
 
 /** An object, or JSON text; kept as text. What it must be is checked beside the record. */
 export const jsonText = v.pipe(

@@ -59,15 +59,19 @@ for (const mode of MODES) {
       {
         name: 'off, which would weaken that of the zone',
         policy: { requirement: 'off' },
-        description: /must be one of/,
+        description: /secondFactor has a requirement that is none of: \[optional, required, groups\]/,
       },
       { name: 'no requirement', policy: { methods: ['totp'] }, description: /must be an object with requirement/ },
       { name: 'nothing', policy: {}, description: /must be an object with requirement/ },
-      { name: 'an unknown requirement', policy: { requirement: 'sometimes' }, description: /must be one of/ },
+      {
+        name: 'an unknown requirement',
+        policy: { requirement: 'sometimes' },
+        description: /a requirement that is none of/,
+      },
       {
         name: 'an unknown method',
         policy: { requirement: 'required', methods: ['sms'] },
-        description: /must be one of/,
+        description: /secondFactor has methods that are none of: \[passkey, totp\]/,
       },
       { name: 'no methods', policy: { requirement: 'required', methods: [] }, description: /has no methods/ },
       { name: 'methods of another type', policy: { requirement: 'required', methods: 'totp' }, description: /./ },
