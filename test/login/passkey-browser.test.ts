@@ -18,7 +18,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
   .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
 const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-const BUTTON = { name: 'Sign in with a passkey' }
+const BUTTON = { name: 'Use a passkey' }
 
 const looks: readonly (readonly [string, BrowserContextOptions])[] = [320, 1280].flatMap(width =>
   (['light', 'dark'] as const).map(

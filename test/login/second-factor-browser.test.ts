@@ -123,7 +123,7 @@ describe('a second factor in a browser', () => {
     await authenticator.verifies(false)
     await page.context().clearCookies()
     await page.goto(`${base}/profile`)
-    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
     await page.getByText('No passkey was used.').waitFor()
     await page.context().close()
   })

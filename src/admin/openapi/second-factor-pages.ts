@@ -74,7 +74,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
       },
     },
     'POST /login/passkey': {
-      summary: 'Sign in with a passkey alone',
+      summary: 'Use a passkey alone',
       form: { ...csrf, credential, form_redirect_uri: may('URL to continue with.') },
       answers: {
         302: redirect('To the next page, or back to the sign-in page with an error.'),

@@ -22,7 +22,7 @@ export const de: Texts = {
     noSignInMethod: 'Hier ist kein Anmeldeverfahren eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
     newHere: link => html`Neu hier? ${link}`,
     createAccount: 'Konto erstellen',
-    passkey: 'Mit Passkey anmelden',
+    passkey: 'Passkey verwenden',
     passkeyUnused: 'Es wurde kein Passkey verwendet. Versuchen Sie es noch einmal, oder melden Sie sich anders an.',
   },
   discovery: {

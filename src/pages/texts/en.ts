@@ -22,7 +22,7 @@ export const en: Texts = {
     noSignInMethod: 'No sign-in method is set up here. Please contact your administrator.',
     newHere: link => html`New here? ${link}`,
     createAccount: 'Create account',
-    passkey: 'Sign in with a passkey',
+    passkey: 'Use a passkey',
     passkeyUnused: 'No passkey was used. Try again, or sign in another way.',
   },
   discovery: {

@@ -22,7 +22,7 @@ export const es: Texts = {
     noSignInMethod: 'Aquí no se ha configurado ninguna forma de iniciar sesión. Consulte a su administrador.',
     newHere: link => html`¿Es su primera visita? ${link}`,
     createAccount: 'Crear cuenta',
-    passkey: 'Iniciar sesión con una clave de acceso',
+    passkey: 'Usar una clave de acceso',
     passkeyUnused: 'No se usó ninguna clave de acceso. Inténtelo de nuevo o inicie sesión de otra forma.',
   },
   discovery: {

@@ -22,7 +22,7 @@ export const fr: Texts = {
     noSignInMethod: 'Aucun moyen de connexion n’est configuré ici. Veuillez vous adresser à votre administrateur.',
     newHere: link => html`Première visite\u202f? ${link}`,
     createAccount: 'Créer un compte',
-    passkey: 'Se connecter avec une clé d’accès',
+    passkey: 'Utiliser une clé d’accès',
     passkeyUnused: 'Aucune clé d’accès n’a été utilisée. Réessayez, ou connectez-vous autrement.',
   },
   discovery: {

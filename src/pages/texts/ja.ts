@@ -22,7 +22,7 @@ export const ja: Texts = {
     noSignInMethod: 'サインインの方法が設定されていません。管理者にお問い合わせください。',
     newHere: link => html`初めての方はこちら：${link}`,
     createAccount: 'アカウントを作成',
-    passkey: 'パスキーでサインイン',
+    passkey: 'パスキーを使用',
     passkeyUnused: 'パスキーは使用されませんでした。もう一度試すか、別の方法でサインインしてください。',
   },
   discovery: {

@@ -22,7 +22,7 @@ export const zh: Texts = {
     noSignInMethod: '此处尚未设置登录方式。请联系您的管理员。',
     newHere: link => html`首次使用？${link}`,
     createAccount: '创建账号',
-    passkey: '使用通行密钥登录',
+    passkey: '使用通行密钥',
     passkeyUnused: '未使用通行密钥。请重试，或以其他方式登录。',
   },
   discovery: {
