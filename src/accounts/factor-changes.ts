@@ -46,6 +46,8 @@ export interface FactorChanges {
   removeRecoveryCodes(owner: FactorOwner): Promise<boolean>
   /** A code that stands in for a factor once. */
   bypass(owner: FactorOwner, seconds: number): ReturnType<RecoveryCodes['bypass']>
+  /** Tells the owner that a code stood in for a factor: of the person's own, or of an administrator. */
+  tellCodeUsed(owner: FactorOwner): Promise<void>
   /** Takes that code back. */
   removeBypass(owner: FactorOwner): Promise<boolean>
   /** Removes every factor and code. */
@@ -137,6 +139,7 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
         data: 'bypass',
         notice: 'bypassGiven',
       }),
+    tellCodeUsed: owner => factorMail(owner, 'codeUsed', deps),
     removeBypass: owner =>
       told(owner, factors.removeCodes(owner.zone.id, owner.user.id, 'bypass'), { event: 'Removed', data: 'bypass' }),
     reset: owner =>

@@ -26,7 +26,7 @@ import { bodyForm } from '../web/route.ts'
 import type { ProvenFactor, Visitor } from '../web/session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { firstFactorHandlers } from './first-factor.ts'
-import { addsFactor, APP_PATH, ceremonyOf, createTasks, PASSKEY_PATH, waysOf } from './second-factor-task.ts'
+import { addsFactor, APP_PATH, ceremonyOf, createTasks, ownerOf, PASSKEY_PATH, waysOf } from './second-factor-task.ts'
 import type { Problem, Shown, Task, TaskDeps } from './second-factor-task.ts'
 
 /** Dependencies of `secondFactorHandlers`. */
@@ -44,7 +44,7 @@ export interface SecondFactorDeps extends TaskDeps {
 /** `/second_factor`, and `/second_factor/app` and `/second_factor/passkey` for a first factor. */
 export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps, factors: Factors): void {
   const { sessions, remembered, denial, csrf, pages, limits, urls } = deps
-  const { codeCheck, passkeys } = factors
+  const { changes, codeCheck, passkeys } = factors
   const tasks = createTasks(deps)
 
   const pathOf = ({ zone }: FastifyRequest, path: string): string => urls.pathOf(zone) + path
@@ -118,6 +118,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
     const onward = await tasks.onward(request)
     if (!(await sessions.strengthen(request, reply, task.visitor, proof.factor))) return goTo(request, reply, '/login')
+    if (!proof.isOwnFactor) await changes.tellCodeUsed(await ownerOf(request, task.visitor, pages))
     if (form.get('remember') === 'true' && proof.isOwnFactor) remembered.remember(request, reply, user)
     return goTo(request, reply, onward)
   })

@@ -83,7 +83,11 @@ for (const mode of MODES) {
       const other = server.browser()
       await other.signIn('marissa', 'koala')
       assert.equal((await prove(other, { way: 'recovery', code: first })).status, 422)
+      const before = (await server.mails()).length
       assert.equal((await prove(other, { way: 'recovery', code: second })).status, 302)
+      const [mail] = await server.mails()
+      assert.equal((await server.mails()).length, before + 1)
+      assert.equal(mail?.subject, 'A code was used to sign in to your account')
       server.clock.advance(3600)
     })
 

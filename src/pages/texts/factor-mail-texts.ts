@@ -11,6 +11,7 @@ export type FactorNotice =
   | 'codesRenewed'
   | 'codesRemoved'
   | 'bypassGiven'
+  | 'codeUsed'
   | 'reset'
 
 /** What the mails say. */
@@ -57,6 +58,11 @@ const en: FactorMailTexts = {
       lead: userName =>
         `A code was made that replaces the second step of a sign-in to the account ${userName} once. It is not in this mail.`,
     },
+    codeUsed: {
+      subject: 'A code was used to sign in to your account',
+      lead: userName =>
+        `A sign-in to the account ${userName} used a code in place of the second step. If you have lost a device, remove it in your profile.`,
+    },
     reset: {
       subject: 'The second factors of your account were removed',
       lead: userName =>
@@ -99,6 +105,11 @@ const de: FactorMailTexts = {
       subject: 'Für Ihr Konto wurde ein Code erstellt',
       lead: userName =>
         `Es wurde ein Code erstellt, der den zweiten Schritt einer Anmeldung beim Konto ${userName} einmal ersetzt. Er steht nicht in dieser E-Mail.`,
+    },
+    codeUsed: {
+      subject: 'Bei Ihrem Konto wurde ein Code zur Anmeldung verwendet',
+      lead: userName =>
+        `Bei einer Anmeldung am Konto ${userName} ersetzte ein Code den zweiten Schritt. Wenn Sie ein Gerät verloren haben, entfernen Sie es in Ihrem Profil.`,
     },
     reset: {
       subject: 'Die zweiten Faktoren Ihres Kontos wurden entfernt',
@@ -144,6 +155,11 @@ const fr: FactorMailTexts = {
       lead: userName =>
         `Un code a été créé qui remplace une fois la deuxième étape d’une connexion au compte ${userName}. Il n’est pas dans ce message.`,
     },
+    codeUsed: {
+      subject: 'Un code a servi à se connecter à votre compte',
+      lead: userName =>
+        `Une connexion au compte ${userName} a utilisé un code à la place de la deuxième étape. Si vous avez perdu un appareil, supprimez-le dans votre profil.`,
+    },
     reset: {
       subject: 'Les deuxièmes facteurs de votre compte ont été supprimés',
       lead: userName =>
@@ -187,6 +203,11 @@ const es: FactorMailTexts = {
       subject: 'Se creó un código para su cuenta',
       lead: userName =>
         `Se creó un código que sustituye una vez el segundo paso de un inicio de sesión en la cuenta ${userName}. No está en este mensaje.`,
+    },
+    codeUsed: {
+      subject: 'Se usó un código para iniciar sesión en su cuenta',
+      lead: userName =>
+        `Un inicio de sesión en la cuenta ${userName} usó un código en lugar del segundo paso. Si perdió un dispositivo, elimínelo en su perfil.`,
     },
     reset: {
       subject: 'Se eliminaron los segundos factores de su cuenta',
@@ -232,6 +253,11 @@ const ja: FactorMailTexts = {
       lead: userName =>
         `アカウント${userName}へのサインインで、2段階目の確認の代わりに1回だけ使えるコードが作成されました。コードはこのメールには含まれていません。`,
     },
+    codeUsed: {
+      subject: 'コードを使ってアカウントにサインインしました',
+      lead: userName =>
+        `アカウント${userName}へのサインインで、2段階目の代わりにコードが使われました。デバイスを紛失した場合は、プロフィールで削除してください。`,
+    },
     reset: {
       subject: 'アカウントの2段階目の確認方法が削除されました',
       lead: userName => `アカウント${userName}のすべてのパスキー、認証アプリ、リカバリーコードが削除されました。`,
@@ -271,6 +297,10 @@ const zh: FactorMailTexts = {
     bypassGiven: {
       subject: '已为您的账户生成一个代码',
       lead: userName => `已生成一个代码，可在登录账户 ${userName} 时代替第二步一次。代码不在此邮件中。`,
+    },
+    codeUsed: {
+      subject: '有人使用代码登录了您的账户',
+      lead: userName => `账户 ${userName} 的一次登录使用了代码代替第二步。如果您遗失了设备，请在个人资料中将其移除。`,
     },
     reset: {
       subject: '您账户的第二步验证方式已移除',
