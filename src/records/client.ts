@@ -1,6 +1,7 @@
 // The record of a client in `/oauth/clients`, the configuration file and the database.
 import * as v from 'valibot'
 import type { JsonRecord } from '../base/json.ts'
+import { clientMetadataFields } from './client-metadata.ts'
 import { everythingOrList, flag, jsonText, list, milliseconds, oneOf, own, seconds, string, wordList } from './kinds.ts'
 import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
@@ -233,6 +234,7 @@ export const clientFields = describeRecord({
     about:
       'Who needs a second factor for it, beyond what the zone asks: optional, required or groups; and which factors count.',
   },
+  ...clientMetadataFields,
   createdWith: { wire: 'createdwith', sent: 'never', kind: string, storage: 'attribute', optional: true },
   /** Used only without `jwksUri`; public members only. */
   jwks: {

@@ -5,6 +5,8 @@ import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { ACCESS_TOKEN_TYPES, MAX_POLICY_NAMES } from './client.ts'
 import { MAX_SECONDS } from './kinds.ts'
+import { PROTOCOLS } from './protocols.ts'
+import type { Protocol } from './protocols.ts'
 import { section, setting } from './settings.ts'
 import { FACTOR_METHODS } from './user.ts'
 import type { SettingsOf } from './settings.ts'
@@ -147,6 +149,11 @@ export const standardDefaultGroups = (serviceName: string): readonly string[] =>
   'user_attributes',
   `${serviceName}.offline_token`,
 ]
+
+/** A switch for each protocol. */
+const PROTOCOL_SWITCHES = Object.fromEntries(
+  Object.entries(PROTOCOLS).map(([name, about]) => [name, flag(undefined, about)]),
+) as Readonly<Record<Protocol, ReturnType<typeof flag<undefined>>>> // every protocol has its switch
 
 /** All settings except keys, which are read separately (`tokenPolicy.keys`, `samlConfig.keys`). */
 export const zoneConfigSettings = (serviceName: string) =>
@@ -304,6 +311,13 @@ export const zoneConfigSettings = (serviceName: string) =>
           origins: fewNames('The providers whose people it is about; all unless set.'),
         },
       }),
+      protocols: section({
+        about: 'Which further protocols the zone speaks; an absent one is as in the mode of the server.',
+        optional: true,
+        unknown: 'refused', // a misspelt name would leave a protocol on
+        members: PROTOCOL_SWITCHES,
+      }),
+      requirePushedRequests: flag(undefined, 'Whether every authorization request must be pushed (RFC 9126).'),
       issuer: setting({
         kind: v.string(),
         needs: 'a string',

@@ -136,6 +136,6 @@ describe('behaviourOf', () => {
 
 describe('differenceIds', () => {
   it('names each row by the letter of its area and a number', () => {
-    for (const [row, id] of Object.entries(differenceIds)) assert.match(id, /^[MARTCELP][1-9]\d?$/, row)
+    for (const [row, id] of Object.entries(differenceIds)) assert.match(id, /^[MARTCELPN][1-9]\d?$/, row)
   })
 })

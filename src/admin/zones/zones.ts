@@ -34,6 +34,7 @@ import type { ZoneClientDeps } from './clients.ts'
 import type { SentKeys } from './keys.ts'
 import { readSigningKeys } from './keys.ts'
 import { listOfZones } from './list.ts'
+import { keptSettings } from './kept-settings.ts'
 import { secondFactorAfter } from './second-factor.ts'
 import { invalidZone, malformed, refuseByStatus } from './refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -107,7 +108,8 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
   ): Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }> {
     const { tokenPolicy, samlConfig, secondFactor: sentFactors, ...others } = readSettings(settings, sent, 'config')
     const secondFactor = await secondFactorAfter(sent, sentFactors, { before: before?.zone, store })
-    const config = { ...others, ...(secondFactor && { secondFactor }) }
+    const kept = keptSettings(sent, before?.zone.config)
+    const config = { ...others, ...kept, ...(secondFactor && { secondFactor }) }
     refuseGroupNames(config)
     refuseForeignEntityId(samlConfig, { subdomain, serverEntityId: deps.samlEntityId })
     const samlKeys = await readSamlKeys(recordOf(sent, 'samlConfig'), {

@@ -1,0 +1,16 @@
+// Settings that UAA does not have, in a change of a zone.
+import { memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { ZoneConfig } from '../../model/zone.ts'
+
+/** Beside `secondFactor`, which has rules of its own. */
+const KEPT = ['protocols', 'requirePushedRequests'] as const satisfies readonly (keyof ZoneConfig)[]
+
+/**
+ * Those that the request does not name, as they were: programs made for UAA would otherwise reset them with any change.
+ * Null in a request removes one.
+ */
+export function keptSettings(sent: JsonRecord, before: ZoneConfig | undefined): Partial<ZoneConfig> {
+  const names = before ? KEPT.filter(name => memberOf(sent, name) === undefined && before[name] !== undefined) : []
+  return Object.fromEntries(names.map(name => [name, before?.[name]]))
+}

@@ -1,0 +1,21 @@
+// Whether a zone speaks a protocol: the one place that decides.
+import type { Protocol } from '../records/protocols.ts'
+import type { Behaviour } from './compatibility.ts'
+import type { Zone } from './zone.ts'
+
+export type { Protocol } from '../records/protocols.ts'
+
+/** Opens a door by itself: without a client that somebody registered. */
+const OFF_UNLESS_SET: ReadonlySet<Protocol> = new Set<Protocol>(['clientMetadataDocuments'])
+
+/**
+ * The zone's setting, otherwise the mode's (row N1). A protocol that a zone does not speak is unknown there: its
+ * endpoints, grants, parameters and headers are treated as if they had never been thought of.
+ */
+export function speaks(
+  { config }: Pick<Zone, 'config'>,
+  protocol: Protocol,
+  { furtherProtocols }: Pick<Behaviour, 'furtherProtocols'>,
+): boolean {
+  return config.protocols?.[protocol] ?? (furtherProtocols && !OFF_UNLESS_SET.has(protocol))
+}
