@@ -83,6 +83,7 @@ import { generateKey } from './token/key-generation.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
+import { createSenders } from './token/sender/sender.ts'
 import { createAccountHistory } from './users/account-history.ts'
 import { createAliases } from './users/aliases.ts'
 import { createGroupsShown } from './users/default-groups.ts'
@@ -192,7 +193,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const groupsOf = createGroupsOf(shared)
   const owedBy = createOwedBy({ ...shared, groupsOf })
   const verifiedTokens = createVerifiedTokens()
-  const tokenReader = createTokenReader({ ...shared, keys, groupsOf })
+  const senders = createSenders(shared)
+  const tokenReader = createTokenReader({ ...shared, keys, senders, groupsOf })
   const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
   const issuer = createTokenIssuer({ ...shared, keys })
   // Behind a proxy the server listens on loopback and serves everybody: only the base URL says that this is one machine.
@@ -320,7 +322,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     metadataEndpoints(app, { keys, urls, behaviour, tellsHardware })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
     const token = { ...shared, identity, reader, groupsOf, owedBy, authenticator, issuer, limits, vouching, bearerGate }
-    tokenEndpoint(app, { ...token, samlEntityId: config.saml.entityId })
+    tokenEndpoint(app, { ...token, senders, samlEntityId: config.saml.entityId })
     inspectEndpoints(app, { ...shared, reader, authenticator })
     revokeEndpoints(app, { ...shared, reader, authenticator })
     tokenListEndpoints(app, shared)

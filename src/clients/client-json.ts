@@ -5,7 +5,7 @@ import { callerProblems } from '../model/client-caller.ts'
 import type { LimitedCaller } from '../model/client-caller.ts'
 import { holdsPrivateKey, keySetProblem, keyUriProblem, publicKeySet } from '../model/client-keys.ts'
 import type { Client } from '../model/client.ts'
-import { GRANT_TYPES } from '../model/grant-types.ts'
+import { CLASSIC_GRANT_TYPES, GRANT_TYPES } from '../model/grant-types.ts'
 import { policyProblem } from '../model/second-factor.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 import { isBlank, secretProblem } from '../model/secret-policy.ts'
@@ -37,6 +37,8 @@ export interface ClientFromJson {
 export interface ClientRules {
   readonly service: Service
   readonly exactRedirectUri: boolean
+  /** Row N1: whether the message about an unknown grant names those of newer standards. */
+  readonly furtherProtocols: boolean
   /** Row C13: whether the configuration may have unknown grants and self-service redirect URIs. */
   readonly lenientConfiguration?: boolean
 }
@@ -89,7 +91,7 @@ export function clientFromJson(
   const redirectUris = [...new Set([...(values.redirectUris ?? []), ...(isLenient ? selfServiceTargets(json) : [])])]
   if (isNew) checkId(clientId, service, refuse)
   checkRedirectUris(redirectUris, grantTypes, rules, refuse)
-  checkGrantTypes(grantTypes, isLenient, refuse)
+  checkGrantTypes(grantTypes, { isLenient, furtherProtocols: rules.furtherProtocols }, refuse)
 
   const { first } = sentSecrets.values
   const second = reading.withSecondSecret ? sentSecrets.values.second : undefined
@@ -159,8 +161,12 @@ const selfServiceTargets = (json: JsonRecord): readonly string[] =>
     return typeof url === 'string' && url !== '' ? [url] : []
   })
 
-function checkGrantTypes(grantTypes: readonly string[], isLenient: boolean, refuse: Refuse): void {
-  const known = `Must be one of: [${GRANT_TYPES.join(', ')}]`
+function checkGrantTypes(
+  grantTypes: readonly string[],
+  { isLenient, furtherProtocols }: { readonly isLenient: boolean; readonly furtherProtocols: boolean },
+  refuse: Refuse,
+): void {
+  const known = `Must be one of: [${(furtherProtocols ? GRANT_TYPES : CLASSIC_GRANT_TYPES).join(', ')}]`
   if (grantTypes.length === 0) {
     refuse('authorized_grant_types', `An authorized grant type must be provided. ${known}`)
   }

@@ -251,8 +251,13 @@ export const clientRules = ({
   service,
   compatibility,
 }: Pick<RecordRules, 'service' | 'compatibility'>): ClientRules => {
-  const { exactRedirectUri, strictConfiguredClients } = behaviourOf(compatibility)
-  return { service: serviceNamed(service), exactRedirectUri, lenientConfiguration: !strictConfiguredClients }
+  const { exactRedirectUri, strictConfiguredClients, furtherProtocols } = behaviourOf(compatibility)
+  return {
+    service: serviceNamed(service),
+    exactRedirectUri,
+    furtherProtocols,
+    lenientConfiguration: !strictConfiguredClients,
+  }
 }
 
 function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: RecordRules): readonly UserRecord[] {

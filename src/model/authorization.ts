@@ -1,4 +1,5 @@
 import type { Client } from './client.ts'
+import type { Confirmation } from './confirmation.ts'
 import type { GrantedScopes } from './scopes.ts'
 import type { TokenFormat } from './token.ts'
 import type { User } from './user.ts'
@@ -44,6 +45,16 @@ export interface Authorization {
   readonly grantId?: string
   /** `none` or `private_key_jwt`; absent for a non-empty secret. */
   readonly clientAuthMethod?: string | undefined
+  /** What the access token is bound to, and the refresh token of a client without credential (RFC 9449 §5, RFC 8705 §4). */
+  readonly confirmation?: Confirmation | undefined
+  /** Who is to read the access token, where the request named resources (RFC 8707 §2.2). */
+  readonly resources?: readonly string[] | undefined
+  /** The resources that the refresh token may be used for; `resources` unless given. */
+  readonly grantedResources?: readonly string[] | undefined
+  /** Who acts for the subject: the claim `act` (RFC 8693 §4.1). */
+  readonly actor?: Readonly<Record<string, unknown>> | undefined
+  /** When the access token expires at the latest. */
+  readonly expiresBefore?: Date | undefined
   /** The refresh token that this refresh keeps or rotates. */
   readonly refreshed?: RefreshedFrom
 }

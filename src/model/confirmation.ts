@@ -22,3 +22,8 @@ export function confirmationIn(cnf: unknown): Confirmation | 'unknown' | undefin
     CONFIRMATION_MEMBERS.some(member => member === name) && typeof value === 'string' && value !== ''
   return entries.length > 0 && entries.every(isKnown) ? cnf : 'unknown'
 }
+
+/** Whether the request proves everything that `bound` asks for; `unknown` is met by nothing. */
+export const isMet = (bound: Confirmation | 'unknown' | undefined, proven: Confirmation = {}): boolean =>
+  bound === undefined ||
+  (bound !== 'unknown' && CONFIRMATION_MEMBERS.every(name => (bound[name] ?? proven[name]) === proven[name]))

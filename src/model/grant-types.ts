@@ -1,9 +1,15 @@
 // The one list of grant types. The client API's rules, discovery, the OpenAPI document and the token endpoint follow it.
+import type { Behaviour } from './compatibility.ts'
+import type { Protocol } from './protocols.ts'
+import { speaks } from './protocols.ts'
+import type { Zone } from './zone.ts'
 
 interface GrantTypeRow {
   readonly type: string
   /** `token`: served by a file in oauth/grants/. `authorize`: served by the authorization endpoint. */
   readonly endpoint: 'token' | 'authorize'
+  /** The protocol that the zone must speak. */
+  readonly protocol?: Protocol
 }
 
 /** In the order of the client API's error messages. */
@@ -20,6 +26,20 @@ const ROWS = [
 
 type Row = (typeof ROWS)[number]
 
+const PROTOCOL_OF: ReadonlyMap<string, Protocol> = new Map(
+  (ROWS as readonly GrantTypeRow[]).flatMap(({ type, protocol }) => (protocol ? [[type, protocol]] : [])),
+)
+
+/** Whether the zone has the grant type, if there is such a one. */
+export function hasGrantType(
+  zone: Pick<Zone, 'config'>,
+  type: string,
+  behaviour: Pick<Behaviour, 'furtherProtocols'>,
+): boolean {
+  const protocol = PROTOCOL_OF.get(type)
+  return protocol === undefined || speaks(zone, protocol, behaviour)
+}
+
 /** A grant type that a client may have. */
 export type GrantType = Row['type']
 
@@ -28,6 +48,9 @@ export type TokenGrantType = Extract<Row, { endpoint: 'token' }>['type']
 
 /** Every grant type that a client may have. */
 export const GRANT_TYPES: readonly GrantType[] = ROWS.map(({ type }) => type)
+
+/** Those of UAA. */
+export const CLASSIC_GRANT_TYPES: readonly GrantType[] = GRANT_TYPES.filter(type => !PROTOCOL_OF.has(type))
 
 const typesOf = (at: Row['endpoint']): readonly GrantType[] =>
   ROWS.filter(({ endpoint }) => endpoint === at).map(({ type }) => type)

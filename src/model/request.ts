@@ -6,24 +6,27 @@ export interface AddressedZone extends Zone {
   readonly address: 'host' | 'path'
 }
 
-/**
- * A request, independent of the HTTP server: its zone, its origin, and what sender-constrained tokens are compared with
- * (RFC 8705, RFC 9449).
- */
-export interface RequestContext {
+/** A request as it was sent, independent of the HTTP server: what sender-constrained tokens are compared with. */
+export interface SentRequest {
   readonly zone: AddressedZone
-  /** IP address. */
-  readonly remoteAddress: string | undefined
   readonly method: string
+  /** Path and query, as they were sent. */
+  readonly originalUrl: string
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
+/** A request with its origin. */
+export interface RequestContext extends SentRequest {
+  /** IP address. */
+  readonly remoteAddress: string | undefined
 }
 
 /** The part that limits per requester and the audit trail use. */
 export type RequestOrigin = Pick<RequestContext, 'zone' | 'remoteAddress'> & Partial<Pick<RequestContext, 'headers'>>
 
-/** The request that presents a token; only the zone if another party asks about the token (RFC 7662). */
-export type TokenPresentation = Pick<RequestContext, 'zone'> & Partial<Pick<RequestContext, 'method' | 'headers'>>
+/** The request that presents a token; or only its zone, where somebody else asks about the token (RFC 7662). */
+export type TokenPresentation = SentRequest | { readonly zone: AddressedZone; readonly inspected: true }
 
 /** The zone and address under which `FairQueue` queues the slow work of a request. */
 export const requesterOf = ({ zone, remoteAddress }: RequestOrigin): Requester => ({

@@ -21,6 +21,10 @@ export interface AuthorizationCode {
   readonly sessionId?: string
   /** Identifies all tokens issued from this code, so that they can be revoked together. */
   readonly grantId: string
+  /** Thumbprint of the key that must redeem it (RFC 9449 §10). */
+  readonly jkt?: string
+  /** The resources that its tokens may be for (RFC 8707 §2). */
+  readonly resources?: readonly string[]
   /** `rev_sig`, as in tokens: what invalidates them invalidates the code. Absent in older codes. */
   readonly revocationSignature?: string
   readonly expiresAt: Date

@@ -151,7 +151,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
   /** The token, or undefined for one that is worth nothing, whatever the reason (RFC 7662 §2.2). */
   async function readQuietly(zone: AddressedZone, token: string): Promise<VerifiedToken | undefined> {
     try {
-      const found = await reader.read({ zone }, token)
+      const found = await reader.read({ zone, inspected: true }, token)
       return (await approvalProblem(zone, found, found.scopes, deps)) === undefined ? found : undefined
     } catch (error) {
       if (error instanceof OAuthError) return undefined
@@ -163,7 +163,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const refuse = (description: string): OAuthError =>
       new OAuthError({ error: 'invalid_token', status: 400 }, description)
     try {
-      const found = await reader.read({ zone }, token)
+      const found = await reader.read({ zone, inspected: true }, token)
       const unapproved = await approvalProblem(zone, found, found.scopes, deps)
       if (unapproved === undefined) return found
       throw refuse(unapproved)

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { LEVELS } from '../model/assurance.ts'
 import type { Level } from '../model/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { AUTHORIZE_GRANT_TYPES } from '../model/grant-types.ts'
+import { AUTHORIZE_GRANT_TYPES, hasGrantType } from '../model/grant-types.ts'
 import { LANGUAGES } from '../model/language.ts'
 import { methodsFor, secondFactorPolicy } from '../model/second-factor.ts'
 import type { Urls } from '../model/urls.ts'
@@ -16,6 +16,7 @@ import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts
 import { sendJson } from '../web/json.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
 import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './authorize/response-type.ts'
+import { protocolMetadata } from './protocol-metadata.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './grants/grants.ts'
 
@@ -168,7 +169,9 @@ export function metadata(
   if (!behaviour.fullMetadata) return described
   return {
     ...described,
-    grant_types_supported: [...GRANTS.map(({ type }) => type), ...AUTHORIZE_GRANT_TYPES],
+    grant_types_supported: [...GRANTS.map(({ type }) => type), ...AUTHORIZE_GRANT_TYPES].filter(type =>
+      hasGrantType(zone, type, behaviour),
+    ),
     response_modes_supported: RESPONSE_MODES,
     introspection_endpoint: `${base}/introspect`,
     introspection_endpoint_auth_methods_supported: provenMethods,
@@ -181,5 +184,6 @@ export function metadata(
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
+    ...protocolMetadata(zone, { base, algorithms, urls, behaviour }),
   }
 }

@@ -3,11 +3,14 @@ import type { Authorization } from '../model/authorization.ts'
 import { mayUseGrant } from '../model/client.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { hasGrantType } from '../model/grant-types.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { bearerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
+import type { Zone } from '../model/zone.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
+import type { Senders } from '../token/sender/sender.ts'
 import { PageError } from '../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
@@ -26,6 +29,7 @@ import { contextOf } from '../web/request-context.ts'
 
 interface TokenEndpointDeps extends VouchedDeps {
   readonly issuer: TokenIssuer
+  readonly senders: Senders
 }
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
@@ -47,7 +51,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     if (!behaviour.grantBeforeClient && !GRANTS.some(grant => grant.type === type)) {
       await authenticate(request, { params, endpoint }, deps)
     }
-    return findGrant(type, deps)
+    return findGrant(request.zone, type, deps)
   }
 
   const isWithoutScopes = ({ scope }: Client): boolean =>
@@ -74,13 +78,15 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     if (grant === password && !('server' in caller) && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
-    const asked = { ...context, client, params, clientAuthMethod }
+    const confirmation = await deps.senders.confirmationOf(context, client)
+    const asked = { ...context, client, params, clientAuthMethod, confirmation }
     const authorization =
       'server' in caller
         ? await authorizeVouched(asked, caller.server, deps)
         : await grant.authorize({ ...asked, bearer: caller.bearer }, deps)
     await requireClientLevel(authorization, deps)
-    const tokens = await deps.issuer.issue(withRequestClaims(authorization, params, deps), context)
+    const bound = confirmation ? { ...authorization, confirmation } : authorization
+    const tokens = await deps.issuer.issue(withRequestClaims(bound, params, deps), context)
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   }
 
@@ -131,13 +137,14 @@ function withRequestClaims(
   return { ...authorization, ...(azAttr && { azAttr }), ...(nonce !== undefined && { nonce }) }
 }
 
-function findGrant(type: string | undefined, { behaviour }: GrantDeps): Grant {
+function findGrant(zone: Zone, type: string | undefined, { behaviour }: GrantDeps): Grant {
   if (type === undefined) throw new OAuthError('invalid_request', 'Missing grant type')
   if (type === 'implicit') {
     throw new OAuthError(behaviour.implicitAtToken, 'Implicit grant type not supported from token endpoint')
   }
   const grant = GRANTS.find(each => each.type === type)
-  if (!grant) throw new OAuthError('unsupported_grant_type', 'Unsupported grant type')
+  if (!grant || !hasGrantType(zone, grant.type, behaviour))
+    throw new OAuthError('unsupported_grant_type', 'Unsupported grant type')
   return grant
 }
 

@@ -365,6 +365,13 @@ const MIGRATIONS: readonly Migration[] = [
       }),
     ],
   },
+  {
+    id: '0021-bound-codes',
+    statements: ({ text }) => [
+      `alter table authorization_codes add column jkt ${text}`,
+      `alter table authorization_codes add column resources ${text}`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -232,6 +232,8 @@ export interface CodeRow {
   grant_id: string
   az_attr: string | null
   rev_sig: string | null
+  jkt: string | null
+  resources: string | null
   expires_at: number
   kept_until: number
   used_at: number | null
@@ -255,6 +257,8 @@ export const CODE_COLUMNS = [
   'grant_id',
   'az_attr',
   'rev_sig',
+  'jkt',
+  'resources',
   'expires_at',
   'kept_until',
   'used_at',

@@ -255,6 +255,8 @@ const toCodeRow = (zoneId: string, code: AuthorizationCode): CodeRow => ({
   grant_id: code.grantId,
   az_attr: code.azAttr === undefined ? null : toJson(code.azAttr),
   rev_sig: code.revocationSignature ?? null,
+  jkt: code.jkt ?? null,
+  resources: code.resources ? toJson(code.resources) : null,
   expires_at: code.expiresAt.getTime(),
   kept_until: code.keptUntil.getTime(),
   used_at: null,
@@ -279,6 +281,8 @@ const toCode = (row: CodeRow): AuthorizationCode =>
     grantId: row.grant_id,
     azAttr: row.az_attr === null ? null : fromJson<Readonly<Record<string, string>>>(row.az_attr),
     revocationSignature: row.rev_sig,
+    jkt: row.jkt,
+    resources: row.resources === null ? null : fromJson<readonly string[]>(row.resources),
     expiresAt: new Date(row.expires_at),
     keptUntil: new Date(row.kept_until),
   })

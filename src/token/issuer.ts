@@ -31,7 +31,8 @@ import type { RequestContext } from '../model/request.ts'
 export interface TokenResponse {
   /** Null for a grant that issues only a refresh token. */
   readonly access_token: string | null
-  readonly token_type: 'bearer'
+  /** `DPoP` for a token that is used with proofs of a key (RFC 9449 §5). */
+  readonly token_type: 'bearer' | 'DPoP'
   readonly id_token?: string | undefined
   readonly refresh_token?: string | undefined
   /** Seconds until the access token expires. */
@@ -181,8 +182,8 @@ export function createTokenIssuer(deps: {
     async issue(authorization, { remoteAddress }) {
       const { client, zone, subject, scopes } = authorization
       const format = authorization.format ?? 'jwt'
-      const seconds = accessTokenSeconds(zone, client, behaviour)
       const issuedAt = clock.now()
+      const seconds = secondsOf(authorization, accessTokenSeconds(zone, client, behaviour), issuedAt)
       const user = subject.kind === 'user' ? subject.user : undefined
       const facts: Facts = {
         authorization,
@@ -220,7 +221,7 @@ export function createTokenIssuer(deps: {
       })
       return {
         access_token: accessToken,
-        token_type: 'bearer',
+        token_type: authorization.confirmation?.jkt === undefined ? 'bearer' : 'DPoP',
         id_token: idToken,
         refresh_token: refreshToken?.value,
         expires_in: Math.max(0, seconds - behaviour.expiresInLag),
@@ -231,6 +232,12 @@ export function createTokenIssuer(deps: {
       }
     },
   }
+}
+
+/** How long the access token lives: no longer than what it was issued for. */
+function secondsOf({ expiresBefore }: Authorization, seconds: number, now: Date): number {
+  if (!expiresBefore) return seconds
+  return Math.max(0, Math.min(seconds, Math.floor((expiresBefore.getTime() - now.getTime()) / 1000)))
 }
 
 /** The left half of a token's hash, base64url: at_hash and c_hash (OpenID Connect Core §3.1.3.6). */

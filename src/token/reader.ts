@@ -17,6 +17,7 @@ import type { Store } from '../store/store.ts'
 import type { Claims } from './claims.ts'
 import type { KeyRing } from './keys.ts'
 import { isCurrentSignature } from './revocation-signature.ts'
+import type { Senders } from './sender/sender.ts'
 
 /** A valid token. */
 export interface VerifiedToken {
@@ -45,7 +46,10 @@ export type Expected = 'access_token' | 'refresh_token'
 
 /** Verifies tokens; every refusal is an `invalid_token`. */
 export interface TokenReader {
-  /** Checks signature or row, issuer, expiry, revocation, and that client, user and scopes are still valid. */
+  /**
+   * Checks signature or row, issuer, expiry, revocation, that client, user and scopes are still valid, and that whoever
+   * presents an access token is the one it is bound to.
+   */
   read(request: TokenPresentation, token: string, expected?: Expected): Promise<VerifiedToken>
   /** Checks only signature or row, and issuer, for revocation (RFC 7009 §2.1): an unusable token may become usable again. */
   readIssued(zone: AddressedZone, token: string): Promise<IssuedToken>
@@ -70,9 +74,10 @@ export function createTokenReader(deps: {
   keys: KeyRing
   clock: Clock
   urls: Urls
+  senders: Senders
   groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
 }): TokenReader {
-  const { store, keys, clock, urls } = deps
+  const { store, keys, clock, urls, senders } = deps
 
   async function verifySignature(zone: AddressedZone, token: string): Promise<{ claims: Claims; type: unknown }> {
     const header = protectedHeader(token)
@@ -162,7 +167,8 @@ export function createTokenReader(deps: {
   }
 
   return {
-    async read({ zone }, token, expected = 'access_token') {
+    async read(presentation, token, expected = 'access_token') {
+      const { zone } = presentation
       if (token.length > MAX_TOKEN_LENGTH) throw refuse('The token is too long.')
       const [claims, stored] = isJwt(token) ? await readJwt(zone, token, expected) : await readOpaque(zone, token)
       const isRefresh = String(claims['jti']).endsWith('-r')
@@ -177,6 +183,8 @@ export function createTokenReader(deps: {
           `Invalid ${kind} at ${Number.isNaN(expiresAt.getTime()) ? 'an unknown time' : expiresAt.toISOString()}`,
         )
       }
+      // A refresh token is compared by its grant, with what the token request proved.
+      if (expected === 'access_token') await senders.check(presentation, token, claims['cnf'])
       const client = await store.clients.find(zone.id, String(claims['client_id']))
       if (!client) throw refuse(`The token refers to a non-existent client: ${printable(String(claims['client_id']))}`)
       if (await isRevoked(zone, claims, stored)) throw refuse(REVOKED)

@@ -4,10 +4,11 @@ import type { RequestContext } from '../model/request.ts'
 import { userAgentIn } from '../model/user-agent.ts'
 
 /** What the layers below HTTP need of a request. */
-export const contextOf = ({ zone, ip, method, headers }: FastifyRequest): RequestContext => ({
+export const contextOf = ({ zone, ip, method, originalUrl, headers }: FastifyRequest): RequestContext => ({
   zone,
   remoteAddress: ip,
   method,
+  originalUrl,
   headers,
 })
 

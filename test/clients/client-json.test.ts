@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { clientFromJson } from '../../src/clients/client-json.ts'
 import { serviceNamed } from '../../src/model/service.ts'
 
-const rules = { service: serviceNamed('uaa'), exactRedirectUri: true }
+const rules = { service: serviceNamed('uaa'), exactRedirectUri: true, furtherProtocols: true }
 const minimal = { client_id: 'a', authorized_grant_types: ['password'] }
 const read = (members: object) => clientFromJson({ ...minimal, ...members }, rules)
 

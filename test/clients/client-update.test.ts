@@ -9,7 +9,7 @@ import { serviceNamed } from '../../src/model/service.ts'
 import { client, fullClient } from '../store/records.ts'
 import { clientRecords, documented } from '../support/client-records.ts'
 
-const rules = { service: serviceNamed('svc'), exactRedirectUri: true }
+const rules = { service: serviceNamed('svc'), exactRedirectUri: true, furtherProtocols: true }
 const later = new Date('2031-01-01T00:00:00Z')
 
 const made = (json: Readonly<Record<string, unknown>>): Client => {

@@ -63,7 +63,7 @@ describe('a caller who administers nothing', () => {
     const json = { client_id: 'new', authorized_grant_types: ['client_credentials', JWT_BEARER], scope: ['x'] }
     const { problems } = clientFromJson(
       json,
-      { service, exactRedirectUri: true },
+      { service, exactRedirectUri: true, furtherProtocols: true },
       {
         as: 'created',
         withSecondSecret: true,

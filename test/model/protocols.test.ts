@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { speaks } from '../../src/model/protocols.ts'
-import { confirmationIn } from '../../src/model/confirmation.ts'
+import { confirmationIn, isMet } from '../../src/model/confirmation.ts'
 import { PROTOCOLS } from '../../src/records/protocols.ts'
 import type { Protocol } from '../../src/records/protocols.ts'
 
@@ -38,4 +38,14 @@ describe('what a token is bound to', () => {
   for (const cnf of [null, {}, [], 'jkt', { jkt: '' }, { jkt: 1 }, { jwk: {} }, { jkt: 'a', kid: 'b' }]) {
     it(`is unknown: ${JSON.stringify(cnf)}`, () => assert.equal(confirmationIn(cnf), 'unknown'))
   }
+
+  it('is met by who proves all of it', () => {
+    assert.equal(isMet(undefined, undefined), true)
+    assert.equal(isMet(undefined, { jkt: 'a' }), true)
+    assert.equal(isMet({ jkt: 'a' }, { jkt: 'a', 'x5t#S256': 'b' }), true)
+    assert.equal(isMet({ jkt: 'a' }, undefined), false)
+    assert.equal(isMet({ jkt: 'a' }, { jkt: 'b' }), false)
+    assert.equal(isMet({ jkt: 'a', 'x5t#S256': 'b' }, { jkt: 'a' }), false)
+    assert.equal(isMet('unknown', { jkt: 'a' }), false)
+  })
 })

@@ -191,6 +191,8 @@ export const fullCode: Partial<AuthorizationCode> = {
   tokenFormat: 'opaque',
   sessionId: 'sid',
   revocationSignature: 'abc',
+  jkt: 'thumbprint',
+  resources: ['https://api.example.org/'],
 }
 
 /** A token without the optional members. */

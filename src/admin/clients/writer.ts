@@ -57,7 +57,8 @@ export interface ClientWriter {
 /** Creates the writer that all client endpoints use. */
 export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
   const { store, clock, service, behaviour, audit } = deps
-  const rules = { service, exactRedirectUri: behaviour.exactRedirectUri }
+  const { exactRedirectUri, furtherProtocols } = behaviour
+  const rules = { service, exactRedirectUri, furtherProtocols }
 
   /**
    * The rights of a caller who is not an administrator. A client of another zone has no scopes here, even if a client

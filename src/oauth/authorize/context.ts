@@ -91,6 +91,10 @@ export interface AuthorizationRequest extends Demands {
   readonly codeChallenge?: string
   readonly codeChallengeMethod?: CodeChallengeMethod
   readonly tokenFormat?: TokenFormat
+  /** Thumbprint of the key that must redeem the code (RFC 9449 §10). */
+  readonly jkt?: string
+  /** Who may read the access tokens (RFC 8707 §2.1). */
+  readonly resources?: readonly string[]
   readonly azAttr?: Readonly<Record<string, string>>
   /** Levels that are enough, in one string; others are ignored. */
   readonly acrValues?: string

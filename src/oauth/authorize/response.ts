@@ -87,7 +87,7 @@ async function issue(
   deps: AuthorizeDeps,
 ): Promise<ResponseParameters> {
   const { zone } = context.request
-  const { client, target, responseType, namedScopes, nonce, tokenFormat, azAttr } = checkedRequest(context)
+  const { client, target, responseType, namedScopes, nonce, tokenFormat, azAttr, resources } = checkedRequest(context)
   const scopes = found(context.granted)
   // One id for all: the second use of the code revokes what came with it as well (row T11).
   const grantId = deps.random.hex(16)
@@ -107,6 +107,7 @@ async function issue(
     ...(nonce !== undefined && { nonce }),
     ...(tokenFormat && { format: tokenFormat }),
     ...(azAttr && { azAttr }),
+    ...(resources && { resources }),
   }
   const issued = await deps.issuer.issue(decided, contextOf(context.request))
   const isAsAsked = namedScopes.length === scopes.length && scopes.every(scope => namedScopes.includes(scope))
@@ -158,6 +159,8 @@ async function issueCode(
       ...(authorization.nonce !== undefined && { nonce: authorization.nonce }),
       ...(authorization.tokenFormat && { tokenFormat: authorization.tokenFormat }),
       ...(authorization.azAttr && { azAttr: authorization.azAttr }),
+      ...(authorization.jkt !== undefined && { jkt: authorization.jkt }),
+      ...(authorization.resources && { resources: authorization.resources }),
     },
     sessionDigest,
   )

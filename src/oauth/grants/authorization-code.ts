@@ -35,6 +35,9 @@ export const authorizationCode: Grant = {
       throw new OAuthError('invalid_grant', 'Redirect URI mismatch.')
     }
     checkProof(code, params, { client, clientAuthMethod, behaviour })
+    if (code.jkt !== undefined && code.jkt !== request.confirmation?.jkt) {
+      throw new OAuthError('invalid_grant', 'The authorization code is bound to another key') // RFC 9449 §10
+    }
 
     if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
     const { revocationSignature } = code
@@ -68,6 +71,7 @@ export const authorizationCode: Grant = {
       tokens: ['access_token', 'refresh_token', 'id_token'],
       grantId: code.grantId,
       ...(format && { format }),
+      ...(code.resources && { resources: code.resources }),
       ...(code.nonce !== undefined && { nonce: code.nonce }),
       ...(code.azAttr && { azAttr: code.azAttr }),
       ...(clientAuthMethod !== undefined && { clientAuthMethod }),

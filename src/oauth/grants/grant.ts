@@ -4,6 +4,7 @@ import type { Identity } from '../../identity/identity.ts'
 import type { OwedBy } from '../../identity/owed.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import type { Client } from '../../model/client.ts'
+import type { Confirmation } from '../../model/confirmation.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
 import type { TokenGrantType } from '../../model/grant-types.ts'
@@ -24,6 +25,8 @@ export interface GrantRequest extends RequestContext {
   readonly params: Params
   /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
   readonly clientAuthMethod?: string | undefined
+  /** What the request proved of its sender: what its tokens will be bound to. */
+  readonly confirmation?: Confirmation | undefined
   /** The calling user's token; present only for grants with the caller `user-token`. */
   readonly bearer?: VerifiedToken | undefined
 }

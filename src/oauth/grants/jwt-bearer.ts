@@ -120,8 +120,10 @@ async function checkNotRevoked(
 ): Promise<void> {
   const { store } = deps
   const { claims } = token
+  // Whoever found a token that is bound to its sender must not exchange it for one that is not.
+  if (claims['cnf'] !== undefined) throw untrusted('The token is bound to its sender', deps)
   if (token.kind === 'access_token') {
-    await readOwn(() => deps.reader.read({ zone }, assertion), deps)
+    await readOwn(() => deps.reader.read({ zone, inspected: true }, assertion), deps)
     return
   }
   const issuedTo = await store.clients.find(zone.id, String(claims['client_id']))

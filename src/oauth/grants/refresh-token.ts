@@ -1,9 +1,10 @@
 import { addSeconds } from '../../base/clock.ts'
-import { memberOf } from '../../base/json.ts'
+import { isJsonRecord, memberOf } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import { foreignClasses, levelOf, withLevel } from '../../model/assurance.ts'
 import type { Client } from '../../model/client.ts'
 import { allowsProvider } from '../../model/client.ts'
+import { confirmationIn, isMet } from '../../model/confirmation.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { hasRequiredGroups, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
 import type { UserGroups } from '../../model/scopes.ts'
@@ -60,8 +61,10 @@ export const refreshToken: Grant = {
       amr,
       auth_time: authTime,
       az_attr: azAttr,
+      act: actor,
       grant_id: grantId,
       grant_type: grantType,
+      resources,
       sid,
       iat,
       client_auth_method: method,
@@ -93,6 +96,8 @@ export const refreshToken: Grant = {
       },
       ...(format && { format }),
       ...(typeof grantId === 'string' && { grantId }),
+      ...(Array.isArray(resources) && { resources: resources.filter(item => typeof item === 'string') }),
+      ...(isJsonRecord(actor) && { actor }),
       ...(isStringRecord(azAttr) && { azAttr }),
       ...(typeof authMethod === 'string' && { clientAuthMethod: authMethod }),
     }
@@ -192,6 +197,9 @@ function checkProof(token: VerifiedToken, request: GrantRequest, user: User, { b
   // Stricter than for access tokens: only the newest client secret counts.
   if (token.claims['rev_sig'] !== revocationSignature(request.client, user)) {
     throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token: revocable signature mismatch')
+  }
+  if (!isMet(confirmationIn(token.claims['cnf']), request.confirmation)) {
+    throw new OAuthError(behaviour.badRefreshToken, 'The refresh token is bound to another sender')
   }
   if (request.clientAuthMethod === 'none' && token.claims['client_auth_method'] !== 'none') {
     throw new OAuthError(behaviour.badRefreshToken, 'Refresh without client authentication not allowed.')

@@ -1,0 +1,82 @@
+// Tokens that only one sender may use (RFC 7800): what a token request proves, and whether whoever presents a token proves the
+// same. Each way is one file and one entry in the list.
+import type { Clock } from '../../base/clock.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Confirmation, ConfirmationMember } from '../../model/confirmation.ts'
+import { confirmationIn } from '../../model/confirmation.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Protocol } from '../../model/protocols.ts'
+import { speaks } from '../../model/protocols.ts'
+import type { SentRequest, TokenPresentation } from '../../model/request.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { Store } from '../../store/store.ts'
+
+/** What proofs are verified with. */
+export interface SenderDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+}
+
+/** One way to prove who sends a request. */
+export interface SenderProof {
+  /** The member of `cnf` that it proves. */
+  readonly member: ConfirmationMember
+  readonly protocol: Protocol
+  /** Whether the request carries a proof, or the client may not do without. Must cost nothing. */
+  concerns(request: SentRequest, client: Client): boolean
+  /** The thumbprint that a token request proves; undefined if it proves none and need not. Throws an `OAuthError`. */
+  proven(request: SentRequest, client: Client, deps: SenderDeps): Promise<string | undefined>
+  /** Checks that whoever presents the token is the one it is bound to. Throws an `OAuthError`. */
+  check(request: SentRequest, bound: BoundToken, deps: SenderDeps): Promise<void>
+}
+
+/** A token and the thumbprint that it is bound to. */
+export interface BoundToken {
+  readonly token: string
+  readonly thumbprint: string
+}
+
+/** Every way. */
+const SENDER_PROOFS: readonly SenderProof[] = []
+
+/** Binds tokens to senders. */
+export interface Senders {
+  /** What the tokens of this request will be bound to; undefined for bearer tokens. Throws for a proof that is wrong or missing. */
+  confirmationOf(request: SentRequest, client: Client): Promise<Confirmation | undefined>
+  /** Refuses a token that is presented by anybody but the one it is bound to. */
+  check(presentation: TokenPresentation, token: string, cnf: unknown): Promise<void>
+}
+
+/** Fails closed: a token bound to anything that cannot be checked is refused. */
+export function createSenders(deps: SenderDeps): Senders {
+  const { behaviour } = deps
+  return {
+    async confirmationOf(request, client) {
+      const concerned = SENDER_PROOFS.filter(
+        proof => proof.concerns(request, client) && speaks(request.zone, proof.protocol, behaviour),
+      )
+      if (concerned.length === 0) return undefined
+      const entries = await Promise.all(
+        concerned.map(async proof => [proof.member, await proof.proven(request, client, deps)] as const),
+      )
+      const proven = entries.filter(([, thumbprint]) => thumbprint !== undefined)
+      return proven.length === 0 ? undefined : Object.fromEntries(proven)
+    },
+
+    async check(presentation, token, cnf) {
+      if (cnf === undefined || 'inspected' in presentation) return
+      const confirmation = confirmationIn(cnf)
+      if (confirmation === undefined || confirmation === 'unknown') throw notTheirs()
+      for (const [member, thumbprint] of Object.entries(confirmation)) {
+        const proof = SENDER_PROOFS.find(each => each.member === member)
+        if (!proof) throw notTheirs()
+        await proof.check(presentation, { token, thumbprint }, deps)
+      }
+    },
+  }
+}
+
+const notTheirs = (): OAuthError => new OAuthError('invalid_token', 'The token is bound to another sender')
