@@ -56,6 +56,7 @@ import { createMailLog } from './mail/mail-log.ts'
 import { createMailer } from './mail/mailer.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
+import { createSubjects } from './model/subject.ts'
 import { createUrls } from './model/urls.ts'
 import { authorizeEndpoint } from './oauth/authorize/authorize.ts'
 import { createClientAuthenticator } from './clients/authentication/authentication.ts'
@@ -196,7 +197,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const senders = createSenders(shared)
   const tokenReader = createTokenReader({ ...shared, keys, senders, groupsOf })
   const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
-  const issuer = createTokenIssuer({ ...shared, keys })
+  const subjects = createSubjects({ vault, behaviour })
+  const issuer = createTokenIssuer({ ...shared, keys, subjects })
   // Behind a proxy the server listens on loopback and serves everybody: only the base URL says that this is one machine.
   const outbound = createOutbound({
     allowPrivate: config.outbound.allowPrivate,
@@ -323,11 +325,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
     const token = { ...shared, identity, reader, groupsOf, owedBy, authenticator, issuer, limits, vouching, bearerGate }
     tokenEndpoint(app, { ...token, senders, samlEntityId: config.saml.entityId })
-    inspectEndpoints(app, { ...shared, reader, authenticator })
+    inspectEndpoints(app, { ...shared, reader, authenticator, subjects, keys })
     revokeEndpoints(app, { ...shared, reader, authenticator })
     tokenListEndpoints(app, shared)
     clientInfoEndpoint(app, { ...shared, authenticator })
-    clientEndpoints(app, { ...shared, limits, clientSecrets: deps.clientSecrets })
+    clientEndpoints(app, { ...shared, keys, limits, clientSecrets: deps.clientSecrets })
     approvalEndpoints(app, shared)
     codeEndpoints(app, shared)
     invitationEndpoints(app, { ...shared, users })
@@ -337,7 +339,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     userEndpoints(app, { ...shared, users, limits, vault, mailer, pages, groupsOf })
     emailChangeEndpoints(app, { ...shared, users })
     groupEndpoints(app, { ...shared, groups })
-    const ofZones = { vault, clientSecrets: deps.clientSecrets, samlEntityId: config.saml.entityId }
+    const ofZones = { vault, keys, clientSecrets: deps.clientSecrets, samlEntityId: config.saml.entityId }
     zoneEndpoints(app, { ...shared, ...ofZones })
     scimEndpoints(app, {
       ...shared,
@@ -355,12 +357,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       groupsOf,
       owedBy,
       tellsHardware,
+      subjects,
       reader,
       issuer,
       log,
     })
     sessionFrames(app, { assets })
-    logoutEndpoint(app, { ...web, reader, upstream: createUpstreamLogout({ ...web, identity, vault }) })
+    logoutEndpoint(app, { ...web, reader, subjects, upstream: createUpstreamLogout({ ...web, identity, vault }) })
     loginEndpoints(app, { ...web, identity, serverInfo, journeys, external, samlEntityId: config.saml.entityId })
     autologinEndpoints(app, { ...web, identity, authenticator })
     authenticateEndpoint(app, { ...web, identity, vouching, bearerGate })

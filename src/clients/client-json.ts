@@ -12,6 +12,7 @@ import { isBlank, secretProblem } from '../model/secret-policy.ts'
 import type { SecretPolicy } from '../model/secret-policy.ts'
 import type { Service } from '../model/service.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
+import { metadataProblems } from './metadata-rules.ts'
 import { isKeepable, UNKEEPABLE } from '../records/kinds.ts'
 import { mergeUpdate, readRecord, showRecord, wireNames } from '../records/record.ts'
 
@@ -128,6 +129,7 @@ export function clientFromJson(
     refuse('post_logout_redirect_uris', `One of the post_logout_redirect_uris is invalid: ${wrongTarget}`)
   }
   checkSecondFactor(values.secondFactor, refuse)
+  problems.push(...metadataProblems({ ...values, redirectUris, authorizedGrantTypes: grantTypes }))
 
   const { allowPublic, jwks: _, jwksUri: __, ...others } = values
   const scopes = scope.length === 0 ? [service.scope('none')] : scope

@@ -1,14 +1,20 @@
 // What a token says: userinfo for clients, introspection and its older sibling /check_token for resource servers.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { memberOf } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import { speaks } from '../model/protocols.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
+import type { Subjects } from '../model/subject.ts'
+import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/user.ts'
 import { fullName } from '../model/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
+import type { KeyRing } from '../token/keys.ts'
 import { customAttributes, nonEmpty, personClaims, roles } from '../token/person-claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
@@ -30,6 +36,9 @@ interface InspectDeps {
   readonly service: Service
   readonly behaviour: Behaviour
   readonly settings: TokenSettings
+  readonly subjects: Subjects
+  readonly keys: KeyRing
+  readonly urls: Urls
 }
 
 /** Claims that the inspection endpoints show, in this order. */
@@ -59,11 +68,13 @@ const SHOWN = [
   'az_attr',
   'ext_attr',
   'client_auth_method',
+  'cnf',
+  'act',
 ] as const
 
 /** `/userinfo`, `/introspect` and `/check_token`. */
 export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void {
-  const { reader, behaviour, service, settings } = deps
+  const { reader, behaviour, service, settings, subjects } = deps
   const inspector = { access: { by: 'client' }, audience: 'api' } as const
   const openid = { access: { by: 'bearer', resource: 'openid' }, audience: 'api' } as const
 
@@ -73,14 +84,29 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     method: behaviour.getOrPostUserinfo ? ['GET', 'POST'] : ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
     url: '/userinfo',
     config: openid,
-    handler: (request, reply) => {
-      const { user, scopes } = request.bearer ?? {}
-      if (!user || !scopes) throw new OAuthError('access_denied', 'The token does not speak for a user')
+    handler: async (request, reply) => {
+      const { user, scopes, client } = request.bearer ?? {}
+      if (!user || !scopes || !client) throw new OAuthError('access_denied', 'The token does not speak for a user')
       // A scope such as openid.x, or a client of that name, puts openid into the audience too.
       if (!scopes.includes('openid')) throw insufficientScope(['openid'])
-      return sendJson(reply, userInfo(user, scopes, behaviour))
+      const { zone } = request
+      const sub = subjects.of(zone, client, user)
+      const told = userInfo(user, scopes, { behaviour, sub, isPairwise: subjects.isPairwise(zone, client) })
+      if (client.userinfoSignedResponseAlg === undefined || !speaks(zone, 'signedUserinfo', behaviour)) {
+        return sendJson(reply, told)
+      }
+      const jwt = await signed(zone, client, { ...told, iss: deps.urls.issuer(zone), aud: client.clientId })
+      return reply.type('application/jwt').send(jwt)
     },
   })
+
+  /** OpenID Connect Core §5.3.2; of a type of its own, so that it is never taken for an ID token (RFC 8725 §3.11). */
+  async function signed(zone: AddressedZone, client: Client, told: Record<string, unknown>): Promise<string> {
+    const algorithm = client.userinfoSignedResponseAlg
+    const key = algorithm && (await deps.keys.withAlgorithm(zone.id, algorithm))
+    if (key) return key.sign('userinfo+jwt', told)
+    throw new OAuthError('server_error', `The zone has no key for ${algorithm}, which this client asks for`)
+  }
 
   /** RFC 7662 §2, by POST. */
   app.post('/introspect', { config: inspector }, async (request, reply) => {
@@ -182,11 +208,13 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
       ...shown(found),
       scope: found.scopes.join(' '),
       username: found.user?.userName,
-      token_type: 'bearer',
+      token_type: isBoundToKey(found) ? 'DPoP' : 'bearer',
       revocable: isRevocable(found),
     }
   }
 }
+
+const isBoundToKey = ({ claims }: VerifiedToken): boolean => memberOf(claims['cnf'], 'jkt') !== undefined
 
 const isRevocable = ({ stored }: VerifiedToken): boolean => stored !== undefined
 
@@ -195,9 +223,14 @@ function shown({ claims }: VerifiedToken): Record<string, unknown> {
 }
 
 /** Claims about the person (OpenID Connect Core §5.3.2, row T6); absent members are left out. */
-export function userInfo(user: User, scopes: readonly string[], behaviour: Behaviour): Record<string, unknown> {
+export function userInfo(
+  user: User,
+  scopes: readonly string[],
+  { behaviour, sub, isPairwise }: { readonly behaviour: Behaviour; readonly sub: string; readonly isPairwise: boolean },
+): Record<string, unknown> {
   const has = (scope: string): boolean => scopes.includes(scope)
-  const identity = { user_id: user.id, sub: user.id, user_name: user.userName }
+  // A pairwise client must learn nothing that another client knows the account by, unless a scope says so.
+  const identity = isPairwise ? { sub } : { user_id: user.id, sub, user_name: user.userName }
   const fromProvider = {
     user_attributes: has('user_attributes') ? customAttributes(user) : undefined,
     roles: has('roles') ? roles(user) : undefined,

@@ -4,6 +4,7 @@ import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { ANSWERED, LOGOUT_PATH as PATH } from '../model/logout-return.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import type { Subjects } from '../model/subject.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
@@ -40,6 +41,7 @@ interface LogoutDeps {
   readonly urls: Urls
   readonly behaviour: Behaviour
   readonly upstream: UpstreamLogout
+  readonly subjects: Subjects
 }
 
 /** The parameters that the confirmation form repeats. */
@@ -48,14 +50,14 @@ const CONFIRMED = 'confirmed'
 
 /** The subject, session and client of a verified `id_token_hint`. */
 interface Hint {
-  readonly userId: string
+  readonly subject: string
   readonly sid?: string
   readonly client: Client
 }
 
 /** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
 export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
-  const { store, sessions, denial, csrf, pages, urls, behaviour, upstream } = deps
+  const { store, sessions, denial, csrf, pages, urls, behaviour, upstream, subjects } = deps
 
   app.route({
     method: ['GET', 'POST'],
@@ -120,8 +122,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
         code: 'invalid_request',
       })
     }
-    if (visitor && !confirmed && !(hint && matchesVisitor(hint, visitor)))
-      return ask(request, reply, { params, visitor })
+    const isTheirs = visitor && hint && isOf(hint, visitor, subjects.of(request.zone, hint.client, visitor.user))
+    if (visitor && !confirmed && !isTheirs) return ask(request, reply, { params, visitor })
     const isAllowed = hint !== undefined && target !== undefined
     return endThenGo(request, reply, { target: isAllowed ? withState(target, params.get('state')) : undefined })
   }
@@ -152,7 +154,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     if (!client || typeof sub !== 'string' || (clientId !== undefined && clientId !== client.clientId)) {
       throw new PageError(400, 'The id_token_hint does not belong to this client.', { code: 'invalid_request' })
     }
-    return { userId: sub, client, ...(typeof sid === 'string' && { sid }) }
+    return { subject: sub, client, ...(typeof sid === 'string' && { sid }) }
   }
 
   async function ask(
@@ -239,7 +241,7 @@ const withState = (target: string, state: string | undefined): string =>
   state === undefined ? target : locationFor(target, 'query', { state })
 
 /** Whether the hint is for the signed-in user and, if it has a `sid`, for this session. */
-function matchesVisitor(hint: Hint, { session, user }: Visitor): boolean {
-  if (hint.userId !== user.id) return false
+function isOf(hint: Hint, { session }: Visitor, subject: string): boolean {
+  if (hint.subject !== subject) return false
   return hint.sid === undefined || hint.sid === sessionIdFor(session.signIn, hint.client.clientId)
 }

@@ -18,7 +18,10 @@ interface Facts {
 type Members = Readonly<Record<string, unknown>>
 
 /** An entry may name the members of other entries: the later one counts. */
-const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, facts: Facts) => Members } = {}
+const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, facts: Facts) => Members } = {
+  signedUserinfo: (_, { algorithms }) => ({ userinfo_signing_alg_values_supported: algorithms }),
+  pairwiseSubjects: () => ({ subject_types_supported: ['public', 'pairwise'] }),
+}
 
 /** The members of every protocol that the zone speaks. */
 export function protocolMetadata(zone: AddressedZone, facts: Facts): Members {

@@ -16,6 +16,8 @@ export interface Facts {
   readonly issuedAt: Date
   readonly expiresAt: Date
   readonly revocationSignature: string
+  /** What the client calls the user, where it must not learn the account's id (OpenID Connect Core §8.1). */
+  readonly pairwiseSubject?: string
 }
 
 /** The claims of a token; undefined members are omitted. */
@@ -137,7 +139,7 @@ export function idTokenClaims(
   const tells = (scope: string): boolean => has(scope) || (scope === 'email' && !isMinimal)
   const attributes = has('user_attributes') ? customAttributes(user) : undefined
   return {
-    sub: user.id,
+    sub: facts.pairwiseSubject ?? user.id,
     ...(isMinimal ? undefined : referenceClaims(facts, user)),
     ...(behaviour.claimsByScope ? personClaims(user, has) : classicClaims(user, tells)),
     user_attributes: attributes,
@@ -168,14 +170,17 @@ function acrClaim(acr: readonly string[] | undefined, zone: Zone, behaviour: Beh
 }
 
 /** Non-standard claims of UAA's ID tokens. */
-const referenceClaims = ({ authorization, tokenId, revocationSignature }: Facts, user: User): Claims => ({
-  ...identityClaims(user),
+const referenceClaims = (
+  { authorization, tokenId, revocationSignature, pairwiseSubject }: Facts,
+  user: User,
+): Claims => ({
+  ...(pairwiseSubject === undefined && identityClaims(user)),
   azp: authorization.client.clientId,
   client_id: authorization.client.clientId,
   cid: authorization.client.clientId,
   zid: authorization.zone.id,
   jti: tokenId,
-  rev_sig: revocationSignature,
+  rev_sig: pairwiseSubject === undefined ? revocationSignature : undefined,
   grant_type: authorization.grantType,
   scope: ['openid'],
   previous_logon_time: user.previousLogonAt?.getTime(),

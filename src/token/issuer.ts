@@ -14,6 +14,7 @@ import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/settings.ts'
 import type { SigningAlgorithm } from '../model/signing-key.ts'
 import type { TokenFormat } from '../model/token.ts'
+import type { Subjects } from '../model/subject.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import type { AccessTokenType } from '../records/client.ts'
@@ -72,8 +73,9 @@ export function createTokenIssuer(deps: {
   behaviour: Behaviour
   settings: TokenSettings
   audit: Audit
+  subjects: Subjects
 }): TokenIssuer {
-  const { store, keys, clock, random, urls, behaviour, settings, audit } = deps
+  const { store, keys, clock, random, urls, behaviour, settings, audit, subjects } = deps
   const noneScope = deps.service.scope('none')
   const offlineScope = deps.service.scope('offline_token')
 
@@ -85,7 +87,8 @@ export function createTokenIssuer(deps: {
     const { client, zone, refreshed, subject } = authorization
     if (refreshed && !refreshed.rotate) return { value: refreshed.value, tokenId: '' }
     const policy = zone.config.tokenPolicy
-    const format: TokenFormat = authorization.format === 'opaque' ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
+    const isOpaque = authorization.format === 'opaque' || facts.pairwiseSubject !== undefined
+    const format: TokenFormat = isOpaque ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
     const isCounted = policy?.refreshTokenUnique === true || rotatesRefreshTokens(zone, client)
     const stored = format === 'opaque' || policy?.jwtRevocable === true || isCounted
     const refreshFacts: Facts = {
@@ -143,10 +146,11 @@ export function createTokenIssuer(deps: {
     })
   }
 
-  function signIdToken(
+  async function signIdToken(
     facts: Facts,
-    { key, accessToken, format }: { key: SigningKey; accessToken: string | null; format: TokenFormat },
+    { active, accessToken, format }: { active: SigningKey; accessToken: string | null; format: TokenFormat },
   ): Promise<string> {
+    const key = await idTokenKey(facts.authorization, active)
     // The id of an opaque access token is the token itself. ID tokens appear in URLs as hints, so give them another id.
     const idTokenFacts = format === 'opaque' ? { ...facts, tokenId: random.hex(16) } : facts
     const { code } = facts.authorization
@@ -162,14 +166,25 @@ export function createTokenIssuer(deps: {
   const mayRefresh = ({ refreshed, scopes }: Authorization): boolean =>
     !settings.restrictRefresh || (refreshed?.grantedScopes ?? scopes).includes(offlineScope)
 
+  const unsignable = (detail: string, cause?: unknown): OAuthError =>
+    new OAuthError(behaviour.noSigningKey, 'Unable to sign token, misconfigured JWT signing keys', { detail, cause })
+
   async function signingKey(zone: Zone): Promise<SigningKey> {
     try {
       return await keys.active(zone.id)
     } catch (cause) {
       if (!(cause instanceof NoSigningKey)) throw cause
-      const description = 'Unable to sign token, misconfigured JWT signing keys'
-      throw new OAuthError(behaviour.noSigningKey, description, { detail: cause.message, cause })
+      throw unsignable(cause.message, cause)
     }
+  }
+
+  /** The key of the client's own algorithm, if it has one. */
+  async function idTokenKey({ zone, client }: Authorization, active: SigningKey): Promise<SigningKey> {
+    const algorithm = client.idTokenSignedResponseAlg
+    if (algorithm === undefined || algorithm === active.algorithm) return active
+    const key = await keys.withAlgorithm(zone.id, algorithm)
+    if (key) return key
+    throw unsignable(`the zone has no key for ${algorithm}, which ${client.clientId} asks for`)
   }
 
   /** UAA: names the key document in the header, always with https. See docs/compatibility.md, T7. */
@@ -181,10 +196,12 @@ export function createTokenIssuer(deps: {
   return {
     async issue(authorization, { remoteAddress }) {
       const { client, zone, subject, scopes } = authorization
-      const format = authorization.format ?? 'jwt'
+      const user = subject.kind === 'user' ? subject.user : undefined
+      // Whoever reads a JWT sees the account's id, which a pairwise client must not.
+      const isPairwise = user !== undefined && subjects.isPairwise(zone, client)
+      const format = isPairwise ? 'opaque' : (authorization.format ?? 'jwt')
       const issuedAt = clock.now()
       const seconds = secondsOf(authorization, accessTokenSeconds(zone, client, behaviour), issuedAt)
-      const user = subject.kind === 'user' ? subject.user : undefined
       const facts: Facts = {
         authorization,
         issuer: urls.issuer(zone),
@@ -192,6 +209,7 @@ export function createTokenIssuer(deps: {
         issuedAt,
         expiresAt: addSeconds(issuedAt, seconds),
         revocationSignature: revocationSignature(client, user),
+        ...(isPairwise && { pairwiseSubject: subjects.of(zone, client, user) }),
       }
       const key = await signingKey(zone)
       const { tokens } = authorization
@@ -207,7 +225,9 @@ export function createTokenIssuer(deps: {
           ? await Promise.all([
               access,
               wantsRefresh && user ? issueRefreshToken(authorization, facts, key) : undefined,
-              wantsId ? access.then(token => signIdToken(facts, { key, accessToken: token, format })) : undefined,
+              wantsId
+                ? access.then(token => signIdToken(facts, { active: key, accessToken: token, format }))
+                : undefined,
             ])
           : [await access]
       const scope = scopes.join(' ')

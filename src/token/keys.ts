@@ -53,6 +53,8 @@ export class NoSigningKey extends Error {
 export interface KeyRing {
   /** The zone's active key; the default zone gets one when it has no key at all. Throws `NoSigningKey`. */
   active(zoneId: string): Promise<SigningKey>
+  /** A key of the zone that signs with the algorithm, the active one first; undefined if there is none. */
+  withAlgorithm(zoneId: string, algorithm: SigningAlgorithm): Promise<SigningKey | undefined>
   /** The unexpired key with this id, to verify with. */
   find(zoneId: string, keyId: string): Promise<ZoneKey | undefined>
   /** Every unexpired key of the zone, shared secrets included, the active one first. */
@@ -115,6 +117,8 @@ interface OpenedKeys {
   readonly active: SigningKey | undefined
   readonly byId: ReadonlyMap<string, ZoneKey>
   readonly list: readonly ZoneKey[]
+  /** By algorithm; opened at first use. */
+  readonly others: Map<SigningAlgorithm, SigningKey | undefined>
 }
 
 /** Decrypts keys once per version of a zone's key list, which the store caches and invalidates. */
@@ -143,6 +147,7 @@ export function createKeyRing(deps: {
       list,
       byId: new Map(list.map(key => [key.keyId, key])),
       active: record && openSigning(record, vault),
+      others: new Map<SigningAlgorithm, SigningKey | undefined>(),
     }
     opened.set(records, keys)
     return keys
@@ -182,6 +187,18 @@ export function createKeyRing(deps: {
       const { active } = open(await creating)
       if (!active) throw new NoSigningKey(signer)
       return active
+    },
+    async withAlgorithm(zoneId, algorithm) {
+      const records = await store.keys.list(await signerOf(zoneId))
+      const { active, others } = open(records)
+      if (active?.algorithm === algorithm) return active
+      const known = others.get(algorithm)
+      if (known) return known
+      // A key that is to expire was replaced, and signs nothing any more.
+      const record = records.find(each => each.algorithm === algorithm && each.sealedPrivateKey && !each.expiresAt)
+      const key = record && openSigning(record, vault)
+      others.set(algorithm, key)
+      return key
     },
     async find(zoneId, keyId) {
       for (const { byId } of await keysOf(zoneId)) {

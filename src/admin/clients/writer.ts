@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { applyWrites, creation, newClient } from '../../clients/changes.ts'
 import type { ClientWrite } from '../../clients/changes.ts'
-import { clientPolicyProblem } from '../../clients/second-factor.ts'
+import { problemInZone } from '../../clients/in-zone.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
 import { rightsBeyond } from '../../model/client-caller.ts'
 import type { LimitedBearer } from '../../model/client-caller.ts'
@@ -18,6 +18,7 @@ import type { Audit } from '../../model/event.ts'
 import { secretPolicy } from '../../model/secret-policy.ts'
 import type { Service } from '../../model/service.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
+import type { KeyRing } from '../../token/keys.ts'
 import type { Store, StoredClient } from '../../store/store.ts'
 import { lacksRight } from '../../web/bearer.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
@@ -30,6 +31,7 @@ export interface ClientWriterDeps extends SecretDeps {
   readonly service: Service
   readonly behaviour: Behaviour
   readonly audit: Audit
+  readonly keys: KeyRing
 }
 
 /** Reads and changes clients of the request's zone. */
@@ -129,7 +131,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       const zoneId = request.zone.id
       for (const { change } of writes) {
         if (change.kind !== 'insert' && change.kind !== 'update') continue
-        const problem = await clientPolicyProblem(request.zone, change.client, deps)
+        const problem = await problemInZone(request.zone, change.client, deps)
         if (problem !== undefined) throw invalidClient(problem)
       }
       await applyWrites(zoneId, writes, { store, audit, origin: auditOriginOf(request) }).catch(

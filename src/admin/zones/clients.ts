@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { applyWrites, creation, deletion, newClient } from '../../clients/changes.ts'
 import type { ClientWrite } from '../../clients/changes.ts'
-import { clientPolicyProblem } from '../../clients/second-factor.ts'
+import { problemInZone } from '../../clients/in-zone.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
 import { isKeepable } from '../../records/kinds.ts'
@@ -14,6 +14,7 @@ import type { Service } from '../../model/service.ts'
 import { isBlank, secretPolicy } from '../../model/secret-policy.ts'
 import type { Zone } from '../../model/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
+import type { KeyRing } from '../../token/keys.ts'
 import type { Store } from '../../store/store.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
@@ -29,6 +30,7 @@ export interface ZoneClientDeps extends SecretDeps {
   readonly service: Service
   readonly behaviour: Behaviour
   readonly audit: Audit
+  readonly keys: KeyRing
 }
 
 /** Marks the clients that were created here. */
@@ -89,7 +91,7 @@ export function zoneClientHandlers(on: On<ZoneRoute>, deps: ZoneClientDeps): voi
     const zone = await zoneOf(request, request.params.id)
     const { definition, secrets } = readClient(request, zone)
     const draft = { definition: { ...definition, createdWith: CREATED_WITH }, secrets }
-    const withoutEffect = await clientPolicyProblem(zone, definition, deps)
+    const withoutEffect = await problemInZone(zone, definition, deps)
     if (withoutEffect !== undefined) throw refuse(withoutEffect)
     const client = await newClient(draft, { zoneId: zone.id, requester: requesterOf(request) }, deps)
     await write(request, zone, creation(client), client.clientId)

@@ -14,6 +14,7 @@ import type { GrantedScopes, UserGroups } from '../../model/scopes.ts'
 import type { Service } from '../../model/service.ts'
 import type { Needed } from '../../model/step-up.ts'
 import type { TokenSettings } from '../../model/settings.ts'
+import type { Subjects } from '../../model/subject.ts'
 import type { TokenFormat } from '../../model/token.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/user.ts'
@@ -55,6 +56,7 @@ export interface AuthorizeDeps {
   readonly owedBy: OwedBy
   /** Whether passkeys may be told to be of hardware (`phrh`). */
   readonly tellsHardware: boolean
+  readonly subjects: Subjects
   readonly clock: Clock
   readonly random: Random
   readonly urls: Urls
@@ -130,8 +132,8 @@ export interface AuthorizeContext {
 
   asked: Partial<AuthorizationRequest>
   person?: Person | undefined
-  /** The `sub` of `id_token_hint`. */
-  hintedUserId?: string
+  /** The `sub` of `id_token_hint`, and the client that calls the person so. */
+  hinted?: { readonly subject: string; readonly client: Client }
   /** What the scope rules leave of the request for this person, or their refusal. */
   scopes?: GrantedScopes | OAuthError
   /** The level that the sign-in lacks for this request. */

@@ -61,10 +61,10 @@ export type Step =
 export const LOGIN_REQUIRED: Step = { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
 
 /** The check that asks `nextStep`; continues when the response can be made. */
-export function decide(context: AuthorizeContext, { clock, behaviour }: AuthorizeDeps): Step | undefined {
-  const { form, answer, program, hintedUserId } = context
+export function decide(context: AuthorizeContext, { clock, behaviour, subjects }: AuthorizeDeps): Step | undefined {
+  const { request, form, answer, program, hinted } = context
   const { user, authenticatedAt } = found(context.person)
-  const isAnother = hintedUserId !== undefined && hintedUserId !== user.id
+  const isAnother = hinted !== undefined && hinted.subject !== subjects.of(request.zone, hinted.client, user)
   const signedIn: SignedIn = {
     origin: user.origin,
     authenticatedAt,

@@ -5,6 +5,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { userScopes, withinToken } from '../../model/scopes.ts'
 import { sessionIdFor } from '../../model/session.ts'
 import { errorPage } from '../../pages/error.ts'
+import { clientIdOf } from '../../token/claims.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
 import { PageError, prefersPage } from '../../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope, withScopeChallenge } from '../../web/authorization-header.ts'
@@ -57,13 +58,15 @@ export const signInFirst = (context: AuthorizeContext): Step | undefined =>
   context.person || context.silent || signsInLater(context) ? undefined : { kind: 'sign-in' }
 
 /** Verifies `id_token_hint`, which must be an ID token of ours (row A12). */
-export async function readIdTokenHint(context: AuthorizeContext, { reader }: AuthorizeDeps): Promise<void> {
+export async function readIdTokenHint(context: AuthorizeContext, { reader, store }: AuthorizeDeps): Promise<void> {
   const hint = context.form.get('id_token_hint')
   if (!hint) return
   try {
-    const { sub } = await reader.readHint(context.request.zone, hint)
-    if (typeof sub === 'string') {
-      context.hintedUserId = sub
+    const { zone } = context.request
+    const claims = await reader.readHint(zone, hint)
+    const client = await store.clients.find(zone.id, clientIdOf(claims) ?? '')
+    if (client && typeof claims['sub'] === 'string') {
+      context.hinted = { subject: claims['sub'], client }
       return
     }
   } catch (cause) {

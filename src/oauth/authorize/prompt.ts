@@ -46,11 +46,11 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
  * continues without them (rows A10, A12).
  */
 export async function signIn(
-  { request, reply, form, query, hintedUserId, asked }: AuthorizeContext,
+  { request, reply, form, query, hinted, asked }: AuthorizeContext,
   { sessions, denial, urls, behaviour }: AuthorizeDeps,
 ): Promise<FastifyReply> {
   const rest = isMetBySignIn(form) ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query
-  const isNew = hintedUserId !== undefined && !wasAskedForHint(form)
+  const isNew = hinted !== undefined && !wasAskedForHint(form)
   const path = `${AUTHORIZE_PATH}?${isNew ? `${rest}&${ASKED_FOR_HINT}=true` : rest}`
   const reauthenticate = (await sessions.visitor(request)) !== undefined
   if (reauthenticate && !behaviour.keepSessionUntilLogin) {

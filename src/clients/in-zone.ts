@@ -1,0 +1,51 @@
+// What is wrong with a client in its zone, which its record alone does not show. Asked when a client is created or changed.
+import type { Client } from '../model/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Zone } from '../model/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { KeyRing } from '../token/keys.ts'
+import type { ClientDefinition } from './client-json.ts'
+import { clientPolicyProblem } from './second-factor.ts'
+
+/** What the checks look at. */
+export interface InZoneDeps {
+  readonly store: Store
+  readonly keys: KeyRing
+  readonly behaviour: Behaviour
+}
+
+type Check = (zone: Zone, client: ClientDefinition, deps: InZoneDeps) => Promise<string | undefined>
+
+/** Algorithms that the zone must have a key for, by the name of the member. */
+const ALGORITHMS = [
+  ['id_token_signed_response_alg', ({ idTokenSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
+  ['userinfo_signed_response_alg', ({ userinfoSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
+  ['authorization_signed_response_alg', ({ authorizationSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
+] as const
+
+/** An algorithm that the client had before stays: keys go, and an update must be able to change something else. */
+const missingKey: Check = async (zone, client, { store, keys }) => {
+  if (ALGORITHMS.every(([, algorithmOf]) => algorithmOf(client) === undefined)) return undefined
+  const before: Client | undefined = await store.clients.find(zone.id, client.clientId)
+  for (const [name, algorithmOf] of ALGORITHMS) {
+    const algorithm = algorithmOf(client)
+    if (algorithm === undefined || (before && algorithmOf(before) === algorithm)) continue
+    if (!(await keys.withAlgorithm(zone.id, algorithm))) return `${name}: the zone has no key for ${algorithm}`
+  }
+  return undefined
+}
+
+const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey]
+
+/** The first problem, which completes no sentence: it is one. */
+export async function problemInZone(
+  zone: Zone,
+  client: ClientDefinition,
+  deps: InZoneDeps,
+): Promise<string | undefined> {
+  for (const check of CHECKS) {
+    const problem = await check(zone, client, deps)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}

@@ -1,0 +1,21 @@
+// Rules between the members of client metadata, for every way in which a client is written.
+import { sectorProblem } from '../model/subject.ts'
+import type { ClientDefinition, ClientProblem } from './client-json.ts'
+
+/** The members that rules look at. */
+export type RuledMembers = Partial<ClientDefinition> & Pick<ClientDefinition, 'redirectUris' | 'authorizedGrantTypes'>
+
+/** Finds what is wrong; undefined for nothing. */
+export type MetadataRule = (members: RuledMembers) => ClientProblem | undefined
+
+const sector: MetadataRule = members => {
+  const message = sectorProblem(members)
+  return message === undefined ? undefined : { key: 'sector_identifier_uri', message }
+}
+
+/** Every rule. A new protocol adds its own. */
+const RULES: readonly MetadataRule[] = [sector]
+
+/** What is wrong with the metadata of a client. */
+export const metadataProblems = (members: RuledMembers): readonly ClientProblem[] =>
+  RULES.flatMap(rule => rule(members) ?? [])

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { sectorOf, sectorProblem } from '../../src/model/subject.ts'
+import { authorize, signedIn } from '../support/authorize.ts'
+import { exchange, isAlive, refresh, RESOURCE, tokensOf, userNamed, verified } from '../support/oauth.ts'
+import type { Tokens } from '../support/oauth.ts'
+import type { Browser, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+
+const client = (id: string, host: string, more: object = {}) => ({
+  client_id: id,
+  client_secret: `${id}-secret`,
+  authorized_grant_types: ['authorization_code', 'refresh_token', 'implicit'],
+  scope: ['openid', 'profile'],
+  redirect_uri: [`https://${host}/${id}`],
+  post_logout_redirect_uris: [`https://${host}/bye`],
+  autoapprove: true,
+  subject_type: 'pairwise',
+  ...more,
+})
+
+const bootstrap = {
+  ...defaultBootstrap,
+  clients: [
+    ...defaultBootstrap.clients,
+    client('one', 'shop.example'),
+    client('two', 'shop.example'),
+    client('other', 'other.example'),
+    client('sector', 'third.example', {
+      redirect_uri: ['https://third.example/sector', 'https://fourth.example/cb'],
+      sector_identifier_uri: 'https://shop.example/sector.json',
+    }),
+  ],
+}
+
+describe('subjects of pairwise clients', () => {
+  let server: TestServer
+  let browser: Browser
+  let userId: string
+  before(async () => {
+    server = await startServer({ config: { bootstrap } })
+    browser = await signedIn(server)
+    ;({ id: userId } = await userNamed(server, 'marissa'))
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  const hosts: Readonly<Record<string, string>> = { other: 'other.example', sector: 'third.example' }
+  const request = (id: string, more: object = {}) => ({
+    response_type: 'code',
+    client_id: id,
+    redirect_uri: `https://${hosts[id] ?? 'shop.example'}/${id}`,
+    scope: 'openid profile',
+    ...more,
+  })
+  const secret = (id: string) => [id, `${id}-secret`] as const
+  async function tokens(id: string, form: Record<string, string> = {}): Promise<Tokens> {
+    const code = (await authorize(browser, request(id))).location().searchParams.get('code') ?? ''
+    const redirectUri = request(id).redirect_uri
+    return tokensOf(await exchange(server, code, { redirect_uri: redirectUri, ...form }, secret(id)))
+  }
+  const subjectOf = async (id: string): Promise<unknown> =>
+    (await verified(server, (await tokens(id)).id_token)).payload.sub
+
+  it('are the same within a sector, and different for each other one', async () => {
+    const [one, two, other, sector, again] = await Promise.all(['one', 'two', 'other', 'sector', 'one'].map(subjectOf))
+    assert.match(String(one), /^[\w-]{43}$/)
+    assert.equal(two, one)
+    assert.equal(sector, one)
+    assert.equal(again, one)
+    assert.notEqual(other, one)
+    assert.ok(![one, other].includes(userId))
+  })
+
+  it('are all that the client learns: neither the id nor the name of the account is in anything that it can read', async () => {
+    const issued = await tokens('one', { token_format: 'jwt' })
+    const info = await server.send('/userinfo', { bearer: issued.access_token })
+    assert.equal(info.json()['sub'], decodeJwt(issued.id_token).sub)
+    const front = await authorize(browser, request('one', { response_type: 'code id_token token', nonce: 'n' }))
+    const fragment = new URLSearchParams(front.location().hash.slice(1))
+    const seen = [issued.access_token, issued.refresh_token, issued.id_token, fragment.get('access_token') ?? '']
+    for (const token of [...seen, fragment.get('id_token') ?? '']) {
+      assert.ok(token.length > 20)
+      const parts = token.split('.').map(part => Buffer.from(part, 'base64url').toString('utf8'))
+      assert.ok(!parts.join(' ').includes(userId), token)
+    }
+    assert.equal(issued.access_token.split('.').length, 1)
+    assert.ok(!info.text.includes(userId))
+    assert.equal(info.json()['user_name'], undefined)
+    for (const claim of ['user_id', 'user_name', 'origin', 'rev_sig']) {
+      assert.equal(decodeJwt(issued.id_token)[claim], undefined, claim)
+    }
+  })
+
+  it('stay the same when the client refreshes', async () => {
+    const issued = await tokens('one')
+    const refreshed = tokensOf(await refresh(server, issued.refresh_token, {}, secret('one')))
+    assert.equal(decodeJwt(refreshed.id_token).sub, decodeJwt(issued.id_token).sub)
+  })
+
+  it('are not what a resource server hears: it knows the account', async () => {
+    const { access_token: token } = await tokens('one')
+    assert.equal(await isAlive(server, token), true)
+    const answer = await server.send('/introspect', { form: { token }, basic: RESOURCE })
+    assert.equal(answer.json()['sub'], userId)
+  })
+
+  it('are hints of who is meant', async () => {
+    const { id_token: hint } = await tokens('one')
+    const silent = { prompt: 'none', id_token_hint: hint }
+    assert.ok((await authorize(browser, request('one', silent))).location().searchParams.get('code'))
+    const joel = await signedIn(server, 'joel', 'wombat')
+    const refused = await authorize(joel, request('one', silent))
+    assert.equal(refused.location().searchParams.get('error'), 'login_required')
+    const target = { id_token_hint: hint, post_logout_redirect_uri: 'https://shop.example/bye' }
+    assert.equal((await joel.send('/logout.do', { query: target })).status, 200) // asks
+    const leaving = await signedIn(server)
+    const { id_token: own } = await (async () => {
+      const code = (await authorize(leaving, request('one'))).location().searchParams.get('code') ?? ''
+      return tokensOf(await exchange(server, code, { redirect_uri: 'https://shop.example/one' }, secret('one')))
+    })()
+    const gone = await leaving.send('/logout.do', { query: { ...target, id_token_hint: own } })
+    assert.equal(gone.location().href, 'https://shop.example/bye')
+  })
+
+  it('are those of the account where the zone does not have them', async () => {
+    const plain = await startServer({ config: { bootstrap, zone_config: { protocols: { pairwiseSubjects: false } } } })
+    const there = await signedIn(plain)
+    const code = (await authorize(there, request('one'))).location().searchParams.get('code') ?? ''
+    const issued = tokensOf(await exchange(plain, code, { redirect_uri: 'https://shop.example/one' }, secret('one')))
+    assert.equal(decodeJwt(issued.id_token).sub, (await userNamed(plain, 'marissa')).id)
+    await plain.stop()
+  })
+})
+
+describe('the sector of a client', () => {
+  it('is the host of its list, or of its redirect URIs, or the client', () => {
+    const clientId = 'c'
+    assert.equal(sectorOf({ clientId, redirectUris: ['https://a.example:8443/x'] }), 'a.example:8443')
+    const sectorIdentifierUri = 'https://b.example/list'
+    assert.equal(sectorOf({ clientId, redirectUris: ['https://a.example/x'], sectorIdentifierUri }), 'b.example')
+    assert.equal(sectorOf({ clientId, redirectUris: [] }), 'client c')
+  })
+
+  const pairwise = { subjectType: 'pairwise' } as const
+  const wrong = [
+    ['two hosts and no list', { ...pairwise, redirectUris: ['https://a.example/', 'https://b.example/'] }],
+    ['no host', { ...pairwise, redirectUris: ['com.example.app:/cb'] }],
+    ['a list without TLS', { redirectUris: [], sectorIdentifierUri: 'http://a.example/list' }],
+    ['a list that is no URL', { redirectUris: [], sectorIdentifierUri: 'https://[/list' }],
+  ] as const
+  for (const [name, members] of wrong) it(`is refused: ${name}`, () => assert.ok(sectorProblem(members)))
+
+  it('may be anything for a client of public subjects, and for one host', () => {
+    assert.equal(sectorProblem({ redirectUris: ['https://a.example/', 'https://b.example/'] }), undefined)
+    assert.equal(sectorProblem({ ...pairwise, redirectUris: ['https://a.example/', 'https://a.example/x'] }), undefined)
+  })
+})

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Protocol } from '../../src/records/protocols.ts'
+import { PROTOCOLS } from '../../src/records/protocols.ts'
+import { startServer } from '../support/server.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+/** What discovery tells of each protocol that the zone speaks, at the base URL of the tests. */
+const MEMBERS: { readonly [P in Protocol]?: Members } = {
+  signedUserinfo: { userinfo_signing_alg_values_supported: ['RS256'] },
+  pairwiseSubjects: { subject_types_supported: ['public', 'pairwise'] },
+}
+
+async function told(mode: 'standard' | 'uaa', protocols: Readonly<Record<string, boolean>>): Promise<Members> {
+  const server = await startServer({ mode, config: { zone_config: { protocols } } })
+  try {
+    return (await server.send('/.well-known/openid-configuration')).json()
+  } finally {
+    await server.stop()
+  }
+}
+
+const all = (value: boolean) => Object.fromEntries(Object.keys(PROTOCOLS).map(name => [name, value]))
+
+describe('what discovery tells of newer protocols', () => {
+  for (const [protocol, members] of Object.entries(MEMBERS)) {
+    it(`is ${Object.keys(members).join(', ')} for ${protocol}, where the zone speaks it`, async () => {
+      const none = await told('standard', all(false))
+      const spoken = await told('standard', { ...all(false), [protocol]: true })
+      const isOther = ([name, value]: [string, unknown]): boolean =>
+        JSON.stringify(value) !== JSON.stringify(none[name])
+      assert.deepEqual(Object.fromEntries(Object.entries(spoken).filter(isOther)), members)
+    })
+  }
+
+  it('is nothing in uaa, even where the zone speaks them all (N1)', async () => {
+    assert.deepEqual(await told('uaa', all(true)), await told('uaa', {}))
+  })
+})
