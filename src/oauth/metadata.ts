@@ -184,6 +184,6 @@ export function metadata(
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
-    ...protocolMetadata(zone, { base, algorithms, urls, behaviour }),
+    ...protocolMetadata(zone, { base, algorithms: algorithms.length > 0 ? algorithms : ['RS256'], urls, behaviour }),
   }
 }

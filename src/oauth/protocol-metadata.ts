@@ -9,7 +9,7 @@ import type { Urls } from '../model/urls.ts'
 interface Facts {
   /** The URL of the zone, without a slash at the end. */
   readonly base: string
-  /** Those of the zone's published keys. */
+  /** Those of the zone's published keys; of the first key, as long as there is none. */
   readonly algorithms: readonly string[]
   readonly urls: Urls
   readonly behaviour: Behaviour
