@@ -28,7 +28,7 @@ async function makeOld({ url }: TestDatabase): Promise<void> {
     ...CLASSES.map(
       (words, number) => `update sessions set acr = '${JSON.stringify(words)}' where id_digest = 's${number}'`,
     ),
-    `delete from migrations where id >= '0020'`,
+    `delete from migrations where id = '0020-second-factors'`,
   ]
   if (!url.startsWith('sqlite:')) return administer(url, ...statements)
   const raw = new DatabaseSync(url.slice('sqlite:'.length))
