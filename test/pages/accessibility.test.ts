@@ -139,6 +139,9 @@ const BROKEN_WORDS = `[...document.querySelectorAll('.button, .quiet, h1, h2')].
   return broken
 })`
 
+const LAYOUT = `({ hasPasskey: ${HAS_PASSKEY}, scripts: ${SCRIPTS}, overflow: ${OVERFLOW}, smallTargets: ${SMALL_TARGETS},
+  clipped: ${CLIPPED}, brokenWords: ${BROKEN_WORDS} })`
+
 describe('a drawn page', () => {
   for (const [place, { name: look, options, language = 'en' }] of looks.entries()) {
     describe(look, () => {
@@ -153,21 +156,24 @@ describe('a drawn page', () => {
       // The rules take the most time, and look at the same parts on every page: an ordinary run asks them in one theme for
       // each state. Other words change the layout; what the rules look at is the same in every language.
       const ruled = new Set(language === 'en' ? thinned(names, 2, place) : thinned(names, 10))
-      for (const name of names) {
+      // Words that are long, and words without blanks: an ordinary run takes each state in one of the two.
+      for (const name of language === 'en' ? names : thinned(names, 2, place)) {
         it(`meets WCAG 2.2 AA, fits the width and needs nothing that the policy forbids: ${name}`, async () => {
           complaints.length = 0
-          await page.goto('about:blank') // else another fragment of the same page would not load it afresh
+          // Another fragment of the same page would not load it afresh.
+          if (name.includes('#')) await page.goto('about:blank')
           await page.goto(`${base}/${language}/${name}`)
           assert.deepEqual(complaints, [])
-          const scripts = (await page.evaluate(HAS_PASSKEY)) ? ['latchkey', 'passkeys'] : ['latchkey']
-          assert.deepEqual(
-            await page.evaluate(SCRIPTS),
-            scripts.map(each => `${base}/assets/${each}.js`),
-          )
-          assert.equal(await page.evaluate(OVERFLOW), 0)
-          assert.deepEqual(await page.evaluate(SMALL_TARGETS), [])
-          assert.deepEqual(await page.evaluate(CLIPPED), [])
-          if (!name.includes('-long')) assert.deepEqual(await page.evaluate(BROKEN_WORDS), [])
+          const found = await page.evaluate<Readonly<Record<string, unknown>>>(LAYOUT) // one way there and back
+          const scripts = found['hasPasskey'] ? ['latchkey', 'passkeys'] : ['latchkey']
+          assert.deepEqual(found, {
+            hasPasskey: found['hasPasskey'],
+            scripts: scripts.map(each => `${base}/assets/${each}.js`),
+            overflow: 0,
+            smallTargets: [],
+            clipped: [],
+            brokenWords: name.includes('-long') ? found['brokenWords'] : [],
+          })
           if (!ruled.has(name)) return
           await page.addScriptTag({ url: '/axe.js' })
           assert.deepEqual(await page.evaluate(VIOLATIONS), [])
