@@ -5,6 +5,7 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
+import { profileProblems } from './profile-report.ts'
 import { clientPolicyProblem } from './second-factor.ts'
 
 /** What the checks look at. */
@@ -35,7 +36,15 @@ const missingKey: Check = async (zone, client, { store, keys }) => {
   return undefined
 }
 
-const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey]
+/** Members of the client that its own profile rules out; what the zone lacks can come later. */
+const profile: Check = async (zone, client, deps) => {
+  if (client.profile === undefined) return undefined
+  const problems = await profileProblems(zone, client, deps)
+  const problem = problems.find(({ isOfZone }) => !isOfZone)
+  return problem && `profile: ${problem.key}: ${problem.message}`
+}
+
+const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey, profile]
 
 /** The first problem, which completes no sentence: it is one. */
 export async function problemInZone(

@@ -1,10 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authorization } from '../model/authorization.ts'
 import { mayUseGrant } from '../model/client.ts'
+import { demandsOn } from '../model/client-demands.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import type { Confirmation } from '../model/confirmation.ts'
 import { hasGrantType } from '../model/grant-types.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import type { RequestContext } from '../model/request.ts'
 import { bearerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import type { Zone } from '../model/zone.ts'
@@ -78,7 +81,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     if (grant === password && !('server' in caller) && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
-    const confirmation = await deps.senders.confirmationOf(context, client)
+    const confirmation = await confirmationOf(context, client, grant, deps)
     const asked = { ...context, client, params, clientAuthMethod, confirmation }
     const authorization =
       'server' in caller
@@ -112,6 +115,22 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     }
     return answer(request, reply, { ...ENDPOINT, path: bearerPath(entity) })
   }
+}
+
+/** What the tokens will be bound to. Refuses a grant that the client's demands rule out, and a client that must bind its tokens and does not. */
+async function confirmationOf(
+  request: RequestContext,
+  client: Client,
+  grant: Grant,
+  { senders, behaviour }: TokenEndpointDeps,
+): Promise<Confirmation | undefined> {
+  const { grantTypes, bound } = demandsOn(request.zone, client)
+  if (grantTypes && !grantTypes.includes(grant.type)) {
+    throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type')
+  }
+  const confirmation = await senders.confirmationOf(request, client)
+  if (confirmation || !bound) return confirmation
+  throw new OAuthError('invalid_request', 'This client must bind its tokens, by DPoP or by its certificate')
 }
 
 /** Refuses a sign-in that is too weak for the client, whatever the grant; a refresh has been refused before the token was used up. */

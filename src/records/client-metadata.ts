@@ -2,6 +2,7 @@
 // Registration §2 and the standards that added to them. Rules between them stand with the protocols.
 import * as v from 'valibot'
 import { flag, list, oneOf, string } from './kinds.ts'
+import { PROFILES } from './profiles.ts'
 import { describeRecord } from './record.ts'
 
 /** Algorithms for signatures of clients and for them; `none` and shared secrets are not among them. */
@@ -155,5 +156,6 @@ export const clientMetadataFields = describeRecord({
     flag,
     'Whether logout tokens must have `sid`.',
   ),
+  profile: attribute('profile', oneOf(PROFILES), 'The profile of FAPI 2.0 that it must keep to.'),
   resources: attribute('resources', list, 'The resources that it may name in requests (RFC 8707).'),
 })

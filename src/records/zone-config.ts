@@ -5,6 +5,7 @@ import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { ACCESS_TOKEN_TYPES, MAX_POLICY_NAMES } from './client.ts'
 import { MAX_SECONDS } from './kinds.ts'
+import { PROFILES } from './profiles.ts'
 import { PROTOCOLS } from './protocols.ts'
 import type { Protocol } from './protocols.ts'
 import { section, setting } from './settings.ts'
@@ -317,6 +318,7 @@ export const zoneConfigSettings = (serviceName: string) =>
         unknown: 'refused', // a misspelt name would leave a protocol on
         members: PROTOCOL_SWITCHES,
       }),
+      profile: choice(PROFILES, undefined, 'The profile of FAPI 2.0 that every client must keep to.'),
       requirePushedRequests: flag(undefined, 'Whether every authorization request must be pushed (RFC 9126).'),
       issuer: setting({
         kind: v.string(),

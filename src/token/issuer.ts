@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Authorization } from '../model/authorization.ts'
+import { demandsOn } from '../model/client-demands.ts'
 import type { Client } from '../model/client.ts'
 import { mayUseGrant } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -53,7 +54,8 @@ export interface TokenIssuer {
 
 /** Whether each refresh rotates the refresh token: required by the zone or for public clients. */
 export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
-  zone.config.tokenPolicy?.refreshTokenRotate === true || client.allowPublic === true
+  (zone.config.tokenPolicy?.refreshTokenRotate === true || client.allowPublic === true) &&
+  !demandsOn(zone, client).keepsRefreshToken
 
 /**
  * The `typ` of JWT access tokens: the client's setting, then the zone's, then `JWT`. Widely used resource servers refuse
@@ -187,6 +189,18 @@ export function createTokenIssuer(deps: {
     throw unsignable(`the zone has no key for ${algorithm}, which ${client.clientId} asks for`)
   }
 
+  /** The active key, unless the client's demands ask for other algorithms than it has. */
+  async function keyFor(zone: Zone, client: Client): Promise<SigningKey> {
+    const active = await signingKey(zone)
+    const { algorithms } = demandsOn(zone, client)
+    if (!algorithms || algorithms.some(one => one === active.algorithm)) return active
+    for (const algorithm of algorithms) {
+      const key = await keys.withAlgorithm(zone.id, algorithm)
+      if (key) return key
+    }
+    throw unsignable(`the zone has no key for ${algorithms.join(', ')}, of which ${client.clientId} must have one`)
+  }
+
   /** UAA: names the key document in the header, always with https. See docs/compatibility.md, T7. */
   function keyUrl({ zone }: Authorization): Readonly<Record<string, string>> | undefined {
     if (behaviour.standardAccessTokens) return undefined
@@ -211,7 +225,7 @@ export function createTokenIssuer(deps: {
         revocationSignature: revocationSignature(client, user),
         ...(isPairwise && { pairwiseSubject: subjects.of(zone, client, user) }),
       }
-      const key = await signingKey(zone)
+      const key = await keyFor(zone, client)
       const { tokens } = authorization
       const wantsRefresh =
         tokens.includes('refresh_token') && mayUseGrant(client, 'refresh_token') && mayRefresh(authorization)

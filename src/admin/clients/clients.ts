@@ -12,6 +12,7 @@ import type { ClientListDeps } from './list.ts'
 import { metadataHandlers } from './meta.ts'
 import { clientToJson, invalidClient, sendNotFound } from './record.ts'
 import type { ClientRoute } from './routes.ts'
+import { profileHandler } from './profile.ts'
 import { clientSecretHandler } from './secret.ts'
 import type { ClientSecretDeps } from './secret.ts'
 import { alreadyExists, createClientWriter } from './writer.ts'
@@ -33,6 +34,7 @@ export function clientHandlers(on: On<ClientRoute>, deps: ClientDeps): void {
   clientSecretHandler(on, writer, deps)
   clientJwtHandler(on, deps)
   metadataHandlers(on, writer, deps)
+  profileHandler(on, writer, deps)
 }
 
 function singleHandlers(

@@ -28,6 +28,7 @@ function routes(service: Service) {
     'GET /oauth/clients/meta': { access: { by: 'bearer', acrossZones: true } },
     'GET /oauth/clients/:client_id/meta': { access: { by: 'bearer', acrossZones: true } },
     'PUT /oauth/clients/:client_id/meta': writing,
+    'GET /oauth/clients/:client_id/profile': reading,
     'POST /oauth/clients/tx': batch,
     'PUT /oauth/clients/tx': batch,
     'POST /oauth/clients/tx/delete': batch,

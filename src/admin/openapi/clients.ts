@@ -1,5 +1,6 @@
 // The management of clients.
 import { MAX_INT32 } from '../../base/json.ts'
+import { PROFILES } from '../../records/profiles.ts'
 import { clientId, clientSchemas } from './client-schemas.ts'
 import type { Area, Facts, Operation, Schema } from './description.ts'
 import {
@@ -243,6 +244,21 @@ export function clientsArea({ behaviour }: Facts): Area {
           400: 'Invalid member.',
           404: 'Client not found.',
           409: CHANGED,
+        },
+      },
+      'GET /oauth/clients/:client_id/profile': {
+        summary: 'Read what a client lacks to keep to its profile of FAPI 2.0',
+        path,
+        answers: {
+          200: json(
+            'The profile of the client or its zone, null for none, and what is missing.',
+            open({
+              client_id: text,
+              profile: oneOfOrNull(PROFILES),
+              missing: listOf(open({ of: oneOf(['client', 'zone']), key: text, message: text })),
+            }),
+          ),
+          404: missing,
         },
       },
       ...Object.fromEntries(['GET', 'POST', 'PUT', 'DELETE', 'PATCH'].map(method => [`${method} /clientinfo`, info])),

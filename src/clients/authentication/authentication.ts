@@ -1,6 +1,7 @@
 // Authenticates the client of a request. Each method is one file and one entry in the list below, which the metadata
 // document reads too.
 import { digest } from '../../base/secrets.ts'
+import { demandsOn } from '../../model/client-demands.ts'
 import type { Client } from '../../model/client.ts'
 import type { Audit } from '../../model/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -52,7 +53,9 @@ export function createClientAuthenticator(
     return new OAuthError('invalid_client', cause.message, { challenge, detail: cause.detail, cause })
   }
 
-  function choose(request: ClientAuthRequest): Attempt | undefined {
+  function choose(
+    request: ClientAuthRequest,
+  ): { readonly method: ClientAuthMethod; readonly attempt: Attempt } | undefined {
     let chosen: ClientAuthMethod | undefined
     for (const method of CLIENT_AUTH_METHODS) {
       if (!method.recognises(request)) continue
@@ -64,7 +67,7 @@ export function createClientAuthenticator(
       if (!behaviour.refuseTwoMethods) break
     }
     try {
-      return chosen?.read(request)
+      return chosen && { method: chosen, attempt: chosen.read(request) }
     } catch (cause) {
       throw challenged(cause)
     }
@@ -91,8 +94,9 @@ export function createClientAuthenticator(
   return {
     async authenticate(from, request) {
       const { zone, remoteAddress } = from
-      const attempt = choose(request)
-      if (!attempt) throw await missingCredential(zone, request)
+      const chosen = choose(request)
+      if (!chosen) throw await missingCredential(zone, request)
+      const { method, attempt } = chosen
       const zoneId = zone.id
       const client = await store.clients.find(zoneId, attempt.clientId)
       let refusal: OAuthError | undefined
@@ -100,6 +104,10 @@ export function createClientAuthenticator(
         if (!(await attempt.verify(client, from, deps))) refusal = badClient('Bad credentials')
       } catch (cause) {
         refusal = challenged(cause)
+      }
+      const { authMethods } = client ? demandsOn(zone, client) : {}
+      if (authMethods && !authMethods.includes(method.name)) {
+        refusal ??= badClient(`This client must authenticate by ${authMethods.join(' or ') || 'other means'}`)
       }
       if (!client || refusal) {
         // An unknown client id may be a secret in the wrong field: the audit trail gets its digest.

@@ -4,6 +4,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { decodeJwt } from 'jose/jwt/decode'
 import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
+import { demandsOn } from '../../model/client-demands.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
@@ -44,6 +45,8 @@ interface Assertion {
   readonly clientId: string
   readonly wanted: WantedKey
   readonly audience: readonly string[]
+  /** Whether the audience is one string, not a list. */
+  readonly hasOneAudience: boolean
   readonly id: string
   readonly expiresAt: number
   /** `iat` and `nbf`, if present; neither may lie in the future. */
@@ -74,7 +77,16 @@ function readAssertion(params: CredentialParams): Assertion {
   if ((params.get('client_id') ?? sub) !== sub) throw refuse('Wrong client_assertion')
   const { alg, kid } = header
   if (alg === undefined || !FOREIGN_ALGORITHMS.includes(alg)) throw refuse('Bad client_assertion algorithm')
-  return { jwt, clientId: sub, wanted: { alg, kid }, audience, id: jti, expiresAt: exp, notBefore }
+  return {
+    jwt,
+    clientId: sub,
+    wanted: { alg, kid },
+    audience,
+    hasOneAudience: typeof aud === 'string',
+    id: jti,
+    expiresAt: exp,
+    notBefore,
+  }
 }
 
 const isStringUpTo = (value: unknown, length: number): value is string =>
@@ -106,6 +118,7 @@ async function verifyAssertion(
   checkTimes(assertion, clock.now().getTime() / 1000, behaviour.assertionOnce)
   const ours = audiencesOf(zone, endpoint, deps)
   if (!assertion.audience.some(each => ours.includes(each))) throw unauthorized('its audience is not this server')
+  if (client) checkDemands(assertion, client, zone, deps)
 
   await checkSignature(assertion, client, foreignKeys)
   if (!behaviour.assertionOnce) return true
@@ -114,6 +127,24 @@ async function verifyAssertion(
   const forgetAt = addSeconds(new Date(assertion.expiresAt * 1000), SKEW_SECONDS)
   if (!(await store.assertions.use(zone.id, id, forgetAt))) throw unauthorized('its jti was used before')
   return true
+}
+
+/** What the client's record, or a profile, asks of its assertions beyond what all of them must be. */
+function checkDemands(
+  { audience, hasOneAudience, wanted }: Assertion,
+  client: Client,
+  zone: AddressedZone,
+  { urls }: Pick<ClientAuthDeps, 'urls'>,
+): void {
+  const { algorithms, issuerAsAudience } = demandsOn(zone, client)
+  const algorithm = wanted.alg === 'Ed25519' ? 'EdDSA' : wanted.alg // RFC 9864 §2.2: a newer name of the same
+  const fits = (one: string): boolean => one === algorithm
+  if (algorithms && !algorithms.some(fits)) throw unauthorized(`its algorithm is none of ${algorithms.join(', ')}`)
+  const { tokenEndpointAuthSigningAlg: own } = client
+  if (own !== undefined && !fits(own)) throw unauthorized(`its algorithm is not ${own}`)
+  if (issuerAsAudience && !(hasOneAudience && urls.issuersOf(zone).includes(audience[0] ?? ''))) {
+    throw unauthorized('its audience is not the issuer alone')
+  }
 }
 
 function checkTimes({ expiresAt, notBefore }: Assertion, now: number, isLimited: boolean): void {

@@ -41,6 +41,7 @@ import {
   requireGrantForType,
   requireIdentityProvider,
   requireNonce,
+  requireProfile,
   requireRedirectGrant,
   verifyRedirectUri,
 } from './request.ts'
@@ -68,6 +69,7 @@ const STANDARD: readonly Check[] = [
   readTokenParameters,
   requireNonce,
   readCodeChallenge,
+  requireProfile,
   readScope,
   readTokenFormat,
   readPrompt,
@@ -102,6 +104,7 @@ const UAA: readonly Check[] = [
   readResponseType,
   readTokenParameters,
   readCodeChallenge,
+  requireProfile,
   readScope,
   readTokenFormat,
   readPrompt,

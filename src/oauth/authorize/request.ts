@@ -1,6 +1,7 @@
 // The checks of an authorization request's own parameters. What is wrong with the client or its redirect URI is a page,
 // because there is nowhere to redirect to yet; everything after is a redirect (row R2 for UAA's exceptions).
 import { memberOf, parseJson } from '../../base/json.ts'
+import { demandsOn } from '../../model/client-demands.ts'
 import { hasCredential, mayUseGrant } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
@@ -217,6 +218,20 @@ export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps
   }
   if (needsS256 && method !== 'S256') throw refuse('This client must send a code_challenge of method S256')
   context.asked = { ...asked, codeChallenge: challenge, codeChallengeMethod: method }
+}
+
+/** FAPI 2.0 Security Profile §5.3.2.2: a code and nothing else, with PKCE, for a redirect URI that the request names. */
+export function requireProfile(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { client, responseType, codeChallengeMethod, namedRedirectUri } = context.asked
+  if (!demandsOn(context.request.zone, found(client)).codeWithProofOnly) return
+  const refuse = (error: OAuthErrorCode, description: string): Error =>
+    refusal(context, deps, new OAuthError(error, description))
+  const isCodeAlone = found(responseType).size === 1 && found(responseType).has('code')
+  if (!isCodeAlone) throw refuse('unauthorized_client', 'This client may only ask for a code')
+  if (namedRedirectUri === undefined) throw refuse('invalid_request', 'This client must name its redirect_uri')
+  if (codeChallengeMethod !== 'S256') {
+    throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
+  }
 }
 
 /** Reads `scope`: what the client may request at all, whoever the person is. */

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Authorization, TokenKind } from '../../model/authorization.ts'
+import { demandsOn } from '../../model/client-demands.ts'
 import { displayName } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { formPostPage } from '../../pages/form-post.ts'
@@ -150,7 +151,7 @@ async function issueCode(
       ...(person.acr && { acr: person.acr }),
       grantId,
       revocationSignature: revocationSignature(client, person.user),
-      expiresAt: addSeconds(now, behaviour.codeSeconds),
+      expiresAt: addSeconds(now, Math.min(behaviour.codeSeconds, demandsOn(zone, client).codeSeconds)),
       keptUntil: rememberCodeUntil(zone, client, now, behaviour),
       ...(person.sessionId !== undefined && { sessionId: person.sessionId }),
       ...(authorization.namedRedirectUri !== undefined && { redirectUri: authorization.namedRedirectUri }),

@@ -1,0 +1,24 @@
+// `GET /oauth/clients/{client_id}/profile`: what a client lacks to keep to its profile of FAPI 2.0.
+import { profileProblems } from '../../clients/profile-report.ts'
+import { profileOf } from '../../model/client-demands.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { sendJson } from '../../web/json.ts'
+import { sendNotFound } from './record.ts'
+import type { ClientRoute } from './routes.ts'
+import type { ClientWriter, ClientWriterDeps } from './writer.ts'
+
+/** Answers the profile, null if there is none, and everything that is missing. */
+export function profileHandler(on: On<ClientRoute>, writer: ClientWriter, deps: ClientWriterDeps): void {
+  on<{ Params: { readonly client_id: string } }>('GET /oauth/clients/:client_id/profile', async (request, reply) => {
+    const { zone } = request
+    const clientId = request.params.client_id
+    const client = (await writer.find(request, clientId))?.client
+    if (!client) return sendNotFound(reply, deps.behaviour)
+    const problems = await profileProblems(zone, client, deps)
+    return sendJson(reply, {
+      client_id: clientId,
+      profile: profileOf(zone, client) ?? null,
+      missing: problems.map(({ key, message, isOfZone }) => ({ of: isOfZone ? 'zone' : 'client', key, message })),
+    })
+  })
+}

@@ -1,0 +1,90 @@
+// What a client lacks to keep to the profile that it or its zone has: for its administrator, before its users are refused.
+import { demandsOn } from '../model/client-demands.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Protocol } from '../model/protocols.ts'
+import { speaks } from '../model/protocols.ts'
+import type { Zone } from '../model/zone.ts'
+import type { KeyRing } from '../token/keys.ts'
+import type { ClientDefinition } from './client-json.ts'
+
+/** Something to change: a member of the client, or a setting of the zone. */
+export interface ProfileProblem {
+  readonly key: string
+  readonly message: string
+  /** Whether the zone has to change, not the client. */
+  readonly isOfZone: boolean
+}
+
+interface Deps {
+  readonly keys: KeyRing
+  readonly behaviour: Behaviour
+}
+
+/** Everything that is missing; nothing for a client without a profile. */
+export async function profileProblems(
+  zone: Zone,
+  client: ClientDefinition,
+  { keys, behaviour }: Deps,
+): Promise<readonly ProfileProblem[]> {
+  const demands = demandsOn(zone, client)
+  if (demands.profile === undefined) return []
+  const problems: ProfileProblem[] = []
+  const miss = (key: string, message: string): void => void problems.push({ key, message, isOfZone: false })
+  const missInZone = (key: string, message: string): void => void problems.push({ key, message, isOfZone: true })
+
+  const { tokenEndpointAuthMethod: method, allowPublic, redirectUris, authorizedGrantTypes: grantTypes } = client
+  const methods = demands.authMethods ?? []
+  if (methods.length === 0) miss('token_endpoint_auth_method', `${method} is not allowed`)
+  else if (!hasProof(client)) miss('jwks', `it has no key or certificate to authenticate with: ${methods.join(' or ')}`)
+  if (allowPublic === true) miss('allowpublic', 'it must not be public')
+
+  const barred = grantTypes.filter(type => demands.grantTypes?.includes(type) === false)
+  if (barred.length > 0) miss('authorized_grant_types', `it will be refused ${barred.join(', ')}`)
+  const plain = redirectUris.filter(uri => !/^https:|^http:\/\/(?:127\.0\.0\.1|\[::1\])(?:[:/]|$)/i.test(uri))
+  if (plain.length > 0) miss('redirect_uri', `${plain.join(', ')} must be https`)
+
+  for (const [key, algorithm] of Object.entries({
+    token_endpoint_auth_signing_alg: client.tokenEndpointAuthSigningAlg,
+    request_object_signing_alg: client.requestObjectSigningAlg,
+    id_token_signed_response_alg: client.idTokenSignedResponseAlg,
+    userinfo_signed_response_alg: client.userinfoSignedResponseAlg,
+    authorization_signed_response_alg: client.authorizationSignedResponseAlg,
+  })) {
+    if (algorithm !== undefined && demands.algorithms?.includes(algorithm) === false) {
+      miss(key, `${algorithm} is none of ${demands.algorithms.join(', ')}`)
+    }
+  }
+  const usable = await Promise.all((demands.algorithms ?? []).map(each => keys.withAlgorithm(zone.id, each)))
+  if (!usable.some(Boolean)) {
+    missInZone('tokenPolicy.keys', `the zone has no key for any of ${demands.algorithms?.join(', ')}`)
+  }
+
+  const isSpoken = (protocol: Protocol): boolean => speaks(zone, protocol, behaviour)
+  const needed: readonly (readonly [Protocol, boolean])[] = [
+    ['pushedRequests', demands.pushed],
+    ['requestObjects', demands.signedRequests],
+    ['signedResponses', demands.signedResponses],
+  ]
+  for (const [protocol, isNeeded] of needed) {
+    if (isNeeded && !isSpoken(protocol)) missInZone(`protocols.${protocol}`, 'it is off in the zone')
+  }
+  if (demands.bound && !isSpoken('dpop') && !isSpoken('mutualTls')) {
+    missInZone(
+      'protocols.dpop',
+      'both dpop and mutualTls are off in the zone, and tokens must be bound to their sender',
+    )
+  }
+  return problems
+}
+
+/** Whether it has something that proves it without a shared secret. */
+const hasProof = (client: ClientDefinition): boolean =>
+  [
+    client.jwks,
+    client.jwksUri,
+    client.tlsClientAuthSubjectDn,
+    client.tlsClientAuthSanDns,
+    client.tlsClientAuthSanUri,
+    client.tlsClientAuthSanIp,
+    client.tlsClientAuthSanEmail,
+  ].some(each => each !== undefined)

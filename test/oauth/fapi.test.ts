@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, describe, it } from 'node:test'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import type { CryptoKey } from 'jose'
+import { authorize, signedIn } from '../support/authorize.ts'
+import { KEYS } from '../support/keys.ts'
+import { MODES } from '../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import { sendJson } from '../support/zones.ts'
+
+const ISSUER = 'http://localhost:8080'
+const es256 = await generateKeyPair('ES256', { extractable: true })
+const rs256 = await generateKeyPair('RS256', { extractable: true })
+const jwks = {
+  keys: [
+    { ...(await exportJWK(es256.publicKey)), kid: 'ec', alg: 'ES256', use: 'sig' },
+    { ...(await exportJWK(rs256.publicKey)), kid: 'rsa', alg: 'RS256', use: 'sig' },
+  ],
+}
+
+const client = (id: string, more: object = {}) => ({
+  client_id: id,
+  authorized_grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+  scope: ['openid'],
+  authorities: ['jobs.run'],
+  redirect_uri: ['https://bank.example/cb'],
+  autoapprove: true,
+  jwks,
+  ...more,
+})
+const strict = (id: string, more: object = {}) => client(id, { profile: 'fapi2-security', ...more })
+const bootstrap = {
+  ...defaultBootstrap,
+  clients: [
+    ...defaultBootstrap.clients,
+    strict('bank'),
+    strict('secretive', { client_secret: 'secret' }),
+    strict('classic', { authorized_grant_types: ['password', 'implicit'], client_secret: 'secret', allowpublic: true }),
+    client('plain'),
+    client('one-way', { token_endpoint_auth_method: 'private_key_jwt', client_secret: 'secret' }),
+    client('one-algorithm', { token_endpoint_auth_signing_alg: 'ES256' }),
+    {
+      client_id: 'admin',
+      client_secret: 'secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['clients.admin', 'clients.read', 'clients.write'],
+    },
+  ],
+}
+
+for (const mode of MODES) {
+  describe(`a client of FAPI 2.0 in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({
+        mode,
+        config: { bootstrap, signing_keys: { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } } },
+      })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    async function assertion(
+      id: string,
+      { alg = 'ES256', aud = ISSUER }: { alg?: 'ES256' | 'RS256'; aud?: string | string[] } = {},
+    ): Promise<Record<string, string>> {
+      const now = Math.floor(server.clock.now().getTime() / 1000)
+      const key: CryptoKey = alg === 'ES256' ? es256.privateKey : rs256.privateKey
+      const jwt = await new SignJWT({ iss: id, sub: id, aud, jti: randomUUID(), iat: now, exp: now + 60 })
+        .setProtectedHeader({ alg, kid: alg === 'ES256' ? 'ec' : 'rsa' })
+        .sign(key)
+      return {
+        client_assertion: jwt,
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_id: id,
+      }
+    }
+    const credentials = (form: Record<string, string>): Promise<TestAnswer> =>
+      server.token({ grant_type: 'client_credentials', ...form })
+    const refusedAs = (answer: TestAnswer, error: string, about: RegExp): void => {
+      assert.equal(answer.json()['error'], error, answer.text)
+      assert.match(String(answer.json()['error_description']), about)
+    }
+
+    it('gets no token that anybody may use', async () => {
+      const audience = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
+      refusedAs(
+        await credentials(await assertion('bank', { aud: audience })),
+        'invalid_request',
+        /must bind its tokens/,
+      )
+      assert.equal((await credentials(await assertion('plain', { aud: audience }))).status, 200)
+    })
+
+    it('authenticates by a key, never by a secret', async () => {
+      const answer = await server.token({ grant_type: 'client_credentials' }, { basic: ['secretive', 'secret'] })
+      refusedAs(answer, 'invalid_client', /must authenticate by private_key_jwt or tls_client_auth/)
+      assert.equal(answer.status, 401)
+    })
+
+    it('signs with an algorithm of the profile, for the issuer alone', async () => {
+      for (const wrong of [
+        await assertion('bank', { alg: 'RS256' }),
+        await assertion('bank', { aud: [ISSUER] }),
+        await assertion('bank', { aud: `${ISSUER}/oauth/token` }),
+      ]) {
+        const answer = await credentials(wrong)
+        if (mode === 'uaa' && wrong['client_assertion'] !== undefined && answer.json()['error'] === 'invalid_request') {
+          continue // the issuer of this mode is the token endpoint
+        }
+        assert.equal(answer.json()['error'], 'invalid_client', answer.text)
+      }
+    })
+
+    it('has no grant with a password', async () => {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala', client_id: 'classic' }
+      const answer = await server.token({ ...form, client_secret: 'secret' })
+      assert.equal(answer.json()['error'], 'invalid_client', answer.text)
+    })
+
+    const wrongRequests: readonly (readonly [string, Record<string, string | undefined>])[] = [
+      ['asks for a token', { response_type: 'token' }],
+      ['asks for more than a code', { response_type: 'code id_token', nonce: 'n' }],
+      ['sends no challenge', {}],
+      ['sends a plain challenge', { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' }],
+      [
+        'names no redirect URI',
+        { redirect_uri: undefined, code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' },
+      ],
+    ]
+    for (const [name, change] of wrongRequests) {
+      it(`gets no code when it ${name}`, async () => {
+        const browser = await signedIn(server)
+        const usual = { response_type: 'code', client_id: 'bank', redirect_uri: 'https://bank.example/cb', state: 's' }
+        const answer = await authorize(browser, { ...usual, ...change })
+        assert.doesNotMatch(String(answer.headers['location'] ?? ''), /[?&#](?:code|access_token|id_token)=/)
+      })
+    }
+
+    it('is told what it lacks', async () => {
+      const { access_token: bearer } = (
+        await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'secret'] })
+      ).json<{ access_token: string }>()
+      const report = async (id: string) =>
+        (await server.send(`/oauth/clients/${id}/profile`, { bearer })).json<{
+          profile: string | null
+          missing: readonly { of: string; key: string }[]
+        }>()
+      assert.deepEqual(await report('plain'), { client_id: 'plain', profile: null, missing: [] })
+      const bank = await report('bank')
+      assert.equal(bank.profile, 'fapi2-security')
+      assert.deepEqual(
+        bank.missing.map(({ key }) => key),
+        mode === 'uaa' ? ['protocols.pushedRequests', 'protocols.dpop'] : [],
+      )
+      const classic = (await report('classic')).missing.filter(each => each.of === 'client').map(({ key }) => key)
+      assert.deepEqual(classic, ['allowpublic', 'authorized_grant_types'])
+      assert.equal((await server.send('/oauth/clients/nobody/profile', { bearer })).status, 404)
+      assert.equal((await server.send('/oauth/clients/bank/profile')).status, 401)
+      const records: readonly (readonly [object, RegExp])[] = [
+        [{ jwks: undefined, client_secret: 'secret' }, /profile: jwks/],
+        [{ allowpublic: true }, /profile: allowpublic/],
+        [{ authorized_grant_types: ['password'], client_secret: 'secret' }, /will be refused password/],
+        [{ redirect_uri: ['http://bank.example/cb'] }, /must be https/],
+        [{ token_endpoint_auth_method: 'client_secret_basic' }, /is not allowed/],
+        [{ id_token_signed_response_alg: 'RS256' }, /RS256 is none of/],
+      ]
+      for (const [change, about] of records) {
+        const record = { ...strict('new'), client_secret: 'x', ...change }
+        const answer = await sendJson(server, 'POST', '/oauth/clients', record, { bearer })
+        assert.equal(answer.status, 400, answer.text)
+        assert.match(answer.text, about)
+      }
+    })
+
+    it('is not alone in having one method and one algorithm', async () => {
+      const secret = await server.token({ grant_type: 'client_credentials' }, { basic: ['one-way', 'secret'] })
+      refusedAs(secret, 'invalid_client', /must authenticate by private_key_jwt/)
+      const aud = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
+      assert.equal((await credentials(await assertion('one-way', { aud }))).status, 200)
+      assert.equal((await credentials(await assertion('one-algorithm', { aud }))).status, 200)
+      assert.equal((await credentials(await assertion('one-algorithm', { aud, alg: 'RS256' }))).status, 401)
+    })
+  })
+}
