@@ -8,9 +8,9 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { modesInBrowser } from '../support/thinning.ts'
 
 const listen = async (http: Server): Promise<number> => {
   await new Promise<void>(resolve => {
@@ -19,7 +19,7 @@ const listen = async (http: Server): Promise<number> => {
   return (http.address() as AddressInfo).port // no pipe
 }
 
-for (const mode of MODES) {
+for (const mode of modesInBrowser('uaa')) {
   describe(`sign-in by a code with a browser in ${mode}`, () => {
     let server: TestServer
     let browser: Browser

@@ -7,9 +7,9 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { modesInBrowser } from '../support/thinning.ts'
 
 const listen = (server: Server, port = 0): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -17,7 +17,7 @@ const listen = (server: Server, port = 0): Promise<number> =>
     server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)) // no pipe
   })
 
-for (const mode of MODES) {
+for (const mode of modesInBrowser('standard')) {
   describe(`signing in with a browser in ${mode}`, () => {
     let server: TestServer
     let client: Server

@@ -6,11 +6,12 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { becomesTrue, launchBrowser } from '../support/browser.ts'
-import { changeUser, MODES } from '../support/oauth.ts'
+import { changeUser } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { modesInBrowser } from '../support/thinning.ts'
 
-for (const mode of MODES) {
+for (const mode of modesInBrowser('uaa')) {
   describe(`choosing a new password with a browser in ${mode}`, () => {
     let server: TestServer
     let browser: Browser

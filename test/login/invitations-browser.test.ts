@@ -7,11 +7,11 @@ import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { inviteBootstrap, startInviting } from '../support/invitations.ts'
 import type { InviteApi } from '../support/invitations.ts'
-import { MODES } from '../support/oauth.ts'
+import { modesInBrowser } from '../support/thinning.ts'
 
 const SIZES = [320, 1280].flatMap(width => (['light', 'dark'] as const).map(colorScheme => ({ width, colorScheme })))
 
-for (const mode of MODES) {
+for (const mode of modesInBrowser('standard')) {
   describe(`accepting an invitation with a browser in ${mode}`, () => {
     let api: InviteApi
     let browser: Browser

@@ -6,14 +6,14 @@ import { authorizeBootstrap } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { createTestClock } from '../support/clock.ts'
 import { freePort } from '../support/free-port.ts'
-import { MODES } from '../support/oauth.ts'
 import { SAML } from '../support/saml-idp.ts'
 import { samlRecordOf, startSamlIdp } from '../support/saml-idp-server.ts'
 import type { SamlIdpServer } from '../support/saml-idp-server.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { modesInBrowser } from '../support/thinning.ts'
 
-for (const mode of MODES) {
+for (const mode of modesInBrowser('uaa')) {
   describe(`SAML single logout with a browser, in ${mode}`, () => {
     let server: TestServer
     let idp: SamlIdpServer

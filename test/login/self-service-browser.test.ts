@@ -8,9 +8,9 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
 import { smtpAt, startMailServer } from '../support/mail-server.ts'
 import type { MailServer } from '../support/mail-server.ts'
-import { MODES } from '../support/oauth.ts'
 import { serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
+import { modesInBrowser } from '../support/thinning.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
@@ -21,7 +21,7 @@ const FIRST = 'a sea of green glass'
 const SECOND = 'a hill of grey stone'
 const THIRD = 'a lake of brown tea'
 
-for (const mode of MODES) {
+for (const mode of modesInBrowser('standard')) {
   describe(`the life of an account in a browser, in ${mode}`, () => {
     let mails: MailServer
     let server: ServerProcess

@@ -1,5 +1,7 @@
 // Generated cases are many, and most of them tell the same. An ordinary run takes every n-th of them, the same ones each
 // time; a fast run a fifth of those; with LATCHKEY_TEST_FULL set it takes all.
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
+
 /** Whether everything is to run. */
 export const IS_FULL = process.env['LATCHKEY_TEST_FULL'] !== undefined
 const FAST_FACTOR = process.env['LATCHKEY_TEST_FAST'] === undefined ? 1 : 5
@@ -20,3 +22,7 @@ export function leavesOut(every: number): () => boolean {
   let index = -1
   return () => !IS_FULL && (index += 1) % step !== 0
 }
+
+/** Browsers are slow, and see little of the mode: an ordinary run takes one for each suite, not the same for all. */
+export const modesInBrowser = (ordinary: CompatibilityMode): readonly CompatibilityMode[] =>
+  IS_FULL ? ['standard', 'uaa'] : [ordinary]
