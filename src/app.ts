@@ -84,6 +84,7 @@ import { generateKey } from './token/key-generation.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
+import { createDpopNonces } from './token/sender/dpop-nonce.ts'
 import { createSenders } from './token/sender/sender.ts'
 import { createAccountHistory } from './users/account-history.ts'
 import { createAliases } from './users/aliases.ts'
@@ -194,7 +195,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const groupsOf = createGroupsOf(shared)
   const owedBy = createOwedBy({ ...shared, groupsOf })
   const verifiedTokens = createVerifiedTokens()
-  const senders = createSenders(shared)
+  const nonces = createDpopNonces({ vault, clock })
+  const senders = createSenders({ ...shared, nonces })
   const tokenReader = createTokenReader({ ...shared, keys, senders, groupsOf })
   const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
   const subjects = createSubjects({ vault, behaviour })
@@ -268,7 +270,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
   const denial = createDenial({ sessions, urls, behaviour })
   const signInDemands = createSignInDemands({ ...shared, sessions, remembered, owedBy })
-  const gates = createGates({ resolveZone, bearerGate, sessions, denial, signInDemands, urls })
+  const gates = createGates({ resolveZone, bearerGate, sessions, denial, signInDemands, urls, behaviour, nonces })
   const routes = watchRoutes(http, gates)
 
   const assets = loadAssets(ASSETS, urls.basePath)

@@ -15,9 +15,11 @@ export interface ClientKeys {
   readonly jwksUri?: string
 }
 
+/** Whether one JWK has private members. */
+export const isPrivateKey = (jwk: Jwk): boolean => Object.keys(jwk).some(member => PRIVATE_MEMBERS.has(member))
+
 /** Whether a JWK, a JWK set, or a JSON string of either contains private members. */
-export const holdsPrivateKey = (value: unknown): boolean =>
-  (keysOf(value) ?? []).some(key => Object.keys(key).some(member => PRIVATE_MEMBERS.has(member)))
+export const holdsPrivateKey = (value: unknown): boolean => (keysOf(value) ?? []).some(isPrivateKey)
 
 /**
  * The problem of a JWK, a JWK set, or a JSON string of either, with the message of the client API; undefined if valid.

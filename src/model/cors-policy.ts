@@ -36,6 +36,7 @@ export const DEFAULT_CORS = {
       'Content-Type',
       'Accept-Language',
       'Content-Language',
+      'DPoP',
       'X-Requested-With',
     ],
     allowedMethods: ['GET', 'OPTIONS'],
@@ -45,7 +46,7 @@ export const DEFAULT_CORS = {
   defaultConfiguration: {
     allowedUris: ['.*'],
     allowedOrigins: ['.*'],
-    allowedHeaders: ['Accept', 'Authorization', 'Content-Type', 'Accept-Language', 'Content-Language'],
+    allowedHeaders: ['Accept', 'Authorization', 'Content-Type', 'Accept-Language', 'Content-Language', 'DPoP'],
     allowedMethods: ['GET', 'POST', 'PUT', 'OPTIONS', 'DELETE', 'PATCH'],
     allowedCredentials: false,
     maxAge: 1_728_000,

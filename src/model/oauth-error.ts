@@ -23,6 +23,9 @@ export const OAUTH_ERROR_STATUS = {
   unmet_authentication_requirements: 400,
   /** A person's second factor, which the request cannot bring. */
   mfa_required: 400,
+  // RFC 9449 §5, §8.
+  invalid_dpop_proof: 400,
+  use_dpop_nonce: 400,
   request_not_supported: 400,
   request_uri_not_supported: 400,
   registration_not_supported: 400,

@@ -4,6 +4,7 @@ import type { Protocol } from '../model/protocols.ts'
 import { speaks } from '../model/protocols.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
+import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 
 /** What the members are made from. */
 interface Facts {
@@ -19,6 +20,7 @@ type Members = Readonly<Record<string, unknown>>
 
 /** An entry may name the members of other entries: the later one counts. */
 const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, facts: Facts) => Members } = {
+  dpop: () => ({ dpop_signing_alg_values_supported: FOREIGN_ALGORITHMS }),
   signedUserinfo: (_, { algorithms }) => ({ userinfo_signing_alg_values_supported: algorithms }),
   pairwiseSubjects: () => ({ subject_types_supported: ['public', 'pairwise'] }),
 }

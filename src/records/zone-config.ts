@@ -319,6 +319,10 @@ export const zoneConfigSettings = (serviceName: string) =>
         members: PROTOCOL_SWITCHES,
       }),
       profile: choice(PROFILES, undefined, 'The profile of FAPI 2.0 that every client must keep to.'),
+      requireDpopNonce: flag(
+        undefined,
+        'Whether every DPoP proof must have a value of this server, so that none is made in advance (RFC 9449 §8); yes unless set.',
+      ),
       requirePushedRequests: flag(undefined, 'Whether every authorization request must be pushed (RFC 9126).'),
       issuer: setting({
         kind: v.string(),

@@ -372,6 +372,14 @@ const MIGRATIONS: readonly Migration[] = [
       `alter table authorization_codes add column resources ${text}`,
     ],
   },
+  {
+    id: '0022-used-proofs',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table used_proofs (zone_id ${text} not null, id_digest ${text} not null,
+        expires_at ${integer} not null, primary key (zone_id, id_digest))${tableEnd}`,
+      `create index used_proofs_by_expiry on used_proofs (expires_at)`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

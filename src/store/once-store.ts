@@ -16,8 +16,8 @@ export interface OneTimeCodeStore {
   forget(zoneId: string, purpose: CodePurpose, userId: string): Promise<void>
 }
 
-/** Ids of used assertions, for replay detection. */
-export interface AssertionStore {
+/** Ids of what was used, for replay detection. */
+export interface OnceStore {
   /** Stores the id until `expiresAt`; false when it is stored already: of two concurrent uses exactly one gets true. */
   use(zoneId: string, idDigest: string, expiresAt: Date): Promise<boolean>
 }

@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { createAccountEvents } from './users/account-events.ts'
 import { createApprovals } from './approvals.ts'
-import { createAssertions } from './assertions.ts'
+import { createAssertions, createProofs } from './assertions.ts'
 import { createBootstrap } from './bootstrap.ts'
 import { createCaches } from './changes.ts'
 import { createClients } from './clients/clients.ts'
@@ -75,6 +75,7 @@ export async function openStore(
     oneTimeCodes: createOneTimeCodes(db),
     mails: createMails(db),
     assertions: createAssertions(db),
+    proofs: createProofs(db),
     sessions: createSessions(db),
     events: createEvents(db),
     accountEvents: createAccountEvents(db),

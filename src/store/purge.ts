@@ -10,6 +10,8 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 // Revocations and used assertion ids are kept longer than the token lives, in case the clock jumps forward and back.
 const OUTLIVES = 24 * HOUR
+/** Proofs are many and short-lived. */
+const PROOFS_OUTLIVE = 5 * MINUTE
 
 interface Rule {
   /** Rows whose time is longer ago than this are deleted. */
@@ -33,6 +35,7 @@ const RULES: readonly Rule[] = [
   rule('authorization_codes', 'zone_id, code_digest', 'expires_at', 10 * MINUTE, 'and used_at is null'),
   rule('revocations', 'zone_id, revoked_id', 'expires_at', OUTLIVES),
   rule('used_assertions', 'zone_id, id_digest', 'expires_at', OUTLIVES),
+  rule('used_proofs', 'zone_id, id_digest', 'expires_at', PROOFS_OUTLIVE),
   // The sender counts those that it gives up.
   rule('outgoing_mails', 'zone_id, id', 'useful_until', 5 * MINUTE),
   rule('one_time_codes', 'zone_id, code_digest', 'expires_at'),

@@ -14,14 +14,14 @@ import type { AuthorizationCode, Redemption, StoredToken } from '../model/token.
 import type { Zone } from '../model/zone.ts'
 import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
-import type { AssertionStore, OneTimeCodeStore } from './once-store.ts'
+import type { OnceStore, OneTimeCodeStore } from './once-store.ts'
 import type { SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
 
 export { InvalidNesting, NoSuchMember } from './group-store.ts'
 export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
-export type { AssertionStore, OneTimeCodeStore } from './once-store.ts'
+export type { OnceStore, OneTimeCodeStore } from './once-store.ts'
 export type { SessionStore } from './session-store.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
@@ -74,7 +74,9 @@ export interface Store {
   readonly tokens: TokenStore
   readonly oneTimeCodes: OneTimeCodeStore
   readonly mails: MailStore
-  readonly assertions: AssertionStore
+  readonly assertions: OnceStore
+  /** Of keys that senders prove (RFC 9449 §11.1). */
+  readonly proofs: OnceStore
   readonly sessions: SessionStore
   readonly events: EventStore
   readonly accountEvents: AccountEventStore

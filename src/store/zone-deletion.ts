@@ -25,6 +25,7 @@ const TABLES = [
   'account_events',
   'outgoing_mails',
   'used_assertions',
+  'used_proofs',
   'passkeys',
   'totp_secrets',
   'factor_codes',

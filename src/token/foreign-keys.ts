@@ -10,6 +10,7 @@ import { isJsonRecord } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
 import { hasShortExponent } from '../base/rsa-exponent.ts'
+import { isPrivateKey } from '../model/client-keys.ts'
 
 /** The source of a party's keys: a URL, or else inline JSON. */
 export interface KeySource {
@@ -208,6 +209,12 @@ const MEMBERS = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e
 /** Only the members of the public key: unused certificates would take most of the memory. */
 const essence = (jwk: Jwk): Jwk =>
   Object.fromEntries(MEMBERS.filter(name => Object.hasOwn(jwk, name)).map(name => [name, jwk[name]]))
+
+/** The one public key that a message brings itself; undefined if it is not public, too weak, or not for the algorithm. */
+export function openBrought(jwk: Readonly<Record<string, unknown>>, alg: string): KeyObject | undefined {
+  const isUsable = !isPrivateKey(jwk) && fits(jwk, { alg, kid: undefined })
+  return isUsable ? open(essence(jwk)) : undefined
+}
 
 function fits(jwk: Jwk, { alg, kid }: WantedKey): boolean {
   const kind = KINDS.get(alg)

@@ -7,7 +7,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { bearerChallenge, bearerHeader } from './authorization-header.ts'
+import { bearerChallenge, bearerHeader, inScheme } from './authorization-header.ts'
 import { MalformedInput } from './form.ts'
 import { securityHeaders } from './headers.ts'
 import { sendJson } from './json.ts'
@@ -151,9 +151,10 @@ export function setRefusalHeaders(
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
   // RFC 6750 §3. Only challenges made elsewhere carry a realm.
   const challenge = thrown instanceof OAuthError ? thrown.challenge : undefined
-  if (challenge !== undefined) reply.header('www-authenticate', challenge)
+  if (challenge !== undefined) reply.header('www-authenticate', inScheme(reply.request, challenge))
   else if (status === 401 || error === 'insufficient_scope') {
-    reply.header('www-authenticate', bearerChallenge(undefined, { error: error ?? 'unauthorized', description }))
+    const bare = bearerChallenge(undefined, { error: error ?? 'unauthorized', description })
+    reply.header('www-authenticate', inScheme(reply.request, bare))
   }
 }
 

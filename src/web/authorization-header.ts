@@ -1,10 +1,17 @@
-// The `Authorization: Bearer` header and the challenges that answer it (RFC 6750).
+// Access tokens in the header `Authorization` (RFC 6750, RFC 9449) and the challenges that answer them.
 import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
+import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
+import { tokenByDpop } from '../token/sender/dpop.ts'
 
-/** The token of `Authorization: Bearer` (RFC 6750 §2.1); the scheme is case-insensitive. */
+/**
+ * The token of `Authorization: Bearer` (RFC 6750 §2.1), or of `Authorization: DPoP` where the zone speaks DPoP; the scheme is
+ * case-insensitive.
+ */
 export function bearerHeader(request: FastifyRequest): string | undefined {
+  const byDpop = request.usesDpop ? tokenByDpop(request) : undefined
+  if (byDpop !== undefined) return byDpop
   const header = request.headers.authorization
   if (header === undefined || !/^bearer +/i.test(header)) return undefined
   return header.replace(/^bearer +/i, '').trim()
@@ -22,6 +29,14 @@ export function bearerChallenge(
     if (error.scope !== undefined) parts.push(`scope="${error.scope}"`)
   }
   return `Bearer ${parts.join(', ')}`
+}
+
+/** The challenge in the scheme of the request (RFC 9449 §7.1). */
+export function inScheme(request: FastifyRequest, challenge: string): string {
+  const isBearer = /^Bearer\b/.test(challenge)
+  if (!isBearer || !request.usesDpop || tokenByDpop(request) === undefined) return challenge
+  const told = challenge.replace(/^Bearer\s*/, '')
+  return `DPoP ${told === '' ? '' : `${told}, `}algs="${FOREIGN_ALGORITHMS.join(' ')}"`
 }
 
 /** Adds a challenge with the service's realm to an `OAuthError`; returns any other error unchanged. */

@@ -12,7 +12,7 @@ const MAX_TOKEN_LENGTH = 8192
 /** Longer ids are replaced with their digest. */
 const MAX_ID_LENGTH = 64
 
-const JWT = /^bearer +([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*) *$/i
+const JWT = /^(?:bearer|dpop) +([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*) *$/i
 
 /** Compiles the configured part once, for all requests. */
 export function createCredentialReader(part: CredentialPart): CredentialReader {

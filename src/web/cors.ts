@@ -19,7 +19,7 @@ export interface Cors {
 }
 
 /** Response headers that scripts may read, besides the safelisted ones (Fetch §3.3.3). */
-const EXPOSED = 'WWW-Authenticate, Retry-After, ETag'
+const EXPOSED = 'WWW-Authenticate, Retry-After, ETag, DPoP-Nonce'
 
 /** A serialized origin (RFC 6454 §7.1); nothing else is echoed in an answer. */
 const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/i

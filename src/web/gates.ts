@@ -1,7 +1,11 @@
 // Runs before every handler: sets the fixed headers, resolves the zone, and authorizes the caller. Attached when a route is
 // registered, from the route's config; no handler can run without it.
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import { speaks } from '../model/protocols.ts'
 import type { Urls } from '../model/urls.ts'
+import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
+import { mentionsDpop } from '../token/sender/dpop.ts'
 import type { BearerGate } from './bearer.ts'
 import type { Denial } from './denial.ts'
 import { securityHeaders } from './headers.ts'
@@ -22,8 +26,10 @@ export function createGates(deps: {
   denial: Denial
   signInDemands: SignInDemands
   urls: Urls
+  behaviour: Behaviour
+  nonces: DpopNonces
 }): (route: RouteOptions, config: RouteConfig) => void {
-  const { resolveZone, bearerGate, sessions, denial, signInDemands, urls } = deps
+  const { resolveZone, bearerGate, sessions, denial, signInDemands, urls, behaviour, nonces } = deps
 
   async function requireSession(
     request: FastifyRequest,
@@ -60,6 +66,10 @@ export function createGates(deps: {
       reply.headers(headers)
       if (zone === false) return
       await resolveZone(request)
+      if (mentionsDpop(request) && speaks(request.zone, 'dpop', behaviour)) {
+        request.usesDpop = true
+        reply.header('dpop-nonce', nonces.current(request.zone)) // for the next proof: RFC 9449 §8.2
+      }
       const start = startOfZone(request, urls)
       if (start !== undefined) return reply.redirect(start, 302)
       if (access.by !== 'bearer' && requestedZoneOf(request)) throw refuseSwitch()

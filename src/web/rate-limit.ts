@@ -199,7 +199,7 @@ export function createRateLimitHook(deps: {
 
   function readIfVerified(read: CredentialReader, authorization: string | undefined): string | undefined {
     const credential = read(authorization)
-    const token = authorization?.replace(/^bearer +/i, '').trim() ?? ''
+    const token = authorization?.replace(/^(?:bearer|dpop) +/i, '').trim() ?? ''
     return credential !== undefined && deps.verifiedTokens.has(token) ? credential : undefined
   }
 

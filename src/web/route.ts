@@ -69,6 +69,8 @@ declare module 'fastify' {
     audience: Audience | undefined
     /** The Basic credentials form-encoded, for clients that send them unencoded; see plain-basic.ts. */
     encodedBasic: string | undefined
+    /** Whether it has a proof or a token of DPoP (RFC 9449), in a zone that speaks it. */
+    usesDpop: boolean
     /** The verified token; set on routes with bearer access. */
     bearer: VerifiedToken | undefined
     /** The browser's session, once looked up. */

@@ -50,6 +50,7 @@ export function createHttpServer({
     .decorateRequest('person')
     .decorateRequest('waiting')
   http.decorateRequest('visitLoaded', false)
+  http.decorateRequest('usesDpop', false)
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
   return http

@@ -147,6 +147,28 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
+  describe('a proof of a sender', () => {
+    it('is used by exactly one of many at once, in its zone', async () => {
+      const [z, y] = [newZone(), newZone()]
+      const other = await open()
+      const both = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
+      const own = await Promise.all(both.map(one => one.proofs.use(z, 'a', at(100))))
+      await other.close()
+      assert.equal(winners(own), 1)
+      assert.equal(await store().proofs.use(y, 'a', at(100)), true)
+      assert.equal(await store().assertions.use(z, 'a', at(100)), true)
+    })
+
+    it('is forgotten minutes after it expired', async () => {
+      const z = newZone()
+      await store().proofs.use(z, 'a', at(-50))
+      await store().purge(at(250))
+      assert.equal(await store().proofs.use(z, 'a', at(-50)), false)
+      await store().purge(at(251))
+      assert.equal(await store().proofs.use(z, 'a', at(-50)), true)
+    })
+  })
+
   describe('a key of the server', () => {
     it('is the same for all who make it at once, and for those who come later', async () => {
       const name = newZone()

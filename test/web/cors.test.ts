@@ -63,7 +63,7 @@ for (const mode of MODES) {
         assert.equal(answer.status, status, answer.text)
         assert.deepEqual(corsHeaders(answer), {
           'access-control-allow-origin': '*',
-          'access-control-expose-headers': 'WWW-Authenticate, Retry-After, ETag',
+          'access-control-expose-headers': 'WWW-Authenticate, Retry-After, ETag, DPoP-Nonce',
         })
         assert.equal(answer.headers['vary'], VARY)
         if (status === 401) assert.match(String(answer.headers['www-authenticate']), /realm="SVC\//)
@@ -116,7 +116,8 @@ for (const mode of MODES) {
           {
             'access-control-allow-origin': '*',
             'access-control-allow-methods': 'GET, POST, PUT, OPTIONS, DELETE, PATCH',
-            'access-control-allow-headers': 'Accept, Authorization, Content-Type, Accept-Language, Content-Language',
+            'access-control-allow-headers':
+              'Accept, Authorization, Content-Type, Accept-Language, Content-Language, DPoP',
             'access-control-max-age': '1728000',
           },
           url,
@@ -198,7 +199,7 @@ for (const mode of MODES) {
       assert.equal(answer.status, 200)
       assert.deepEqual(corsHeaders(answer), {
         'access-control-allow-origin': ORIGIN,
-        'access-control-expose-headers': 'WWW-Authenticate, Retry-After, ETag',
+        'access-control-expose-headers': 'WWW-Authenticate, Retry-After, ETag, DPoP-Nonce',
       })
       assert.equal((await server.send('/info', { method: 'HEAD', headers: { ...FROM_SPA, ...XHR } })).status, 200)
       const issued = issuedBy(server)
@@ -224,7 +225,7 @@ for (const mode of MODES) {
         'access-control-allow-origin': ORIGIN,
         'access-control-allow-methods': 'GET, OPTIONS',
         'access-control-allow-headers':
-          'Accept, Authorization, Content-Type, Accept-Language, Content-Language, X-Requested-With',
+          'Accept, Authorization, Content-Type, Accept-Language, Content-Language, DPoP, X-Requested-With',
         'access-control-max-age': '1728000',
       })
       assert.equal((await preflight(server, '/userinfo', announced)).status, 405)

@@ -4,7 +4,12 @@ import type { JsonRecord } from '../../base/json.ts'
 import type { ZoneConfig } from '../../model/zone.ts'
 
 /** Beside `secondFactor`, which has rules of its own. */
-const KEPT = ['protocols', 'profile', 'requirePushedRequests'] as const satisfies readonly (keyof ZoneConfig)[]
+const KEPT = [
+  'protocols',
+  'requireDpopNonce',
+  'profile',
+  'requirePushedRequests',
+] as const satisfies readonly (keyof ZoneConfig)[]
 
 /**
  * Those that the request does not name, as they were: programs made for UAA would otherwise reset them with any change.

@@ -10,6 +10,7 @@ import { bodyForm } from '../../web/route.ts'
 import { readParams } from '../params.ts'
 import { askForApproval, findApprovals, recordApproval, takePendingRequest } from './approve.ts'
 import { signInByCode } from './autologin.ts'
+import { readKeyThumbprint, refuseUnboundTokens } from './bound-tokens.ts'
 import { AUTHORIZE_PATH, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { credentialsContext, hasCredentials, requirePasswordGrant, signInWithPassword } from './credentials.ts'
@@ -69,6 +70,8 @@ const STANDARD: readonly Check[] = [
   readTokenParameters,
   requireNonce,
   readCodeChallenge,
+  readKeyThumbprint,
+  refuseUnboundTokens,
   requireProfile,
   readScope,
   readTokenFormat,
@@ -104,6 +107,8 @@ const UAA: readonly Check[] = [
   readResponseType,
   readTokenParameters,
   readCodeChallenge,
+  readKeyThumbprint,
+  refuseUnboundTokens,
   requireProfile,
   readScope,
   readTokenFormat,

@@ -11,6 +11,8 @@ import { speaks } from '../../model/protocols.ts'
 import type { SentRequest, TokenPresentation } from '../../model/request.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
+import type { DpopNonces } from './dpop-nonce.ts'
+import { dpop, tokenByDpop } from './dpop.ts'
 
 /** What proofs are verified with. */
 export interface SenderDeps {
@@ -18,6 +20,7 @@ export interface SenderDeps {
   readonly clock: Clock
   readonly urls: Urls
   readonly behaviour: Behaviour
+  readonly nonces: DpopNonces
 }
 
 /** One way to prove who sends a request. */
@@ -40,7 +43,7 @@ export interface BoundToken {
 }
 
 /** Every way. */
-const SENDER_PROOFS: readonly SenderProof[] = []
+const SENDER_PROOFS: readonly SenderProof[] = [dpop]
 
 /** Binds tokens to senders. */
 export interface Senders {
@@ -67,12 +70,17 @@ export function createSenders(deps: SenderDeps): Senders {
     },
 
     async check(presentation, token, cnf) {
-      if (cnf === undefined || 'inspected' in presentation) return
+      if ('inspected' in presentation) return
       const confirmation = confirmationIn(cnf)
-      if (confirmation === undefined || confirmation === 'unknown') throw notTheirs()
+      if (confirmation === 'unknown') throw notTheirs()
+      // RFC 9449 §7.1: whoever sends a proof relies on it, and this token would work without.
+      if (confirmation?.jkt === undefined && tokenByDpop(presentation) === token) {
+        throw new OAuthError('invalid_token', 'The token is not bound to a key')
+      }
+      if (confirmation === undefined) return
       for (const [member, thumbprint] of Object.entries(confirmation)) {
         const proof = SENDER_PROOFS.find(each => each.member === member)
-        if (!proof) throw notTheirs()
+        if (!proof || !speaks(presentation.zone, proof.protocol, behaviour)) throw notTheirs()
         await proof.check(presentation, { token, thumbprint }, deps)
       }
     },

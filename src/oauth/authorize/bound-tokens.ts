@@ -1,0 +1,31 @@
+// What an authorization request says of the sender that its tokens will be bound to.
+import { OAuthError } from '../../model/oauth-error.ts'
+import { speaks } from '../../model/protocols.ts'
+import { found } from './context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { refusal } from './request.ts'
+
+/** SHA-256, base64url (RFC 9449 §10). */
+const THUMBPRINT = /^[\w-]{43}$/
+
+/** Reads `dpop_jkt`: the key that must redeem the code, so that a stolen code is worth nothing. */
+export function readKeyThumbprint(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const jkt = context.params.get('dpop_jkt')
+  if (jkt === undefined || !speaks(context.request.zone, 'dpop', deps.behaviour)) return
+  if (!THUMBPRINT.test(jkt)) {
+    throw refusal(context, deps, new OAuthError('invalid_request', 'The dpop_jkt must be a thumbprint of SHA-256'))
+  }
+  context.asked = { ...context.asked, jkt }
+}
+
+/** A token in a redirect is bound to nobody, which clients with bound tokens exclude (RFC 9449 §5.2, RFC 8705 §3.4). */
+export function refuseUnboundTokens(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { zone } = context.request
+  const client = found(context.asked.client)
+  if (!found(context.asked.responseType).has('token')) return
+  const byKey = client.dpopBoundTokens === true && speaks(zone, 'dpop', deps.behaviour)
+  const byCertificate = client.certificateBoundTokens === true && speaks(zone, 'mutualTls', deps.behaviour)
+  if (!byKey && !byCertificate) return
+  const description = 'The tokens of this client are bound to it, which those of a redirect cannot be'
+  throw refusal(context, deps, new OAuthError('unauthorized_client', description))
+}

@@ -1,0 +1,141 @@
+// Verifies DPoP proofs (RFC 9449 §4.3). Does not know which token a proof belongs to.
+import type { KeyObject } from 'node:crypto'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isJsonRecord, parseJson } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import { digest } from '../../base/secrets.ts'
+import type { SentRequest } from '../../model/request.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { Store } from '../../store/store.ts'
+import { FOREIGN_ALGORITHMS, openBrought } from '../foreign-keys.ts'
+import type { DpopNonces } from './dpop-nonce.ts'
+import { NONCE_SECONDS } from './dpop-nonce.ts'
+
+/** What proofs are verified with. */
+export interface ProofDeps {
+  readonly store: Pick<Store, 'proofs'>
+  readonly clock: Clock
+  readonly urls: Pick<Urls, 'ofZone'>
+  readonly nonces: DpopNonces
+}
+
+/** A proof that holds for its request, and does so only once. */
+export interface Proof {
+  /** The key's thumbprint (RFC 7638). */
+  readonly jkt: string
+  readonly alg: string
+  /** Digest of the access token that it was made for, if any. */
+  readonly ath: unknown
+}
+
+/** Thrown for a proof that does not hold; the endpoint chooses status and challenge. */
+export class ProofProblem extends Error {
+  readonly error: 'invalid_dpop_proof' | 'use_dpop_nonce'
+  constructor(error: ProofProblem['error'], description: string, cause?: unknown) {
+    super(description, cause === undefined ? undefined : { cause })
+    this.name = 'ProofProblem'
+    this.error = error
+  }
+}
+
+const MAX_PROOF_LENGTH = 8192
+const MAX_JTI_LENGTH = 256
+/** How far the clocks of client and server may differ, and so how old a proof without a nonce may be. */
+const SKEW_SECONDS = 60
+/** Longer than any proof is accepted, with or without a nonce. */
+const REMEMBERED_SECONDS = 3 * NONCE_SECONDS + SKEW_SECONDS
+
+const JWS = /^([\w-]+)\.([\w-]+)\.[\w-]+$/
+
+const bad = (description: string, cause?: unknown): ProofProblem =>
+  new ProofProblem('invalid_dpop_proof', description, cause)
+
+/** Cheap checks first; the id last, so that only whoever has the key can use one up. Throws `ProofProblem`. */
+export async function verifyProof(request: SentRequest, deps: ProofDeps): Promise<Proof> {
+  const { jwt, header, claims } = decode(request.headers['dpop'])
+  const { alg, key } = keyIn(header)
+  checkTarget(claims, request, deps)
+  checkTime(claims, request, deps)
+  const { jti, ath } = claims
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) throw bad('The proof has no usable jti')
+  try {
+    await compactVerify(jwt, key, { algorithms: [alg] })
+  } catch (cause) {
+    throw bad('The signature of the proof is wrong', cause)
+  }
+  const jkt = thumbprint(key)
+  const forgetAt = addSeconds(deps.clock.now(), REMEMBERED_SECONDS)
+  if (!(await deps.store.proofs.use(request.zone.id, digest(JSON.stringify([jkt, jti])), forgetAt))) {
+    throw bad('The proof was used before')
+  }
+  return { jkt, alg, ath }
+}
+
+function decode(sent: unknown): { jwt: string; header: JsonRecord; claims: JsonRecord } {
+  if (sent === undefined) throw bad('A DPoP proof is required')
+  // Node joins repeated headers with a comma, which no JWT has: §4.3 item 1.
+  if (typeof sent !== 'string' || sent.length > MAX_PROOF_LENGTH) throw bad('The proof is not a JWT')
+  const [, header, claims] = (JWS.exec(sent) ?? []).map(part => parseJson(Buffer.from(part, 'base64url').toString()))
+  if (!isJsonRecord(header) || !isJsonRecord(claims)) throw bad('The proof is not a JWT')
+  return { jwt: sent, header, claims }
+}
+
+/** §4.3 items 4 to 7. A key by reference (`kid`, `jku`, `x5u`) is never looked for. */
+function keyIn({ typ, alg, jwk, crit }: JsonRecord): { alg: string; key: KeyObject } {
+  if (typ !== 'dpop+jwt') throw bad('The typ of the proof must be dpop+jwt')
+  if (crit !== undefined) throw bad('The proof has critical extensions') // RFC 7515 §4.1.11: none is understood
+  if (typeof alg !== 'string' || !FOREIGN_ALGORITHMS.includes(alg)) {
+    throw bad('The alg of the proof is not supported')
+  }
+  const key = isJsonRecord(jwk) ? openBrought(jwk, alg) : undefined
+  if (!key) throw bad('The jwk of the proof must be a public key for its alg')
+  return { alg, key }
+}
+
+/** §4.3 items 8 and 9. */
+function checkTarget({ htm, htu }: JsonRecord, request: SentRequest, { urls }: ProofDeps): void {
+  if (htm !== request.method) throw bad('The htm of the proof is not the method of this request')
+  const path = request.originalUrl.replace(/^https?:\/\/[^/?#]*/i, '') // RFC 9112 §3.2.2
+  const expected = comparable(new URL(urls.ofZone(request.zone)).origin + path)
+  if (typeof htu === 'string' && expected !== undefined && comparable(htu) === expected) return
+  throw bad('The htu of the proof is not the URL of this request')
+}
+
+/** Without query and fragment, normalized by syntax and scheme (RFC 3986 §6.2.2, §6.2.3); undefined for no such URL. */
+function comparable(url: string): string | undefined {
+  const parsed = URL.parse(url)
+  if (!parsed || parsed.username !== '' || parsed.password !== '') return undefined
+  const path = parsed.pathname.replace(/%[0-9a-f]{2}/gi, encoded => {
+    const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
+    return /[\w.~-]/.test(character) ? character : encoded.toUpperCase()
+  })
+  return parsed.origin + path
+}
+
+/** §4.3 items 10 and 11. A nonce says when the proof was made, so that the client's clock does not matter (§11.1). */
+function checkTime({ iat, exp, nbf, nonce }: JsonRecord, { zone }: SentRequest, { clock, nonces }: ProofDeps): void {
+  if (!isMoment(iat)) throw bad('The proof has no iat')
+  if (nonce === undefined && zone.config.requireDpopNonce !== false) {
+    throw new ProofProblem('use_dpop_nonce', 'The proof must have the nonce of the header DPoP-Nonce')
+  }
+  const now = clock.now().getTime() / 1000
+  if (nonce === undefined) {
+    if (Math.abs(now - iat) > SKEW_SECONDS) throw bad('The iat of the proof is not about now')
+  } else if (typeof nonce !== 'string' || !nonces.accepts(zone, nonce)) {
+    throw new ProofProblem('use_dpop_nonce', 'The nonce of the proof is not, or no longer, one of this server')
+  }
+  // RFC 7519 §4.1: whoever sets them means them.
+  const isOver = exp !== undefined && !(isMoment(exp) && now < exp + SKEW_SECONDS)
+  const isEarly = nbf !== undefined && !(isMoment(nbf) && now > nbf - SKEW_SECONDS)
+  if (isOver || isEarly) throw bad('The proof is expired, or from the future')
+}
+
+const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+/** RFC 7638 §3, of the key and not of what was sent: the members in lexicographic order. */
+export function thumbprint(key: KeyObject): string {
+  const { crv, e, kty, n, x, y } = key.export({ format: 'jwk' })
+  return digest(JSON.stringify({ crv, e, kty, n, x, y }))
+}

@@ -1,0 +1,468 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, describe, it } from 'node:test'
+import { FOREIGN_ALGORITHMS } from '../../src/token/foreign-keys.ts'
+import { NONCE_SECONDS } from '../../src/token/sender/dpop-nonce.ts'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, requestOf, responseOf, signedIn } from '../support/authorize.ts'
+import { dpopKey, nonceOf, proof, provenToken, sendProven } from '../support/dpop.ts'
+import type { DpopKey, ProofContent } from '../support/dpop.ts'
+import { AUTO, MODES, RESOURCE, SERVICE, insertCode, tokensOf, verified } from '../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const strict = (id: string, more: object = {}) => ({
+  client_id: id,
+  client_secret: `${id}-secret`,
+  authorized_grant_types: ['client_credentials', 'authorization_code', 'implicit', 'refresh_token'],
+  authorities: ['jobs.run', 'svc.resource', 'svc.admin', 'clients.read'],
+  scope: ['openid', 'cloud.read'],
+  redirect_uri: [`https://${id}.example/cb`],
+  autoapprove: true,
+  dpop_bound_access_tokens: true,
+  ...more,
+})
+
+const bootstrap = {
+  ...authorizeBootstrap,
+  clients: [
+    ...authorizeBootstrap.clients,
+    strict('strict'),
+    strict('manager', { dpop_bound_access_tokens: undefined }),
+    {
+      client_id: 'desk',
+      client_secret: 'desk-secret',
+      authorized_grant_types: ['password', 'user_token', 'refresh_token'],
+      scope: ['svc.user', 'openid', 'cloud.read'],
+    },
+  ],
+}
+
+const CREDENTIALS = { grant_type: 'client_credentials' }
+const STRICT = ['strict', 'strict-secret'] as const
+const MANAGER = ['manager', 'manager-secret'] as const
+
+/** Status, error code, and the challenge without its description. */
+function refusal(answer: TestAnswer): string {
+  const { error } = answer.json()
+  return `${answer.status} ${String(error)}`
+}
+
+const challengeOf = (answer: TestAnswer): string => String(answer.headers['www-authenticate'])
+
+for (const mode of MODES) {
+  describe(`DPoP in ${mode}`, () => {
+    let server: TestServer
+    let key: DpopKey
+    let other: DpopKey
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap } })
+      if (mode === 'uaa') await speak(server, { protocols: { dpop: true } })
+      key = await dpopKey()
+      other = await dpopKey()
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const bound = async (basic: readonly [string, string] = MANAGER): Promise<string> =>
+      tokensOf(await provenToken(server, key, CREDENTIALS, { basic })).access_token
+
+    describe('at the token endpoint', () => {
+      it('binds the token to the key of the proof', async () => {
+        const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE })
+        const tokens = tokensOf(answer)
+        assert.equal(tokens.token_type, 'DPoP')
+        const { payload } = await verified(server, tokens.access_token)
+        assert.deepEqual(payload['cnf'], { jkt: key.jkt })
+        assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
+      })
+
+      it('leaves requests without a proof as they were', async () => {
+        const answer = await server.token(CREDENTIALS, { basic: SERVICE })
+        assert.equal(tokensOf(answer).token_type, 'bearer')
+        assert.equal(answer.headers['dpop-nonce'], undefined)
+      })
+
+      it('asks for a nonce', async () => {
+        const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, { nonce: undefined })
+        assert.equal(refusal(answer), '400 use_dpop_nonce')
+        assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
+        assert.equal(answer.headers['cache-control'], 'no-store')
+        assert.equal(answer.headers['www-authenticate'], undefined)
+      })
+
+      it('takes the nonce before the current one, and hands out the current one', async () => {
+        const nonce = await nonceOf(server)
+        server.clock.advance(NONCE_SECONDS)
+        const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, { nonce })
+        assert.equal(answer.status, 200)
+        assert.notEqual(answer.headers['dpop-nonce'], nonce)
+      })
+
+      it('takes proofs without a nonce where the zone says so', async () => {
+        await speak(server, { protocols: { dpop: true }, requireDpopNonce: false })
+        const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, { nonce: undefined })
+        await speak(server, { protocols: { dpop: true } })
+        assert.equal(tokensOf(answer).token_type, 'DPoP')
+      })
+
+      const wrong: readonly [name: string, content: Partial<ProofContent>][] = [
+        ['for another endpoint', { url: 'http://localhost:8080/userinfo' }],
+        ['for another host', { url: 'http://z1.localhost:8080/oauth/token' }],
+        ['for another method', { method: 'GET' }],
+        ['of another type', { header: { typ: 'JWT' } }],
+        ['without an algorithm', { header: { alg: undefined, jwk: undefined } }],
+      ]
+      for (const [name, content] of wrong) {
+        it(`refuses a proof ${name}`, async () => {
+          const sending = provenToken(server, key, CREDENTIALS, { basic: SERVICE }, content)
+          if ('alg' in (content.header ?? {})) return assert.rejects(sending) // nobody can even sign it
+          assert.equal(refusal(await sending), '400 invalid_dpop_proof')
+        })
+      }
+
+      it('refuses two proofs', async () => {
+        const nonce = await nonceOf(server)
+        const one = () => proof(key, { url: 'http://localhost:8080/oauth/token', at: server.clock.now(), nonce })
+        const dpop = `${await one()}, ${await one()}`
+        assert.equal(
+          refusal(await server.token(CREDENTIALS, { basic: SERVICE, headers: { dpop } })),
+          '400 invalid_dpop_proof',
+        )
+      })
+
+      it('refuses an empty proof', async () => {
+        const answer = await server.token(CREDENTIALS, { basic: SERVICE, headers: { dpop: '' } })
+        assert.equal(refusal(answer), '400 invalid_dpop_proof')
+      })
+
+      it('refuses a proof that was used, here or elsewhere', async () => {
+        const content = { claims: { jti: `twice-${mode}` } }
+        assert.equal((await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, content)).status, 200)
+        const again = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, content)
+        assert.equal(refusal(again), '400 invalid_dpop_proof')
+      })
+
+      it('authenticates the client first', async () => {
+        const answer = await provenToken(server, key, CREDENTIALS, { basic: ['service', 'wrong'] }, { nonce: 'x' })
+        assert.equal(answer.json()['error'], 'invalid_client')
+      })
+
+      it('refuses requests without a proof of a client that is always bound', async () => {
+        const answer = await server.token(CREDENTIALS, { basic: STRICT })
+        assert.equal(refusal(answer), '400 invalid_request')
+        assert.equal(tokensOf(await provenToken(server, key, CREDENTIALS, { basic: STRICT })).token_type, 'DPoP')
+      })
+
+      it('is asked for its proof once, though it presents a token too', async () => {
+        const desk = ['desk', 'desk-secret'] as const
+        const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'svc.user openid' }
+        const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: desk }))
+        const path = '/oauth/token'
+        const request = { form: { grant_type: 'user_token', client_id: 'auto' } }
+        const answer = await sendProven(server, key, { path, token, request })
+        assert.equal(answer.status, 200, answer.text)
+        assert.equal(refusal(await sendProven(server, other, { path, token, request })), '401 invalid_token')
+      })
+    })
+
+    describe('binds codes', () => {
+      async function codeFor(jkt: string | undefined): Promise<string> {
+        const browser = await signedIn(server)
+        const request = { ...AUTO_REQUEST, ...(jkt !== undefined && { dpop_jkt: jkt }) }
+        return responseOf(await authorize(browser, request)).query['code'] ?? ''
+      }
+      const form = (code: string) => ({
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: AUTO_REQUEST.redirect_uri,
+      })
+
+      it('to the key that dpop_jkt names', async () => {
+        const answer = await provenToken(server, key, form(await codeFor(key.jkt)), { basic: AUTO })
+        assert.equal(tokensOf(answer).token_type, 'DPoP')
+      })
+
+      it('and refuses another key, or none', async () => {
+        const byOther = await provenToken(server, other, form(await codeFor(key.jkt)), { basic: AUTO })
+        assert.equal(refusal(byOther), '400 invalid_grant')
+        assert.equal(refusal(await server.token(form(await codeFor(key.jkt)), { basic: AUTO })), '400 invalid_grant')
+      })
+
+      it('only if asked to', async () => {
+        assert.equal(tokensOf(await server.token(form(await codeFor(undefined)), { basic: AUTO })).token_type, 'bearer')
+      })
+
+      it('and does not use a code up while a nonce is missing', async () => {
+        const code = await codeFor(key.jkt)
+        const first = await provenToken(server, key, form(code), { basic: AUTO }, { nonce: undefined })
+        assert.equal(refusal(first), '400 use_dpop_nonce')
+        assert.equal((await provenToken(server, key, form(code), { basic: AUTO })).status, 200)
+      })
+
+      for (const jkt of ['', 'x', 'x'.repeat(44), `${'x'.repeat(42)}=`, `${'x'.repeat(42)}+`]) {
+        it(`and refuses the thumbprint ${jkt === '' ? 'of nothing' : jkt}`, async () => {
+          const answer = await authorize(await signedIn(server), { ...AUTO_REQUEST, dpop_jkt: jkt })
+          if (jkt === '') return assert.ok(responseOf(answer).query['code']) // an empty parameter is none: RFC 6749 §3.1
+          const error = mode === 'uaa' ? answer.status : responseOf(answer).query['error']
+          assert.equal(error, mode === 'uaa' ? 400 : 'invalid_request')
+        })
+      }
+
+      it('and gives no token in a redirect to a client that is always bound', async () => {
+        const browser = await signedIn(server)
+        const request = { ...requestOf('strict'), nonce: 'n' }
+        const answer = await authorize(browser, { ...request, response_type: 'token', scope: 'cloud.read' })
+        const error = mode === 'uaa' ? answer.status : responseOf(answer).fragment['error']
+        assert.equal(error, mode === 'uaa' ? 401 : 'unauthorized_client')
+        assert.ok(responseOf(await authorize(browser, { ...request, response_type: 'code' })).query['code'])
+      })
+    })
+
+    describe('binds refresh tokens', () => {
+      const verifier = 'v'.repeat(43)
+      const codeChallenge = createHash('sha256').update(verifier).digest('base64url')
+
+      async function publicTokens() {
+        const code = await insertCode(server, { clientId: 'spa', codeChallenge, codeChallengeMethod: 'S256' })
+        const form = { grant_type: 'authorization_code', code, client_id: 'spa', code_verifier: verifier }
+        return tokensOf(await provenToken(server, key, form))
+      }
+      const refreshing = (token: string) => ({ grant_type: 'refresh_token', refresh_token: token, client_id: 'spa' })
+      const refused = mode === 'uaa' ? '401 invalid_token' : '400 invalid_grant'
+
+      it('of clients without a credential, through every rotation', async () => {
+        const { refresh_token: first } = await publicTokens()
+        const second = tokensOf(await provenToken(server, key, refreshing(first)))
+        assert.equal(second.token_type, 'DPoP')
+        assert.equal(refusal(await provenToken(server, other, refreshing(second.refresh_token))), refused)
+        assert.equal(refusal(await server.token(refreshing(second.refresh_token))), refused)
+        assert.equal((await provenToken(server, key, refreshing(second.refresh_token))).status, 200)
+      })
+
+      it('and not of others, which may change their key', async () => {
+        const code = await insertCode(server)
+        const first = tokensOf(
+          await provenToken(server, key, { grant_type: 'authorization_code', code }, { basic: AUTO }),
+        )
+        const form = { grant_type: 'refresh_token', refresh_token: first.refresh_token }
+        const second = tokensOf(await provenToken(server, other, form, { basic: AUTO }))
+        const { payload } = await verified(server, second.access_token)
+        assert.deepEqual(payload['cnf'], { jkt: other.jkt })
+      })
+    })
+
+    describe('at every API', () => {
+      it('takes the token with a proof of its key', async () => {
+        for (const path of ['/oauth/clients', '/Groups', '/identity-zones']) {
+          const answer = await sendProven(server, key, { path, token: await bound() })
+          assert.notEqual(answer.status, 401, `${path}: ${answer.text}`)
+        }
+        const answer = await sendProven(server, key, { path: '/oauth/clients', token: await bound() })
+        assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
+      })
+
+      it('without the query in the proof', async () => {
+        const answer = await sendProven(
+          server,
+          key,
+          { path: '/oauth/clients?count=1', token: await bound() },
+          { url: 'http://localhost:8080/oauth/clients' },
+        )
+        assert.equal(answer.status, 200, answer.text)
+      })
+
+      it('reads the name of the scheme in any case', async () => {
+        const token = await bound()
+        const headers = { authorization: `dpop ${token}` }
+        assert.equal(
+          (await sendProven(server, key, { path: '/oauth/clients', token, request: { headers } })).status,
+          200,
+        )
+      })
+
+      it('refuses the token by itself', async () => {
+        const answer = await server.send('/oauth/clients', { bearer: await bound() })
+        assert.equal(refusal(answer), '401 invalid_token')
+        assert.match(challengeOf(answer), /^Bearer .*error="invalid_token"/)
+      })
+
+      it('refuses the token beside a proof, but without the scheme', async () => {
+        const token = await bound()
+        const headers = { authorization: `Bearer ${token}` }
+        const answer = await sendProven(server, key, { path: '/oauth/clients', token, request: { headers } })
+        assert.equal(refusal(answer), '401 invalid_token')
+      })
+
+      const cases: readonly [name: string, content: Partial<ProofContent>, want: string][] = [
+        ['without a nonce', { nonce: undefined }, 'use_dpop_nonce'],
+        ['with an old nonce', { nonce: 'old' }, 'use_dpop_nonce'],
+        ['for no token', { token: undefined }, 'invalid_dpop_proof'],
+        ['for another token', { token: 'other' }, 'invalid_dpop_proof'],
+        ['for another URL', { url: 'http://localhost:8080/Users' }, 'invalid_dpop_proof'],
+        ['for another method', { method: 'POST' }, 'invalid_dpop_proof'],
+        ['with a key in its claims', { header: { jwk: undefined }, claims: { jwk: {} } }, 'invalid_dpop_proof'],
+      ]
+      for (const [name, content, want] of cases) {
+        it(`refuses a proof ${name}, in a challenge of its scheme`, async () => {
+          const answer = await sendProven(server, key, { path: '/oauth/clients', token: await bound() }, content)
+          assert.equal(refusal(answer), `401 ${want}`)
+          const [challenge] = new RegExp(`^DPoP .*error="${want}".*`).exec(challengeOf(answer)) ?? []
+          assert.ok(challenge?.endsWith(`algs="${FOREIGN_ALGORITHMS.join(' ')}"`), challengeOf(answer))
+          assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
+        })
+      }
+
+      it('refuses the proof of another key', async () => {
+        const answer = await sendProven(server, other, { path: '/oauth/clients', token: await bound() })
+        assert.equal(refusal(answer), '401 invalid_token')
+        assert.match(challengeOf(answer), /^DPoP .*error="invalid_token".*algs=/)
+      })
+
+      it('refuses the scheme without a proof', async () => {
+        const answer = await server.send('/oauth/clients', { headers: { authorization: `DPoP ${await bound()}` } })
+        assert.equal(refusal(answer), '401 invalid_dpop_proof')
+      })
+
+      it('refuses a token that is bound to nothing by this scheme', async () => {
+        const { access_token: token } = tokensOf(await server.token(CREDENTIALS, { basic: MANAGER }))
+        const answer = await sendProven(server, key, { path: '/oauth/clients', token })
+        assert.equal(refusal(answer), '401 invalid_token')
+        assert.equal((await server.send('/oauth/clients', { bearer: token })).status, 200)
+      })
+
+      it('refuses a replay of the whole request', async () => {
+        const token = await bound()
+        const content = { claims: { jti: `replay-${mode}` } }
+        const target = { path: '/oauth/clients', token }
+        assert.equal((await sendProven(server, key, target, content)).status, 200)
+        assert.equal(refusal(await sendProven(server, key, target, content)), '401 invalid_dpop_proof')
+      })
+
+      it('refuses the token in a form', async () => {
+        const token = await bound()
+        const request = { form: { access_token: token } }
+        const answer = await sendProven(server, key, { path: '/userinfo', request }, { token })
+        assert.equal(refusal(answer), '401 invalid_token')
+      })
+
+      it('answers a missing right in the scheme of the request', async () => {
+        const token = await bound(SERVICE)
+        const answer = await sendProven(server, key, { path: '/oauth/clients', token })
+        assert.equal(answer.status, 403)
+        assert.match(challengeOf(answer), /^DPoP /)
+      })
+
+      it('serves userinfo', async () => {
+        const code = await insertCode(server)
+        const form = { grant_type: 'authorization_code', code }
+        const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: AUTO }))
+        const answer = await sendProven(server, key, { path: '/userinfo', token })
+        assert.equal(answer.json()['user_name'], 'marissa')
+        assert.equal(refusal(await server.send('/userinfo', { bearer: token })), '401 invalid_token')
+      })
+
+      it('lets its holder introspect', async () => {
+        const [token, about] = [await bound(), await bound(SERVICE)]
+        const target = { path: '/introspect', token, request: { form: { token: about } } }
+        const answer = await sendProven(server, key, target)
+        assert.equal(answer.json()['active'], true)
+        const alone = await server.send('/introspect', { bearer: token, form: { token: about } })
+        assert.equal(refusal(alone), '401 invalid_token')
+      })
+
+      it('serves opaque tokens', async () => {
+        const form = { ...CREDENTIALS, token_format: 'opaque' }
+        const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: MANAGER }))
+        assert.equal((await sendProven(server, key, { path: '/oauth/clients', token })).status, 200)
+        assert.equal((await server.send('/oauth/clients', { bearer: token })).status, 401)
+      })
+    })
+
+    it('tells resource servers what a token is bound to', async () => {
+      const token = await bound()
+      const introspected = await server.send('/introspect', { basic: RESOURCE, form: { token } })
+      assert.deepEqual(introspected.json()['cnf'], { jkt: key.jkt })
+      if (mode === 'standard') assert.equal(introspected.json()['token_type'], 'DPoP')
+      const checked = await server.send('/check_token', { basic: RESOURCE, form: { token } })
+      assert.deepEqual(checked.json()['cnf'], { jkt: key.jkt })
+    })
+
+    it('does not let jwt-bearer exchange a bound token for one that is not', async () => {
+      const code = await insertCode(server)
+      const form = { grant_type: 'authorization_code', code }
+      const { access_token: assertion } = tokensOf(await provenToken(server, key, form, { basic: AUTO }))
+      const grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+      const answer = await server.token({ grant_type: grant, assertion }, { basic: AUTO })
+      assert.ok(answer.status >= 400)
+    })
+
+    it('works in zones of their own host and path', async () => {
+      const z1 = ['auto', 'z1-secret'] as const
+      const host = 'z1.localhost:8080'
+      if (mode === 'uaa') await speak(server, { protocols: { dpop: true } }, 'z1')
+      const form = { grant_type: 'authorization_code', code: 'none' }
+      const found = await provenToken(server, key, form, { basic: z1, host })
+      assert.equal(found.json()['error'], 'invalid_grant')
+      const elsewhere = { nonce: await nonceOf(server) }
+      assert.equal(refusal(await provenToken(server, key, form, { basic: z1, host }, elsewhere)), '400 use_dpop_nonce')
+      const path = '/z/z1/oauth/token'
+      const nonce = await nonceOf(server, host)
+      const byPath = await sendProven(server, key, { path, request: { form, basic: z1 } }, { nonce })
+      assert.equal(byPath.json()['error'], 'invalid_grant')
+    })
+
+    it('is in discovery only in standard', async () => {
+      const document = (await server.send('/.well-known/openid-configuration')).json()
+      const told = document['dpop_signing_alg_values_supported']
+      assert.deepEqual(told, mode === 'uaa' ? undefined : FOREIGN_ALGORITHMS)
+    })
+
+    describe('switched off', () => {
+      before(() => speak(server, { protocols: { dpop: false } }))
+      after(() => speak(server, { protocols: { dpop: true } }))
+
+      it('ignores proofs, and what clients say', async () => {
+        for (const basic of [SERVICE, STRICT]) {
+          const answer = await server.token(CREDENTIALS, { basic, headers: { dpop: 'x' } })
+          assert.equal(tokensOf(answer).token_type, 'bearer')
+          assert.equal(answer.headers['dpop-nonce'], undefined)
+        }
+        const browser = await signedIn(server)
+        assert.ok(responseOf(await authorize(browser, { ...AUTO_REQUEST, dpop_jkt: 'x' })).query['code'])
+      })
+
+      it('does not know the scheme', async () => {
+        const { access_token: token } = tokensOf(await server.token(CREDENTIALS, { basic: MANAGER }))
+        const headers = { authorization: `DPoP ${token}`, dpop: 'x' }
+        const answer = await server.send('/oauth/clients', { headers })
+        assert.equal(refusal(answer), '401 unauthorized')
+        assert.match(challengeOf(answer), /^Bearer /)
+      })
+
+      it('tells nobody', async () => {
+        const document = (await server.send('/.well-known/openid-configuration')).json()
+        assert.equal(document['dpop_signing_alg_values_supported'], undefined)
+      })
+    })
+
+    it('switched off, refuses tokens that were bound before', async () => {
+      const token = await bound()
+      await speak(server, { protocols: { dpop: false } })
+      const alone = await server.send('/oauth/clients', { bearer: token })
+      const answer = await sendProven(server, key, { path: '/oauth/clients', token }, { nonce: 'x' })
+      await speak(server, { protocols: { dpop: true } })
+      assert.equal(refusal(alone), '401 invalid_token')
+      assert.equal(answer.status, 401)
+    })
+  })
+}
+
+/** Changes the configuration of a zone. */
+async function speak(server: TestServer, config: object, zoneId = 'svc'): Promise<void> {
+  const zone = await server.store.zones.find(zoneId)
+  assert.ok(zone)
+  const { protocols: _, requireDpopNonce: __, ...kept } = zone.config
+  await server.store.zones.update({ ...zone, config: { ...kept, ...config } })
+}

@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict'
+import type { KeyObject } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { before, describe, it } from 'node:test'
+import { createRandom } from '../../../src/base/random.ts'
+import { createVault } from '../../../src/base/secrets.ts'
+import { behaviourOf } from '../../../src/model/compatibility.ts'
+import type { AddressedZone, SentRequest } from '../../../src/model/request.ts'
+import { createUrls } from '../../../src/model/urls.ts'
+import { FOREIGN_ALGORITHMS } from '../../../src/token/foreign-keys.ts'
+import { NONCE_SECONDS, createDpopNonces } from '../../../src/token/sender/dpop-nonce.ts'
+import { ProofProblem, verifyProof } from '../../../src/token/sender/dpop-proof.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { dpopKey, proof } from '../../support/dpop.ts'
+import type { DpopKey, ProofContent } from '../../support/dpop.ts'
+import { keyOfLongExponent } from '../../support/long-exponent.ts'
+
+const START = createTestClock().now()
+const BASE = 'https://id.example/base'
+const URL_OF_TOKENS = `${BASE}/oauth/token`
+
+/** A zone that demands nonces, or not. */
+const zoneWith = (config: object = {}, more: Partial<AddressedZone> = {}): AddressedZone =>
+  ({ id: 'svc', subdomain: '', active: true, address: 'host', config, ...more }) as unknown as AddressedZone // only what is read
+
+const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+const lax = zoneWith({ requireDpopNonce: false })
+
+function world() {
+  const clock = createTestClock()
+  const used = new Set<string>()
+  const store = {
+    proofs: {
+      use: (zoneId: string, id: string) => {
+        const isNew = !used.has(zoneId + id)
+        used.add(zoneId + id)
+        return Promise.resolve(isNew)
+      },
+    },
+  }
+  const vault = createVault(Buffer.alloc(32, 1), createRandom())
+  const nonces = createDpopNonces({ vault, clock })
+  const urls = createUrls(BASE, behaviourOf('standard'))
+  const verify = (sent: unknown, request: Partial<SentRequest> = {}) =>
+    verifyProof(
+      { zone: lax, method: 'POST', originalUrl: '/base/oauth/token', headers: { dpop: sent as string }, ...request },
+      { store, clock, urls, nonces },
+    )
+  return { clock, nonces, used, verify }
+}
+
+const problem = (error: ProofProblem['error'], message: RegExp) => (thrown: unknown) => {
+  assert.ok(thrown instanceof ProofProblem, String(thrown))
+  assert.equal(thrown.error, error)
+  assert.match(thrown.message, message)
+  return true
+}
+
+const content: ProofContent = { url: URL_OF_TOKENS, at: START }
+
+describe('a DPoP proof', () => {
+  let key: DpopKey
+  before(async () => (key = await dpopKey()))
+
+  it('tells the thumbprint of its key', async () => {
+    const { verify } = world()
+    assert.deepEqual(await verify(await proof(key, content)), { jkt: key.jkt, alg: 'ES256', ath: undefined })
+    const { ath } = await verify(await proof(key, { ...content, token: 'abc' }))
+    assert.equal(ath, 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0')
+  })
+
+  const pairs: Readonly<Record<string, { publicKey: KeyObject; privateKey: KeyObject }>> = {
+    RS: RSA,
+    PS: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+    ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+    ES384: generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+    ES512: generateKeyPairSync('ec', { namedCurve: 'P-521' }),
+    Ed: generateKeyPairSync('ed25519'),
+  }
+  for (const alg of FOREIGN_ALGORITHMS) {
+    it(`may be signed with ${alg}`, async () => {
+      const own = await dpopKey(pairs[alg] ?? pairs[alg.slice(0, 2)], alg)
+      assert.equal((await world().verify(await proof(own, content))).jkt, own.jkt)
+    })
+  }
+
+  it('has the same thumbprint however its key is written', async () => {
+    const jwk = { ...key.jwk, kid: 'x', use: 'sig', key_ops: ['verify'], x: `${key.jwk.x}=` }
+    assert.equal((await world().verify(await proof(key, { ...content, header: { jwk } }))).jkt, key.jkt)
+  })
+
+  describe('is refused', () => {
+    const others = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const weak = generateKeyPairSync('rsa', { modulusLength: 1024 })
+    const privateJwk = others.privateKey.export({ format: 'jwk' })
+    const cases: readonly [name: string, change: Partial<ProofContent>, message: RegExp][] = [
+      ['with another typ', { header: { typ: 'JWT' } }, /typ/],
+      ['without typ', { header: { typ: undefined } }, /typ/],
+      ['with critical extensions', { header: { crit: ['b64'], b64: true } }, /critical/],
+      ['without a key', { header: { jwk: undefined } }, /jwk/],
+      ['with a key by reference', { header: { jwk: undefined, kid: 'x', jku: 'https://id.example/keys' } }, /jwk/],
+      ['with a private key', { header: { jwk: privateJwk }, signedBy: others.privateKey }, /jwk/],
+      ['with a short RSA key', { header: { jwk: weak.publicKey.export({ format: 'jwk' }) } }, /jwk/],
+      ['signed by another key', { signedBy: others.privateKey }, /signature/],
+      ['without jti', { claims: { jti: undefined } }, /jti/],
+      ['with an empty jti', { claims: { jti: '' } }, /jti/],
+      ['with a long jti', { claims: { jti: 'x'.repeat(257) } }, /jti/],
+      ['with a number as jti', { claims: { jti: 1 } }, /jti/],
+      ['for another method', { method: 'GET' }, /htm/],
+      ['for the method in lower case', { method: 'post' }, /htm/],
+      ['without iat', { claims: { iat: undefined } }, /iat/],
+      ['with a text as iat', { claims: { iat: '1768478400' } }, /iat/],
+      ['made long ago', { at: new Date(START.getTime() - 61_000) }, /iat/],
+      ['from the future', { at: new Date(START.getTime() + 61_000) }, /iat/],
+      ['that expired', { claims: { exp: START.getTime() / 1000 - 61 } }, /expired/],
+      ['that is not valid yet', { claims: { nbf: START.getTime() / 1000 + 61 } }, /future/],
+      ['with an unusable exp', { claims: { exp: 'never' } }, /expired/],
+    ]
+    for (const [name, change, message] of cases) {
+      it(name, async () => {
+        const sent = await proof(key, { ...content, ...change })
+        await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', message))
+      })
+    }
+
+    it('with an algorithm that does not fit its key', async () => {
+      const ed = await dpopKey(generateKeyPairSync('ed25519'), 'EdDSA')
+      const sent = await proof(ed, { ...content, header: { jwk: key.jwk } })
+      await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /jwk/))
+    })
+
+    it('without a signature, or with a shared secret', async () => {
+      const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+      const claims = part({ jti: 'x', htm: 'POST', htu: URL_OF_TOKENS, iat: START.getTime() / 1000 })
+      for (const alg of ['none', 'HS256', 'RSA-OAEP', 'A128GCM', undefined]) {
+        const header = part({ typ: 'dpop+jwt', alg, jwk: key.jwk })
+        for (const signature of ['', 'x']) {
+          await assert.rejects(world().verify(`${header}.${claims}.${signature}`), ProofProblem)
+        }
+      }
+    })
+
+    it('with an RSA key whose exponent is a long number', async () => {
+      const privateKey = keyOfLongExponent()
+      const long = await dpopKey({ privateKey, publicKey: createPublicKey(privateKey) }, 'RS256')
+      const sent = await proof(key, { ...content, header: { alg: 'RS256', jwk: long.jwk }, signedBy: RSA.privateKey })
+      await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /jwk/))
+    })
+
+    it('unless it is one JWT', async () => {
+      const one = await proof(key, content)
+      const wrong = [undefined, '', 'x', 'a.b.c', `${one}, ${one}`, [one], `${one}.`, `${one}!`, ' '.repeat(9000)]
+      for (const sent of wrong) await assert.rejects(world().verify(sent), ProofProblem)
+      const large = await proof(key, { ...content, claims: { more: 'x'.repeat(9000) } })
+      await assert.rejects(world().verify(large), problem('invalid_dpop_proof', /not a JWT/))
+    })
+  })
+
+  describe('counts once', () => {
+    it('for its key and zone', async () => {
+      const { verify } = world()
+      const sent = await proof(key, { ...content, claims: { jti: 'same' } })
+      await verify(sent)
+      await assert.rejects(verify(sent), problem('invalid_dpop_proof', /before/))
+      await assert.rejects(
+        verify(await proof(key, { ...content, claims: { jti: 'same', more: true } })),
+        problem('invalid_dpop_proof', /before/),
+      )
+      const other = await dpopKey()
+      await verify(await proof(other, { ...content, claims: { jti: 'same' } }))
+    })
+
+    it('and a false one uses up no id', async () => {
+      const { verify, used } = world()
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      await assert.rejects(verify(await proof(key, { ...content, claims: { jti: 'same' }, signedBy: privateKey })))
+      assert.equal(used.size, 0)
+      await verify(await proof(key, { ...content, claims: { jti: 'same' } }))
+    })
+  })
+
+  describe('names the URL of the request', () => {
+    const accepted = [
+      URL_OF_TOKENS,
+      'HTTPS://ID.EXAMPLE/base/oauth/token',
+      'https://id.example:443/base/oauth/token',
+      `${URL_OF_TOKENS}?x=1#y`,
+      'https://id.example/base/./x/../oauth/token',
+      'https://id.example/base/%6Fauth/token',
+    ]
+    for (const url of accepted) {
+      it(`as ${url}`, async () => assert.ok(await world().verify(await proof(key, { ...content, url }))))
+    }
+
+    const refused = [
+      'http://id.example/base/oauth/token',
+      'https://id.example:8443/base/oauth/token',
+      'https://id.example/base/oauth/Token',
+      'https://id.example/base/oauth/token/',
+      'https://id.example/oauth/token',
+      'https://id.example.evil.example/base/oauth/token',
+      'https://user@id.example/base/oauth/token',
+      'https://id.example/base/oauth%2Ftoken',
+      '/base/oauth/token',
+      '',
+    ]
+    for (const url of refused) {
+      it(`and not as ${url === '' ? 'nothing' : url}`, async () => {
+        const sent = await proof(key, { ...content, url })
+        await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /htu/))
+      })
+    }
+
+    it('as a string', async () => {
+      const sent = await proof(key, { ...content, claims: { htu: [URL_OF_TOKENS] } })
+      await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /htu/))
+    })
+
+    it('without its query, whatever the form of the request target', async () => {
+      const { verify } = world()
+      for (const originalUrl of [
+        '/base/oauth/token?a=b',
+        'https://elsewhere.example/base/oauth/token',
+        '/base/oauth/token#c',
+      ]) {
+        assert.ok(await verify(await proof(key, content), { originalUrl }))
+      }
+    })
+
+    it('in the zone that it is sent to', async () => {
+      const { verify } = world()
+      const byHost = zoneWith(lax.config, { subdomain: 'blue' })
+      const atHost = await proof(key, { ...content, url: 'https://blue.id.example/base/oauth/token' })
+      assert.ok(await verify(atHost, { zone: byHost }))
+      const byPath = { ...byHost, address: 'path' } as const
+      const originalUrl = '/base/z/blue/oauth/token'
+      const atPath = await proof(key, { ...content, url: 'https://id.example/base/z/blue/oauth/token' })
+      assert.ok(await verify(atPath, { zone: byPath, originalUrl }))
+      await assert.rejects(verify(await proof(key, content), { zone: byHost }), problem('invalid_dpop_proof', /htu/))
+    })
+  })
+
+  describe('has a nonce of the server', () => {
+    it('where the zone does not say otherwise', async () => {
+      const { verify, nonces } = world()
+      const zone = zoneWith()
+      await assert.rejects(verify(await proof(key, content), { zone }), problem('use_dpop_nonce', /DPoP-Nonce/))
+      assert.ok(await verify(await proof(key, { ...content, nonce: nonces.current(zone) }), { zone }))
+    })
+
+    it('of this zone, if any', async () => {
+      const { verify, nonces } = world()
+      const wrong = ['', 'x', nonces.current({ id: 'other' })]
+      for (const nonce of wrong) {
+        const sent = await proof(key, { ...content, nonce })
+        await assert.rejects(verify(sent), problem('use_dpop_nonce', /no longer/))
+      }
+      const sent = await proof(key, { ...content, claims: { nonce: 1 } })
+      await assert.rejects(verify(sent), problem('use_dpop_nonce', /no longer/))
+    })
+
+    it('which counts for one to two periods', async () => {
+      const { clock, verify, nonces } = world()
+      const nonce = nonces.current(lax)
+      clock.advance(2 * NONCE_SECONDS - 1 - ((START.getTime() / 1000) % NONCE_SECONDS))
+      assert.ok(await verify(await proof(key, { ...content, nonce })))
+      clock.advance(1)
+      await assert.rejects(verify(await proof(key, { ...content, nonce })), problem('use_dpop_nonce', /no longer/))
+    })
+
+    it('from a process whose clock is a little ahead', async () => {
+      const { clock, verify, nonces } = world()
+      clock.advance(NONCE_SECONDS)
+      const nonce = nonces.current(lax)
+      clock.advance(-NONCE_SECONDS)
+      assert.ok(await verify(await proof(key, { ...content, nonce })))
+    })
+
+    it('and then needs no clock of its own', async () => {
+      const { verify, nonces } = world()
+      const at = new Date(START.getTime() - 86_400_000)
+      assert.ok(await verify(await proof(key, { ...content, at, nonce: nonces.current(lax) })))
+    })
+  })
+})
