@@ -113,6 +113,7 @@ import { createRateLimitHook, createVerifiedTokens, remembering } from './web/ra
 import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
 import { createHttpServer } from './web/server.ts'
+import type { ServerTls } from './web/server.ts'
 import { createSessions } from './web/session.ts'
 import type { Sessions } from './web/session.ts'
 import { createSuspicion } from './web/suspicion.ts'
@@ -241,7 +242,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     foreignKeys,
   })
 
-  const http = createHttpServer({ behaviour, urls, trustedProxies, onFrameworkError: answerFrameworkError })
+  const { tls: tlsFiles } = config.listen
+  const tls = tlsFiles && (await serverTls(tlsFiles))
+  const http = createHttpServer({ behaviour, urls, trustedProxies, tls, onFrameworkError: answerFrameworkError })
 
   // Sessions renew the value, which is made under them.
   const csrf = createCsrf({ ...shared, sessionOf: request => sessions.of(request) })
@@ -407,4 +410,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     metadataAtOrigin(http, { keys, urls, behaviour, tellsHardware })
   }
   return { http, keys, health, background, routes }
+}
+
+/** Read again here: the files may have changed since the configuration was checked. */
+async function serverTls(files: NonNullable<Config['listen']['tls']>): Promise<ServerTls> {
+  const { readTls } = await import('./base/tls-files.ts')
+  const read = readTls(files)
+  if (read.problem !== undefined) throw new Error(`${files[read.of]} ${read.problem}`)
+  return { ...read.context, requestCert: files.asksForCertificates }
 }

@@ -22,6 +22,7 @@ import { samlOf } from './config/saml.ts'
 import { checkSecondFactor, secondFactorWarnings } from './config/second-factor.ts'
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
+import { tlsOf } from './config/tls.ts'
 import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
 
@@ -115,6 +116,8 @@ export async function loadConfig({
   const policies = policiesOf(file, problems)
   const rateLimit = rateLimitOf(file.ratelimit, problems)
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
+  const folder = absolutePath === undefined ? cwd : dirname(absolutePath)
+  const tls = listen?.tls && (await tlsOf(listen.tls, { baseUrl, folder, problems }))
   const smtp = smtpOf(file.smtp, baseUrl, problems)
   const saml = await samlOf(file.saml, problems)
   const passkeys = passkeysOf(file.passkeys, problems)
@@ -127,7 +130,7 @@ export async function loadConfig({
   const sessionSameSite = file.session?.same_site === 'none' ? 'none' : 'lax'
   return {
     baseUrl,
-    listen: { host, port, trustedProxies },
+    listen: { host, port, trustedProxies, ...(tls && { tls }) },
     database,
     workers,
     service,

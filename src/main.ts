@@ -1,6 +1,7 @@
 // Starts the server: opens the store, applies the bootstrap, builds the app, listens, and drains on SIGTERM or SIGINT.
 import cluster from 'node:cluster'
 import { flushCompileCache } from 'node:module'
+import type { Server as TlsServer } from 'node:tls'
 import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -194,7 +195,7 @@ async function closeOnFailure<T>(store: Store, work: () => Promise<T>): Promise<
   }
 }
 
-async function serve({ app, config, measuring, sender }: Parts): Promise<void> {
+async function serve({ app, config, measuring, sender, log }: Parts): Promise<void> {
   await app.keys.active(config.service) // the first request must not wait for a key to be made
   await app.health.probe()
   app.health.keepProbing(config.operations.probeMilliseconds)
@@ -204,6 +205,10 @@ async function serve({ app, config, measuring, sender }: Parts): Promise<void> {
   } catch (error) {
     throw explained(error, config.listen)
   }
+  const { tls } = config.listen
+  if (!tls) return
+  const { keepReloading } = await import('./ops/tls-reload.ts')
+  keepReloading(app.http.server as unknown as TlsServer, tls, log)
 }
 
 /** Reports unready for the configured time, then closes. */

@@ -12,11 +12,25 @@ import type { Bootstrap } from './records.ts'
 import type { SamlSettings } from './saml.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
+/** TLS without a proxy in front: paths of PEM files. */
+export interface TlsSettings {
+  readonly certificate: string
+  readonly privateKey: string
+  /** Whether callers are asked for a certificate. */
+  readonly asksForCertificates: boolean
+}
+
 /** The validated configuration. */
 export interface Config {
   /** Without a trailing slash. With port 0 and no base URL given it ends in `:0` until the port is known. */
   readonly baseUrl: string
-  readonly listen: { readonly host: string; readonly port: number; readonly trustedProxies: readonly string[] }
+  readonly listen: {
+    readonly host: string
+    readonly port: number
+    readonly trustedProxies: readonly string[]
+    /** Absent: plain HTTP. */
+    readonly tls?: TlsSettings
+  }
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly database: string
   readonly workers: number

@@ -14,6 +14,7 @@ import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
 import type { SettingsFile } from './settings.ts'
 import type { SmtpFile } from './smtp.ts'
+import type { TlsFile } from './tls.ts'
 
 /** The configuration file, with variables replaced and secrets read from their files. */
 export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pick<PoliciesFile, 'password'> {
@@ -22,7 +23,12 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
   readonly compatibility?: string
   readonly database?: string
   readonly workers?: number
-  readonly listen?: { readonly host?: string; readonly port?: number; readonly trusted_proxies?: readonly string[] }
+  readonly listen?: {
+    readonly host?: string
+    readonly port?: number
+    readonly trusted_proxies?: readonly string[]
+    readonly tls?: TlsFile
+  }
   readonly master_key?: string
   readonly smtp?: SmtpFile
   readonly signing_keys?: {

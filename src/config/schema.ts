@@ -7,6 +7,7 @@ import { zoneConfigSettings } from '../records/zone-config.ts'
 import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
+import { tlsSchema } from './tls.ts'
 import { pagesSchemas } from './pages.ts'
 import { passwordSchema } from './policies.ts'
 import { rateLimitSchema } from './ratelimit.ts'
@@ -219,6 +220,7 @@ export const CONFIG_SCHEMA = {
         host: { ...text('Address or name to listen on.'), default: '127.0.0.1' },
         port: { type: 'integer', minimum: 0, maximum: 65_535, default: 8080, description: '0 takes any free port.' },
         trusted_proxies: trustedProxiesSchema,
+        tls: tlsSchema,
       },
     },
     master_key: text('32 bytes in hexadecimal or base64, under which private keys and secrets are encrypted.'),

@@ -12,25 +12,41 @@ const BODY_LIMIT = 64 * 1024
 // No route has a Fastify schema. Without this the compilers for them are loaded at every start: 50 ms and 4 MB.
 const NO_COMPILERS = { buildValidator: refuseSchema, buildSerializer: refuseSchema }
 
+// Cut off slow-loris clients after 10 s: Node's own limit is a minute, checked every 30 s.
+const CONNECTIONS = { headersTimeout: 10_000, connectionsCheckingInterval: 2000 }
+
+/** What `node:tls` takes. A certificate of a caller is asked for, but who may do what is decided by what it is used for. */
+export interface ServerTls {
+  readonly cert: string
+  readonly key: string
+  readonly minVersion: 'TLSv1.2'
+  readonly ciphers: string
+  readonly requestCert: boolean
+}
+
 /** The HTTP server with its limits, without hooks and routes. `onFrameworkError` answers errors outside of any route. */
 export function createHttpServer({
   behaviour,
   urls,
   trustedProxies,
+  tls,
   onFrameworkError,
 }: {
   readonly behaviour: Behaviour
   readonly urls: Urls
   readonly trustedProxies: readonly string[]
+  /** Absent: plain HTTP. */
+  readonly tls?: ServerTls | undefined
   readonly onFrameworkError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<void>
 }): FastifyInstance {
   const withoutPrefix = createPrefixRemover(urls)
-  const http = fastify({
+  const http: FastifyInstance = fastify({
     bodyLimit: BODY_LIMIT,
     schemaController: { compilersFactory: NO_COMPILERS },
     requestTimeout: 30_000,
-    // Cut off slow-loris clients after 10 s: Node's own limit is a minute, checked every 30 s.
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 2000 },
+    ...(tls
+      ? { https: { ...tls, ...CONNECTIONS, handshakeTimeout: 10_000, rejectUnauthorized: false } as never }
+      : { http: CONNECTIONS }),
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     rewriteUrl: behaviour.exactPaths ? withoutPrefix : raw => withoutTrailingSlash(withoutPrefix(raw), urls),

@@ -1,0 +1,58 @@
+// `listen.tls`: TLS without a proxy. The files are read again while the server runs, so the configuration keeps their paths.
+import { resolve } from 'node:path'
+import type { TlsSettings } from './config.ts'
+import type { Problems } from './problems.ts'
+
+/** As in the file. */
+export interface TlsFile {
+  readonly certificate_file?: string
+  readonly private_key_file?: string
+  readonly client_certificates?: 'none' | 'request'
+}
+
+/** JSON Schema of `listen.tls`. */
+export const tlsSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['certificate_file', 'private_key_file'],
+  description: 'TLS without a proxy in front; absent: plain HTTP.',
+  properties: {
+    certificate_file: {
+      type: 'string',
+      minLength: 1,
+      description: 'The X.509 certificates in PEM, its own first. Read again when it changes.',
+    },
+    private_key_file: {
+      type: 'string',
+      minLength: 1,
+      description: 'The private key in PEM. Read again when it changes.',
+    },
+    client_certificates: {
+      enum: ['none', 'request'],
+      default: 'none',
+      description:
+        'Whether callers are asked for a certificate, which authenticates clients (RFC 8705). Browsers may ask people for one.',
+    },
+  },
+} as const
+
+/** The settings; reports files that are not usable, and a base URL that is not https. */
+export async function tlsOf(
+  file: TlsFile | undefined,
+  { baseUrl, folder, problems }: { readonly baseUrl: string; readonly folder: string; readonly problems: Problems },
+): Promise<TlsSettings | undefined> {
+  const key = 'listen.tls'
+  if (file?.certificate_file === undefined || file.private_key_file === undefined || !problems.isSound(key))
+    return undefined
+  const { readTls } = await import('../base/tls-files.ts')
+  const files = {
+    certificate: resolve(folder, file.certificate_file),
+    privateKey: resolve(folder, file.private_key_file),
+  }
+  const read = readTls(files)
+  if (read.problem !== undefined) {
+    problems.add(`${key}.${read.of === 'certificate' ? 'certificate_file' : 'private_key_file'}`, read.problem)
+  }
+  if (!baseUrl.startsWith('https:')) problems.add('base_url', 'must begin with https:, because of listen.tls')
+  return { ...files, asksForCertificates: file.client_certificates === 'request' }
+}
