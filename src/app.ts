@@ -66,6 +66,7 @@ import { sessionFrames } from './oauth/session-frames.ts'
 import { createUpstreamLogout } from './oauth/upstream-logout.ts'
 import { SUPPORTED, metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
 import { tokenKeysEndpoints } from './oauth/token-keys.ts'
+import { registrationEndpoints } from './oauth/registration/routes.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
 import { tokenListEndpoints } from './oauth/token-list.ts'
 import { tokenEndpoint } from './oauth/token.ts'
@@ -326,7 +327,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     infoEndpoint(app, { serverInfo, behaviour })
     const rateLimiting = { settings: rateLimit, file: config.file, asOf: clock.now() }
     rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })
-    metadataEndpoints(app, { keys, urls, behaviour, tellsHardware })
+    metadataEndpoints(app, { keys, urls, service, behaviour, tellsHardware })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
     const token = { ...shared, identity, reader, groupsOf, owedBy, authenticator, issuer, limits, vouching, bearerGate }
     tokenEndpoint(app, { ...token, senders, samlEntityId: config.saml.entityId })
@@ -335,6 +336,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     tokenListEndpoints(app, shared)
     clientInfoEndpoint(app, { ...shared, authenticator })
     clientEndpoints(app, { ...shared, keys, limits, clientSecrets: deps.clientSecrets })
+    registrationEndpoints(app, { ...shared, keys, limits, clientSecrets: deps.clientSecrets, outbound })
     approvalEndpoints(app, shared)
     codeEndpoints(app, shared)
     invitationEndpoints(app, { ...shared, users })
@@ -407,7 +409,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       },
       { prefix: urls.basePath },
     )
-    metadataAtOrigin(http, { keys, urls, behaviour, tellsHardware })
+    metadataAtOrigin(http, { keys, urls, service, behaviour, tellsHardware })
   }
   return { http, keys, health, background, routes }
 }

@@ -75,6 +75,12 @@ export async function applyWrites(
   }
 }
 
+/** Records the event of a client that registered itself, which was stored already. */
+export const recordCreation = (
+  client: Client,
+  { audit, origin }: { readonly audit: Audit; readonly origin: AuditOrigin },
+): void => report(creation(client), { zoneId: client.zoneId, audit, origin })
+
 function report(
   { change, events }: ClientWrite,
   { zoneId, audit, origin }: { readonly zoneId: string; readonly audit: Audit; readonly origin: AuditOrigin },

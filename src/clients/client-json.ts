@@ -17,7 +17,10 @@ import { isKeepable, UNKEEPABLE } from '../records/kinds.ts'
 import { mergeUpdate, readRecord, showRecord, wireNames } from '../records/record.ts'
 
 /** A client as a request or the configuration defines it, without its zone, stored secrets and dates. */
-export type ClientDefinition = Omit<Client, 'zoneId' | 'secrets' | 'incarnation' | 'createdAt' | 'updatedAt'>
+export type ClientDefinition = Omit<
+  Client,
+  'zoneId' | 'secrets' | 'registration' | 'incarnation' | 'createdAt' | 'updatedAt'
+>
 
 /** A violated rule: the member, and the message of the API. */
 export interface ClientProblem {
@@ -302,7 +305,7 @@ export const hasKeys = ({ jwks, jwksUri }: Pick<Client, 'jwks' | 'jwksUri'>): bo
 
 /** Applies an update to the client; keeps secrets, read-only members and, unless it has new ones, keys. */
 export function updatedClient(existing: Client, definition: ClientDefinition, now: Date): Client {
-  const { zoneId, secrets, incarnation, createdWith, createdAt } = existing
+  const { zoneId, secrets, registration, incarnation, createdWith, createdAt } = existing
   const { jwks, jwksUri } = hasKeys(definition) ? definition : existing
   return {
     ...definition,
@@ -310,6 +313,7 @@ export function updatedClient(existing: Client, definition: ClientDefinition, no
     secrets,
     ...(jwks !== undefined && { jwks }),
     ...(jwksUri !== undefined && { jwksUri }),
+    ...(registration !== undefined && { registration }),
     ...(incarnation !== undefined && { incarnation }),
     ...(createdWith !== undefined && { createdWith }),
     createdAt,

@@ -8,10 +8,12 @@ import { isSafeUri } from '../model/safe-uri.ts'
 
 /** The URI to answer to, or undefined when the request's does not fit the client's. */
 export function resolveRedirectUri(
-  client: Pick<Client, 'redirectUris'>,
+  client: Pick<Client, 'redirectUris' | 'registration'>,
   requested: string | undefined,
-  { exactRedirectUri, strictRedirects = false }: Pick<Behaviour, 'exactRedirectUri'> & { strictRedirects?: boolean },
+  { strictRedirects = false, ...mode }: Pick<Behaviour, 'exactRedirectUri'> & { strictRedirects?: boolean },
 ): string | undefined {
+  // What strangers registered never fits more than it says.
+  const exactRedirectUri = mode.exactRedirectUri || client.registration !== undefined
   const registered = client.redirectUris
   // UAA: one entry that is no pattern spoils all of them.
   if (!exactRedirectUri && !registered.every(isRedirectPattern)) return undefined

@@ -1,7 +1,7 @@
 // The pure rules of clients; the record itself is described in records/client.ts.
 import type { Client } from '../records/client.ts'
 
-export type { Client, ClientSecret } from '../records/client.ts'
+export type { Client, ClientSecret, Registration } from '../records/client.ts'
 
 /** Whether the client was given the grant type. */
 export const mayUseGrant = (client: Client, grantType: string): boolean =>

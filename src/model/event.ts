@@ -24,8 +24,8 @@ export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clie
 export const ALL_REVOKED = 'all revoked'
 
 /**
- * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, and changes of
- * second factors.
+ * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, changes of
+ * second factors and of initial access tokens.
  */
 export type AuditEventType =
   | 'UserAuthenticationSuccess'
@@ -69,6 +69,8 @@ export type AuditEventType =
   | 'ClientUpdateSuccess'
   | 'ClientDeleteSuccess'
   | 'ClientApprovalsDeleted'
+  | 'RegistrationTokenCreatedEvent'
+  | 'RegistrationTokenDeletedEvent'
   | 'SecretChangeSuccess'
   | 'SecretChangeFailure'
 

@@ -29,6 +29,10 @@ export const OAUTH_ERROR_STATUS = {
   request_not_supported: 400,
   request_uri_not_supported: 400,
   registration_not_supported: 400,
+  // RFC 7591 §3.2.2.
+  invalid_redirect_uri: 400,
+  invalid_client_metadata: 400,
+  unapproved_software_statement: 400,
   parameter_parsing_error: 400,
   client_metadata: 400,
   unknown_error: 400,

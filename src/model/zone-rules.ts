@@ -2,7 +2,9 @@
 import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'
+import { scopesProblem } from './registration.ts'
 import { policyProblem } from './second-factor.ts'
+import type { Service } from './service.ts'
 import type { Branding, SamlConfig, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
 
 /** Thrown for invalid settings, with UAA's message. */
@@ -28,8 +30,8 @@ export function isLink(value: string): boolean {
 
 /** Throws `InvalidZoneConfig` for the first violated rule; keys are checked before. */
 export function checkZoneConfig(
-  { corsPolicy, userConfig, branding, links, secondFactor }: ZoneConfig,
-  { standardDefaultGroups }: { readonly standardDefaultGroups: readonly string[] },
+  { corsPolicy, userConfig, branding, links, secondFactor, registration }: ZoneConfig,
+  { standardDefaultGroups, service }: { readonly standardDefaultGroups: readonly string[]; readonly service: Service },
 ): void {
   const problem =
     corsText(corsProblems(corsPolicy ?? {})[0]) ??
@@ -39,7 +41,8 @@ export function checkZoneConfig(
     bannerProblem(branding) ??
     footerProblem(branding) ??
     linksProblem(links) ??
-    secondFactorProblem(secondFactor)
+    secondFactorProblem(secondFactor) ??
+    registrationProblem(registration, service)
   if (problem !== undefined) throw new InvalidZoneConfig(problem)
 }
 
@@ -136,6 +139,11 @@ function linksProblem({ selfService, homeRedirect, logout }: ZoneLinks = {}): st
 function secondFactorProblem(policy: ZoneConfig['secondFactor'] = {}): string | undefined {
   const problem = policyProblem(policy)
   return problem && `config.secondFactor.${problem.member} ${problem.message}`
+}
+
+function registrationProblem(registration: ZoneConfig['registration'], service: Service): string | undefined {
+  const problem = scopesProblem(registration, service)
+  return problem && `config.registration.scopes ${problem}`
 }
 
 /** RFC 4648 §4, with or without padding. */

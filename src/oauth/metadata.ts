@@ -6,6 +6,8 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { AUTHORIZE_GRANT_TYPES, hasGrantType } from '../model/grant-types.ts'
 import { LANGUAGES } from '../model/language.ts'
 import { methodsFor, secondFactorPolicy } from '../model/second-factor.ts'
+import { registrationPolicy } from '../model/registration.ts'
+import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
@@ -16,6 +18,7 @@ import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts
 import { sendJson } from '../web/json.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
 import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './authorize/response-type.ts'
+import { REGISTRATION_PATH } from './registration/routes.ts'
 import { protocolMetadata } from './protocol-metadata.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './grants/grants.ts'
@@ -25,6 +28,7 @@ interface MetadataDeps {
   readonly tellsHardware: boolean
   readonly keys: KeyRing
   readonly urls: Urls
+  readonly service: Service
   readonly behaviour: Behaviour
 }
 
@@ -132,7 +136,7 @@ function levelsOf(
 export function metadata(
   zone: AddressedZone,
   algorithms: readonly string[],
-  { urls, behaviour, tellsHardware }: Omit<MetadataDeps, 'keys'>,
+  { urls, service, behaviour, tellsHardware }: Omit<MetadataDeps, 'keys'>,
 ): Readonly<Record<string, unknown>> {
   const base = urls.ofZone(zone)
   const methods = CLIENT_AUTH_METHODS.map(method => method.name)
@@ -182,6 +186,7 @@ export function metadata(
     revocation_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGORITHMS,
     check_session_iframe: `${base}${CHECK_SESSION_PATH}`,
     authorization_response_iss_parameter_supported: true,
+    ...(registrationPolicy(zone, service).mode !== 'off' && { registration_endpoint: `${base}${REGISTRATION_PATH}` }),
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
     ...protocolMetadata(zone, { base, algorithms: algorithms.length > 0 ? algorithms : ['RS256'], urls, behaviour }),

@@ -17,6 +17,14 @@ export interface ClientSecret {
   readonly empty?: true
 }
 
+/** What is remembered of a client that registered itself (RFC 7591); only such clients have it. */
+export interface Registration {
+  /** Of the registration access token (RFC 7592). */
+  readonly tokenDigest: string
+  /** The response types that it may use. */
+  readonly responseTypes: readonly string[]
+}
+
 /** What a client may ask for: less than the zone has no effect. */
 export const CLIENT_REQUIREMENTS = ['optional', 'required', 'groups'] as const
 
@@ -257,6 +265,8 @@ export const clientFields = describeRecord({
   },
   /** At most two, oldest first. Both authenticate; the newest determines `rev_sig`. */
   secrets: { kind: own<readonly ClientSecret[]>(), column: 'secrets', storage: 'json' },
+  /** Absent for clients that an administrator made. */
+  registration: { kind: own<Registration>(), column: 'registration', storage: 'json', optional: true },
   /**
    * Random per record, so that tokens of a deleted client stay invalid if the id is reused. Absent in older records.
    */

@@ -15,6 +15,12 @@ import type { SettingsOf } from './settings.ts'
 /** Whether a second factor is asked for: of nobody, of those who have one, of everybody, or of members of some groups. */
 export const REQUIREMENTS = ['off', 'optional', 'required', 'groups'] as const
 
+/** Who may register clients by themselves. */
+export const REGISTRATION_MODES = ['off', 'token', 'open'] as const
+
+/** The grants that a registered client may have: none without a person who approves what it gets. */
+export const REGISTRABLE_GRANT_TYPES = ['authorization_code', 'implicit', 'refresh_token'] as const
+
 /** A colour of a banner. */
 export const COLOUR = '^(?:\\s*|#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}))$'
 
@@ -323,6 +329,31 @@ export const zoneConfigSettings = (serviceName: string) =>
         undefined,
         'Whether every DPoP proof must have a value of this server, so that none is made in advance (RFC 9449 §8); yes unless set.',
       ),
+      registration: section({
+        about: 'Who may register clients without an administrator (RFC 7591), and what such clients may be.',
+        optional: true,
+        unknown: 'refused', // a misspelt limit would be none
+        members: {
+          mode: choice(
+            REGISTRATION_MODES,
+            undefined,
+            'off, the default; token: with an initial access token that an administrator made; open: everybody.',
+          ),
+          maxClients: setting({
+            kind: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000)),
+            needs: 'a whole number from 0 to 1000000',
+            unset: undefined,
+            about: 'Most clients that are registered at a time; 1000 unless set.',
+          }),
+          scopes: fewNames('Scopes that they may have; those of OpenID Connect unless set.'),
+          grantTypes: setting({
+            kind: v.pipe(v.array(v.picklist(REGISTRABLE_GRANT_TYPES)), v.minLength(1), v.readonly()),
+            needs: `a list of ${REGISTRABLE_GRANT_TYPES.join(', ')}`,
+            unset: undefined,
+            about: 'Grants that they may use; authorization_code and refresh_token unless set.',
+          }),
+        },
+      }),
       requirePushedRequests: flag(undefined, 'Whether every authorization request must be pushed (RFC 9126).'),
       issuer: setting({
         kind: v.string(),

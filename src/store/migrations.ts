@@ -380,6 +380,19 @@ const MIGRATIONS: readonly Migration[] = [
       `create index used_proofs_by_expiry on used_proofs (expires_at)`,
     ],
   },
+  {
+    id: '0023-registered-clients',
+    statements: ({ text, integer, tableEnd }) => [
+      `alter table clients add column registration ${text}`,
+      // They are counted at every registration.
+      `create index clients_registered on clients (zone_id) where registration is not null`,
+      `create table registration_tokens (zone_id ${text} not null, id ${text} not null, token_digest ${text} not null,
+        label ${text}, created_at ${integer} not null, expires_at ${integer} not null, max_uses ${integer} not null,
+        uses ${integer} not null, primary key (zone_id, id))${tableEnd}`,
+      `create unique index registration_tokens_by_digest on registration_tokens (zone_id, token_digest)`,
+      `create index registration_tokens_by_expiry on registration_tokens (expires_at)`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

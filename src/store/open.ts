@@ -6,6 +6,7 @@ import { createAssertions, createProofs } from './assertions.ts'
 import { createBootstrap } from './bootstrap.ts'
 import { createCaches } from './changes.ts'
 import { createClients } from './clients/clients.ts'
+import { createRegistrations } from './clients/registrations.ts'
 import { type Database, statement } from './database.ts'
 import { createEvents } from './events.ts'
 import { createFactors } from './factors.ts'
@@ -63,6 +64,7 @@ export async function openStore(
   return {
     zones: createZones(db, caches),
     clients: createClients(db, caches),
+    registrations: createRegistrations(db),
     users: createUsers(db),
     factors: createFactors(db),
     groups: createGroups(db),

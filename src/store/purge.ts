@@ -40,6 +40,7 @@ const RULES: readonly Rule[] = [
   rule('outgoing_mails', 'zone_id, id', 'useful_until', 5 * MINUTE),
   rule('one_time_codes', 'zone_id, code_digest', 'expires_at'),
   rule('factor_codes', 'zone_id, user_id, code_digest', 'expires_at'),
+  rule('registration_tokens', 'zone_id, id', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),
   // For a while an expired approval is distinguished from a missing one.
   rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at', 31 * 24 * HOUR),

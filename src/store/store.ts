@@ -15,6 +15,7 @@ import type { Zone } from '../model/zone.ts'
 import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
 import type { OnceStore, OneTimeCodeStore } from './once-store.ts'
+import type { RegistrationStore } from './registration-store.ts'
 import type { SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
 
@@ -63,6 +64,7 @@ export class StoreUnavailable extends Error {
 export interface Store {
   readonly zones: ZoneStore
   readonly clients: ClientStore
+  readonly registrations: RegistrationStore
   readonly users: UserStore
   readonly factors: FactorStore
   readonly groups: GroupStore

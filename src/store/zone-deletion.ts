@@ -13,6 +13,7 @@ const TABLES = [
   'user_values',
   'user_counts',
   'clients',
+  'registration_tokens',
   'identity_providers',
   'signing_keys',
   'approvals',

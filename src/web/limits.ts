@@ -114,6 +114,8 @@ export interface Limits {
   readonly mailsTo: Limiter
   /** The same by where they are. */
   readonly mailsBy: Limiter
+  /** Clients that strangers register, by where they are. */
+  readonly registrations: Limiter
 }
 
 const KEYS = 10_000
@@ -127,6 +129,7 @@ export function createLimits(clock: Clock): Limits {
     newPasscodes: createLimiter(clock, { max: 60, seconds: 60, keys: KEYS }),
     mailsTo: createLimiter(clock, { max: 10, seconds: 3600, keys: KEYS }),
     mailsBy: createLimiter(clock, { max: 300, seconds: 3600, keys: KEYS }),
+    registrations: createLimiter(clock, { max: 60, seconds: 3600, keys: KEYS }),
   }
 }
 

@@ -12,6 +12,7 @@ import type { User } from '../../src/model/user.ts'
 import { type DatabaseKind, freshDatabase, type TestDatabase } from '../support/databases.ts'
 import { filterCases } from './filter-cases.ts'
 import { clientCases } from './client-cases.ts'
+import { registrationCases } from './registration-cases.ts'
 import { groupCases } from './group-cases.ts'
 import { onceCases } from './once-cases.ts'
 import { propertyCases } from './properties.ts'
@@ -805,6 +806,7 @@ export function storeCases(kind: DatabaseKind): void {
     elsewhere: (task: string, argument: string) => inOtherProcess(database.url, task, argument),
   }
   clientCases(lent)
+  registrationCases(lent)
   tokenCases(lent)
   personCases(lent)
   onceCases(lent)

@@ -72,6 +72,7 @@ export const fullClient: Partial<Client> = {
   jwks: '{"keys":[]}',
   jwksUri: 'https://example.org/jwks',
   postLogoutRedirectUris: ['https://x.example'],
+  registration: { tokenDigest: 'd', responseTypes: ['code'] },
   additional: { nested: { a: null } },
   updatedAt: at(5),
 }

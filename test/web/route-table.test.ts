@@ -49,6 +49,8 @@ for (const mode of MODES) {
         '/authenticate',
         '/autologin',
         '/check_session',
+        '/connect/register',
+        '/connect/register/:client_id',
         '/create_account',
         '/create_account.do',
         '/delete_saved_account',

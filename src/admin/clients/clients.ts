@@ -11,6 +11,7 @@ import { clientListHandler } from './list.ts'
 import type { ClientListDeps } from './list.ts'
 import { metadataHandlers } from './meta.ts'
 import { clientToJson, invalidClient, sendNotFound } from './record.ts'
+import { registrationTokenHandlers } from './registration-tokens.ts'
 import type { ClientRoute } from './routes.ts'
 import { profileHandler } from './profile.ts'
 import { clientSecretHandler } from './secret.ts'
@@ -35,6 +36,7 @@ export function clientHandlers(on: On<ClientRoute>, deps: ClientDeps): void {
   clientJwtHandler(on, deps)
   metadataHandlers(on, writer, deps)
   profileHandler(on, writer, deps)
+  registrationTokenHandlers(on, deps)
 }
 
 function singleHandlers(

@@ -37,13 +37,16 @@ function routes(service: Service) {
     // Without these two, the methods would address a client with the id `tx`.
     'GET /oauth/clients/tx': { access: clientAccess(service), refuses: true, exposeHeadRoute: false },
     'DELETE /oauth/clients/tx': { access: clientAccess(service), refuses: true },
+    'GET /oauth/registration-tokens': { access: clientAccess(service) },
+    'POST /oauth/registration-tokens': { access: clientAccess(service), body: 'json' },
+    'DELETE /oauth/registration-tokens/:id': { access: clientAccess(service) },
   } as const satisfies Record<RouteName, DeferredRoute>
 }
 
 /** A route of clients. */
 export type ClientRoute = keyof ReturnType<typeof routes>
 
-/** `/oauth/clients` and everything below it. */
+/** `/oauth/clients` and everything below it, and `/oauth/registration-tokens`. */
 export function clientEndpoints(app: FastifyInstance, deps: ClientDeps): void {
   deferredRoutes<ClientRoute>(app, routes(deps.service), {
     load: async () => {

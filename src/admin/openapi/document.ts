@@ -17,6 +17,7 @@ import { KEPT, may, open, sent, text } from './description.ts'
 import { loginArea } from './login.ts'
 import { oauthArea } from './oauth.ts'
 import { providersArea } from './providers.ts'
+import { registrationArea } from './registration.ts'
 import { scimArea } from './scim.ts'
 import { secondFactorsArea } from './second-factors.ts'
 import { selfServiceArea } from './self-service.ts'
@@ -76,6 +77,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   emailArea(),
   passwordsArea(),
   clientsArea(facts),
+  registrationArea(),
   groupsArea(),
   zonesArea(facts),
   providersArea(facts),

@@ -24,7 +24,7 @@ const IGNORED = new Set(['disableRedirectParameter', 'expireSecretInMonths'])
 const NEVER_NULL = new Set(['issuer', 'corsPolicy'])
 
 /** Which refuse unknown members. */
-const CLOSED = new Set(['secondFactor', 'protocols'])
+const CLOSED = new Set(['secondFactor', 'protocols', 'registration'])
 
 /** Adapts the configuration file's schema to the API, which ignores unknown members and reads null as the default. */
 function lenient(schema: unknown): Schema {

@@ -8,6 +8,7 @@ const KEPT = [
   'protocols',
   'requireDpopNonce',
   'profile',
+  'registration',
   'requirePushedRequests',
 ] as const satisfies readonly (keyof ZoneConfig)[]
 

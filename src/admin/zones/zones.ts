@@ -67,7 +67,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const settings = zoneConfigSettings(service.name)
   const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
-  const usual = { standardDefaultGroups: standardDefaultGroups(service.name) }
+  const usual = { standardDefaultGroups: standardDefaultGroups(service.name), service }
 
   const isDefault = (id: string): boolean => id === service.name
 

@@ -50,11 +50,22 @@ export const mayTravel = (type: ResponseType, mode: ResponseMode): boolean =>
 /** Whether the answer holds an access token, or nothing but an ID token: what the grant `implicit` is for. */
 const isImplicit = (type: ResponseType): boolean => type.has('token') || !type.has('code')
 
+/** A client that registered itself uses the response types that it registered (RFC 7591 §2). */
+function isRegistered({ registration }: Client, type: ResponseType): boolean {
+  if (!registration) return true
+  return registration.responseTypes.some(text => {
+    const own = parseResponseType(text)
+    return own?.size === type.size && [...own].every(word => type.has(word))
+  })
+}
+
 /** Whether the client's grants allow the type: a code needs `authorization_code`, and see `isImplicit`. */
 export const grantsAllow = (client: Client, type: ResponseType): boolean =>
+  isRegistered(client, type) &&
   (!type.has('code') || mayUseGrant(client, 'authorization_code')) &&
   (!isImplicit(type) || mayUseGrant(client, 'implicit'))
 
 /** UAA: only one grant is asked for, and for a plain code none before its exchange. See docs/compatibility.md, A4. */
 export const grantsAllowInUaa = (client: Client, type: ResponseType): boolean =>
-  (type.size === 1 && type.has('code')) || mayUseGrant(client, isImplicit(type) ? 'implicit' : 'authorization_code')
+  isRegistered(client, type) &&
+  ((type.size === 1 && type.has('code')) || mayUseGrant(client, isImplicit(type) ? 'implicit' : 'authorization_code'))

@@ -27,6 +27,7 @@ const RULES: readonly RegExp[] = [
   /Invalid provider configuration|malformed_provider/, // the members of `config` depend on the type
   /Client not found|invalid_filter|Invalid filter expression|Filter not supported|Invalid attributes/, // a text with a grammar of its own
   /appLaunchUrl must be a valid URL/,
+  /sector_identifier_uri must be an https URL/,
   /email must be provided|A (?:user)?name must be provided|Username must match|Invalid origin|alias|Password must/i, // of users
   /Only schema|There is no client|An approval must have|must be a date|cannot be removed|Can not drop/,
   /change user's origin|change origin in patch|already in use|Cannot set user account|cannot be removed via API/,
@@ -43,8 +44,13 @@ const RULES: readonly RegExp[] = [
 /** What depends on the records that are there: none of that name, one already, a rule of one. */
 const BY_RULE: ReadonlySet<number> = new Set([404, 409, 422])
 
-/** What a generated request cannot reach: a directory. */
-const OUT_OF_REACH: ReadonlySet<string> = new Set(['/identity-providers/test', '/password_change'])
+/** What a generated request cannot reach: a directory, or a client by its own token. */
+const OUT_OF_REACH: ReadonlySet<string> = new Set([
+  '/identity-providers/test',
+  '/password_change',
+  '/connect/register',
+  '/connect/register/{client_id}',
+])
 
 const root = {
   client_id: 'root',

@@ -98,6 +98,11 @@ const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 
 /** What is said of an operation that no generated request can succeed at: it needs what no document describes. */
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
+  'POST /connect/register', // a zone that lets clients register
+  'GET /connect/register/{client_id}', // the client's own token
+  'PUT /connect/register/{client_id}', // the same
+  'DELETE /connect/register/{client_id}', // the same
+  'DELETE /oauth/registration-tokens/{id}', // the id of a token
   'DELETE /Users/{id}/mfa/passkeys/{passkey}', // a person with a passkey
   'DELETE /Users/{id}/mfa/recovery-codes', // with recovery codes
   'DELETE /Users/{id}/mfa/totp', // with an authenticator app

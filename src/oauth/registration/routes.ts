@@ -1,0 +1,57 @@
+// The endpoint at which clients register themselves, and the address at which each of them manages its registration.
+import type { FastifyInstance } from 'fastify'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { registrationPolicy } from '../../model/registration.ts'
+import type { AddressedZone } from '../../model/request.ts'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import { MalformedInput } from '../../web/form.ts'
+import type { RegistrationDeps } from './registration.ts'
+
+/** `registration_endpoint`. */
+export const REGISTRATION_PATH = '/connect/register'
+
+/** More than a client with ten keys and twenty redirect URIs needs. */
+const BODY_LIMIT = 64 * 1024
+
+const registering = {
+  access: { by: 'anyone', because: 'open where the zone says so, otherwise an initial access token is checked first' },
+  body: 'json',
+  bodyLimit: BODY_LIMIT,
+} as const
+const managing = {
+  access: { by: 'anyone', because: 'a registration access token is checked first, which is no access token' },
+} as const
+
+const ROUTES = {
+  'POST /connect/register': registering,
+  'GET /connect/register/:client_id': managing,
+  'PUT /connect/register/:client_id': { ...managing, body: 'json', bodyLimit: BODY_LIMIT },
+  'DELETE /connect/register/:client_id': managing,
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** As for any path that is not there. */
+export const notHere = (): OAuthError =>
+  new OAuthError('not_found', 'The address may be mistyped, or what was here has moved.')
+
+/** A route of registration. */
+export type RegistrationRoute = keyof typeof ROUTES
+
+/** `/connect/register` and below. */
+export function registrationEndpoints(app: FastifyInstance, deps: RegistrationDeps): void {
+  deferredRoutes<RegistrationRoute>(app, ROUTES, {
+    errorHandler: (thrown, request) => {
+      // Its body may be unreadable: nobody is told by that that there is something here.
+      const zone = request.zone as AddressedZone | undefined // absent where the host name has no zone
+      if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw notHere()
+      if (thrown instanceof MalformedInput) {
+        throw new OAuthError('invalid_client_metadata', thrown.message, { cause: thrown }) // RFC 7591 §3.2.2
+      }
+      throw thrown
+    },
+    load: async () => {
+      const { registrationHandlers } = await import('./registration.ts')
+      return on => registrationHandlers(on, deps)
+    },
+  })
+}

@@ -1,0 +1,125 @@
+// Clients that register themselves, and the initial access tokens that let them.
+import type { RegistrationToken } from '../../model/registration.ts'
+import type { ClientRow } from '../../records/client.ts'
+import { type Database, statement } from '../database.ts'
+import type { RegistrationStore } from '../registration-store.ts'
+import { fromJson, withoutNulls } from '../rows.ts'
+import { insertInto, list } from '../schema.ts'
+import { CLIENT_COLUMNS, toClientRow } from './client-rows.ts'
+
+interface TokenRow {
+  zone_id: string
+  id: string
+  token_digest: string
+  label: string | null
+  created_at: number
+  expires_at: number
+  max_uses: number
+  uses: number
+}
+
+const TOKEN_COLUMNS = [
+  'zone_id',
+  'id',
+  'token_digest',
+  'label',
+  'created_at',
+  'expires_at',
+  'max_uses',
+  'uses',
+] as const
+
+const INSERT = statement<ClientRow & { created_by: string }>(insertInto('clients', [...CLIENT_COLUMNS, 'created_by']))
+const COUNT = statement<{ zone_id: string }, { total: number }>(
+  `select count(*) as total from clients where zone_id = :zone_id and registration is not null`,
+)
+const USE_TOKEN = statement<{ zone_id: string; id: string; now: number }>(
+  `update registration_tokens set uses = uses + 1
+   where zone_id = :zone_id and id = :id and uses < max_uses and expires_at > :now`,
+)
+const NAMING = statement<{ zone_id: string; pattern: string }, { redirect_uris: string }>(
+  `select redirect_uris from clients
+   where zone_id = :zone_id and registration is null and redirect_uris like :pattern escape '!' limit 100`,
+)
+const INSERT_TOKEN = statement<TokenRow>(insertInto('registration_tokens', TOKEN_COLUMNS))
+const COUNT_TOKENS = statement<{ zone_id: string }, { total: number }>(
+  `select count(*) as total from registration_tokens where zone_id = :zone_id`,
+)
+const FIND_TOKEN = statement<{ zone_id: string; token_digest: string }, TokenRow>(
+  `select ${list(TOKEN_COLUMNS)} from registration_tokens where zone_id = :zone_id and token_digest = :token_digest`,
+)
+const LIST_TOKENS = statement<{ zone_id: string }, TokenRow>(
+  `select ${list(TOKEN_COLUMNS)} from registration_tokens where zone_id = :zone_id order by created_at desc, id`,
+)
+const DELETE_TOKEN = statement<{ zone_id: string; id: string }>(
+  `delete from registration_tokens where zone_id = :zone_id and id = :id`,
+)
+
+const toToken = (row: TokenRow): RegistrationToken => ({
+  ...withoutNulls<{ label?: string }>({ label: row.label }),
+  id: row.id,
+  tokenDigest: row.token_digest,
+  createdAt: new Date(row.created_at),
+  expiresAt: new Date(row.expires_at),
+  maxUses: row.max_uses,
+  uses: row.uses,
+})
+
+const lockOf = (zoneId: string): string => `registrations ${zoneId}`
+
+/** Thrown within the transaction, so that a token is not used up in vain. */
+class Full extends Error {}
+
+/** Implements `RegistrationStore` for both databases. */
+export function createRegistrations(db: Database): RegistrationStore {
+  return {
+    async register(zoneId, { client, createdBy, maxClients, tokenId }, now) {
+      const row = { ...toClientRow({ ...client, zoneId }), created_by: createdBy }
+      try {
+        return await db.transaction(async within => {
+          await within.lock(lockOf(zoneId))
+          if (tokenId !== undefined) {
+            const used = await within.run(USE_TOKEN, { zone_id: zoneId, id: tokenId, now: now.getTime() })
+            if (used.changes === 0) return 'used'
+          }
+          const [counted] = (await within.run(COUNT, { zone_id: zoneId })).rows
+          if ((counted?.total ?? 0) >= maxClients) throw new Full()
+          await within.run(INSERT, row)
+          await within.announce({ kind: 'clients', zoneId, key: client.clientId })
+          return 'registered'
+        })
+      } catch (cause) {
+        if (cause instanceof Full) return 'full'
+        throw cause
+      }
+    },
+    async redirectUrisNaming(zoneId, host) {
+      const pattern = `%//${host.replace(/[%_!]/g, character => `!${character}`)}%`
+      const rows = await db.scan(NAMING, { zone_id: zoneId, pattern })
+      return rows.map(row => fromJson<readonly string[]>(row.redirect_uris))
+    },
+    addToken: (zoneId, token, maxTokens) =>
+      db.transaction(async within => {
+        await within.lock(lockOf(zoneId))
+        const [counted] = (await within.run(COUNT_TOKENS, { zone_id: zoneId })).rows
+        if ((counted?.total ?? 0) >= maxTokens) return false
+        await within.run(INSERT_TOKEN, {
+          zone_id: zoneId,
+          id: token.id,
+          token_digest: token.tokenDigest,
+          label: token.label ?? null,
+          created_at: token.createdAt.getTime(),
+          expires_at: token.expiresAt.getTime(),
+          max_uses: token.maxUses,
+          uses: token.uses,
+        })
+        return true
+      }),
+    async findToken(zoneId, tokenDigest) {
+      const [row] = await db.read(FIND_TOKEN, { zone_id: zoneId, token_digest: tokenDigest })
+      return row && toToken(row)
+    },
+    listTokens: async zoneId => (await db.read(LIST_TOKENS, { zone_id: zoneId })).map(toToken),
+    deleteToken: async (zoneId, id) => (await db.write(DELETE_TOKEN, { zone_id: zoneId, id })).changes > 0,
+  }
+}

@@ -1,0 +1,32 @@
+// The part of the store's interface that is about clients that register themselves.
+import type { Client } from '../model/client.ts'
+import type { RegistrationToken } from '../model/registration.ts'
+
+/** A client that registers itself. */
+export interface NewRegistration {
+  readonly client: Client
+  /** Shown with its metadata. */
+  readonly createdBy: string
+  /** Most clients of the zone that registered themselves, this one included. */
+  readonly maxClients: number
+  /** The id of the initial access token that is used up by one. */
+  readonly tokenId?: string | undefined
+}
+
+/** Registrations, and the initial access tokens for them; not cached. */
+export interface RegistrationStore {
+  /**
+   * Adds the client. `full` when the zone has its most clients already, `used` when the token has been used up, has expired
+   * or is gone; of concurrent registrations never more succeed than that allows.
+   */
+  register(zoneId: string, registration: NewRegistration, now: Date): Promise<'registered' | 'full' | 'used'>
+  /** Redirect URIs, as lists in JSON, of clients that did not register themselves and name the host; a few at most. */
+  redirectUrisNaming(zoneId: string, host: string): Promise<readonly (readonly string[])[]>
+  /** Adds an initial access token; false when the zone has its most tokens already. */
+  addToken(zoneId: string, token: RegistrationToken, maxTokens: number): Promise<boolean>
+  findToken(zoneId: string, tokenDigest: string): Promise<RegistrationToken | undefined>
+  /** The newest first. */
+  listTokens(zoneId: string): Promise<readonly RegistrationToken[]>
+  /** False when there is no such token. */
+  deleteToken(zoneId: string, id: string): Promise<boolean>
+}

@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { authorize, signedIn } from '../../support/authorize.ts'
+import { MODES } from '../../support/oauth.ts'
+import {
+  METADATA,
+  manage,
+  register,
+  registered,
+  setRegistration,
+  startRegistrationServer,
+} from '../../support/registration.ts'
+import type { TestServer } from '../../support/server.ts'
+
+const REDIRECT = 'https://new.example/cb'
+const keys = (count: number) => ({
+  keys: Array.from({ length: count }, (_, index) => ({ kty: 'OKP', crv: 'Ed25519', x: 'x', kid: String(index) })),
+})
+const uris = (count: number) => Array.from({ length: count }, (_, index) => `https://new.example/${index}`)
+
+const redirect = (...redirect_uris: readonly unknown[]) => ({ ...METADATA, redirect_uris })
+
+/** What is refused in both modes, and the code where it is not that of metadata. */
+const REFUSED: readonly (readonly [name: string, metadata: unknown, error?: string])[] = [
+  ['no redirect URI', { client_name: 'x' }, 'invalid_redirect_uri'],
+  ['an empty list of redirect URIs', redirect(), 'invalid_redirect_uri'],
+  ['http on another machine', redirect('http://new.example/cb'), 'invalid_redirect_uri'],
+  [
+    'http for a native application',
+    { ...redirect('http://new.example/cb'), application_type: 'native' },
+    'invalid_redirect_uri',
+  ],
+  [
+    'loopback for a web application',
+    { ...redirect('http://127.0.0.1/cb'), application_type: 'web' },
+    'invalid_redirect_uri',
+  ],
+  ['https on this machine for a web application', redirect('https://localhost/cb'), 'invalid_redirect_uri'],
+  ['a scheme without a dot', redirect('myapp://cb'), 'invalid_redirect_uri'],
+  ['a scheme of the system', redirect('ms-msdt:/id'), 'invalid_redirect_uri'],
+  ['javascript:', redirect('javascript:alert(1)'), 'invalid_redirect_uri'],
+  ['data:', redirect('data:text/html,x'), 'invalid_redirect_uri'],
+  ['a fragment', redirect(`${REDIRECT}#x`), 'invalid_redirect_uri'],
+  ['an empty fragment', redirect(`${REDIRECT}#`), 'invalid_redirect_uri'],
+  ['a wildcard', redirect('https://*.new.example/cb'), 'invalid_redirect_uri'],
+  ['credentials in a redirect URI', redirect('https://bank.example@new.example/cb'), 'invalid_redirect_uri'],
+  ['a blank in a redirect URI', redirect('https://new.example/c b'), 'invalid_redirect_uri'],
+  ['a relative redirect URI', redirect('/cb'), 'invalid_redirect_uri'],
+  [
+    'the host of an application that an administrator made',
+    redirect('https://app.example/other'),
+    'invalid_redirect_uri',
+  ],
+  ['too many redirect URIs', redirect(...uris(21))],
+  ['redirect URIs that are no strings', redirect(1)],
+  ['redirect URIs in one string', { ...METADATA, redirect_uris: REDIRECT }],
+  ['a grant of passwords', { ...METADATA, grant_types: ['authorization_code', 'password'] }],
+  ['a grant without people', { ...METADATA, grant_types: ['authorization_code', 'client_credentials'] }],
+  [
+    'the implicit grant unless the zone allows it',
+    { ...METADATA, grant_types: ['implicit'], response_types: ['id_token'] },
+  ],
+  [
+    'a response type without its grant',
+    { ...METADATA, grant_types: ['authorization_code'], response_types: ['id_token'] },
+  ],
+  ['a grant without a response type', { ...METADATA, grant_types: ['authorization_code'], response_types: [] }],
+  ['nothing but refreshing', { ...METADATA, grant_types: ['refresh_token'], response_types: [] }],
+  ['an unknown response type', { ...METADATA, response_types: ['cookie'] }],
+  ['the right to administer', { ...METADATA, scope: 'openid svc.admin' }],
+  ['a right of another API', { ...METADATA, scope: 'cloud.read' }],
+  ['a wildcard as scope', { ...METADATA, scope: '*' }],
+  ['an unknown method', { ...METADATA, token_endpoint_auth_method: 'client_secret_jwt' }],
+  ['keys that are missing', { ...METADATA, token_endpoint_auth_method: 'private_key_jwt' }],
+  ['keys and the address of keys', { ...METADATA, jwks: keys(1), jwks_uri: 'https://new.example/keys' }],
+  ['eleven keys', { ...METADATA, jwks: keys(11) }],
+  ['private keys', { ...METADATA, jwks: { keys: [{ ...keys(1).keys[0], d: 'd' }] } }],
+  ['shared secrets as keys', { ...METADATA, jwks: { keys: [{ kty: 'oct', k: 'x' }] } }],
+  ['keys by file:', { ...METADATA, jwks_uri: 'file:///etc/passwd' }],
+  ['unsigned ID tokens', { ...METADATA, id_token_signed_response_alg: 'none' }],
+  ['ID tokens by a shared secret', { ...METADATA, id_token_signed_response_alg: 'HS256' }],
+  ['encrypted ID tokens', { ...METADATA, id_token_encrypted_response_alg: 'RSA-OAEP' }],
+  ['a software statement', { ...METADATA, software_statement: 'a.b.c' }, 'unapproved_software_statement'],
+  ['a name that is too long', { ...METADATA, client_name: 'x'.repeat(101) }],
+  ['a name that is no string', { ...METADATA, client_name: ['x'] }],
+  ...['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'initiate_login_uri'].flatMap(name =>
+    ['javascript:alert(1)', 'http://new.example/', 'data:text/html,x', '//new.example', 'https://u:p@new.example/'].map(
+      value => [`${value} as ${name}`, { ...METADATA, [name]: value }] as const,
+    ),
+  ),
+  ['a max_age below 0', { ...METADATA, default_max_age: -1 }],
+  ['contacts in one string', { ...METADATA, contacts: 'a@new.example' }],
+  ['an unknown kind of application', { ...METADATA, application_type: 'toaster' }],
+  ['a list', []],
+  ['what is no JSON', '{'],
+  ['a character that cannot be kept', { ...METADATA, client_name: 'a\0b' }],
+]
+
+const errorOf = (answer: { json(): Record<string, unknown>; status: number }): string =>
+  `${answer.status} ${String(answer.json()['error'])}`
+
+for (const mode of MODES) {
+  describe(`registration where a zone of ${mode} is open`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startRegistrationServer({ mode: 'open' }, { mode })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    it('answers with all that a client needs, and the defaults of the standards', async () => {
+      const answer = await register(server)
+      assert.equal(answer.status, 201, answer.text)
+      assert.equal(answer.headers['cache-control'], 'no-store')
+      const told = registered(answer)
+      assert.match(told.client_id, /^[\w-]{22}$/)
+      assert.match(told.client_secret, /^[\w-]{43}$/)
+      assert.equal(told.client_secret_expires_at, 0)
+      assert.match(told.registration_access_token, /^[\w-]{43}$/)
+      assert.equal(told.registration_client_uri, `${server.baseUrl}/connect/register/${told.client_id}`)
+      const { grant_types, response_types, redirect_uris, token_endpoint_auth_method, application_type } = told
+      assert.deepEqual(
+        { grant_types, response_types, redirect_uris, token_endpoint_auth_method, application_type },
+        {
+          grant_types: ['authorization_code'],
+          response_types: ['code'],
+          redirect_uris: [REDIRECT],
+          token_endpoint_auth_method: 'client_secret_basic',
+          application_type: 'web',
+        },
+      )
+      assert.equal(told.scope, 'openid profile email phone address')
+    })
+
+    it('gives a client whose users can sign in and approve, never by itself', async () => {
+      const client = registered(await register(server))
+      const browser = await signedIn(server)
+      const request = {
+        response_type: 'code',
+        client_id: client.client_id,
+        redirect_uri: REDIRECT,
+        scope: 'openid',
+        state: 's',
+      }
+      const page = await authorize(browser, request)
+      assert.equal(page.status, 200, 'the person is asked')
+      assert.match(page.text, /A new application/)
+      const answer = await browser.send('/oauth/authorize', {
+        form: { user_oauth_approval: 'true', 'scope.0': 'scope.openid', 'X-Svc-Csrf': browser.csrf },
+      })
+      const code = answer.location().searchParams.get('code') ?? ''
+      assert.notEqual(code, '', answer.text)
+      const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT }
+      const tokens = await server.token(form, { basic: [client.client_id, client.client_secret] })
+      assert.equal(tokens.status, 200, tokens.text)
+    })
+
+    it('keeps nothing but digests of what it gave away', async () => {
+      const client = registered(await register(server))
+      const stored = JSON.stringify(await server.store.clients.find('svc', client.client_id))
+      assert.ok(!stored.includes(client.client_secret))
+      assert.ok(!stored.includes(client.registration_access_token))
+    })
+
+    it('takes what the client says of itself, and ignores what it does not know', async () => {
+      const metadata = {
+        ...METADATA,
+        response_types: ['code'],
+        grant_types: ['authorization_code', 'refresh_token'],
+        token_endpoint_auth_method: 'client_secret_post',
+        scope: 'openid profile offline_access',
+        client_uri: 'https://new.example',
+        policy_uri: 'https://new.example/policy',
+        tos_uri: 'https://new.example/terms',
+        logo_uri: 'https://new.example/logo.png',
+        initiate_login_uri: 'https://new.example/login',
+        contacts: ['a@new.example'],
+        software_id: 'software',
+        software_version: '1',
+        default_max_age: 60,
+        require_auth_time: true,
+        default_acr_values: ['1'],
+        post_logout_redirect_uris: ['https://new.example/bye'],
+      }
+      const ignored = {
+        unknown: 'x',
+        authorities: ['svc.admin'],
+        autoapprove: true,
+        allowpublic: true,
+        client_id: 'app',
+      }
+      const told = registered(await register(server, { ...metadata, ...ignored })) as unknown as Record<string, unknown>
+      for (const [name, value] of Object.entries({ ...metadata, scope: 'openid profile' })) {
+        assert.deepEqual(told[name], value, name)
+      }
+      for (const name of ['unknown', 'authorities', 'autoapprove', 'allowpublic']) assert.equal(told[name], undefined)
+      const client = await server.store.clients.find('svc', String(told['client_id']))
+      assert.ok(client)
+      assert.deepEqual([client.authorities, client.autoapprove], [['svc.none'], []])
+      assert.deepEqual([client.requireNonce, client.allowPublic], [true, undefined])
+      assert.deepEqual(client.additional, {})
+    })
+
+    it('takes a native application without a secret, which says less than OpenID Connect', async () => {
+      const redirect_uris = ['http://127.0.0.1:3000/cb', 'http://localhost/cb', 'com.example.app:/cb']
+      const told = registered(await register(server, { redirect_uris, token_endpoint_auth_method: 'none' }))
+      assert.deepEqual([told.application_type, told.client_secret], ['native', undefined])
+      assert.equal((await server.store.clients.find('svc', told.client_id))?.allowPublic, true)
+    })
+
+    for (const [name, metadata, error = 'invalid_client_metadata'] of REFUSED) {
+      it(`refuses ${name}`, async () => {
+        const before = server.events.length
+        const answer = await register(server, metadata)
+        assert.equal(errorOf(answer), `400 ${error}`, answer.text)
+        assert.equal(server.events.length, before)
+      })
+    }
+
+    it('lets the client read, change and delete itself, and nobody else', async () => {
+      const first = registered(await register(server))
+      const read = registered(await manage(server, 'GET', first))
+      assert.deepEqual(
+        [read.client_id, read.client_secret, read.registration_access_token],
+        [first.client_id, undefined, first.registration_access_token],
+      )
+      const changed = registered(
+        await manage(server, 'PUT', first, {
+          client_id: first.client_id,
+          client_secret: first.client_secret,
+          ...METADATA,
+          client_name: 'Another name',
+        }),
+      )
+      assert.equal((await server.store.clients.find('svc', first.client_id))?.name, 'Another name')
+      assert.notEqual(changed.registration_access_token, first.registration_access_token)
+      assert.equal(errorOf(await manage(server, 'GET', first)), '401 invalid_token')
+      assert.equal((await manage(server, 'DELETE', changed)).status, 204)
+      assert.equal(await server.store.clients.find('svc', first.client_id), undefined)
+      const gone = await manage(server, 'GET', changed)
+      assert.equal(errorOf(gone), '401 invalid_token')
+      assert.match(String(gone.headers['www-authenticate']), /^Bearer realm="SVC\/oauth", error="invalid_token"/)
+    })
+
+    it('refuses to change what only the server says', async () => {
+      const client = registered(await register(server))
+      const { client_id } = client
+      for (const more of [
+        { client_id: 'app' },
+        { client_id: undefined },
+        { registration_access_token: 'x' },
+        { registration_client_uri: 'x' },
+        { client_id_issued_at: 1 },
+        { client_secret: 'a secret of mine' },
+        { redirect_uris: [] },
+      ]) {
+        const answer = await manage(server, 'PUT', client, { client_id, ...METADATA, ...more })
+        assert.equal(answer.status, 400, JSON.stringify(more))
+      }
+      assert.equal((await manage(server, 'GET', client)).status, 200, 'the token stays with every refusal')
+    })
+
+    it('replaces the secret by keys, and takes no other method then', async () => {
+      const client = registered(await register(server))
+      const { client_id, client_secret } = client
+      const public_ = { client_id, ...METADATA, token_endpoint_auth_method: 'none' }
+      const changed = registered(await manage(server, 'PUT', client, public_))
+      assert.equal(changed.client_secret, undefined)
+      const stored = await server.store.clients.find('svc', client_id)
+      assert.deepEqual([stored?.secrets, stored?.allowPublic], [[], true])
+      const again = registered(await manage(server, 'PUT', changed, { client_id, ...METADATA }))
+      assert.match(again.client_secret, /^[\w-]{43}$/)
+      assert.notEqual(again.client_secret, client_secret)
+      assert.equal((await server.store.clients.find('svc', client_id))?.allowPublic, undefined)
+    })
+
+    it('keeps what an administrator set, and is over when one gave it more than it could register', async () => {
+      const client = registered(await register(server))
+      const { client_id } = client
+      const change = async (more: object): Promise<void> => {
+        const stored = await server.store.clients.find('svc', client_id)
+        assert.ok(stored)
+        await server.store.clients.update('svc', { ...stored, ...more })
+      }
+      await change({ requiredUserGroups: ['cloud.read'], accessTokenSeconds: 60, tokenSalt: 'salt' })
+      const changed = registered(await manage(server, 'PUT', client, { client_id, ...METADATA }))
+      const stored = await server.store.clients.find('svc', client_id)
+      assert.deepEqual(
+        [stored?.requiredUserGroups, stored?.accessTokenSeconds, stored?.tokenSalt, stored?.requireNonce],
+        [['cloud.read'], 60, 'salt', true],
+      )
+      for (const more of [{ autoapprove: true }, { authorities: ['jobs.run'] }, { scope: ['svc.user'] }]) {
+        await change({ autoapprove: [], authorities: ['svc.none'], scope: ['openid'], ...more })
+        const answer = await manage(server, 'PUT', changed, { client_id, ...METADATA })
+        assert.equal(errorOf(answer), '403 access_denied', JSON.stringify(more))
+      }
+      assert.equal((await manage(server, 'GET', changed)).status, 200)
+    })
+
+    it('compares its redirect URIs by every character', async () => {
+      const { client_id } = registered(await register(server))
+      const browser = await signedIn(server)
+      for (const redirect_uri of [`${REDIRECT}/more`, 'https://a.new.example/cb', `${REDIRECT}?x=y`]) {
+        const answer = await authorize(browser, { response_type: 'code', client_id, redirect_uri })
+        assert.equal(answer.status, 400, redirect_uri)
+      }
+    })
+
+    it('uses no response type that was not registered', async () => {
+      await setRegistration(server, { mode: 'open', grantTypes: ['authorization_code', 'implicit', 'refresh_token'] })
+      const metadata = { ...METADATA, response_types: ['code id_token', 'code'] }
+      const client = registered(await register(server, metadata))
+      assert.deepEqual(client.grant_types, ['authorization_code', 'implicit'])
+      const browser = await signedIn(server)
+      const ask = (response_type: string) =>
+        authorize(browser, {
+          response_type,
+          client_id: client.client_id,
+          redirect_uri: REDIRECT,
+          nonce: 'n',
+          scope: 'openid',
+        })
+      // UAA: its grants are looked at last, after the approval.
+      if (mode === 'standard')
+        assert.match(String((await ask('id_token')).headers['location']), /error=(?:unauthorized|invalid)_client/)
+      assert.equal((await ask('id_token code')).status, 200)
+      await setRegistration(server, { mode: 'open' })
+    })
+
+    it('is not there where the zone does not say so', async () => {
+      const client = registered(await register(server))
+      for (const policy of [undefined, {}, { mode: 'off' }]) {
+        await setRegistration(server, policy)
+        const answers = [
+          await register(server),
+          await register(server, '{'),
+          await manage(server, 'GET', client),
+          await manage(server, 'DELETE', client),
+        ]
+        for (const answer of answers) {
+          assert.equal(errorOf(answer), '404 not_found')
+        }
+      }
+      const metadata = (await server.send('/.well-known/openid-configuration')).json()
+      assert.equal(metadata['registration_endpoint'], undefined)
+      await setRegistration(server, { mode: 'open' })
+      const told = (await server.send('/.well-known/openid-configuration')).json()
+      const want = mode === 'standard' ? `${server.baseUrl}/connect/register` : undefined
+      assert.equal(told['registration_endpoint'], want)
+    })
+  })
+}

@@ -1,0 +1,91 @@
+// What every database must do with clients that register themselves, and with initial access tokens.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AlreadyExists } from '../../src/store/store.ts'
+import { at, client } from './records.ts'
+import type { Lent } from './token-cases.ts'
+
+const registration = { tokenDigest: 'd', responseTypes: ['code'] }
+const token = (id: string, more: object = {}) => ({
+  id,
+  tokenDigest: `digest of ${id}`,
+  createdAt: at(0),
+  expiresAt: at(100),
+  maxUses: 2,
+  uses: 0,
+  ...more,
+})
+
+/** The cases of registrations, inside the suite of a database. */
+export function registrationCases({ store, newZone }: Lent): void {
+  const register = (zoneId: string, clientId: string, more: { tokenId?: string; maxClients?: number } = {}) =>
+    store().registrations.register(
+      zoneId,
+      { client: client({ zoneId, clientId, registration }), createdBy: 'registration', maxClients: 10, ...more },
+      at(50),
+    )
+
+  describe('registrations', () => {
+    it('are never more than the zone takes, also at once, and count no others', async () => {
+      const z = newZone()
+      await store().clients.apply(z, [{ kind: 'insert', client: client({ zoneId: z, clientId: 'administrators' }) }])
+      const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map(id => register(z, id, { maxClients: 2 })))
+      assert.deepEqual(outcomes.toSorted(), ['full', 'full', 'registered', 'registered'])
+      assert.equal(await register(newZone(), 'a', { maxClients: 1 }), 'registered')
+    })
+
+    it('are clients from then on, with who made them', async () => {
+      const z = newZone()
+      assert.equal(await store().clients.find(z, 'new'), undefined)
+      assert.equal(await register(z, 'new'), 'registered')
+      assert.deepEqual((await store().clients.find(z, 'new'))?.registration, registration)
+      assert.equal((await store().clients.findMetadata(z, 'new'))?.createdBy, 'registration')
+      await assert.rejects(register(z, 'new'), AlreadyExists)
+    })
+
+    it('use up their token, and never when nothing comes of it', async () => {
+      const z = newZone()
+      const { registrations } = store()
+      assert.equal(await registrations.addToken(z, token('t', { label: 'x' }), 5), true)
+      assert.equal(await register(z, 'a', { tokenId: 't', maxClients: 0 }), 'full')
+      const outcomes = await Promise.all(['a', 'b', 'c'].map(id => register(z, id, { tokenId: 't' })))
+      assert.deepEqual(outcomes.toSorted(), ['registered', 'registered', 'used'])
+      assert.deepEqual(await registrations.findToken(z, 'digest of t'), token('t', { label: 'x', uses: 2 }))
+      await registrations.addToken(z, token('old', { expiresAt: at(50) }), 5)
+      assert.equal(await register(z, 'd', { tokenId: 'old' }), 'used')
+      assert.equal(await register(z, 'd', { tokenId: 'unknown' }), 'used')
+      assert.equal(await register(newZone(), 'd', { tokenId: 't' }), 'used')
+    })
+
+    it('have tokens that are listed, limited, removed and purged', async () => {
+      const z = newZone()
+      const { registrations } = store()
+      assert.equal(await registrations.addToken(z, token('first'), 2), true)
+      assert.equal(await registrations.addToken(z, token('second', { createdAt: at(1) }), 2), true)
+      assert.equal(await registrations.addToken(z, token('third'), 2), false)
+      assert.deepEqual(
+        (await registrations.listTokens(z)).map(({ id }) => id),
+        ['second', 'first'],
+      )
+      assert.equal(await registrations.deleteToken(z, 'first'), true)
+      assert.equal(await registrations.deleteToken(z, 'first'), false)
+      assert.equal(await registrations.deleteToken(newZone(), 'second'), false)
+      await store().purge(at(99))
+      assert.ok(await registrations.findToken(z, 'digest of second'))
+      while ((await store().purge(at(101))) > 0) continue
+      assert.equal(await registrations.findToken(z, 'digest of second'), undefined)
+    })
+
+    it('find the redirect URIs of other clients that name a host, to the letter', async () => {
+      const z = newZone()
+      const named = { redirectUris: ['https://a_b.example/cb', 'https://other.example/cb'] }
+      await store().clients.apply(z, [
+        { kind: 'insert', client: client({ zoneId: z, clientId: 'one', ...named }) },
+        { kind: 'insert', client: client({ zoneId: z, clientId: 'registered', registration, ...named }) },
+      ])
+      const found = (host: string) => store().registrations.redirectUrisNaming(z, host)
+      assert.deepEqual(await found('a_b.example'), [named.redirectUris])
+      for (const host of ['axb.example', '%', 'none.example', '!']) assert.deepEqual(await found(host), [], host)
+    })
+  })
+}
