@@ -28,6 +28,10 @@ export interface ApprovalProps {
   readonly action: string
   readonly formRedirectUri: string
   readonly scopes: readonly ScopeChoice[]
+  /** What the application says of itself elsewhere; other than https links are not shown. */
+  readonly links?: Readonly<Partial<Record<'website' | 'policy' | 'terms', string | undefined>>>
+  /** For an application that registered itself: every redirect URI that it has. */
+  readonly registeredUris?: readonly string[] | undefined
 }
 
 /** The page that asks whether a client may have what it asks for (RFC 6749 §4.1.1). */
@@ -42,7 +46,7 @@ ${csrfField(chrome)}${hiddenField('form_redirect_uri', props.formRedirectUri)}
 ${props.scopes.map(scope => (isMandatory(chrome, scope) ? mandatory(texts, scope) : choice(texts, scope)))}</ul>
 </fieldset>
 <p class="note">${texts.thenReturn(html`<strong>${isolated(destination(props.redirectUri), 1000)}</strong>`)}</p>
-<p class="note">${texts.changeLater}</p>
+${props.registeredUris && registeredNote(texts, props.redirectUri, props.registeredUris)}${linksNote(texts, props.links)}<p class="note">${texts.changeLater}</p>
 <div class="buttons">
 <button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">${texts.allow}</button>
 <button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">${texts.deny}</button>
@@ -73,6 +77,30 @@ function choice(texts: Texts['approval'], { name, value, text, state }: ScopeCho
   }><label for="${name}">${isolated(text, 500)}${
     details.length > 0 && html` <small>${details[0]}${details.length > 1 && html` · ${details[1]}`}</small>`
   }</label></li>
+`
+}
+
+/** Says that nobody vouches for the application, and where else it could lead: people judge it by its host. */
+function registeredNote(texts: Texts['approval'], redirectUri: string, uris: readonly string[]): Html {
+  const others = new Set(uris.map(destination))
+  others.delete(destination(redirectUri))
+  const names = [...others].map((name, index) => html`${index > 0 && ', '}<strong>${isolated(name, 1000)}</strong>`)
+  return html`<p class="note" id="self_registered">${texts.selfRegistered}${names.length > 0 && html` ${texts.alsoReturns(names)}`}</p>
+`
+}
+
+const LINKS = ['website', 'policy', 'terms'] as const
+
+/** Links with their hosts, in a window of their own that learns nothing of this one. */
+function linksNote(texts: Texts['approval'], links: ApprovalProps['links'] = {}): Html | undefined {
+  const shown = LINKS.flatMap(kind => {
+    const url = links[kind]
+    if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== 'https:') return []
+    const rel = 'noopener noreferrer nofollow'
+    return html`<a href="${url}" target="_blank" rel="${rel}">${texts.links[kind]}</a> (${isolated(new URL(url).host, 1000)})`
+  })
+  if (shown.length === 0) return undefined
+  return html`<p class="note" id="client_links">${shown.map((link, index) => html`${index > 0 && ' · '}${link}`)}</p>
 `
 }
 

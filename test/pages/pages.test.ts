@@ -89,6 +89,8 @@ const everywhere: Readonly<Record<string, (text: string) => Html>> = {
         { name: `${text}1`, value: `scope.${text}`, text: `a ${text}`, state: 'approved' },
         { name: `${text}2`, value: `scope.${text}`, text: `b ${text}`, state: 'denied' },
       ],
+      links: { website: link(text), policy: text, terms: link(`${text}${text}`) },
+      registeredUris: [text, `https://example.org/${text}`, 'https://other.example/'],
     }),
   error: text =>
     errorPage(chrome(text), {
@@ -517,6 +519,35 @@ describe('the approval page', () => {
     assert.match(ours.toString(), /<bdi>Know who you are<\/bdi> <small>needed to sign in<\/small>/)
     const reference = approvalPage({ ...signedIn, texts: referenceTexts }, props)
     assert.equal(only(reference, 'input', 'id', 'scope.0').attributes['type'], 'checkbox')
+  })
+  it('says that an application registered itself, where else it leads, and links to what it says of itself', () => {
+    const props = {
+      clientName: 'ledger',
+      redirectUri: 'https://a.example/x',
+      userName: 'm',
+      action: '',
+      formRedirectUri: '',
+      scopes: [],
+    }
+    assert.doesNotMatch(approvalPage(signedIn, props).toString(), /self_registered|client_links/)
+    const registeredUris = [
+      'https://a.example/x',
+      'https://a.example/y',
+      'https://b.example/x',
+      'com.example.app:/cb?x',
+    ]
+    const links = { website: 'https://c.example/', policy: 'http://c.example/', terms: 'javascript:alert(1)' }
+    const text = approvalPage(signedIn, { ...props, registeredUris, links }).toString()
+    assert.match(text, /registered itself/)
+    assert.match(
+      text,
+      /also return to <strong><bdi>b\.example<\/bdi><\/strong>, <strong><bdi>com\.example\.app:\/cb<\/bdi>/,
+    )
+    assert.match(
+      text,
+      /<a href="https:\/\/c\.example\/" target="_blank" rel="noopener noreferrer nofollow">Website<\/a> \(<bdi>c\.example<\/bdi>\)/,
+    )
+    assert.doesNotMatch(text, /javascript:|http:\/\/c\.example|Privacy policy/)
   })
   it('shows the icon of the application, or the initial of its name', () => {
     const props = { clientName: 'ledger', redirectUri: '', userName: 'm', action: '', formRedirectUri: '', scopes: [] }

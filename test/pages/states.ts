@@ -132,6 +132,17 @@ const approval = {
   scopes,
 }
 
+/** Of an application that registered itself. */
+const registeredApproval = {
+  ...approval,
+  links: {
+    website: 'https://console.example.org/',
+    policy: 'https://console.example.org/privacy',
+    terms: 'https://terms.example.net/console',
+  },
+  registeredUris: [approval.redirectUri, 'https://staging.example.org/callback'],
+}
+
 const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 const hostile = `"><script src=/x.js></script><img src=x onerror=alert(1)> \u202egnp.exe ${long.repeat(3)} مرحبا بالعالم`
 const crowded: Chrome = {
@@ -355,6 +366,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       providers: [{ name: hostile, url: 'https://example.org/' }],
     }),
     'rtl-login': loginPage(rightToLeft(anonymous), { ...login, providers }),
+    'approval-registered': approvalPage(signedIn, registeredApproval),
     'rtl-approval': approvalPage(rightToLeft(signedIn), approval),
     'rtl-home': homePage(rightToLeft(signedIn), { userName: 'marissa', tiles }),
     approval: approvalPage(spoken(signedIn), approval),

@@ -61,6 +61,8 @@ export async function askForApproval(
     userName: request.person?.userName ?? '',
     action: path,
     formRedirectUri: originalUri,
+    links: { website: client.clientUri, policy: client.policyUri, terms: client.tosUri },
+    registeredUris: client.registration && client.redirectUris,
     scopes: scopes.map(({ scope, state }, index) => ({
       name: `scope.${index}`,
       value: `scope.${scope}`,

@@ -72,6 +72,9 @@ export const de: Texts = {
     allowedBefore: 'zuvor erlaubt',
     declinedBefore: 'zuvor abgelehnt',
     always: 'für die Anmeldung nötig',
+    selfRegistered: 'Diese Anwendung hat sich selbst registriert. Niemand hier hat geprüft, wer dahintersteht.',
+    alsoReturns: others => html`Sie kann auch zurückführen zu ${others}`,
+    links: { website: 'Internetseite', policy: 'Datenschutzerklärung', terms: 'Nutzungsbedingungen' },
   },
   scopes: {
     openid: 'Wissen, wer Sie sind',

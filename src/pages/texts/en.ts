@@ -69,6 +69,9 @@ export const en: Texts = {
     allowedBefore: 'allowed before',
     declinedBefore: 'declined before',
     always: 'needed to sign in',
+    selfRegistered: 'This application registered itself. Nobody here has checked who is behind it.',
+    alsoReturns: others => html`It can also return to ${others}`,
+    links: { website: 'Website', policy: 'Privacy policy', terms: 'Terms of service' },
   },
   scopes: {
     openid: 'Know who you are',

@@ -70,6 +70,9 @@ export const es: Texts = {
     allowedBefore: 'permitido antes',
     declinedBefore: 'rechazado antes',
     always: 'necesario para iniciar sesión',
+    selfRegistered: 'Esta aplicación se registró por sí misma. Nadie aquí ha comprobado quién está detrás.',
+    alsoReturns: others => html`También puede volver a ${others}`,
+    links: { website: 'Sitio web', policy: 'Política de privacidad', terms: 'Condiciones del servicio' },
   },
   scopes: {
     openid: 'Saber quién es usted',

@@ -70,6 +70,9 @@ export const fr: Texts = {
     allowedBefore: 'autorisé auparavant',
     declinedBefore: 'refusé auparavant',
     always: 'nécessaire à la connexion',
+    selfRegistered: 'Cette application s’est enregistrée elle-même. Personne ici n’a vérifié qui en est responsable.',
+    alsoReturns: others => html`Elle peut aussi renvoyer vers ${others}`,
+    links: { website: 'Site web', policy: 'Politique de confidentialité', terms: 'Conditions d’utilisation' },
   },
   scopes: {
     openid: 'Savoir qui vous êtes',

@@ -69,6 +69,9 @@ export const ja: Texts = {
     allowedBefore: '以前に許可',
     declinedBefore: '以前に拒否',
     always: 'サインインに必要です',
+    selfRegistered: 'このアプリケーションは自ら登録したものです。提供元は確認されていません。',
+    alsoReturns: others => html`次の場所に戻る場合もあります：${others}`,
+    links: { website: 'ウェブサイト', policy: 'プライバシーポリシー', terms: '利用規約' },
   },
   scopes: {
     openid: 'お客様が誰であるかを知る',

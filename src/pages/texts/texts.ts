@@ -76,6 +76,11 @@ export interface Texts extends SelfServiceTexts {
     readonly declinedBefore: string
     /** Of a scope without which there is no sign-in. */
     readonly always: string
+    /** Of a client that no administrator made. */
+    readonly selfRegistered: string
+    readonly alsoReturns: (others: readonly Html[]) => Html
+    /** Texts of links to what the client says of itself. */
+    readonly links: Readonly<Record<'website' | 'policy' | 'terms', string>>
   }
   /** What an application may do that has the scope, as a line of a list. */
   readonly scopes: Readonly<Record<ScopeMeaning, string>>

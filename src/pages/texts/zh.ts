@@ -66,6 +66,9 @@ export const zh: Texts = {
     allowedBefore: '之前已允许',
     declinedBefore: '之前已拒绝',
     always: '登录所必需',
+    selfRegistered: '此应用是自行注册的，其提供者未经核实。',
+    alsoReturns: others => html`它也可能返回 ${others}`,
+    links: { website: '网站', policy: '隐私政策', terms: '服务条款' },
   },
   scopes: {
     openid: '了解您的身份',

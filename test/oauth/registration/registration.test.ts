@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorize, signedIn } from '../../support/authorize.ts'
-import { MODES } from '../../support/oauth.ts'
+import { addSeconds } from '../../../src/base/clock.ts'
+import { MODES, userNamed } from '../../support/oauth.ts'
 import {
   METADATA,
   manage,
@@ -155,6 +156,55 @@ for (const mode of MODES) {
       const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT }
       const tokens = await server.token(form, { basic: [client.client_id, client.client_secret] })
       assert.equal(tokens.status, 200, tokens.text)
+    })
+
+    it('tells people that nobody vouches for it, and links to what it says of itself', async () => {
+      const redirect_uris = [REDIRECT, 'https://elsewhere.example/cb']
+      const logo_uri = 'https://logo.example/logo.png'
+      const metadata = { ...METADATA, redirect_uris, policy_uri: 'https://new.example/privacy', logo_uri }
+      const { client_id } = registered(await register(server, metadata))
+      const browser = await signedIn(server)
+      const request = { response_type: 'code', client_id, redirect_uri: REDIRECT, scope: 'openid' }
+      const { text, headers } = await authorize(browser, request)
+      assert.match(text, /id="self_registered"[^]*elsewhere\.example/)
+      assert.match(
+        text,
+        /<a href="https:\/\/new\.example\/privacy" target="_blank" rel="noopener noreferrer nofollow">/,
+      )
+      assert.doesNotMatch(text, /logo\.example/, 'nothing is loaded from elsewhere')
+      assert.match(String(headers['content-security-policy']), /script-src 'self'/)
+      const ours = await authorize(browser, { ...request, client_id: 'app', redirect_uri: 'https://app.example/cb' })
+      assert.doesNotMatch(ours.text, /self_registered|client_links/)
+    })
+
+    it('asks again after it was given another redirect URI or name, and not otherwise', async () => {
+      const client = registered(await register(server))
+      const { client_id } = client
+      const { id } = await userNamed(server, 'marissa')
+      const approved = async () => (await server.store.approvals.list('svc', id, client_id, server.clock.now())).length
+      const approve = () =>
+        server.store.approvals.save('svc', [
+          {
+            zoneId: 'svc',
+            userId: id,
+            clientId: client_id,
+            scope: 'openid',
+            status: 'APPROVED',
+            expiresAt: addSeconds(server.clock.now(), 60),
+            updatedAt: server.clock.now(),
+          },
+        ])
+      let token = client
+      for (const [change, left] of [
+        [{ contacts: ['a@new.example'] }, 1],
+        [{ redirect_uris: [REDIRECT, 'https://elsewhere.example/cb'] }, 0],
+        [{ redirect_uris: [REDIRECT] }, 1],
+        [{ client_name: 'Your bank' }, 0],
+      ] as const) {
+        await approve()
+        token = registered(await manage(server, 'PUT', token, { client_id, ...METADATA, ...change }))
+        assert.equal(await approved(), left, JSON.stringify(change))
+      }
     })
 
     it('keeps nothing but digests of what it gave away', async () => {
