@@ -23,6 +23,7 @@ import { scimAttacks } from './attacks/scim.ts'
 import { secondFactorAttacks } from './attacks/second-factor.ts'
 import { secondFactorPolicyAttacks } from './attacks/second-factor-policies.ts'
 import { secondFactorProofAttacks } from './attacks/second-factor-proofs.ts'
+import { senderKeyAttacks } from './attacks/sender-keys.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
@@ -47,6 +48,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'keeping others out': loadAttacks,
   'authorization requests': authorizationAttacks,
   'tokens and clients': tokenAttacks,
+  'tokens that are bound to a key': senderKeyAttacks,
   'accounts of people': accountAttacks,
   approvals: approvalAttacks,
   invitations: invitationAttacks,

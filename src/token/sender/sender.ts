@@ -49,6 +49,11 @@ const SENDER_PROOFS: readonly SenderProof[] = [dpop]
 export interface Senders {
   /** What the tokens of this request will be bound to; undefined for bearer tokens. Throws for a proof that is wrong or missing. */
   confirmationOf(request: SentRequest, client: Client): Promise<Confirmation | undefined>
+  /**
+   * The key that must redeem the code of a pushed authorization request (RFC 9449 §10.1): the one that the request proves, or
+   * names as `dpop_jkt`. Refuses a proof of another one than it names.
+   */
+  keyOfPushed(request: SentRequest, client: Client, named: string | undefined): Promise<string | undefined>
   /** Refuses a token that is presented by anybody but the one it is bound to. */
   check(presentation: TokenPresentation, token: string, cnf: unknown): Promise<void>
 }
@@ -67,6 +72,13 @@ export function createSenders(deps: SenderDeps): Senders {
       )
       const proven = entries.filter(([, thumbprint]) => thumbprint !== undefined)
       return proven.length === 0 ? undefined : Object.fromEntries(proven)
+    },
+
+    async keyOfPushed(request, client, named) {
+      if (request.headers['dpop'] === undefined || !speaks(request.zone, 'dpop', behaviour)) return named
+      const proven = await dpop.proven(request, client, deps)
+      if (named === undefined || named === proven) return proven
+      throw new OAuthError('invalid_dpop_proof', 'The proof is of another key than dpop_jkt')
     },
 
     async check(presentation, token, cnf) {
