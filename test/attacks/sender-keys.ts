@@ -151,7 +151,11 @@ export const senderKeyAttacks: readonly Attack[] = [
     attack: 'takes a proof that was made for another API, or for another token',
     outcome: '401 invalid_dpop_proof',
     attempt: against(async ({ server, key, token }) => {
-      const elsewhere = [{ url: `${server.baseUrl}/Users` }, { url: 'https://api.example/oauth/clients' }, { token: 'x' }]
+      const elsewhere = [
+        { url: `${server.baseUrl}/Users` },
+        { url: 'https://api.example/oauth/clients' },
+        { token: 'x' },
+      ]
       for (const content of elsewhere) {
         refusedAs(await sendProven(server, key, { path: PATH, token }, content), '401 invalid_dpop_proof')
       }

@@ -275,7 +275,8 @@ const securitySchemes = ({ urls, service, behaviour }: DocumentDeps): Schema => 
   bearer: {
     type: 'http',
     scheme: 'bearer',
-    description: 'An access token of the zone, with the named scope or authority if there is one.',
+    description:
+      'An access token of the zone, with the named scope or authority if there is one. One that is bound to a key is sent by `Authorization: DPoP`, with a proof in the header `DPoP` (RFC 9449 §7.1).',
   },
   bearerOfDefaultZone: {
     type: 'http',

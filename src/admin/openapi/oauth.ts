@@ -75,9 +75,10 @@ const tokenOperation = (more: Partial<Operation> = {}): Operation => ({
     'RFC 6749 §3.2. The grant `user_token` takes the access token of a user as bearer token instead of client credentials. With `source=login` the bearer token is that of an external login server, and the credentials of the client are in the form.',
   credentials: ['form', 'bearer', 'none'],
   form: TOKEN_REQUEST,
+  headers: { DPoP: may('A proof of the key that the tokens are bound to (RFC 9449 §5).') },
   answers: {
     200: json('The tokens.', ref('Tokens')),
-    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`, or `mfa_required` for a person who owes a second factor.',
+    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`, `invalid_dpop_proof`, `use_dpop_nonce` with the nonce in the header `DPoP-Nonce`, or `mfa_required` for a person who owes a second factor.',
     403: 'The caller lacks a scope.',
     406: 'Parameters in the query are not allowed.',
     429: 'Too many wrong passwords or passcodes.',
@@ -95,6 +96,10 @@ const authorizationRequest = ({ lists, behaviour }: Facts): Fields => ({
   ...(behaviour.responseModes && { response_mode: may('How the response is returned.', oneOf(lists.responseModes)) }),
   code_challenge: may('PKCE challenge (RFC 7636).'),
   code_challenge_method: may('PKCE method (RFC 7636).', oneOf(lists.codeChallengeMethods)),
+  dpop_jkt: may('Thumbprint of the key that must redeem the code (RFC 9449 §10).', {
+    type: 'string',
+    pattern: '^[\\w-]{43}$',
+  }),
   prompt: may('`none`, `login`, `consent` or `select_account`.'),
   max_age: may('Maximum age of the sign-in in seconds.', { type: 'string', pattern: '^\\d+$' }),
   acr_values: may(
@@ -285,7 +290,7 @@ export function oauthArea(facts: Facts): Area {
       Tokens: closed(
         {
           access_token: textOrNull,
-          token_type: { const: 'bearer' },
+          token_type: oneOf(['bearer', 'DPoP']),
           id_token: text,
           refresh_token: text,
           expires_in: whole,

@@ -57,10 +57,7 @@ describe('senders', () => {
 
     it('prove no other key than they name', async () => {
       const client = await clientNamed(server, 'app')
-      await assert.rejects(
-        senders.keyOfPushed(request(await proven()), client, 'named'),
-        refused('invalid_dpop_proof'),
-      )
+      await assert.rejects(senders.keyOfPushed(request(await proven()), client, 'named'), refused('invalid_dpop_proof'))
     })
 
     it('need a nonce where the zone demands them', async () => {

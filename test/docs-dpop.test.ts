@@ -1,0 +1,87 @@
+// docs/dpop.md: its client and its API are taken from the page and run, against a listening server.
+import assert from 'node:assert/strict'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import * as oauth from 'oauth4webapi'
+import * as client from 'openid-client'
+import { temporaryFolder } from './support/config.ts'
+import { dpopKey, proof } from './support/dpop.ts'
+import { freePort } from './support/free-port.ts'
+import { tokensOf } from './support/oauth.ts'
+import type { TestServer } from './support/server.ts'
+import { defaultBootstrap, startServer } from './support/server.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const PAGE = readFileSync(join(ROOT, 'docs/dpop.md'), 'utf8')
+const [CLIENT = '', API = ''] = Array.from(PAGE.matchAll(/^```js\n([^]*?)^```$/gm)).map(match => match[1] ?? '')
+
+interface Recipe {
+  callJobs(config: client.Configuration, api: string): Promise<Response>
+  answer(issuer: oauth.AuthorizationServer, audience: string, request: Request, options: object): Promise<Response>
+}
+
+describe('docs/dpop.md', () => {
+  let server: TestServer
+  let base: URL
+  let recipe: Recipe
+  before(async () => {
+    const folder = temporaryFolder()
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    const run = createRequire(join(folder, 'recipe.mjs'))
+    const load = (name: string, text: string): object => {
+      writeFileSync(join(folder, name), text)
+      return run(join(folder, name)) as object
+    }
+    recipe = { ...load('client.mjs', CLIENT), ...load('api.mjs', API) } as Recipe
+    const port = await freePort()
+    base = new URL(`http://localhost:${port}`)
+    const jobs = {
+      client_id: 'jobs',
+      client_secret: 'jobs-secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['jobs.run', 'clients.read'],
+      accessTokenType: 'at+jwt',
+    }
+    const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, jobs] }
+    server = await startServer({ config: { base_url: base.href, bootstrap } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    // The libraries tell the time by the machine's clock; the server's is brought there.
+    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  it('has a client that calls our own API', async () => {
+    const config = await client.discovery(base, 'jobs', undefined, client.ClientSecretBasic('jobs-secret'), {
+      execute: [client.allowInsecureRequests],
+    })
+    const answer = await recipe.callJobs(config, new URL('/oauth/clients?count=1', base).href)
+    assert.equal(answer.status, 200)
+    await answer.body?.cancel()
+  })
+
+  it('has an API that takes bound tokens with a proof, and nothing else', async () => {
+    const insecure = { [oauth.allowInsecureRequests]: true } as const
+    const issuer = await oauth
+      .discoveryRequest(base, insecure)
+      .then(response => oauth.processDiscoveryResponse(base, response))
+    const key = await dpopKey()
+    const [url, at] = ['https://api.example/jobs', server.clock.now()]
+    const form = { grant_type: 'client_credentials' }
+    const learned = await server.send('/userinfo', { headers: { dpop: 'x' } })
+    const nonce = String(learned.headers['dpop-nonce'])
+    const dpop = await proof(key, { url: new URL('/oauth/token', base).href, at, nonce })
+    const basic = ['jobs', 'jobs-secret'] as const
+    const { access_token: token } = tokensOf(await server.token(form, { basic, headers: { dpop } }))
+    const ask = async (headers: Readonly<Record<string, string>>): Promise<number> =>
+      (await recipe.answer(issuer, 'jobs', new Request(url, { headers }), insecure)).status
+    const bound = { authorization: `DPoP ${token}`, dpop: await proof(key, { method: 'GET', url, at, token }) }
+    assert.equal(await ask(bound), 200)
+    assert.equal(await ask({ authorization: `Bearer ${token}` }), 401)
+    assert.equal(await ask({ ...bound, dpop: await proof(await dpopKey(), { method: 'GET', url, at, token }) }), 401)
+  })
+})
