@@ -366,7 +366,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       providers: [{ name: hostile, url: 'https://example.org/' }],
     }),
     'rtl-login': loginPage(rightToLeft(anonymous), { ...login, providers }),
-    'approval-registered': approvalPage(signedIn, registeredApproval),
+    'approval-registered': approvalPage(spoken(signedIn), registeredApproval),
     'rtl-approval': approvalPage(rightToLeft(signedIn), approval),
     'rtl-home': homePage(rightToLeft(signedIn), { userName: 'marissa', tiles }),
     approval: approvalPage(spoken(signedIn), approval),
