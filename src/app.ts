@@ -56,6 +56,7 @@ import { createMailLog } from './mail/mail-log.ts'
 import { createMailer } from './mail/mailer.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
+import type { TokenSettings } from './model/settings.ts'
 import { createSubjects } from './model/subject.ts'
 import { createUrls } from './model/urls.ts'
 import { authorizeEndpoint } from './oauth/authorize/authorize.ts'
@@ -97,6 +98,7 @@ import { createUsers } from './users/users.ts'
 import { createErrorHandler, refusalHeaders } from './web/answers.ts'
 import { loadAssets } from './web/assets.ts'
 import { createBearerGate } from './web/bearer.ts'
+import { createCertificateHook } from './web/client-certificate.ts'
 import { createCors } from './web/cors.ts'
 import { createCsrf } from './web/csrf.ts'
 import { createDenial } from './web/denial.ts'
@@ -158,15 +160,23 @@ export interface App {
 const MAX_BACKGROUND_TASKS = 1000
 const ASSETS = join(import.meta.dirname, '../assets')
 
+/** Where clients are asked for certificates, the same zones are served. */
+const withHost = (settings: TokenSettings, base: string | undefined): TokenSettings =>
+  base === undefined
+    ? settings
+    : { ...settings, internalHostnames: [...settings.internalHostnames, new URL(base).hostname] }
+
 /** Builds the server; nothing is read from the database yet. */
 export async function buildApp(deps: AppDeps): Promise<App> {
   const { config, vault, passwords, clock, random, log, metrics } = deps
   const store = withGlobalPolicies(deps.store, config.service, config.policies)
   const behaviour = behaviourOf(config.compatibility)
   const service = serviceNamed(config.service)
-  const urls = createUrls(config.baseUrl, behaviour)
+  const { mutualTls } = config
+  const urls = createUrls(config.baseUrl, behaviour, mutualTls?.endpointBase)
   const defaultZoneId = service.name
-  const { settings, pageSettings, rateLimit } = config
+  const { pageSettings, rateLimit } = config
+  const settings = withHost(config.settings, mutualTls?.endpointBase)
   const { trustedProxies } = config.listen
   const background = createBackground({ most: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
   const notWritten = (cause: unknown): void => log.fault('events of accounts were not written', cause)
@@ -241,6 +251,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     passwords: deps.clientSecrets,
     memory: createSecretMemory(random),
     foreignKeys,
+    mutualTls,
   })
 
   const { tls: tlsFiles } = config.listen
@@ -262,6 +273,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const cors = createCors({ system: config.cors, resolveZone, urls })
   metrics?.watch(http)
   http.addHook('onRequest', createHostCheck(urls.isHttps))
+  if (mutualTls) http.addHook('onRequest', createCertificateHook(mutualTls, trustedProxies))
   http.addHook('onRequest', cors.onRequest)
   // Its pages are assigned below, before the first request.
   const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
@@ -327,7 +339,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     infoEndpoint(app, { serverInfo, behaviour })
     const rateLimiting = { settings: rateLimit, file: config.file, asOf: clock.now() }
     rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })
-    metadataEndpoints(app, { keys, urls, service, behaviour, tellsHardware })
+    metadataEndpoints(app, { keys, urls, service, behaviour, tellsHardware, mutualTls })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
     const token = { ...shared, identity, reader, groupsOf, owedBy, authenticator, issuer, limits, vouching, bearerGate }
     tokenEndpoint(app, { ...token, senders, samlEntityId: config.saml.entityId })
@@ -409,7 +421,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       },
       { prefix: urls.basePath },
     )
-    metadataAtOrigin(http, { keys, urls, service, behaviour, tellsHardware })
+    metadataAtOrigin(http, { keys, urls, service, behaviour, tellsHardware, mutualTls })
   }
   return { http, keys, health, background, routes }
 }

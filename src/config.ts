@@ -9,6 +9,7 @@ import { readConfigFile } from './config/file.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { parseMasterKey } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
+import { mutualTlsOf } from './config/mutual-tls.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
 import { passkeysOf } from './config/passkeys.ts'
@@ -120,6 +121,7 @@ export async function loadConfig({
   const tls = listen?.tls && (await tlsOf(listen.tls, { baseUrl, folder, problems }))
   const smtp = smtpOf(file.smtp, baseUrl, problems)
   const saml = await samlOf(file.saml, problems)
+  const mutualTls = mutualTlsOf(file.mutual_tls, { baseUrl, trustedProxies }, problems)
   const passkeys = passkeysOf(file.passkeys, problems)
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
@@ -142,6 +144,7 @@ export async function loadConfig({
     ...(keys === undefined ? {} : { signingKeys: keys }),
     saml,
     passkeys,
+    ...(mutualTls && { mutualTls }),
     outbound: { allowPrivate: file.outbound?.allow_private ?? false },
     hashCost,
     cors,

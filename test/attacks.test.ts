@@ -11,6 +11,7 @@ import { identityAttacks } from './attacks/identity.ts'
 import { invitationAttacks } from './attacks/invitations.ts'
 import { loadAttacks } from './attacks/load.ts'
 import { mailAttacks } from './attacks/mail.ts'
+import { mutualTlsAttacks } from './attacks/mutual-tls.ts'
 import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
@@ -49,6 +50,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'authorization requests': authorizationAttacks,
   'tokens and clients': tokenAttacks,
   'tokens that are bound to a key': senderKeyAttacks,
+  'certificates of clients': mutualTlsAttacks,
   'accounts of people': accountAttacks,
   approvals: approvalAttacks,
   invitations: invitationAttacks,

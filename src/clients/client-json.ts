@@ -104,7 +104,8 @@ export function clientFromJson(
   // UAA: requires a secret even with keys. Only the configuration accepts a second secret alone.
   const proofs = reading.as === 'configured' ? secrets : [first ?? '']
   const named = [...proofs, keys.jwks ?? '', keys.jwksUri ?? '']
-  const hasCredential = !isNew || named.some(text => !isBlank(text)) || keys.problems.length > 0 // these are told instead
+  const isByCertificate = values.tokenEndpointAuthMethod === 'tls_client_auth'
+  const hasCredential = !isNew || isByCertificate || named.some(text => !isBlank(text)) || keys.problems.length > 0 // these are told instead
   const scope = values.scope ?? []
   if (grantTypes.includes(JWT_BEARER)) {
     if (scope.length === 0) refuse('scope', `Scope cannot be empty for grant_type ${JWT_BEARER}`)

@@ -1,4 +1,5 @@
 // Rules between the members of client metadata, for every way in which a client is written.
+import { subjectProblem } from '../model/mutual-tls.ts'
 import { sectorProblem } from '../model/subject.ts'
 import type { ClientDefinition, ClientProblem } from './client-json.ts'
 
@@ -14,7 +15,7 @@ const sector: MetadataRule = members => {
 }
 
 /** Every rule. A new protocol adds its own. */
-const RULES: readonly MetadataRule[] = [sector]
+const RULES: readonly MetadataRule[] = [sector, subjectProblem]
 
 /** What is wrong with the metadata of a client. */
 export const metadataProblems = (members: RuledMembers): readonly ClientProblem[] =>

@@ -3,6 +3,7 @@ import type { CompatibilityMode } from '../model/compatibility.ts'
 import type { SystemCors } from '../model/cors-policy.ts'
 import type { GlobalPolicies } from '../model/identity-provider.ts'
 import type { SmtpSettings } from '../model/mail.ts'
+import type { MutualTlsSettings } from '../model/mutual-tls.ts'
 import type { RateLimitSettings } from '../model/rate-limit.ts'
 import type { PageSettings, TokenSettings } from '../model/settings.ts'
 import type { ZoneConfig } from '../model/zone.ts'
@@ -48,6 +49,8 @@ export interface Config {
   readonly signingKeys?: SigningKeys
   readonly saml: SamlSettings
   readonly passkeys: PasskeySettings
+  /** Absent: no certificate of a client is read. */
+  readonly mutualTls?: MutualTlsSettings
   /** Whether URLs of clients and providers may point to private networks. */
   readonly outbound: { readonly allowPrivate: boolean }
   /** Hashing cost of passwords and client secrets. */

@@ -5,6 +5,7 @@ import type { SchemaProblem } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
 import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
+import type { MutualTlsFile } from './mutual-tls.ts'
 import type { OperationsFile } from './operations.ts'
 import type { PagesFile } from './pages.ts'
 import type { PasskeysFile } from './passkeys.ts'
@@ -45,6 +46,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
     >
   }
   readonly passkeys?: PasskeysFile
+  readonly mutual_tls?: MutualTlsFile
   readonly outbound?: { readonly allow_private?: boolean }
   readonly passwords?: HashCostFile
   readonly session?: { readonly same_site?: string }
@@ -71,6 +73,7 @@ const SECRETS = new Set([
   'relyingPartySecret',
   'secondary_client_secret',
   'secret',
+  'trusted_ca',
 ])
 
 /**

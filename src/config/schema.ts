@@ -6,6 +6,7 @@ import { sentSchemas, settingsSchema } from '../records/json-schema.ts'
 import { zoneConfigSettings } from '../records/zone-config.ts'
 import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
+import { mutualTlsSchema } from './mutual-tls.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { tlsSchema } from './tls.ts'
 import { pagesSchemas } from './pages.ts'
@@ -264,6 +265,7 @@ export const CONFIG_SCHEMA = {
         attestation_roots_file: fileOf('the certificates in PEM'),
       },
     },
+    mutual_tls: mutualTlsSchema,
     outbound: {
       type: 'object',
       additionalProperties: false,

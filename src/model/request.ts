@@ -14,6 +14,8 @@ export interface SentRequest {
   readonly originalUrl: string
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** The certificate that the caller proved to have the key of, as the trusted proxy in front wrote it. */
+  readonly clientCertificate?: string | undefined
 }
 
 /** A request with its origin. */
@@ -23,7 +25,8 @@ export interface RequestContext extends SentRequest {
 }
 
 /** The part that limits per requester and the audit trail use. */
-export type RequestOrigin = Pick<RequestContext, 'zone' | 'remoteAddress'> & Partial<Pick<RequestContext, 'headers'>>
+export type RequestOrigin = Pick<RequestContext, 'zone' | 'remoteAddress'> &
+  Partial<Pick<RequestContext, 'headers' | 'clientCertificate'>>
 
 /** The request that presents a token; or only its zone, where somebody else asks about the token (RFC 7662). */
 export type TokenPresentation = SentRequest | { readonly zone: AddressedZone; readonly inspected: true }

@@ -25,6 +25,8 @@ export interface Urls {
   pathOf(zone: ZoneAddress): string
   /** All base URLs of the zone, that of the request first: for comparing input, never for output. */
   addressesOf(zone: ZoneAddress): readonly string[]
+  /** The base URL of the zone where clients are asked for certificates, if that is another (RFC 8705 §5). */
+  certificateBaseOf(zone: ZoneAddress): string | undefined
   /** The zone's issuer identifier as the request addressed it (OpenID Connect Discovery §3, row M1). */
   issuer(zone: AddressedZone): string
   /** All issuer identifiers of the zone, that of the request first: its keys and users are the same at each address. */
@@ -38,17 +40,23 @@ export const pathNameOf = ({ subdomain }: Pick<ZoneAddress, 'subdomain'>): strin
 /** The subdomain that a name in a path stands for; the default zone's is empty. */
 export const subdomainForPathName = (name: string): string => (name === DEFAULT_ZONE ? '' : name)
 
-/** Parses the base URL once. */
-export function createUrls(baseUrl: string, behaviour: Behaviour): Urls {
-  const url = new URL(baseUrl)
+/** Both forms of the base URL of a zone below one of the server. */
+function zonesBelow(url: URL) {
   const basePath = url.pathname.replace(/\/+$/, '')
   const base = `${url.protocol}//${url.host}${basePath}`
-
   const byHost = ({ subdomain }: ZoneAddress): string =>
     subdomain === '' ? base : `${url.protocol}//${subdomain}.${url.host}${basePath}`
   const byPath = (zone: ZoneAddress): string => `${base}/z/${pathNameOf(zone)}`
-
   const ofZone = (zone: ZoneAddress): string => (zone.address === 'path' ? byPath(zone) : byHost(zone))
+  return { base, basePath, byHost, byPath, ofZone }
+}
+
+/** Parses the base URL once; `certificateBase` is where clients are asked for certificates, if that is another. */
+export function createUrls(baseUrl: string, behaviour: Behaviour, certificateBase?: string): Urls {
+  const url = new URL(baseUrl)
+  const { base, basePath, byHost, byPath, ofZone } = zonesBelow(url)
+  const withCertificates = certificateBase === undefined ? undefined : zonesBelow(new URL(certificateBase))
+
   function addressesOf(zone: ZoneAddress): readonly string[] {
     if (zone.subdomain === DEFAULT_ZONE) return [byHost(zone)]
     return zone.address === 'path' ? [byPath(zone), byHost(zone)] : [byHost(zone), byPath(zone)]
@@ -62,6 +70,7 @@ export function createUrls(baseUrl: string, behaviour: Behaviour): Urls {
     ofZone,
     pathOf: zone => (zone.address === 'path' ? `${basePath}/z/${pathNameOf(zone)}` : basePath),
     addressesOf,
+    certificateBaseOf: zone => withCertificates?.ofZone(zone),
     issuer: zone => (zone.config.issuer ?? ofZone(zone)) + behaviour.issuerPath,
     issuersOf(zone) {
       const { issuer } = zone.config

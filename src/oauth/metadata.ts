@@ -8,6 +8,7 @@ import { LANGUAGES } from '../model/language.ts'
 import { methodsFor, secondFactorPolicy } from '../model/second-factor.ts'
 import { registrationPolicy } from '../model/registration.ts'
 import type { Service } from '../model/service.ts'
+import type { MutualTlsSettings } from '../model/mutual-tls.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
@@ -19,7 +20,7 @@ import { sendJson } from '../web/json.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
 import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './authorize/response-type.ts'
 import { REGISTRATION_PATH } from './registration/routes.ts'
-import { protocolMetadata } from './protocol-metadata.ts'
+import { endpointAliases, protocolMetadata } from './protocol-metadata.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './grants/grants.ts'
 
@@ -30,6 +31,8 @@ interface MetadataDeps {
   readonly urls: Urls
   readonly service: Service
   readonly behaviour: Behaviour
+  /** Absent: there are no certificates of clients. */
+  readonly mutualTls?: MutualTlsSettings | undefined
 }
 
 /** Scopes with a meaning of their own, as the specification lists them. */
@@ -136,7 +139,7 @@ function levelsOf(
 export function metadata(
   zone: AddressedZone,
   algorithms: readonly string[],
-  { urls, service, behaviour, tellsHardware }: Omit<MetadataDeps, 'keys'>,
+  { urls, service, behaviour, tellsHardware, mutualTls }: Omit<MetadataDeps, 'keys'>,
 ): Readonly<Record<string, unknown>> {
   const base = urls.ofZone(zone)
   const methods = CLIENT_AUTH_METHODS.map(method => method.name)
@@ -171,7 +174,8 @@ export function metadata(
   const levels = levelsOf(zone, { behaviour, tellsHardware })
   const described = { ...specified, ...(levels.length > 0 && { acr_values_supported: levels }) }
   if (!behaviour.fullMetadata) return described
-  return {
+  const facts = { base, algorithms: algorithms.length > 0 ? algorithms : ['RS256'], urls, behaviour, mutualTls }
+  const document = {
     ...described,
     grant_types_supported: [...GRANTS.map(({ type }) => type), ...AUTHORIZE_GRANT_TYPES].filter(type =>
       hasGrantType(zone, type, behaviour),
@@ -189,6 +193,7 @@ export function metadata(
     ...(registrationPolicy(zone, service).mode !== 'off' && { registration_endpoint: `${base}${REGISTRATION_PATH}` }),
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
-    ...protocolMetadata(zone, { base, algorithms: algorithms.length > 0 ? algorithms : ['RS256'], urls, behaviour }),
+    ...protocolMetadata(zone, facts),
   }
+  return { ...document, ...endpointAliases(zone, document, facts) }
 }

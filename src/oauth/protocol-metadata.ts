@@ -2,9 +2,12 @@
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Protocol } from '../model/protocols.ts'
 import { speaks } from '../model/protocols.ts'
+import { TLS_AUTH_METHODS } from '../model/mutual-tls.ts'
+import type { MutualTlsSettings } from '../model/mutual-tls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
+import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts'
 
 /** What the members are made from. */
 interface Facts {
@@ -14,6 +17,7 @@ interface Facts {
   readonly algorithms: readonly string[]
   readonly urls: Urls
   readonly behaviour: Behaviour
+  readonly mutualTls?: MutualTlsSettings | undefined
 }
 
 type Members = Readonly<Record<string, unknown>>
@@ -22,7 +26,45 @@ type Members = Readonly<Record<string, unknown>>
 const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, facts: Facts) => Members } = {
   dpop: () => ({ dpop_signing_alg_values_supported: FOREIGN_ALGORITHMS }),
   signedUserinfo: (_, { algorithms }) => ({ userinfo_signing_alg_values_supported: algorithms }),
+  mutualTls: (_, { mutualTls }) => (mutualTls ? certificateMembers(mutualTls) : {}),
   pairwiseSubjects: () => ({ subject_types_supported: ['public', 'pairwise'] }),
+}
+
+/** RFC 8705 §3.3. Without a trusted authority no certificate proves a subject. */
+function certificateMembers({ trustedAuthorities }: MutualTlsSettings): Members {
+  const further = TLS_AUTH_METHODS.filter(name => trustedAuthorities.length > 0 || name !== 'tls_client_auth')
+  const methods = [...CLIENT_AUTH_METHODS.map(({ name }) => name), ...further]
+  return {
+    token_endpoint_auth_methods_supported: methods,
+    introspection_endpoint_auth_methods_supported: methods.filter(name => name !== 'none'),
+    revocation_endpoint_auth_methods_supported: methods,
+    tls_client_certificate_bound_access_tokens: true,
+  }
+}
+
+/** Where clients authenticate or present tokens. */
+const WITH_CERTIFICATES = [
+  'token_endpoint',
+  'userinfo_endpoint',
+  'introspection_endpoint',
+  'revocation_endpoint',
+  'pushed_authorization_request_endpoint',
+  'device_authorization_endpoint',
+] as const
+
+/** RFC 8705 §5: the endpoints of the document again, where the proxy asks for certificates. */
+export function endpointAliases(
+  zone: AddressedZone,
+  document: Members,
+  { base, behaviour, urls }: Pick<Facts, 'base' | 'behaviour' | 'urls'>,
+): Members {
+  const aliasBase = urls.certificateBaseOf(zone)
+  if (aliasBase === undefined || !speaks(zone, 'mutualTls', behaviour)) return {}
+  const aliases = WITH_CERTIFICATES.flatMap(name => {
+    const url = document[name]
+    return typeof url === 'string' ? [[name, aliasBase + url.slice(base.length)] as const] : []
+  })
+  return { mtls_endpoint_aliases: Object.fromEntries(aliases) }
 }
 
 /** The members of every protocol that the zone speaks. */

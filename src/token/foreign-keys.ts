@@ -1,7 +1,7 @@
 // Public keys of clients that sign assertions and providers that sign tokens. Owns the choice of the key for a signature
 // and the caching of published JWK sets; does not know who signed what. Unknown key ids cause at most one fetch of a
 // document every 30 seconds.
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
 import { addSeconds } from '../base/clock.ts'
@@ -35,6 +35,8 @@ export interface WantedKey {
 export interface ForeignKeys {
   /** The one matching key, or undefined. Throws `UnusableKeys` when no key document is available. */
   find(source: KeySource, wanted: WantedKey): Promise<KeyObject | undefined>
+  /** Whether one of the keys has the certificate with this SHA-256 (base64url) as its own, in `x5c`. Throws like `find`. */
+  hasCertificate(source: KeySource, thumbprint: string): Promise<boolean>
 }
 
 /** Thrown when a party has no keys, or its key document cannot be fetched or read. */
@@ -91,6 +93,8 @@ type Jwk = Readonly<Record<string, unknown>>
 /** A parsed document; keys are imported on first use. */
 interface KeySet {
   find(wanted: WantedKey): KeyObject | undefined
+  /** SHA-256 of their certificates. */
+  readonly thumbprints: ReadonlySet<string>
 }
 
 /** The cached state of a URL. */
@@ -139,7 +143,7 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
     await entry.pending
   }
 
-  async function findPublished(address: Address, wanted: WantedKey): Promise<KeyObject | undefined> {
+  async function findPublished<T>(address: Address, find: (keys: KeySet) => T | undefined): Promise<T | undefined> {
     const unknown: Published = {
       keys: undefined,
       freshUntil: new Date(0),
@@ -150,21 +154,28 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
     const entry = (await published.get(address.uri, () => Promise.resolve(unknown))) ?? unknown
     if (!entry.keys || address.refetch || clock.now() >= entry.freshUntil) await refresh(entry, address)
     if (!entry.keys) throw new UnusableKeys(entry.failure ?? 'the document was not fetched')
-    const key = entry.keys.find(wanted)
+    const key = find(entry.keys)
     if (key) return key
     await refresh(entry, address) // the key may be new
-    return entry.keys.find(wanted)
+    return find(entry.keys)
+  }
+
+  async function findIn<T>(
+    { jwks, jwksUri: uri, refetch, share }: KeySource,
+    find: (keys: KeySet) => T | undefined,
+  ): Promise<T | undefined> {
+    if (uri !== undefined) return findPublished({ uri, share, refetch }, find)
+    if (jwks === undefined) throw new UnusableKeys('there are no keys')
+    if (jwks.length > MAX_TEXT_LENGTH) throw new UnusableKeys('the document is too long')
+    const keys = await texts.get(jwks, () => Promise.resolve(keySetOf(parse(jwks))))
+    return keys && find(keys)
   }
 
   return {
-    async find({ jwks, jwksUri: uri, refetch, share }, wanted) {
-      if (!KINDS.has(wanted.alg)) return undefined
-      if (uri !== undefined) return findPublished({ uri, share, refetch }, wanted)
-      if (jwks === undefined) throw new UnusableKeys('there are no keys')
-      if (jwks.length > MAX_TEXT_LENGTH) throw new UnusableKeys('the document is too long')
-      const keys = await texts.get(jwks, () => Promise.resolve(keySetOf(parse(jwks))))
-      return keys?.find(wanted)
-    },
+    find: (source, wanted) =>
+      KINDS.has(wanted.alg) ? findIn(source, keys => keys.find(wanted)) : Promise.resolve(undefined),
+    hasCertificate: async (source, thumbprint) =>
+      (await findIn(source, keys => keys.thumbprints.has(thumbprint) || undefined)) ?? false,
   }
 }
 
@@ -182,7 +193,8 @@ function keySetOf(document: unknown): KeySet {
   const list = document['kty'] === undefined ? document['keys'] : [document]
   if (!Array.isArray(list)) throw new UnusableKeys('the document is not a JWK set')
   if (list.length > MAX_KEYS) throw new UnusableKeys('the document has too many keys')
-  const jwks: readonly Jwk[] = list.filter(isJsonRecord).filter(isPublic).map(essence)
+  const published = list.filter(isJsonRecord).filter(isPublic)
+  const jwks: readonly Jwk[] = published.map(essence)
   const opened = new Map<Jwk, KeyObject | undefined>()
 
   function openOnce(jwk: Jwk): KeyObject | undefined {
@@ -191,6 +203,7 @@ function keySetOf(document: unknown): KeySet {
   }
 
   return {
+    thumbprints: new Set(published.flatMap(jwk => thumbprintIn(jwk) ?? [])),
     find(wanted) {
       const [key, another] = jwks
         .filter(jwk => fits(jwk, wanted))
@@ -205,6 +218,12 @@ function keySetOf(document: unknown): KeySet {
 const isPublic = (jwk: Jwk): boolean => !Object.hasOwn(jwk, 'd')
 
 const MEMBERS = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
+
+/** Of the key's own certificate, which is the first (RFC 7517 §4.7). */
+function thumbprintIn({ x5c }: Jwk): string | undefined {
+  const own: unknown = Array.isArray(x5c) ? x5c[0] : undefined
+  return typeof own === 'string' && own !== '' ? hash('sha256', Buffer.from(own, 'base64'), 'base64url') : undefined
+}
 
 /** Only the members of the public key: unused certificates would take most of the memory. */
 const essence = (jwk: Jwk): Jwk =>

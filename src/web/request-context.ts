@@ -4,12 +4,13 @@ import type { RequestContext } from '../model/request.ts'
 import { userAgentIn } from '../model/user-agent.ts'
 
 /** What the layers below HTTP need of a request. */
-export const contextOf = ({ zone, ip, method, originalUrl, headers }: FastifyRequest): RequestContext => ({
-  zone,
-  remoteAddress: ip,
-  method,
-  originalUrl,
-  headers,
+export const contextOf = (request: FastifyRequest): RequestContext => ({
+  zone: request.zone,
+  remoteAddress: request.ip,
+  method: request.method,
+  originalUrl: request.originalUrl,
+  headers: request.headers,
+  clientCertificate: request.clientCertificate,
 })
 
 /** For the audit trail: where a change of a person's own account comes from. */

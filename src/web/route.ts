@@ -71,6 +71,8 @@ declare module 'fastify' {
     encodedBasic: string | undefined
     /** Whether it has a proof or a token of DPoP (RFC 9449), in a zone that speaks it. */
     usesDpop: boolean
+    /** The certificate of the caller, as a trusted proxy wrote it; see client-certificate.ts. */
+    clientCertificate: string | undefined
     /** The verified token; set on routes with bearer access. */
     bearer: VerifiedToken | undefined
     /** The browser's session, once looked up. */

@@ -61,6 +61,7 @@ export function createHttpServer({
     .decorateRequest('zone')
     .decorateRequest('audience')
     .decorateRequest('encodedBasic')
+    .decorateRequest('clientCertificate')
     .decorateRequest('bearer')
     .decorateRequest('visit')
     .decorateRequest('person')

@@ -7,18 +7,23 @@ import type { Audit } from '../../model/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { AddressedZone, RequestOrigin } from '../../model/request.ts'
+import { speaks } from '../../model/protocols.ts'
+import { certificate } from './certificate.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthRequest } from './method.ts'
 import { none } from './none.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 
-/** Every method, in the order of discovery; where a request may use two, the first one counts. */
+/** Every method of every zone, in the order of discovery; where a request may use two, the first one counts. */
 export const CLIENT_AUTH_METHODS: readonly ClientAuthMethod[] = [
   clientSecretBasic,
   clientSecretPost,
   privateKeyJwt,
   none,
 ]
+
+/** Those that only requests with a certificate have; discovery names them where the zone speaks RFC 8705. */
+const WITH_CERTIFICATE: readonly ClientAuthMethod[] = [...CLIENT_AUTH_METHODS, certificate]
 
 /** A client whose credential was verified. */
 export interface AuthenticatedClient {
@@ -57,7 +62,7 @@ export function createClientAuthenticator(
     request: ClientAuthRequest,
   ): { readonly method: ClientAuthMethod; readonly attempt: Attempt } | undefined {
     let chosen: ClientAuthMethod | undefined
-    for (const method of CLIENT_AUTH_METHODS) {
+    for (const method of request.certificate === undefined ? CLIENT_AUTH_METHODS : WITH_CERTIFICATE) {
       if (!method.recognises(request)) continue
       if (chosen) {
         // RFC 6749 §2.3: a client must not use more than one method in each request.
@@ -92,13 +97,15 @@ export function createClientAuthenticator(
   }
 
   return {
-    async authenticate(from, request) {
+    async authenticate(from, sent) {
       const { zone, remoteAddress } = from
+      const request = speaks(zone, 'mutualTls', behaviour) ? { ...sent, certificate: from.clientCertificate } : sent
       const chosen = choose(request)
       if (!chosen) throw await missingCredential(zone, request)
-      const { method, attempt } = chosen
       const zoneId = zone.id
-      const client = await store.clients.find(zoneId, attempt.clientId)
+      const client = await store.clients.find(zoneId, chosen.attempt.clientId)
+      const method = chosen.method.forClient?.(client, request) ?? chosen.method
+      const attempt = method === chosen.method ? chosen.attempt : method.read(request)
       let refusal: OAuthError | undefined
       try {
         if (!(await attempt.verify(client, from, deps))) refusal = badClient('Bad credentials')

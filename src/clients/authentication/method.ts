@@ -4,6 +4,7 @@ import type { Passwords } from '../../base/passwords.ts'
 import type { SecretMemory } from '../../base/secrets.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
+import type { MutualTlsSettings, TlsAuthMethod } from '../../model/mutual-tls.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { RequestOrigin } from '../../model/request.ts'
 import type { Store } from '../../store/store.ts'
@@ -14,6 +15,8 @@ export interface ClientAuthRequest {
   readonly authorization: string | undefined
   readonly params: CredentialParams
   readonly endpoint: AuthenticatingEndpoint
+  /** What a trusted proxy wrote about the caller's certificate, in a zone that speaks RFC 8705. */
+  readonly certificate?: string | undefined
 }
 
 /** The parameters of a request, as far as client authentication reads them. */
@@ -39,7 +42,7 @@ export interface Attempt {
   /** The client id that was sent. */
   readonly clientId: string
   /** The claim `client_auth_method` of the tokens issued; undefined for a non-empty secret. */
-  readonly claim: 'none' | 'private_key_jwt' | undefined
+  readonly claim: 'none' | 'private_key_jwt' | TlsAuthMethod | undefined
   /**
    * Whether the credential is the client's. For an unknown client, returns false after the same time. Throws
    * `invalid_client` if the method describes the failure itself.
@@ -53,6 +56,8 @@ export interface ClientAuthDeps {
   readonly passwords: Passwords
   readonly memory: SecretMemory
   readonly foreignKeys: ForeignKeys
+  /** Absent: there are no certificates of clients. */
+  readonly mutualTls?: MutualTlsSettings | undefined
   readonly clock: Clock
   readonly urls: Urls
   readonly behaviour: Behaviour
@@ -66,4 +71,6 @@ export interface ClientAuthMethod {
   recognises(request: ClientAuthRequest): boolean
   /** Reads the credential of a request that uses the method. Throws `invalid_client` for a malformed one. */
   read(request: ClientAuthRequest): Attempt
+  /** The method that it is for this client, where the request alone does not tell. */
+  forClient?(client: Client | undefined, request: ClientAuthRequest): ClientAuthMethod
 }

@@ -7,10 +7,11 @@ import { privateKeyJwt } from './private-key-jwt.ts'
 export const none: ClientAuthMethod = {
   name: 'none',
   recognises(request) {
-    const { authorization, params, endpoint } = request
+    const { authorization, params, endpoint, certificate } = request
     const bare = authorization === undefined && params.raw('client_secret') === undefined
     const isNamed = params.get('client_id') !== undefined
     return (
+      certificate === undefined && // the record of the client tells what it is for
       endpoint.allowsNone &&
       bare &&
       isNamed &&

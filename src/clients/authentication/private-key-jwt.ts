@@ -159,7 +159,7 @@ function audiencesOf(
   endpoint: AuthenticatingEndpoint,
   { urls, behaviour }: Pick<ClientAuthDeps, 'urls' | 'behaviour'>,
 ): readonly string[] {
-  const bases = urls.addressesOf(zone)
+  const bases = [...urls.addressesOf(zone), urls.certificateBaseOf(zone) ?? []].flat()
   const always = [...urls.issuersOf(zone), ...bases.map(base => `${base}/oauth/token`)]
   return behaviour.assertionForIssuer ? [...always, ...bases.map(base => base + endpoint.path)] : always
 }

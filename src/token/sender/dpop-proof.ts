@@ -17,7 +17,7 @@ import { NONCE_SECONDS } from './dpop-nonce.ts'
 export interface ProofDeps {
   readonly store: Pick<Store, 'proofs'>
   readonly clock: Clock
-  readonly urls: Pick<Urls, 'ofZone'>
+  readonly urls: Pick<Urls, 'ofZone' | 'certificateBaseOf'>
   readonly nonces: DpopNonces
 }
 
@@ -98,8 +98,10 @@ function keyIn({ typ, alg, jwk, crit }: JsonRecord): { alg: string; key: KeyObje
 function checkTarget({ htm, htu }: JsonRecord, request: SentRequest, { urls }: ProofDeps): void {
   if (htm !== request.method) throw bad('The htm of the proof is not the method of this request')
   const path = request.originalUrl.replace(/^https?:\/\/[^/?#]*/i, '') // RFC 9112 §3.2.2
-  const expected = comparable(new URL(urls.ofZone(request.zone)).origin + path)
-  if (typeof htu === 'string' && expected !== undefined && comparable(htu) === expected) return
+  const sent = typeof htu === 'string' ? comparable(htu) : undefined
+  // The same path, at either host: which one a client reached, only the proxy knows.
+  const bases = [urls.ofZone(request.zone), urls.certificateBaseOf(request.zone)].filter(base => base !== undefined)
+  if (sent !== undefined && bases.some(base => comparable(new URL(base).origin + path) === sent)) return
   throw bad('The htu of the proof is not the URL of this request')
 }
 

@@ -13,6 +13,7 @@ import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
 import type { DpopNonces } from './dpop-nonce.ts'
 import { dpop, tokenByDpop } from './dpop.ts'
+import { mutualTls } from './mutual-tls.ts'
 
 /** What proofs are verified with. */
 export interface SenderDeps {
@@ -43,7 +44,7 @@ export interface BoundToken {
 }
 
 /** Every way. */
-const SENDER_PROOFS: readonly SenderProof[] = [dpop]
+const SENDER_PROOFS: readonly SenderProof[] = [dpop, mutualTls]
 
 /** Binds tokens to senders. */
 export interface Senders {

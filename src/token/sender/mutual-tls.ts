@@ -1,0 +1,29 @@
+// Tokens that only the holder of a certificate may use (RFC 8705 §3).
+import { readForwardedCertificate } from '../../base/client-certificate.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { SentRequest } from '../../model/request.ts'
+import type { SenderProof } from './sender.ts'
+
+/** The thumbprint of the caller's certificate; undefined without one, and for one that cannot be read. */
+const thumbprintOf = ({ clientCertificate }: SentRequest): string | undefined =>
+  clientCertificate === undefined ? undefined : readForwardedCertificate(clientCertificate)?.thumbprint
+
+/** By the certificate of the connection; a record says whether a client's tokens are bound. */
+export const mutualTls: SenderProof = {
+  member: 'x5t#S256',
+  protocol: 'mutualTls',
+  concerns: (_, client) => client.certificateBoundTokens === true,
+
+  // oxlint-disable-next-line require-await -- others ask the store
+  async proven(request) {
+    const thumbprint = thumbprintOf(request)
+    if (thumbprint !== undefined) return thumbprint
+    throw new OAuthError('invalid_request', 'This client must send its certificate: its tokens are bound to it')
+  },
+
+  // oxlint-disable-next-line require-await -- others ask the store
+  async check(request, { thumbprint }) {
+    if (thumbprintOf(request) === thumbprint) return
+    throw new OAuthError('invalid_token', 'The token is bound to another certificate') // RFC 8705 §3
+  },
+}

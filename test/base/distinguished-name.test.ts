@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { nameFromDer, nameFromString } from '../../src/base/distinguished-name.ts'
+import { issue, nameOf } from '../support/client-certificates.ts'
+import type { NamePart } from '../support/client-certificates.ts'
+
+type Names = readonly (readonly NamePart[])[]
+
+describe('a distinguished name', () => {
+  const SAME: readonly (readonly [string, string, Names])[] = [
+    [
+      'has its most specific part first',
+      'CN=client,O=Bank,C=CH',
+      [[['C', 'CH', 'printable']], [['O', 'Bank']], [['CN', 'client']]],
+    ],
+    ['may have blanks after its commas', 'CN=client, O=Bank', [[['O', 'Bank']], [['CN', 'client']]]],
+    ['has types in any case, or as numbers', 'cn=client,2.5.4.10=Bank', [[['O', 'Bank']], [['CN', 'client']]]],
+    [
+      'has several values in any order',
+      'OU=x+CN=client',
+      [
+        [
+          ['CN', 'client'],
+          ['OU', 'x'],
+        ],
+      ],
+    ],
+    [
+      'has escaped characters',
+      String.raw`CN=a\,b\+c\"d\\e\=f,O=\#1\ `,
+      [[['O', '#1 ']], [['CN', String.raw`a,b+c"d\e=f`]]],
+    ],
+    ['has escaped bytes', String.raw`CN=Z\c3\bcrich`, [[['CN', 'Zürich']]]],
+    ['has text of any alphabet, in any kind of string', 'CN=Zürich 日本', [[['CN', 'Zürich 日本', 'bmp']]]],
+    ['has values as bytes', 'CN=#0c0561206f6e65', [[['CN', 'a one']]]],
+    ['has parts with dots', 'DC=example,DC=org', [[['DC', 'org']], [['DC', 'example']]]],
+  ]
+  for (const [what, text, names] of SAME) {
+    it(`${what}: ${text}`, () => {
+      const expected = nameFromDer(nameOf(...names))
+      assert.notEqual(expected, undefined)
+      assert.equal(nameFromString(text), expected)
+    })
+  }
+
+  const OTHERS: readonly (readonly [string, string, Names])[] = [
+    ['another order', 'O=Bank,CN=client', [[['O', 'Bank']], [['CN', 'client']]]],
+    ['another case', 'CN=Client', [[['CN', 'client']]]],
+    ['one part with a comma instead of two', 'CN=a,O=b', [[['CN', 'a,O=b']]]],
+    [
+      'two values of one part instead of two parts',
+      'CN=a,O=b',
+      [
+        [
+          ['CN', 'a'],
+          ['O', 'b'],
+        ],
+      ],
+    ],
+    ['a part more', 'CN=client', [[['O', 'Bank']], [['CN', 'client']]]],
+    ['a part less', 'CN=client,O=Bank', [[['CN', 'client']]]],
+    ['text that looks like bytes', 'CN=#0500', [[['CN', '#0500']]]],
+    ['a blank', 'CN=client', [[['CN', 'client ']]]],
+  ]
+  for (const [what, text, names] of OTHERS) {
+    it(`is not another one with ${what}`, () => {
+      assert.notEqual(nameFromString(text), undefined)
+      assert.notEqual(nameFromString(text), nameFromDer(nameOf(...names)))
+    })
+  }
+
+  for (const text of [
+    '',
+    'client',
+    'CN=',
+    'CN=a,',
+    'CN=a+',
+    ',CN=a',
+    'CN=a,,O=b',
+    'XX=a',
+    'CN=a;O=b',
+    'CN="a"',
+    String.raw`CN=a\ `.trimEnd(),
+    String.raw`CN=a\x`,
+    String.raw`CN=\ff`,
+    'CN=#05',
+    'CN=#zz',
+    'CN=a\0b',
+    'CN= a',
+    'CN=a ,O=b',
+    `CN=${'+CN='.repeat(400)}`,
+    `${'CN=a,'.repeat(400)}CN=a`,
+  ]) {
+    it(`is not ${JSON.stringify(text.slice(0, 30))}`, () => assert.equal(nameFromString(text), undefined))
+  }
+
+  it('is not what is no DER, or an empty name', () => {
+    const name = nameOf([['CN', 'client']])
+    assert.equal(nameFromDer(Buffer.from('3000', 'hex')), undefined)
+    assert.equal(nameFromDer(name.subarray(0, -1)), undefined)
+    assert.equal(nameFromDer(Buffer.concat([name, Buffer.from([0])])), undefined)
+    assert.equal(nameFromDer(Buffer.from('300431023000', 'hex')), undefined)
+  })
+
+  it('is not mistaken for what OpenSSL prints of a name with a line break', () => {
+    const name = nameOf([['CN', 'evil\nO=Bank']])
+    assert.match(new X509Certificate(issue({ name }).raw).subject, /Bank/)
+    assert.notEqual(nameFromDer(name), nameFromDer(nameOf([['O', 'Bank']], [['CN', 'evil']])))
+  })
+})

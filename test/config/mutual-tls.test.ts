@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { ConfigError, loadConfig } from '../../src/config.ts'
+import { issue } from '../support/client-certificates.ts'
+
+const root = issue({ isAuthority: true })
+
+async function load(mutualTls: unknown, more: object = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
+  const config = join(folder, 'latchkey.json')
+  await writeFile(join(folder, 'ca.pem'), root.pem)
+  const usual = { database: 'sqlite::memory:', listen: { trusted_proxies: ['10.0.0.1'] }, ...more }
+  await writeFile(config, JSON.stringify({ ...usual, mutual_tls: mutualTls }))
+  try {
+    return await loadConfig({ options: { config }, env: {}, cwd: folder })
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+describe('mutual_tls', () => {
+  it('is off unless it is there, and has defaults', async () => {
+    assert.equal((await load(undefined)).mutualTls, undefined)
+    assert.deepEqual((await load({})).mutualTls, { header: 'client-cert', trustedAuthorities: [] })
+  })
+
+  it('takes a header, authorities in a file, and a base URL', async () => {
+    const given = { header: 'X-SSL-Cert', trusted_ca_file: 'ca.pem', endpoint_base_url: 'https://mtls.example/id/' }
+    const { mutualTls } = await load(given, { base_url: 'https://id.example/id' })
+    assert.equal(mutualTls?.header, 'x-ssl-cert')
+    assert.deepEqual(
+      mutualTls.trustedAuthorities.map(raw => Buffer.from(raw)),
+      [root.raw],
+    )
+    assert.equal(mutualTls.endpointBase, 'https://mtls.example/id')
+  })
+
+  const PATH = 'mutual_tls.endpoint_base_url: must be an https URL with the path of base_url, and nothing after it'
+  const refusals: readonly (readonly [object, string, object?])[] = [
+    [{}, 'mutual_tls: needs listen.trusted_proxies: the header is read from nobody else', { listen: {} }],
+    [{ header: 'Authorization' }, 'mutual_tls.header: is a header with a meaning of its own'],
+    [{ header: 'X-Forwarded-For' }, 'mutual_tls.header: is a header with a meaning of its own'],
+    [{ trusted_ca: 'nonsense' }, 'mutual_tls.trusted_ca: must be X.509 certificates in PEM'],
+    [{ endpoint_base_url: 'http://mtls.example' }, PATH],
+    [{ endpoint_base_url: 'https://mtls.example/other' }, PATH],
+    [{ endpoint_base_url: 'https://mtls.example/?a' }, PATH],
+    [{ endpoint_base_url: 'https://a:b@mtls.example' }, PATH],
+  ]
+  for (const [given, problem, more] of refusals) {
+    it(`refuses ${JSON.stringify(given)} ${more ? JSON.stringify(more) : ''}`, async () => {
+      await assert.rejects(load(given, more), (error: unknown) => {
+        assert.ok(error instanceof ConfigError)
+        assert.deepEqual(
+          error.problems.map(({ key, message }) => `${key}: ${message}`),
+          [problem],
+        )
+        return true
+      })
+    })
+  }
+})

@@ -1,0 +1,113 @@
+// Certificates of clients and of authorities, which Node cannot make (RFC 5280).
+import { generateKeyPairSync, hash, sign } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+
+const tagged = (tag: number, ...parts: readonly Buffer[]): Buffer => {
+  const body = Buffer.concat(parts)
+  if (body.length < 128) return Buffer.concat([Buffer.from([tag, body.length]), body])
+  const digits = body.length.toString(16)
+  const length = Buffer.from(digits.padStart(digits.length + (digits.length % 2), '0'), 'hex')
+  return Buffer.concat([Buffer.from([tag, 0x80 + length.length]), length, body])
+}
+const sequence = (...parts: readonly Buffer[]): Buffer => tagged(0x30, ...parts)
+const identifier = (hex: string): Buffer => tagged(0x06, Buffer.from(hex, 'hex'))
+const time = (moment: Date): Buffer =>
+  tagged(0x18, Buffer.from(`${moment.toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`))
+
+const SHA256_WITH_EC = sequence(identifier('2a8648ce3d040302'))
+const TYPES = {
+  C: '550406',
+  O: '55040a',
+  OU: '55040b',
+  CN: '550403',
+  DC: '0992268993f22c640119',
+  E: '2a864886f70d010901',
+}
+const USAGES = { client: '2b06010505070302', server: '2b06010505070301', any: '551d2500' }
+
+/** One attribute of a name: its type and text; in PrintableString or BMPString if it says so. */
+export type NamePart = readonly [type: keyof typeof TYPES, text: string, tag?: 'printable' | 'bmp']
+
+const textOf = (text: string, tag: NamePart[2]): Buffer => {
+  if (tag === 'bmp') return tagged(0x1e, Buffer.from(text, 'utf16le').swap16())
+  return tagged(tag === 'printable' ? 0x13 : 0x0c, Buffer.from(text))
+}
+
+/** A name; each list is one relative name, the least specific first. */
+export const nameOf = (...names: readonly (readonly NamePart[])[]): Buffer =>
+  sequence(
+    ...names.map(parts =>
+      tagged(0x31, ...parts.map(([type, text, tag]) => sequence(identifier(TYPES[type]), textOf(text, tag)))),
+    ),
+  )
+
+/** A certificate with its key. */
+export interface TestCertificate {
+  readonly name: Buffer
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+  /** DER. */
+  readonly raw: Buffer
+  readonly pem: string
+  /** `x5t#S256`. */
+  readonly thumbprint: string
+  /** A key of a JWK set, with the certificate. */
+  readonly jwk: Readonly<Record<string, unknown>>
+}
+
+interface Wish {
+  readonly name?: Buffer
+  readonly issuer?: TestCertificate
+  readonly isAuthority?: boolean
+  readonly usages?: readonly (keyof typeof USAGES)[]
+  readonly dns?: readonly string[]
+  readonly uri?: readonly string[]
+  readonly email?: readonly string[]
+  readonly ip?: readonly (readonly number[])[]
+  readonly from?: Date
+  readonly to?: Date
+}
+
+/** A certificate of an issuer or of its own. */
+export function issue({ issuer, ...wish }: Wish = {}): TestCertificate {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const name = wish.name ?? nameOf([['CN', 'a client']])
+  const names = [
+    ...(wish.email ?? []).map(text => tagged(0x81, Buffer.from(text))),
+    ...(wish.dns ?? []).map(text => tagged(0x82, Buffer.from(text))),
+    ...(wish.uri ?? []).map(text => tagged(0x86, Buffer.from(text))),
+    ...(wish.ip ?? []).map(bytes => tagged(0x87, Buffer.from(bytes))),
+  ]
+  const constraints = sequence(...(wish.isAuthority ? [Buffer.from('0101ff', 'hex')] : []))
+  const extensions = [
+    sequence(identifier('551d13'), Buffer.from('0101ff', 'hex'), tagged(0x04, constraints)),
+    ...(wish.usages
+      ? [sequence(identifier('551d25'), tagged(0x04, sequence(...wish.usages.map(each => identifier(USAGES[each])))))]
+      : []),
+    ...(names.length > 0 ? [sequence(identifier('551d11'), tagged(0x04, sequence(...names)))] : []),
+  ]
+  const content = sequence(
+    tagged(0xa0, Buffer.from('020102', 'hex')), // version 3
+    Buffer.from('020101', 'hex'),
+    SHA256_WITH_EC,
+    issuer?.name ?? name,
+    sequence(time(wish.from ?? new Date(0)), time(wish.to ?? new Date(Date.UTC(2090, 0)))),
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    tagged(0xa3, sequence(...extensions)),
+  )
+  const signature = tagged(0x03, Buffer.from([0]), sign('sha256', content, issuer?.privateKey ?? privateKey))
+  const raw = sequence(content, SHA256_WITH_EC, signature)
+  const pem = `-----BEGIN CERTIFICATE-----\n${raw.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+  const thumbprint = hash('sha256', raw, 'base64url')
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: thumbprint, x5c: [raw.toString('base64')] }
+  return { name, privateKey, publicKey, raw, pem, thumbprint, jwk }
+}
+
+/** As proxies write a certificate: RFC 9440, nginx, Apache, and plain base64. */
+export const FORWARDED = {
+  'RFC 9440': ({ raw }: TestCertificate) => `:${raw.toString('base64')}:`,
+  nginx: ({ pem }: TestCertificate) => encodeURIComponent(pem),
+  Apache: ({ pem }: TestCertificate) => pem.replaceAll('\n', ' '),
+  'plain base64': ({ raw }: TestCertificate) => raw.toString('base64'),
+} as const

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { behindProxy, certificates, shown } from '../../support/mutual-tls.ts'
+import type { TestCertificate } from '../../support/client-certificates.ts'
+import { insertCode, MODES, refused, RESOURCE, tokensOf, verified } from '../../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const BOUND = ['bound-secret', 'secret'] as const
+const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
+const S256 = { codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', codeChallengeMethod: 'S256' } as const
+
+for (const mode of MODES) {
+  describe(`a token bound to a certificate in ${mode} (RFC 8705 §3)`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer(behindProxy(mode))
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const password = (certificate: TestCertificate | undefined, more: object = {}): Promise<TestAnswer> =>
+      server.token(
+        { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'openid', ...more },
+        { basic: BOUND, ...(certificate && { headers: shown(certificate) }) },
+      )
+    const userinfo = (bearer: string, certificate?: TestCertificate): Promise<TestAnswer> =>
+      server.send('/userinfo', {
+        headers: { authorization: `Bearer ${bearer}`, ...(certificate && shown(certificate)) },
+      })
+
+    it('has the thumbprint of the certificate, and is a bearer token otherwise', async () => {
+      const tokens = tokensOf(await password(certificates.client))
+      const { payload } = await verified(server, tokens.access_token)
+      assert.deepEqual(payload['cnf'], { 'x5t#S256': certificates.client.thumbprint })
+      assert.equal(tokens.token_type.toLowerCase(), 'bearer')
+      const own = tokensOf(
+        await server.token(
+          { grant_type: 'client_credentials', client_id: 'bound' },
+          { headers: shown(certificates.client) },
+        ),
+      )
+      assert.deepEqual((await verified(server, own.access_token)).payload['cnf'], payload['cnf'])
+    })
+
+    it('is not issued without a certificate, and not for one that cannot be read', async () => {
+      const want = { want: '400 invalid_request', description: /must send its certificate/, challenge: null }
+      await refused(server, mode, () => password(undefined), want)
+      const form = { grant_type: 'client_credentials' }
+      const headers = { 'client-cert': 'nonsense' }
+      await refused(server, mode, () => server.token(form, { basic: BOUND, headers }), want)
+    })
+
+    it('is of use with its certificate only', async () => {
+      const { access_token: token } = tokensOf(await password(certificates.client))
+      assert.equal((await userinfo(token, certificates.client)).status, 200)
+      for (const certificate of [undefined, certificates.renewed, certificates.other]) {
+        const answer = await userinfo(token, certificate)
+        assert.equal(answer.status, 401)
+        assert.equal(answer.json()['error'], 'invalid_token')
+        assert.match(String(answer.headers['www-authenticate']), /^Bearer realm="SVC\/oauth", error="invalid_token"/)
+      }
+    })
+
+    it('is of use with its certificate only as an opaque token too, and at the management API', async () => {
+      const { access_token: opaque } = tokensOf(await password(certificates.client, { token_format: 'opaque' }))
+      assert.equal((await userinfo(opaque, certificates.client)).status, 200)
+      assert.equal((await userinfo(opaque)).status, 401)
+      const form = { grant_type: 'client_credentials' }
+      const headers = shown(certificates.client)
+      const { access_token: token } = tokensOf(await server.token(form, { basic: BOUND, headers }))
+      const list = (more: object) =>
+        server.send('/oauth/clients', { headers: { authorization: `Bearer ${token}`, ...more } })
+      assert.equal((await list(headers)).status, 200)
+      assert.equal((await list(shown(certificates.other))).status, 401)
+      assert.equal((await list({})).status, 401)
+    })
+
+    it('tells a resource server what it is bound to', async () => {
+      const { access_token: token } = tokensOf(await password(certificates.client))
+      const told = (await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()
+      assert.deepEqual([told['active'], told['cnf']], [true, { 'x5t#S256': certificates.client.thumbprint }])
+    })
+
+    it('comes from a refresh with the certificate of that request', async () => {
+      const first = tokensOf(await password(certificates.client))
+      const refreshing = (headers: object) =>
+        server.token(
+          { grant_type: 'refresh_token', refresh_token: first.refresh_token },
+          { basic: BOUND, headers: { ...headers } },
+        )
+      assert.equal((await refreshing({})).json()['error'], 'invalid_request')
+      const second = tokensOf(await refreshing(shown(certificates.renewed)))
+      assert.deepEqual((await verified(server, second.access_token)).payload['cnf'], {
+        'x5t#S256': certificates.renewed.thumbprint,
+      })
+    })
+  })
+}
+
+describe('tokens of a client without a credential that has a certificate (RFC 8705 §4)', () => {
+  it('are bound to it, the refresh token too', async () => {
+    const server = await startServer(behindProxy())
+    const ask = (form: Readonly<Record<string, string>>, certificate?: TestCertificate) =>
+      server.token({ client_id: 'bound-public', ...form }, { headers: certificate ? shown(certificate) : {} })
+    const redeem = async (certificate?: TestCertificate): Promise<TestAnswer> => {
+      const redirectUri = 'https://spa.example/cb'
+      const code = await insertCode(server, { clientId: 'bound-public', redirectUri, scopes: ['openid'], ...S256 })
+      const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: VERIFIER }
+      return ask(form, certificate)
+    }
+    assert.equal((await redeem()).json()['error'], 'invalid_request')
+    const first = tokensOf(await redeem(certificates.other))
+    const bound = { 'x5t#S256': certificates.other.thumbprint }
+    assert.deepEqual((await verified(server, first.access_token)).payload['cnf'], bound)
+    const form = { grant_type: 'refresh_token', refresh_token: first.refresh_token }
+    assert.equal((await ask(form, certificates.client)).json()['error'], 'invalid_grant')
+    assert.equal((await ask(form)).json()['error'], 'invalid_request')
+    const second = tokensOf(await ask(form, certificates.other))
+    assert.deepEqual((await verified(server, second.access_token)).payload['cnf'], bound)
+    await server.stop()
+  })
+})
+
+describe('discovery of a server with certificates', () => {
+  const told = async (config: object, mode: 'standard' | 'uaa' = 'standard', host?: string) => {
+    const server = await startServer(behindProxy(mode, { ...config }))
+    const answer = await server.send('/.well-known/openid-configuration', host === undefined ? {} : { host })
+    await server.stop()
+    return answer.json()
+  }
+  const METHODS = ['tls_client_auth', 'self_signed_tls_client_auth']
+
+  it('names the methods, and that tokens are bound', async () => {
+    const metadata = await told({})
+    assert.equal(metadata['tls_client_certificate_bound_access_tokens'], true)
+    for (const endpoint of ['token', 'introspection', 'revocation']) {
+      const methods = metadata[`${endpoint}_endpoint_auth_methods_supported`]
+      assert.deepEqual(Array.isArray(methods) && methods.slice(-2), METHODS)
+    }
+    assert.equal(metadata['mtls_endpoint_aliases'], undefined)
+  })
+
+  it('names only certificates that clients register, where no authority is trusted', async () => {
+    const methods = (await told({ mutual_tls: {} }))['token_endpoint_auth_methods_supported']
+    assert.ok(Array.isArray(methods))
+    assert.deepEqual(
+      methods.filter(name => METHODS.includes(String(name))),
+      ['self_signed_tls_client_auth'],
+    )
+  })
+
+  it('tells nothing where the zone does not speak it, nothing is configured, or in uaa', async () => {
+    for (const metadata of [
+      await told({ zone_config: { protocols: { mutualTls: false } } }),
+      await told({ mutual_tls: undefined }),
+      await told({ mutualTls: { endpoint_base_url: 'https://mtls.example' } }, 'uaa'),
+    ]) {
+      assert.equal(metadata['tls_client_certificate_bound_access_tokens'], undefined)
+      assert.equal(metadata['mtls_endpoint_aliases'], undefined)
+      assert.doesNotMatch(JSON.stringify(metadata), /tls_client_auth/)
+    }
+  })
+
+  it('says where certificates are asked for, and that is served', async () => {
+    const config = { mutualTls: { endpoint_base_url: 'https://mtls.example/' } }
+    const metadata = await told(config)
+    const aliases = {
+      token_endpoint: 'https://mtls.example/oauth/token',
+      userinfo_endpoint: 'https://mtls.example/userinfo',
+      introspection_endpoint: 'https://mtls.example/introspect',
+      revocation_endpoint: 'https://mtls.example/oauth/revoke',
+    }
+    assert.deepEqual({ ...aliases, ...Object(metadata['mtls_endpoint_aliases']) }, metadata['mtls_endpoint_aliases'])
+    assert.equal(metadata['token_endpoint'], 'http://localhost:8080/oauth/token')
+    assert.deepEqual(await told(config, 'standard', 'mtls.example'), metadata)
+  })
+})
