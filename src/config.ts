@@ -121,7 +121,11 @@ export async function loadConfig({
   const tls = listen?.tls && (await tlsOf(listen.tls, { baseUrl, folder, problems }))
   const smtp = smtpOf(file.smtp, baseUrl, problems)
   const saml = await samlOf(file.saml, problems)
-  const mutualTls = mutualTlsOf(file.mutual_tls, { baseUrl, trustedProxies }, problems)
+  const mutualTls = mutualTlsOf(
+    file.mutual_tls,
+    { baseUrl, trustedProxies, asks: tls?.asksForCertificates ?? false },
+    problems,
+  )
   const passkeys = passkeysOf(file.passkeys, problems)
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)

@@ -1,4 +1,4 @@
-// The key `mutual_tls`: certificates of clients, which a proxy in front has seen.
+// The key `mutual_tls`: certificates of clients, which a proxy in front or the server itself has asked for.
 import { readCertificates } from '../base/certificate.ts'
 import type { MutualTlsSettings } from '../model/mutual-tls.ts'
 import type { Problems } from './problems.ts'
@@ -12,44 +12,57 @@ export interface MutualTlsFile {
 }
 
 /** JSON Schema of the key. */
-export const mutualTlsSchema = section('Certificates of clients (RFC 8705), which a proxy in front has seen.', {
-  header: {
-    type: 'string',
-    pattern: '^[A-Za-z0-9-]{1,64}$',
-    default: 'Client-Cert',
-    description:
-      'The header in which the proxies of listen.trusted_proxies send the certificate; they must replace whatever callers send under this name.',
+export const mutualTlsSchema = section(
+  'Certificates of clients (RFC 8705), which a proxy in front or listen.tls has asked for.',
+  {
+    header: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9-]{1,64}$',
+      default: 'Client-Cert',
+      description:
+        'The header in which the proxies of listen.trusted_proxies send the certificate; they must replace whatever callers send under this name.',
+    },
+    trusted_ca: {
+      type: 'string',
+      description:
+        'X.509 certificates in PEM of the authorities whose certificates prove a subject. Absent: no client can use tls_client_auth.',
+    },
+    trusted_ca_file: {
+      type: 'string',
+      description:
+        'A file, relative to this one, that contains the certificates in PEM; a final line break is dropped.',
+    },
+    endpoint_base_url: {
+      type: 'string',
+      description:
+        'Where clients are asked for certificates, if not at base_url; discovery tells it in mtls_endpoint_aliases.',
+    },
   },
-  trusted_ca: {
-    type: 'string',
-    description:
-      'X.509 certificates in PEM of the authorities whose certificates prove a subject. Absent: no client can use tls_client_auth.',
-  },
-  trusted_ca_file: {
-    type: 'string',
-    description: 'A file, relative to this one, that contains the certificates in PEM; a final line break is dropped.',
-  },
-  endpoint_base_url: {
-    type: 'string',
-    description:
-      'Where the proxy asks for certificates, if not at base_url; discovery tells it in mtls_endpoint_aliases.',
-  },
-})
+)
 
 /** Headers with a meaning of their own, which would be taken from every request. */
 const TAKEN = /^(?:host|cookie|authorization|accept.*|content-.*|x-forwarded-.*|forwarded|origin|user-agent|dpop)$/
 
-/** Reads `mutual_tls`; undefined without it. */
+/** What surrounds the key. */
+interface Surroundings {
+  readonly baseUrl: string
+  readonly trustedProxies: readonly string[]
+  /** Whether `listen.tls` asks callers for certificates. */
+  readonly asks: boolean
+}
+
+/** Reads `mutual_tls`; undefined where nobody asks for certificates. */
 export function mutualTlsOf(
   file: MutualTlsFile | undefined,
-  { baseUrl, trustedProxies }: { readonly baseUrl: string; readonly trustedProxies: readonly string[] },
+  { baseUrl, trustedProxies, asks }: Surroundings,
   problems: Problems,
 ): MutualTlsSettings | undefined {
-  if (file === undefined || !problems.isSound('mutual_tls')) return undefined
+  if (file === undefined) return asks ? { asks, trustedAuthorities: [] } : undefined
+  if (!problems.isSound('mutual_tls')) return undefined
   const header = (file.header ?? 'Client-Cert').toLowerCase()
   if (TAKEN.test(header)) problems.add('mutual_tls.header', 'is a header with a meaning of its own')
-  if (trustedProxies.length === 0 && problems.isSound('listen.trusted_proxies')) {
-    problems.add('mutual_tls', 'needs listen.trusted_proxies: the header is read from nobody else')
+  if (trustedProxies.length === 0 && !asks && problems.isSound('listen.trusted_proxies')) {
+    problems.add('mutual_tls', 'needs listen.trusted_proxies, whose header is read, or listen.tls.client_certificates')
   }
   const roots = file.trusted_ca === undefined ? undefined : readCertificates(file.trusted_ca)
   if (file.trusted_ca !== undefined && !roots) {
@@ -60,7 +73,8 @@ export function mutualTlsOf(
     problems.add('mutual_tls.endpoint_base_url', 'must be an https URL with the path of base_url, and nothing after it')
   }
   return {
-    header,
+    ...(trustedProxies.length > 0 && { header }),
+    asks,
     trustedAuthorities: roots?.map(({ raw }) => raw) ?? [],
     ...(base !== undefined && { endpointBase: withoutSlash(base) }),
   }

@@ -4,10 +4,12 @@ import { canonicalAddress } from '../base/network-address.ts'
 import type { CertificateNames } from '../base/client-certificate.ts'
 import type { Client } from './client.ts'
 
-/** The key `mutual_tls` of the configuration. */
+/** The key `mutual_tls` of the configuration, and what goes with it. */
 export interface MutualTlsSettings {
-  /** Lower case. */
-  readonly header: string
+  /** Of trusted proxies, in lower case; absent if there are none. */
+  readonly header?: string
+  /** Whether the server asks callers itself (`listen.tls`). */
+  readonly asks: boolean
   /** In DER; empty: no certificate proves a subject. */
   readonly trustedAuthorities: readonly Uint8Array[]
   /** Without a slash at the end. */

@@ -12,6 +12,7 @@ async function load(mutualTls: unknown, more: object = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
   const config = join(folder, 'latchkey.json')
   await writeFile(join(folder, 'ca.pem'), root.pem)
+  await writeFile(join(folder, 'key.pem'), root.privateKey.export({ type: 'pkcs8', format: 'pem' }))
   const usual = { database: 'sqlite::memory:', listen: { trusted_proxies: ['10.0.0.1'] }, ...more }
   await writeFile(config, JSON.stringify({ ...usual, mutual_tls: mutualTls }))
   try {
@@ -24,7 +25,7 @@ async function load(mutualTls: unknown, more: object = {}) {
 describe('mutual_tls', () => {
   it('is off unless it is there, and has defaults', async () => {
     assert.equal((await load(undefined)).mutualTls, undefined)
-    assert.deepEqual((await load({})).mutualTls, { header: 'client-cert', trustedAuthorities: [] })
+    assert.deepEqual((await load({})).mutualTls, { header: 'client-cert', asks: false, trustedAuthorities: [] })
   })
 
   it('takes a header, authorities in a file, and a base URL', async () => {
@@ -38,9 +39,24 @@ describe('mutual_tls', () => {
     assert.equal(mutualTls.endpointBase, 'https://mtls.example/id')
   })
 
+  it('needs no proxy where the server asks by itself, and is on without being named then', async () => {
+    const listen = {
+      tls: { certificate_file: 'ca.pem', private_key_file: 'key.pem', client_certificates: 'request' },
+    }
+    const https = { base_url: 'https://id.example', listen }
+    assert.deepEqual((await load(undefined, https)).mutualTls, { asks: true, trustedAuthorities: [] })
+    assert.deepEqual((await load({}, https)).mutualTls, { asks: true, trustedAuthorities: [] })
+    const both = { ...https, listen: { ...listen, trusted_proxies: ['10.0.0.1'] } }
+    assert.equal((await load({}, both)).mutualTls?.header, 'client-cert')
+  })
+
   const PATH = 'mutual_tls.endpoint_base_url: must be an https URL with the path of base_url, and nothing after it'
   const refusals: readonly (readonly [object, string, object?])[] = [
-    [{}, 'mutual_tls: needs listen.trusted_proxies: the header is read from nobody else', { listen: {} }],
+    [
+      {},
+      'mutual_tls: needs listen.trusted_proxies, whose header is read, or listen.tls.client_certificates',
+      { listen: {} },
+    ],
     [{ header: 'Authorization' }, 'mutual_tls.header: is a header with a meaning of its own'],
     [{ header: 'X-Forwarded-For' }, 'mutual_tls.header: is a header with a meaning of its own'],
     [{ trusted_ca: 'nonsense' }, 'mutual_tls.trusted_ca: must be X.509 certificates in PEM'],
