@@ -28,6 +28,7 @@ import { senderKeyAttacks } from './attacks/sender-keys.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
+import { tokenExchangeAttacks } from './attacks/token-exchange.ts'
 import { tokenAttacks } from './attacks/tokens.ts'
 import { upstreamLogoutAttacks } from './attacks/upstream-logout.ts'
 import { upstreamAttacks } from './attacks/upstream.ts'
@@ -49,6 +50,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'keeping others out': loadAttacks,
   'authorization requests': authorizationAttacks,
   'tokens and clients': tokenAttacks,
+  'exchanged tokens': tokenExchangeAttacks,
   'tokens that are bound to a key': senderKeyAttacks,
   'certificates of clients': mutualTlsAttacks,
   'accounts of people': accountAttacks,

@@ -115,6 +115,8 @@ export function clientFromJson(
   if (reading.caller) {
     const wanted = { clientId, grantTypes, scope, authorities }
     for (const [key, message] of callerProblems(reading.caller, wanted, service)) refuse(key, message)
+    if (values.tokenExchange !== undefined)
+      refuse('tokenExchange', 'tokenExchange is not allowed for non-admin caller.')
   }
   const isGuarded = reading.as !== 'configured' && first !== undefined && !isBlank(first)
   if (isGuarded && grantTypes.includes('implicit')) {

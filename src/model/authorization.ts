@@ -53,6 +53,8 @@ export interface Authorization {
   readonly grantedResources?: readonly string[] | undefined
   /** Who acts for the subject: the claim `act` (RFC 8693 §4.1). */
   readonly actor?: Readonly<Record<string, unknown>> | undefined
+  /** The kind of token that an exchange gives (RFC 8693 §2.2.1). */
+  readonly issuedTokenType?: string | undefined
   /** When the access token expires at the latest. */
   readonly expiresBefore?: Date | undefined
   /** The refresh token that this refresh keeps or rotates. */

@@ -24,7 +24,7 @@ export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clie
 export const ALL_REVOKED = 'all revoked'
 
 /**
- * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, changes of
+ * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`, changes of
  * second factors and of initial access tokens.
  */
 export type AuditEventType =
@@ -57,6 +57,7 @@ export type AuditEventType =
   | 'SessionsEndedEvent'
   | 'ApprovalModifiedEvent'
   | 'TokenIssuedEvent'
+  | 'TokenExchangedEvent'
   | 'TokenRevocationEvent'
   | 'ClientJwtChangeSuccess'
   | 'ClientJwtChangeFailure'

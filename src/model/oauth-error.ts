@@ -4,6 +4,8 @@ export const OAUTH_ERROR_STATUS = {
   invalid_grant: 400,
   invalid_scope: 400,
   unsupported_grant_type: 400,
+  /** RFC 8693 §2.2.2, RFC 8707 §2. */
+  invalid_target: 400,
   unsupported_response_type: 400,
   unsupported_token_type: 400,
   access_denied: 403,

@@ -1,14 +1,21 @@
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { APPROVAL_SECONDS, isCurrent } from '../model/approval.ts'
+import type { TokenGrantType } from '../model/grant-types.ts'
 import { isAutoApproved } from '../model/scopes.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 
+/** A person who tells a client the password asks for no approval; an exchange is approved by the rule of the client. */
+const WITHOUT_APPROVAL: ReadonlySet<unknown> = new Set<TokenGrantType>([
+  'password',
+  'urn:ietf:params:oauth:grant-type:token-exchange',
+])
+
 /**
  * Why the user's approvals do not cover these scopes (expired, missing or denied); undefined if they do.
- * A client's own token needs no approval, nor does one from the password grant.
+ * A client's own token needs no approval, nor does one of these grants.
  */
 export async function approvalProblem(
   zone: Zone,
@@ -16,7 +23,7 @@ export async function approvalProblem(
   scopes: readonly string[],
   { store, clock }: { store: Store; clock: Clock },
 ): Promise<string | undefined> {
-  if (!user || claims['grant_type'] === 'password') return undefined
+  if (!user || WITHOUT_APPROVAL.has(claims['grant_type'])) return undefined
   const asked = scopes.filter(scope => !isAutoApproved(client, scope))
   if (asked.length === 0) return undefined
   const now = clock.now()

@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import { flag, list, oneOf, string } from './kinds.ts'
 import { PROFILES } from './profiles.ts'
 import { describeRecord } from './record.ts'
+import { exchangeRules } from './token-exchange.ts'
 
 /** Algorithms for signatures of clients and for them; `none` and shared secrets are not among them. */
 export const CLIENT_ALGORITHMS = [
@@ -157,5 +158,10 @@ export const clientMetadataFields = describeRecord({
     'Whether logout tokens must have `sid`.',
   ),
   profile: attribute('profile', oneOf(PROFILES), 'The profile of FAPI 2.0 that it must keep to.'),
+  tokenExchange: attribute(
+    'tokenExchange',
+    exchangeRules,
+    'What it may exchange tokens for (RFC 8693): rules with audience, subjects, scopes and mode.',
+  ),
   resources: attribute('resources', list, 'The resources that it may name in requests (RFC 8707).'),
 })

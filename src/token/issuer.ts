@@ -37,6 +37,8 @@ export interface TokenResponse {
   readonly token_type: 'bearer' | 'DPoP'
   readonly id_token?: string | undefined
   readonly refresh_token?: string | undefined
+  /** Of an exchange (RFC 8693 §2.2.1). */
+  readonly issued_token_type?: string | undefined
   /** Seconds until the access token expires. */
   readonly expires_in: number
   readonly scope: string
@@ -256,6 +258,7 @@ export function createTokenIssuer(deps: {
       return {
         access_token: accessToken,
         token_type: authorization.confirmation?.jkt === undefined ? 'bearer' : 'DPoP',
+        issued_token_type: authorization.issuedTokenType,
         id_token: idToken,
         refresh_token: refreshToken?.value,
         expires_in: Math.max(0, seconds - behaviour.expiresInLag),

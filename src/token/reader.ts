@@ -124,6 +124,17 @@ export function createTokenReader(deps: {
     return [{ ...stored.claims, jti: token }, stored]
   }
 
+  /**
+   * A token that names only others as its audience is not for our own endpoints (RFC 8707 §2.2): whoever received it must
+   * not be able to use it here. Other tokens have their client among them.
+   */
+  function requireOwn(zone: AddressedZone, { aud, client_id: clientId }: Claims): void {
+    const audience = strings([aud].flat())
+    if (aud === undefined || (typeof clientId === 'string' && audience.includes(clientId))) return
+    if (urls.addressesOf(zone).some(address => audience.includes(address))) return
+    throw refuse('The token is for another resource')
+  }
+
   /** A stored token is revoked by deleting its row; revocations of plain JWTs and of whole grants are stored. */
   async function isRevoked(zone: AddressedZone, claims: Claims, stored: StoredToken | undefined): Promise<boolean> {
     // Without `grant_id` in the claims, read it from the row, which may have been inserted just after the revocation.
@@ -187,6 +198,7 @@ export function createTokenReader(deps: {
       if (expected === 'access_token') await senders.check(presentation, token, claims['cnf'])
       const client = await store.clients.find(zone.id, String(claims['client_id']))
       if (!client) throw refuse(`The token refers to a non-existent client: ${printable(String(claims['client_id']))}`)
+      if (expected === 'access_token' && !('inspected' in presentation)) requireOwn(zone, claims)
       if (await isRevoked(zone, claims, stored)) throw refuse(REVOKED)
       const user = await checkSubject(zone, claims, client)
       const scopes = scopesOf(claims, expected)

@@ -47,6 +47,8 @@ export const VOUCHED_FIELDS: Fields = {
   family_name: may('With `source=login`: family name of the user.'),
 }
 
+const EXCHANGED_TYPES = ['urn:ietf:params:oauth:token-type:access_token', 'urn:ietf:params:oauth:token-type:jwt']
+
 const TOKEN_REQUEST: Fields = {
   grant_type: must('The grant type.', oneOf(TOKEN_GRANT_TYPES)),
   scope: may('Space-separated scopes. Absent: all that can be granted.'),
@@ -61,6 +63,12 @@ const TOKEN_REQUEST: Fields = {
   assertion: may(
     'For the assertion grants: a JWT (RFC 7523), or a signed SAML 2.0 assertion in base64url whose `Recipient` is the URL of `/oauth/token/alias/{entity}` and whose audience is the entity id (RFC 7522).',
   ),
+  subject_token: may('For token exchange (RFC 8693): the access token of a person.'),
+  subject_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
+  actor_token: may('For token exchange: the access token of whoever acts, if that is not the client.'),
+  actor_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
+  audience: may('For token exchange: whom the new token is for.'),
+  requested_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
   token_format: may('Format of the access token.', oneOf(['jwt', 'opaque'])),
   authorities: may('`{"az_attr":{…}}`: attributes to put into the tokens.'),
   nonce: may('Returned in the response.'),
@@ -291,6 +299,7 @@ export function oauthArea(facts: Facts): Area {
         {
           access_token: textOrNull,
           token_type: oneOf(['bearer', 'DPoP']),
+          issued_token_type: text,
           id_token: text,
           refresh_token: text,
           expires_in: whole,
@@ -299,7 +308,7 @@ export function oauthArea(facts: Facts): Area {
           nonce: text,
           az_attr: { type: 'object', additionalProperties: text },
         },
-        ['id_token', 'refresh_token', 'nonce', 'az_attr'],
+        ['issued_token_type', 'id_token', 'refresh_token', 'nonce', 'az_attr'],
       ),
       UserInfo: open(
         {

@@ -6,6 +6,7 @@ import { jwtBearer } from './jwt-bearer.ts'
 import { password } from './password.ts'
 import { refreshToken } from './refresh-token.ts'
 import { saml2Bearer } from './saml2-bearer.ts'
+import { tokenExchange } from './token-exchange.ts'
 import { userToken } from './user-token.ts'
 
 /**
@@ -20,6 +21,7 @@ const BY_TYPE: Readonly<Record<TokenGrantType, Grant>> = {
   user_token: userToken,
   'urn:ietf:params:oauth:grant-type:saml2-bearer': saml2Bearer,
   'urn:ietf:params:oauth:grant-type:jwt-bearer': jwtBearer,
+  'urn:ietf:params:oauth:grant-type:token-exchange': tokenExchange,
 }
 
 /** Every grant of the token endpoint, in the order of discovery. */

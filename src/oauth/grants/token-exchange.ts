@@ -1,0 +1,181 @@
+import { isJsonRecord } from '../../base/json.ts'
+import { allowsProvider } from '../../model/client.ts'
+import type { Client } from '../../model/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { hasRequiredGroups, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
+import type { GrantedScopes } from '../../model/scopes.ts'
+import type { User } from '../../model/user.ts'
+import type { ExchangeRule } from '../../records/token-exchange.ts'
+import type { VerifiedToken } from '../../token/reader.ts'
+import { signInOf } from '../presented-sign-in.ts'
+import { tokenFormatOf } from '../params.ts'
+import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
+import { PROVIDER_BARRED } from './grant.ts'
+import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
+
+const TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+const JWT = 'urn:ietf:params:oauth:token-type:jwt'
+
+/** Actors one within another: a longer chain is a circle. */
+const MAX_ACTORS = 5
+
+type Actor = Readonly<Record<string, unknown>>
+
+/**
+ * Exchanges a person's access token for one for somebody else (RFC 8693): by a rule of the calling client and never for
+ * more than the token is good for: not for further scopes, not for longer, and not after it was revoked.
+ */
+export const tokenExchange: Grant = {
+  type: TYPE,
+  caller: 'client',
+  async authorize(request, deps) {
+    const { zone, client, params, clientAuthMethod } = request
+    // What anybody can say of themselves must not turn one token into another.
+    if (clientAuthMethod === 'none') throw new OAuthError('unauthorized_client', 'This client must authenticate')
+    refuseOtherKinds(request)
+    const subject = await readToken(request, 'subject_token', deps)
+    const { user } = subject
+    if (!user) throw new OAuthError('invalid_request', 'The subject_token is not that of a person')
+    const rule = ruleFor(client, subject, params.get('audience') ?? params.get('resource'))
+    const actor = await actorOf(request, { rule, subject }, deps)
+    await checkPerson(request, user, deps)
+    const signIn = signInOf(subject.claims, zone, deps.behaviour)
+    await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
+    const scopes = await scopesFor(request, { rule, subject, user }, deps)
+
+    const { auth_time: authTime, grant_id: grantId } = subject.claims
+    const { remoteAddress } = request
+    deps.audit({
+      type: 'TokenExchangedEvent',
+      zoneId: zone.id,
+      principal: user.id,
+      clientId: client.clientId,
+      remoteAddress,
+      data: JSON.stringify({ from: subject.client.clientId, for: rule.audience, mode: rule.mode, scopes, act: actor }),
+    })
+    const format = tokenFormatOf(params)
+    return {
+      zone,
+      client,
+      grantType: TYPE,
+      subject: {
+        kind: 'user',
+        user,
+        ...signIn,
+        ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
+      },
+      scopes,
+      tokens: ['access_token'],
+      resources: [rule.audience],
+      expiresBefore: subject.expiresAt,
+      issuedTokenType: ACCESS_TOKEN,
+      ...(actor && { actor }),
+      // Whatever ends the grant of the one ends the other.
+      ...(typeof grantId === 'string' && { grantId }),
+      ...(format && { format }),
+      ...(clientAuthMethod !== undefined && { clientAuthMethod }),
+    }
+  },
+}
+
+function refuseOtherKinds({ params }: GrantRequest): void {
+  const wanted = params.get('requested_token_type')
+  if (wanted !== undefined && wanted !== ACCESS_TOKEN && wanted !== JWT) {
+    throw new OAuthError('invalid_request', 'The requested_token_type is not supported')
+  }
+}
+
+/** An access token that was meant for the calling client: issued to it, or with it as an audience. */
+async function readToken(
+  { zone, client, params }: GrantRequest,
+  name: 'subject_token' | 'actor_token',
+  { reader }: GrantDeps,
+): Promise<VerifiedToken> {
+  const text = params.get(name)
+  const type = params.get(`${name}_type`)
+  if (text === undefined) throw new OAuthError('invalid_request', `The ${name} is missing`)
+  if (type === undefined) throw new OAuthError('invalid_request', `The ${name}_type is missing`)
+  if (type !== ACCESS_TOKEN && type !== JWT) {
+    throw new OAuthError('invalid_request', `The ${name}_type is not supported: only access tokens are`)
+  }
+  const token = await reader.read({ zone, inspected: true }, text).catch((cause: unknown) => {
+    if (!(cause instanceof OAuthError)) throw cause
+    throw new OAuthError('invalid_request', `The ${name} is not valid`, { detail: cause.message, cause }) // RFC 8693 §2.2.2
+  })
+  if (token.client.clientId === client.clientId || token.audience.includes(client.clientId)) return token
+  throw new OAuthError('invalid_request', `The ${name} is not meant for this client`)
+}
+
+/** The rule for the audience; without one in the request, the only rule for tokens of that client. */
+function ruleFor(client: Client, subject: VerifiedToken, audience: string | undefined): ExchangeRule {
+  const rules = (client.tokenExchange ?? []).filter(rule => rule.subjects.includes(subject.client.clientId))
+  const fitting = audience === undefined ? rules : rules.filter(rule => rule.audience === audience)
+  const [rule, another] = fitting
+  if (rule && !another) return rule
+  const description = rule ? 'The audience is missing' : 'This client may not exchange the token for this audience'
+  throw new OAuthError('invalid_target', description)
+}
+
+/** Who acts for the person: the actors so far, and with delegation whoever asks now. */
+async function actorOf(
+  request: GrantRequest,
+  { rule, subject }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken },
+  deps: GrantDeps,
+): Promise<Actor | undefined> {
+  const { client, params } = request
+  const { act, may_act: mayAct } = subject.claims
+  const before = isJsonRecord(act) ? act : undefined
+  const isNamed = params.get('actor_token') !== undefined
+  if (!isNamed && params.get('actor_token_type') !== undefined) {
+    throw new OAuthError('invalid_request', 'The actor_token is missing')
+  }
+  // What was told of earlier actors stays told: it is not this client's to hide.
+  if (rule.mode === 'impersonation') {
+    if (isNamed) throw new OAuthError('invalid_request', 'This client exchanges such tokens without an actor')
+    requireMayAct(mayAct, { sub: client.clientId })
+    return before
+  }
+  const named = isNamed ? await readToken(request, 'actor_token', deps) : undefined
+  const own: Actor = named?.user
+    ? { sub: named.user.id, client_id: named.client.clientId }
+    : { sub: (named?.client ?? client).clientId }
+  requireMayAct(mayAct, own)
+  const actor = before ? { ...own, act: before } : own
+  if (depthOf(actor) > MAX_ACTORS) throw new OAuthError('invalid_request', 'The chain of actors is too long')
+  return actor
+}
+
+/** RFC 8693 §4.4: whoever issued the token may have said who may act. */
+function requireMayAct(mayAct: unknown, actor: Actor): void {
+  if (mayAct === undefined) return
+  if (isJsonRecord(mayAct) && Object.entries(mayAct).every(([name, value]) => actor[name] === value)) return
+  throw new OAuthError('invalid_request', 'The subject_token does not allow this actor')
+}
+
+const depthOf = ({ act }: Actor): number => 1 + (isJsonRecord(act) ? depthOf(act) : 0)
+
+async function checkPerson({ zone, client }: GrantRequest, user: User, deps: GrantDeps): Promise<void> {
+  if (!allowsProvider(client, user.origin)) throw new OAuthError(deps.behaviour.userProviderBarred, PROVIDER_BARRED)
+  await checkProvider(zone, user, deps)
+}
+
+/** Those of the token that the rule, the calling client and the person's groups still allow, or fewer. */
+async function scopesFor(
+  { zone, client, params }: GrantRequest,
+  { rule, subject, user }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken; readonly user: User },
+  deps: GrantDeps,
+): Promise<GrantedScopes> {
+  const held = await deps.groupsOf(zone, user)
+  if (!hasRequiredGroups(client, held.groups)) {
+    throw new OAuthError('invalid_scope', "User does not meet the client's required group criteria.")
+  }
+  const within = subject.scopes.filter(scope => rule.scopes.includes(scope))
+  const lost = lostScopes(client, held, within)
+  const scopes = narrow(
+    within.filter(scope => !lost.includes(scope)),
+    parseScope(params.get('scope')),
+  )
+  if (scopes.length === 0) throw new OAuthError('invalid_scope', 'No scope of the subject_token is allowed here')
+  return scopes
+}

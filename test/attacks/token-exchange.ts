@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { isAlive, passwordTokens, tokensOf } from '../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+const service = (id: string, tokenExchange: readonly object[]) => ({
+  client_id: id,
+  client_secret: 'secret',
+  authorized_grant_types: [GRANT, 'client_credentials'],
+  scope: ['cloud.read', 'cloud.write'],
+  authorities: ['jobs.run'],
+  tokenExchange,
+})
+const rule = { audience: 'stock', subjects: ['app'], scopes: ['cloud.read', 'cloud.write'], mode: 'delegation' }
+const zone = {
+  id: 'z1',
+  subdomain: 'z1',
+  name: 'One',
+  bootstrap: { ...defaultBootstrap, clients: [...defaultBootstrap.clients, service('cloud', [rule])] },
+}
+const bootstrap = {
+  ...defaultBootstrap,
+  clients: [...defaultBootstrap.clients, service('cloud', [rule]), service('stock', [{ ...rule, audience: 'cloud' }])],
+  identity_zones: [zone],
+}
+
+const exchange = (server: TestServer, token: string, id = 'cloud', host?: string): Promise<TestAnswer> =>
+  server.token(
+    { grant_type: GRANT, subject_token: token, subject_token_type: ACCESS_TOKEN },
+    { basic: [id, 'secret'], ...(host !== undefined && { host }) },
+  )
+
+const against = (attempt: (server: TestServer) => Promise<void>) => async (): Promise<void> => {
+  const server = await startServer({ config: { bootstrap } })
+  try {
+    await attempt(server)
+    assert.deepEqual(server.faults, [])
+  } finally {
+    await server.stop()
+  }
+}
+
+const personsToken = async (server: TestServer, scope = 'openid cloud.read'): Promise<string> =>
+  (await passwordTokens(server, { scope })).access_token
+
+/** An exchanged token must not be worth more than the one it came from. */
+export const tokenExchangeAttacks: readonly Attack[] = [
+  {
+    attack: 'exchanges the token of a person of another zone, at the same client there',
+    outcome: 'the token is not valid here',
+    attempt: against(async server => {
+      const answer = await exchange(server, await personsToken(server), 'cloud', 'z1.localhost:8080')
+      assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
+    }),
+  },
+  {
+    attack: 'exchanges a token that a service only carried for somebody else',
+    outcome: 'it is not meant for that client',
+    attempt: against(async server => {
+      const { access_token: exchanged } = tokensOf(await exchange(server, await personsToken(server)))
+      assert.equal((await exchange(server, exchanged, 'cloud')).status, 400) // back to where it came from
+      assert.match((await exchange(server, await personsToken(server), 'stock')).text, /not meant for this client/)
+    }),
+  },
+  {
+    attack: 'keeps an exchanged token after the person revoked the application that it came from',
+    outcome: 'it ends with the grant',
+    attempt: against(async server => {
+      const tokens = await passwordTokens(server, { scope: 'openid cloud.read' })
+      const { access_token: exchanged } = tokensOf(await exchange(server, tokens.access_token))
+      const basic = ['app', 'app-secret'] as const
+      assert.equal((await server.send('/oauth/revoke', { form: { token: tokens.refresh_token }, basic })).status, 200)
+      const isRelated = (await isAlive(server, tokens.access_token)) === (await isAlive(server, exchanged))
+      assert.ok(isRelated)
+    }),
+  },
+  {
+    attack: 'uses an exchanged token at the server’s own interfaces',
+    outcome: 'it is for its audience alone',
+    attempt: against(async server => {
+      const { access_token: exchanged } = tokensOf(await exchange(server, await personsToken(server)))
+      assert.equal((await server.send('/userinfo', { bearer: exchanged })).status, 401)
+    }),
+  },
+]

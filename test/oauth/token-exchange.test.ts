@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import {
+  changeClient,
+  changeUser,
+  isAlive,
+  MODES,
+  passwordTokens,
+  refresh,
+  tokensOf,
+  userNamed,
+  verified,
+} from '../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import { sendJson } from '../support/zones.ts'
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+const rule = (audience: string, more: object = {}) => ({
+  audience,
+  subjects: ['front'],
+  scopes: ['cloud.read', 'cloud.write'],
+  mode: 'delegation',
+  ...more,
+})
+const service = (id: string, more: object = {}) => ({
+  client_id: id,
+  client_secret: 'secret',
+  authorized_grant_types: [GRANT, 'client_credentials'],
+  scope: ['cloud.read', 'cloud.write', 'jobs.run'],
+  authorities: ['jobs.run'],
+  ...more,
+})
+const bootstrap = {
+  ...defaultBootstrap,
+  clients: [
+    ...defaultBootstrap.clients,
+    {
+      client_id: 'front',
+      client_secret: 'secret',
+      authorized_grant_types: ['password', 'refresh_token'],
+      scope: ['openid', 'cloud.read', 'cloud.write'],
+    },
+    // A resource server of the scopes cloud.*, which is why tokens with them are meant for it.
+    service('cloud', {
+      tokenExchange: [rule('stock'), rule('https://bank.example/', { scopes: ['cloud.read'], mode: 'impersonation' })],
+    }),
+    service('stock', { tokenExchange: [rule('archive', { subjects: ['cloud'] })] }),
+    service('single', { tokenExchange: [rule('only', { subjects: ['single', 'front'] })] }),
+    service('nothing'),
+    service('public', {
+      allowpublic: true,
+      client_secret: undefined,
+      authorized_grant_types: [GRANT],
+      tokenExchange: [rule('stock')],
+    }),
+    {
+      client_id: 'admin',
+      client_secret: 'secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['clients.admin', 'clients.read', 'clients.write'],
+    },
+    {
+      client_id: 'writer',
+      client_secret: 'secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['clients.write', 'clients.read'],
+      scope: ['cloud.read'],
+    },
+  ],
+}
+const zone_config = { protocols: { tokenExchange: true } }
+
+for (const mode of MODES) {
+  describe(`token exchange in ${mode}`, () => {
+    let server: TestServer
+    let subject: string
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap, zone_config } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const exchange = (
+      form: Readonly<Record<string, string>>,
+      basic: readonly [string, string] = ['cloud', 'secret'],
+    ): Promise<TestAnswer> =>
+      server.token({ grant_type: GRANT, subject_token_type: ACCESS_TOKEN, subject_token: subject, ...form }, { basic })
+    const tokenOf = async (scope = 'openid cloud.read'): Promise<string> =>
+      (await passwordTokens(server, { scope }, ['front', 'secret'])).access_token
+    const own = async (id: string): Promise<string> =>
+      tokensOf(await server.token({ grant_type: 'client_credentials' }, { basic: [id, 'secret'] })).access_token
+    before(async () => {
+      subject = await tokenOf()
+    })
+
+    it('gives a token for another service, which tells who acts for whom', async () => {
+      const answer = await exchange({ audience: 'stock' })
+      assert.equal(answer.status, 200, answer.text)
+      const body = answer.json()
+      assert.equal(body['issued_token_type'], ACCESS_TOKEN)
+      assert.equal(body['refresh_token'], undefined)
+      assert.equal(body['id_token'], undefined)
+      const { payload } = await verified(server, String(body['access_token']))
+      const { id } = await userNamed(server, 'marissa')
+      assert.deepEqual(
+        [payload.sub, payload.aud, payload['client_id'], payload['act'], payload['grant_type']],
+        [id, ['stock'], 'cloud', { sub: 'cloud' }, GRANT],
+      )
+      assert.deepEqual([payload['scope']].flat(), ['cloud.read'])
+      const told = server.events.findLast(({ type }) => type === 'TokenExchangedEvent')
+      assert.deepEqual([told?.principal, told?.clientId], [id, 'cloud'])
+      assert.match(String(told?.data), /"from":"front","for":"stock","mode":"delegation"/)
+    })
+
+    it('keeps the chain of actors, and shows it to who asks about the token', async () => {
+      const { access_token: first } = tokensOf(await exchange({ audience: 'stock' }))
+      const second = tokensOf(await exchange({ subject_token: first, audience: 'archive' }, ['stock', 'secret']))
+      const act = { sub: 'stock', act: { sub: 'cloud' } }
+      assert.deepEqual(decodeJwt(second.access_token)['act'], act)
+      const asked = { form: { token: second.access_token }, basic: ['resource', 'resource-secret'] as const }
+      assert.deepEqual((await server.send('/introspect', asked)).json()['act'], act)
+    })
+
+    it('names another actor where one is presented', async () => {
+      const actor = await own('cloud')
+      const form = { audience: 'stock', actor_token: actor, actor_token_type: ACCESS_TOKEN }
+      assert.deepEqual(decodeJwt(tokensOf(await exchange(form)).access_token)['act'], { sub: 'cloud' })
+    })
+
+    it('hides who acts only by a rule for that', async () => {
+      const { access_token: token } = tokensOf(await exchange({ resource: 'https://bank.example/' }))
+      assert.equal(decodeJwt(token)['act'], undefined)
+      assert.deepEqual(decodeJwt(token).aud, ['https://bank.example/'])
+      const actor = { actor_token: await own('cloud'), actor_token_type: ACCESS_TOKEN }
+      const refused = await exchange({ audience: 'https://bank.example/', ...actor })
+      assert.equal(refused.json()['error'], 'invalid_request')
+    })
+
+    it('takes the only rule where the request names no audience, and none of several', async () => {
+      const mine = await server.token(
+        { grant_type: GRANT, subject_token_type: ACCESS_TOKEN, subject_token: await own('single') },
+        { basic: ['single', 'secret'] },
+      )
+      assert.equal(mine.json()['error'], 'invalid_request') // its own token is nobody's
+      assert.equal((await exchange({})).json()['error'], 'invalid_target')
+    })
+
+    it('gives no further scope, and those that are asked for only', async () => {
+      subject = await tokenOf('openid cloud.read')
+      assert.equal(
+        (await exchange({ audience: 'stock', scope: 'cloud.read cloud.write' })).json()['error'],
+        'invalid_scope',
+      )
+      assert.equal((await exchange({ audience: 'stock', scope: 'openid' })).json()['error'], 'invalid_scope')
+      assert.equal((await exchange({ audience: 'stock', scope: 'jobs.run' })).json()['error'], 'invalid_scope')
+      assert.equal(tokensOf(await exchange({ audience: 'stock', scope: 'cloud.read' })).scope, 'cloud.read')
+    })
+
+    it('gives a token that lives no longer than the one it was given for', async () => {
+      const seconds = Number(decodeJwt(subject).exp) - Math.floor(server.clock.now().getTime() / 1000)
+      server.clock.advance(seconds - 100)
+      const issued = tokensOf(await exchange({ audience: 'stock' }))
+      assert.equal(decodeJwt(issued.access_token).exp, decodeJwt(subject).exp)
+      assert.ok(issued.expires_in <= 100)
+      server.clock.advance(200)
+      assert.equal((await exchange({ audience: 'stock' })).json()['error'], 'invalid_request')
+      subject = await tokenOf()
+    })
+
+    const refusals: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
+      ['another audience', { audience: 'elsewhere' }, 'invalid_target'],
+      ['no token', { subject_token: '' }, 'invalid_request'],
+      ['no type', { subject_token_type: '' }, 'invalid_request'],
+      [
+        'the type of a refresh token',
+        { subject_token_type: 'urn:ietf:params:oauth:token-type:refresh_token' },
+        'invalid_request',
+      ],
+      [
+        'the type of an ID token',
+        { subject_token_type: 'urn:ietf:params:oauth:token-type:id_token' },
+        'invalid_request',
+      ],
+      ['what is no token', { subject_token: 'a.b.c' }, 'invalid_request'],
+      [
+        'a wish for a refresh token',
+        { requested_token_type: 'urn:ietf:params:oauth:token-type:refresh_token' },
+        'invalid_request',
+      ],
+      ['the type of an actor without one', { audience: 'stock', actor_token_type: ACCESS_TOKEN }, 'invalid_request'],
+      [
+        'an actor that is no token',
+        { audience: 'stock', actor_token: 'x', actor_token_type: ACCESS_TOKEN },
+        'invalid_request',
+      ],
+    ]
+    for (const [name, form, error] of refusals) {
+      it(`refuses ${name}`, async () => {
+        const answer = await exchange(form)
+        assert.equal(answer.json()['error'], error, answer.text)
+      })
+    }
+
+    it('refuses a token that was not meant for the client, and a client without a rule, a credential or the grant', async () => {
+      // Its audience has neither the id of the client nor a scope of it.
+      assert.match((await exchange({ audience: 'archive' }, ['stock', 'secret'])).text, /not meant for this client/)
+      assert.equal((await exchange({ audience: 'stock' }, ['nothing', 'secret'])).status, 400)
+      const anonymous = {
+        grant_type: GRANT,
+        subject_token_type: ACCESS_TOKEN,
+        subject_token: subject,
+        client_id: 'public',
+      }
+      assert.equal((await server.token(anonymous)).status, 401)
+      const wrong = await exchange({ audience: 'stock' }, ['front', 'secret'])
+      assert.match(wrong.json<{ error: string }>().error, /^(?:unauthorized_client|invalid_client)$/)
+    })
+
+    it('refuses refresh tokens and ID tokens, whatever they are called', async () => {
+      const { refresh_token: refreshToken, id_token: idToken } = await passwordTokens(server, {}, ['front', 'secret'])
+      for (const token of [refreshToken, idToken]) {
+        assert.equal((await exchange({ audience: 'stock', subject_token: token })).json()['error'], 'invalid_request')
+      }
+    })
+
+    it('ends with what it came from', async () => {
+      const { access_token: token } = tokensOf(await exchange({ audience: 'stock' }))
+      assert.equal(await isAlive(server, token), true)
+      await changeUser(server, 'marissa', { salt: 'another' })
+      assert.equal(await isAlive(server, token), false)
+      assert.equal((await exchange({ audience: 'stock' })).json()['error'], 'invalid_request')
+      subject = await tokenOf()
+    })
+
+    it('gives nothing when the person lost the scope, or the client may not have it any more', async () => {
+      await changeClient(server, 'cloud', { scope: ['cloud.write'] })
+      assert.equal((await exchange({ audience: 'stock' })).json()['error'], 'invalid_scope')
+      await changeClient(server, 'cloud', { scope: ['cloud.read', 'cloud.write'] })
+      assert.equal((await exchange({ audience: 'stock' })).status, 200)
+    })
+
+    it('cannot be refreshed', async () => {
+      const { access_token: token } = tokensOf(await exchange({ audience: 'stock' }))
+      assert.notEqual((await refresh(server, token, {}, ['cloud', 'secret'])).status, 200)
+    })
+
+    it('ends its chains', async () => {
+      await changeClient(server, 'stock', { tokenExchange: [rule('stock', { subjects: ['cloud', 'stock'] })] as never })
+      let { access_token: token } = tokensOf(await exchange({ audience: 'stock' }))
+      const lengths: number[] = []
+      for (let count = 0; count < 6; count += 1) {
+        const answer = await exchange({ subject_token: token, audience: 'stock' }, ['stock', 'secret'])
+        lengths.push(answer.status)
+        if (answer.status !== 200) break
+        token = tokensOf(answer).access_token
+      }
+      assert.deepEqual(lengths, [200, 200, 200, 200, 400])
+    })
+
+    it('is what administrators allow, and nobody else', async () => {
+      const record = {
+        ...service('new'),
+        tokenExchange: [rule('stock')],
+        authorities: ['svc.none'],
+        scope: ['cloud.read'],
+      }
+      const byWriter = await sendJson(server, 'POST', '/oauth/clients', record, { bearer: await own('writer') })
+      assert.equal(byWriter.status, 400, byWriter.text)
+      assert.match(byWriter.text, /tokenExchange is not allowed for non-admin caller/)
+      const bearer = await own('admin')
+      for (const wrong of [
+        {},
+        'all',
+        [{}],
+        [rule('')],
+        [rule('x', { subjects: [] })],
+        [rule('x', { scopes: 'all' })],
+        [rule('x', { mode: 'both' })],
+        [rule('x', { other: true })],
+      ]) {
+        const answer = await sendJson(server, 'POST', '/oauth/clients', { ...record, tokenExchange: wrong }, { bearer })
+        assert.equal(answer.status, 400, JSON.stringify(wrong))
+      }
+      assert.equal((await sendJson(server, 'POST', '/oauth/clients', record, { bearer })).status, 201)
+    })
+  })
+}
+
+describe('token exchange where the zone has none', () => {
+  it('is an unknown grant', async () => {
+    const server = await startServer({ config: { bootstrap, zone_config: { protocols: { tokenExchange: false } } } })
+    const form = { grant_type: GRANT, subject_token: 'x', subject_token_type: ACCESS_TOKEN }
+    const answer = await server.token(form, { basic: ['cloud', 'secret'] })
+    assert.equal(answer.json()['error'], 'unsupported_grant_type')
+    const metadata = (await server.send('/.well-known/openid-configuration')).json<{
+      grant_types_supported: string[]
+    }>()
+    assert.ok(!metadata.grant_types_supported.includes(GRANT))
+    await server.stop()
+  })
+})
