@@ -59,11 +59,17 @@ function exchangeFields(
   return { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier }
 }
 
-/** Posts a form, with the client's credentials if given. */
-export function post(url: string, fields: Record<string, string>, client?: BenchClient): Promise<Answer> {
+/** Posts a form, with the client's credentials and a DPoP proof if given. */
+export function post(
+  url: string,
+  fields: Record<string, string>,
+  client?: BenchClient,
+  dpop?: string,
+): Promise<Answer> {
   return send('POST', url, {
     accept: 'application/json',
     ...(client && { authorization: `Basic ${btoa(`${client.id}:${client.secret}`)}` }),
+    ...(dpop !== undefined && { dpop }),
     body: new URLSearchParams(fields).toString(),
   })
 }
@@ -147,6 +153,7 @@ function attribute(tag: string, name: string): string | undefined {
 interface SendOptions {
   readonly accept: string
   readonly authorization?: string
+  readonly dpop?: string
   readonly cookies?: Cookies
   readonly body?: string
 }
@@ -154,10 +161,11 @@ interface SendOptions {
 async function send(
   method: string,
   url: string,
-  { accept, authorization, cookies, body }: SendOptions,
+  { accept, authorization, dpop, cookies, body }: SendOptions,
 ): Promise<Answer> {
   const headers = [`accept: ${accept}`]
   if (authorization) headers.push(`authorization: ${authorization}`)
+  if (dpop !== undefined) headers.push(`dpop: ${dpop}`)
   if (cookies?.size) headers.push(`cookie: ${Array.from(cookies, pair => pair.join('=')).join('; ')}`)
   if (body !== undefined) headers.push('content-type: application/x-www-form-urlencoded')
   const answer = await exchange(method, new URL(url), { headers, ...(body !== undefined && { body }) })

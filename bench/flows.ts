@@ -6,16 +6,17 @@ import { LANES, describe, obtainCode, obtainRefreshToken, post, signIn } from '.
 import type { Cookies, User } from './browser.ts'
 import { closeConnections } from './connection.ts'
 import type { Answer } from './connection.ts'
+import { createProver } from './dpop.ts'
 import { CONNECTIONS } from './requests.ts'
 import type { Endpoints } from './requests.ts'
 
 /** A flow with its client, user and server. */
 export type FlowJob = { readonly endpoints: Endpoints; readonly scope: string } & (
-  | { readonly flow: 'client_credentials' | 'revocation'; readonly client: BenchClient }
+  | { readonly flow: 'client_credentials' | 'client_credentials_dpop' | 'revocation'; readonly client: BenchClient }
   | { readonly flow: 'private_key_jwt'; readonly client: KeyClient }
   | { readonly flow: 'password'; readonly client: BenchClient; readonly user: User }
   | {
-      readonly flow: 'authorization_code' | 'sign_in' | 'rotation'
+      readonly flow: 'authorization_code' | 'authorization_code_dpop' | 'sign_in' | 'rotation'
       readonly client: BenchClient
       readonly user: User
       readonly redirectUri: string
@@ -38,10 +39,14 @@ export interface FlowResult {
   readonly prepares: boolean
 }
 
-type Fields = Record<string, string>
+/** A prepared value: fields of the form, or a DPoP proof. */
+interface Supply {
+  readonly fields?: Record<string, string>
+  readonly proof?: string
+}
 
 /** Runs the flow once, with a prepared value if it consumes one. */
-type Lane = (supply: Fields) => Promise<void>
+type Lane = (supply: Supply) => Promise<void>
 
 /** How many values are prepared at a time, while the clock is stopped. */
 const SUPPLIES = 2000
@@ -59,7 +64,7 @@ if (import.meta.main) {
 async function drive(job: FlowJob, end: FlowEnd): Promise<FlowResult> {
   const makeSupply = await supplierOf(job)
   // Flows that consume a prepared value are single requests, sent from as many connections as by the load tool.
-  const count = makeSupply ? CONNECTIONS : LANES
+  const count = makeSupply && !('user' in job) ? CONNECTIONS : LANES
   const lanes = await Promise.all(Array.from({ length: count }, (_, lane) => openLane(job, lane)))
   const latencies: number[] = []
   let begun = 0
@@ -98,8 +103,8 @@ async function drive(job: FlowJob, end: FlowEnd): Promise<FlowResult> {
   }
 }
 
-async function makeAll(make: () => Promise<Fields>): Promise<Fields[]> {
-  const made: Fields[] = []
+async function makeAll(make: () => Promise<Supply>): Promise<Supply[]> {
+  const made: Supply[] = []
   const lane = async (): Promise<void> => {
     for (let i = 0; i < SUPPLIES / CONNECTIONS; i += 1) made.push(await make())
   }
@@ -107,15 +112,22 @@ async function makeAll(make: () => Promise<Fields>): Promise<Fields[]> {
   return made
 }
 
-/** Prepares the value that each flow consumes: a token to revoke, or an assertion. Undefined if it consumes none. */
-async function supplierOf(job: FlowJob): Promise<(() => Promise<Fields>) | undefined> {
+/** Prepares the value that each flow consumes: a token to revoke, an assertion or a proof. Undefined if it consumes none. */
+async function supplierOf(job: FlowJob): Promise<(() => Promise<Supply>) | undefined> {
   const { endpoints, scope } = job
-  if (job.flow === 'private_key_jwt') return createSigner(job.client, endpoints.token)
+  if (job.flow === 'private_key_jwt') {
+    const sign = await createSigner(job.client, endpoints.token)
+    return async () => ({ fields: await sign() })
+  }
+  if (job.flow === 'client_credentials_dpop' || job.flow === 'authorization_code_dpop') {
+    const prove = createProver(endpoints.token)
+    return async () => ({ proof: await prove() })
+  }
   if (job.flow !== 'revocation') return undefined
   const fields = { grant_type: 'client_credentials', scope, token_format: 'opaque' }
   return async () => {
     const answer = await post(endpoints.token, fields, job.client)
-    return { token: member(answer, 'access_token', endpoints.token) }
+    return { fields: { token: member(answer, 'access_token', endpoints.token) } }
   }
 }
 
@@ -123,12 +135,13 @@ async function supplierOf(job: FlowJob): Promise<(() => Promise<Fields>) | undef
 async function openLane(job: FlowJob, lane: number): Promise<Lane> {
   const { endpoints, scope } = job
   switch (job.flow) {
-    case 'authorization_code': {
+    case 'authorization_code':
+    case 'authorization_code_dpop': {
       const cookies: Cookies = new Map()
       await signIn(job, cookies)
-      return async () => {
+      return async ({ proof }) => {
         const fields = await obtainCode(job, cookies)
-        expectTokens(await post(endpoints.token, fields, job.client), [ACCESS_JWT, ID_TOKEN], endpoints.token)
+        expectTokens(await post(endpoints.token, fields, job.client, proof), [ACCESS_JWT, ID_TOKEN], endpoints.token)
       }
     }
     case 'sign_in': {
@@ -151,18 +164,19 @@ async function openLane(job: FlowJob, lane: number): Promise<Lane> {
       }
     }
     case 'revocation':
-      return async token => {
-        const answer = await post(endpoints.revocation, token, job.client)
+      return async ({ fields = {} }) => {
+        const answer = await post(endpoints.revocation, fields, job.client)
         if (answer.status !== 200) throw new Error(`not revoked: ${describe(endpoints.revocation, answer)}`)
       }
     case 'private_key_jwt':
-      return async assertion => {
+      return async ({ fields: assertion }) => {
         const fields = { grant_type: 'client_credentials', scope, ...assertion }
         expectTokens(await post(endpoints.token, fields), [ACCESS_JWT], endpoints.token)
       }
     case 'client_credentials':
-      return async () => {
-        const answer = await post(endpoints.token, { grant_type: job.flow, scope }, job.client)
+    case 'client_credentials_dpop':
+      return async ({ proof }) => {
+        const answer = await post(endpoints.token, { grant_type: 'client_credentials', scope }, job.client, proof)
         expectTokens(answer, [ACCESS_JWT], endpoints.token)
       }
     case 'password': {

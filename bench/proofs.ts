@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import type { Accounts } from './accounts.ts'
 import { createSigner } from './assertions.ts'
 import { obtainRefreshToken, signIn } from './browser.ts'
+import { createProver } from './dpop.ts'
 import { authorizedForm, expectFreshJwts, expectRefusal, form, refuseWrongSecret, send, tokenOf } from './requests.ts'
 import type { Endpoints, HttpRequest } from './requests.ts'
 
@@ -28,6 +29,22 @@ export async function proveAssertions({ token, ...endpoints }: Endpoints, { sign
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
   const forge = await createSigner({ ...signer, privateKey: { ...signer.privateKey, ...other } }, token)
   await expectRefusal(authorizedForm(token, { ...fields, ...(await forge()) }), 401, 'an assertion of another key')
+}
+
+/** A proof is accepted once, and the token is bound to its key. */
+export async function proveProofs({ token, ...endpoints }: Endpoints, { service, scope }: Accounts): Promise<void> {
+  const prove = createProver(token)
+  const fields = { grant_type: 'client_credentials', scope }
+  const proven = (proof: string): HttpRequest => {
+    const request = form(token, fields, service.ES256)
+    return { ...request, headers: { ...request.headers, dpop: proof } }
+  }
+  const ask = async (): Promise<string> => tokenOf(proven(await prove()))
+  const payloads = await expectFreshJwts(ask, { token, ...endpoints }, 'ES256')
+  if (payloads.some(({ cnf }) => cnf === undefined)) throw new Error('the token is bound to nothing')
+  const used = proven(await prove())
+  await tokenOf(used)
+  await expectRefusal(used, 400, 'a proof that was used before')
 }
 
 /** A revoked token is not active. */

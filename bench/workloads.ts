@@ -8,6 +8,7 @@ import type { Limits } from './limits.ts'
 import {
   proveAssertions,
   proveIntrospection,
+  proveProofs,
   proveRevocation,
   proveRotation,
   proveSignIn,
@@ -57,6 +58,12 @@ const P256_SIGNATURES: Workload['limit'] = {
   rate: ({ opensslEcdsaP256 }) => opensslEcdsaP256 && CORES * opensslEcdsaP256,
 }
 
+const P256_VERIFIED_SIGNATURES: Workload['limit'] = {
+  title: 'P-256 verification + signature',
+  rate: ({ opensslEcdsaP256: sign, opensslEcdsaP256Verify: verify }) =>
+    sign && verify && CORES / (1 / sign + 1 / verify),
+}
+
 const OPAQUE = 'client_credentials opaque'
 const FEW = 1000
 const MANY = 1_000_000
@@ -67,6 +74,9 @@ const introspectionWith = (tokens: number): string => `introspection with ${toke
 
 /** The rows of the code flow with a session. */
 export const CODE_FLOWS = [codeFlowWith('RS256'), codeFlowWith('ES256')] as const
+
+/** The row of the code flow with tokens that are bound to a key. */
+export const DPOP_CODE_FLOW = 'authorization_code flow, DPoP'
 
 /** The rows of the code flow with a sign-in in a new browser. */
 export const SIGN_IN_FLOWS = [signInWith('RS256'), signInWith('ES256')] as const
@@ -100,15 +110,28 @@ export const WORKLOADS: readonly Workload[] = [
     name: 'client_credentials private_key_jwt',
     signedBy: 'ES256',
     peer: true,
-    limit: {
-      title: 'P-256 verification + signature',
-      rate: ({ opensslEcdsaP256: sign, opensslEcdsaP256Verify: verify }) =>
-        sign && verify && CORES / (1 / sign + 1 / verify),
-    },
+    limit: P256_VERIFIED_SIGNATURES,
     work: {
       kind: 'flow',
       job: (endpoints, { signer, scope }) => ({ flow: 'private_key_jwt', endpoints, client: signer, scope }),
       prove: proveAssertions,
+    },
+  },
+  {
+    name: 'client_credentials DPoP',
+    signedBy: 'ES256',
+    peer: false,
+    beside: 'client_credentials ES256',
+    limit: P256_VERIFIED_SIGNATURES,
+    work: {
+      kind: 'flow',
+      job: (endpoints, { service, scope }) => ({
+        flow: 'client_credentials_dpop',
+        endpoints,
+        client: service.ES256,
+        scope,
+      }),
+      prove: proveProofs,
     },
   },
   { name: OPAQUE, signedBy: 'RS256', peer: true, work: opaqueRequest() },
@@ -146,6 +169,13 @@ export const WORKLOADS: readonly Workload[] = [
     },
   },
   codeFlow('ES256'),
+  {
+    name: DPOP_CODE_FLOW,
+    signedBy: 'ES256',
+    peer: false,
+    beside: codeFlowWith('ES256'),
+    work: { kind: 'flow', job: browserJob('authorization_code_dpop', 'ES256') },
+  },
   signInFlow('RS256'),
   signInFlow('ES256'),
   {
@@ -237,7 +267,10 @@ function signInFlow(algorithm: Algorithm): Workload {
   }
 }
 
-function browserJob(flow: 'authorization_code' | 'sign_in', algorithm: Algorithm): FlowWork['job'] {
+function browserJob(
+  flow: 'authorization_code' | 'authorization_code_dpop' | 'sign_in',
+  algorithm: Algorithm,
+): FlowWork['job'] {
   return (endpoints, { application, user, scope }) => ({
     flow,
     endpoints,
