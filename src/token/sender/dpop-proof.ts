@@ -1,6 +1,7 @@
 // Verifies DPoP proofs (RFC 9449 §4.3). Does not know which token a proof belongs to.
 import type { KeyObject } from 'node:crypto'
 import { compactVerify } from 'jose/jws/compact/verify'
+import type { Cache } from '../../base/cache.ts'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
@@ -19,6 +20,16 @@ export interface ProofDeps {
   readonly clock: Clock
   readonly urls: Pick<Urls, 'ofZone' | 'certificateBaseOf'>
   readonly nonces: DpopNonces
+  /** By protected header, which is the same in every proof of a client: importing a key takes as long as a signature. */
+  readonly proofKeys: Cache<ProofKey>
+}
+
+/** The key of a protected header. */
+export interface ProofKey {
+  readonly alg: string
+  readonly key: KeyObject
+  /** The key's thumbprint (RFC 7638). */
+  readonly jkt: string
 }
 
 /** A proof that holds for its request, and does so only once. */
@@ -55,7 +66,7 @@ const bad = (description: string, cause?: unknown): ProofProblem =>
 /** Cheap checks first; the id last, so that only whoever has the key can use one up. Throws `ProofProblem`. */
 export async function verifyProof(request: SentRequest, deps: ProofDeps): Promise<Proof> {
   const { jwt, header, claims } = decode(request.headers['dpop'])
-  const { alg, key } = keyIn(header)
+  const { alg, key, jkt } = await keyIn(header, deps)
   checkTarget(claims, request, deps)
   checkTime(claims, request, deps)
   const { jti, ath } = claims
@@ -65,7 +76,6 @@ export async function verifyProof(request: SentRequest, deps: ProofDeps): Promis
   } catch (cause) {
     throw bad('The signature of the proof is wrong', cause)
   }
-  const jkt = thumbprint(key)
   const forgetAt = addSeconds(deps.clock.now(), REMEMBERED_SECONDS)
   if (!(await deps.store.proofs.use(request.zone.id, digest(JSON.stringify([jkt, jti])), forgetAt))) {
     throw bad('The proof was used before')
@@ -73,17 +83,31 @@ export async function verifyProof(request: SentRequest, deps: ProofDeps): Promis
   return { jkt, alg, ath }
 }
 
-function decode(sent: unknown): { jwt: string; header: JsonRecord; claims: JsonRecord } {
+function decode(sent: unknown): { jwt: string; header: string; claims: JsonRecord } {
   if (sent === undefined) throw bad('A DPoP proof is required')
   // Node joins repeated headers with a comma, which no JWT has: §4.3 item 1.
   if (typeof sent !== 'string' || sent.length > MAX_PROOF_LENGTH) throw bad('The proof is not a JWT')
-  const [, header, claims] = (JWS.exec(sent) ?? []).map(part => parseJson(Buffer.from(part, 'base64url').toString()))
-  if (!isJsonRecord(header) || !isJsonRecord(claims)) throw bad('The proof is not a JWT')
+  const [, header = '', payload = ''] = JWS.exec(sent) ?? []
+  const claims = parsed(payload)
+  if (!claims) throw bad('The proof is not a JWT')
   return { jwt: sent, header, claims }
 }
 
+function parsed(part: string): JsonRecord | undefined {
+  const value = parseJson(Buffer.from(part, 'base64url').toString())
+  return isJsonRecord(value) ? value : undefined
+}
+
+async function keyIn(header: string, { proofKeys }: ProofDeps): Promise<ProofKey> {
+  const found = await proofKeys.get(header, async () => openKey(parsed(header)))
+  if (!found) throw bad('The proof is not a JWT')
+  return found
+}
+
 /** §4.3 items 4 to 7. A key by reference (`kid`, `jku`, `x5u`) is never looked for. */
-function keyIn({ typ, alg, jwk, crit }: JsonRecord): { alg: string; key: KeyObject } {
+function openKey(header: JsonRecord | undefined): ProofKey | undefined {
+  if (!header) return undefined
+  const { typ, alg, jwk, crit } = header
   if (typ !== 'dpop+jwt') throw bad('The typ of the proof must be dpop+jwt')
   if (crit !== undefined) throw bad('The proof has critical extensions') // RFC 7515 §4.1.11: none is understood
   if (typeof alg !== 'string' || !FOREIGN_ALGORITHMS.includes(alg)) {
@@ -91,7 +115,7 @@ function keyIn({ typ, alg, jwk, crit }: JsonRecord): { alg: string; key: KeyObje
   }
   const key = isJsonRecord(jwk) ? openBrought(jwk, alg) : undefined
   if (!key) throw bad('The jwk of the proof must be a public key for its alg')
-  return { alg, key }
+  return { alg, key, jkt: thumbprint(key) }
 }
 
 /** §4.3 items 8 and 9. */
@@ -107,13 +131,13 @@ function checkTarget({ htm, htu }: JsonRecord, request: SentRequest, { urls }: P
 
 /** Without query and fragment, normalized by syntax and scheme (RFC 3986 §6.2.2, §6.2.3); undefined for no such URL. */
 function comparable(url: string): string | undefined {
-  const parsed = URL.parse(url)
-  if (!parsed || parsed.username !== '' || parsed.password !== '') return undefined
-  const path = parsed.pathname.replace(/%[0-9a-f]{2}/gi, encoded => {
+  const read = URL.parse(url)
+  if (!read || read.username !== '' || read.password !== '') return undefined
+  const path = read.pathname.replace(/%[0-9a-f]{2}/gi, encoded => {
     const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
     return /[\w.~-]/.test(character) ? character : encoded.toUpperCase()
   })
-  return parsed.origin + path
+  return read.origin + path
 }
 
 /** §4.3 items 10 and 11. A nonce says when the proof was made, so that the client's clock does not matter (§11.1). */
@@ -137,7 +161,7 @@ function checkTime({ iat, exp, nbf, nonce }: JsonRecord, { zone }: SentRequest, 
 const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 /** RFC 7638 §3, of the key and not of what was sent: the members in lexicographic order. */
-export function thumbprint(key: KeyObject): string {
+function thumbprint(key: KeyObject): string {
   const { crv, e, kty, n, x, y } = key.export({ format: 'jwk' })
   return digest(JSON.stringify({ crv, e, kty, n, x, y }))
 }

@@ -1,5 +1,7 @@
 // Tokens that only one sender may use (RFC 7800): what a token request proves, and whether whoever presents a token proves the
 // same. Each way is one file and one entry in the list.
+import { createCache } from '../../base/cache.ts'
+import type { Cache } from '../../base/cache.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -12,6 +14,7 @@ import type { SentRequest, TokenPresentation } from '../../model/request.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
 import type { DpopNonces } from './dpop-nonce.ts'
+import type { ProofKey } from './dpop-proof.ts'
 import { dpop, tokenByDpop } from './dpop.ts'
 import { mutualTls } from './mutual-tls.ts'
 
@@ -22,7 +25,11 @@ export interface SenderDeps {
   readonly urls: Urls
   readonly behaviour: Behaviour
   readonly nonces: DpopNonces
+  readonly proofKeys: Cache<ProofKey>
 }
+
+/** Some kilobytes each. */
+const MAX_PROOF_KEYS = 1000
 
 /** One way to prove who sends a request. */
 export interface SenderProof {
@@ -60,7 +67,8 @@ export interface Senders {
 }
 
 /** Fails closed: a token bound to anything that cannot be checked is refused. */
-export function createSenders(deps: SenderDeps): Senders {
+export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
+  const deps: SenderDeps = { ...given, proofKeys: createCache(MAX_PROOF_KEYS) }
   const { behaviour } = deps
   return {
     async confirmationOf(request, client) {

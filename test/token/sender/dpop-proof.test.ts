@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { KeyObject } from 'node:crypto'
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { before, describe, it } from 'node:test'
+import { createCache } from '../../../src/base/cache.ts'
 import { createRandom } from '../../../src/base/random.ts'
 import { createVault } from '../../../src/base/secrets.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
@@ -10,6 +11,7 @@ import { createUrls } from '../../../src/model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../../../src/token/foreign-keys.ts'
 import { NONCE_SECONDS, createDpopNonces } from '../../../src/token/sender/dpop-nonce.ts'
 import { ProofProblem, verifyProof } from '../../../src/token/sender/dpop-proof.ts'
+import type { ProofKey } from '../../../src/token/sender/dpop-proof.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { dpopKey, proof } from '../../support/dpop.ts'
 import type { DpopKey, ProofContent } from '../../support/dpop.ts'
@@ -41,11 +43,12 @@ function world() {
   }
   const vault = createVault(Buffer.alloc(32, 1), createRandom())
   const nonces = createDpopNonces({ vault, clock })
+  const proofKeys = createCache<ProofKey>(10)
   const urls = createUrls(BASE, behaviourOf('standard'))
   const verify = (sent: unknown, request: Partial<SentRequest> = {}) =>
     verifyProof(
       { zone: lax, method: 'POST', originalUrl: '/base/oauth/token', headers: { dpop: sent as string }, ...request },
-      { store, clock, urls, nonces },
+      { store, clock, urls, nonces, proofKeys },
     )
   return { clock, nonces, used, verify }
 }
