@@ -15,6 +15,7 @@ import { mutualTlsAttacks } from './attacks/mutual-tls.ts'
 import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
+import { registrationAttacks } from './attacks/registration.ts'
 import { samlBearerAttacks } from './attacks/saml-bearer.ts'
 import { samlLogoutAttacks } from './attacks/saml-logout.ts'
 import { samlAttacks } from './attacks/saml.ts'
@@ -53,6 +54,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'exchanged tokens': tokenExchangeAttacks,
   'tokens that are bound to a key': senderKeyAttacks,
   'certificates of clients': mutualTlsAttacks,
+  'clients that register themselves': registrationAttacks,
   'accounts of people': accountAttacks,
   approvals: approvalAttacks,
   invitations: invitationAttacks,

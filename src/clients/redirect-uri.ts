@@ -18,6 +18,7 @@ export function resolveRedirectUri(
   // UAA: one entry that is no pattern spoils all of them.
   if (!exactRedirectUri && !registered.every(isRedirectPattern)) return undefined
   if (requested === undefined) {
+    if (client.registration) return undefined // OpenID Connect Core §3.1.2.1; the others keep what was specified for them
     const [only, ...others] = registered
     if (only === undefined || others.length > 0 || !isUsable(only)) return undefined
     return exactRedirectUri && only.includes('*') ? undefined : only

@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import type { Outbound } from '../../base/outbound.ts'
-import { OutboundError } from '../../base/outbound-error.ts'
 import { digest, sameSecret } from '../../base/secrets.ts'
 import { applyWrites, deletion, newClient, recordCreation, update } from '../../clients/changes.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
@@ -34,6 +33,7 @@ import { invalidMetadata, readMetadata, REGISTERED_MEMBERS } from './metadata.ts
 import type { RequestedClient } from './metadata.ts'
 import { notHere, REGISTRATION_PATH } from './routes.ts'
 import type { RegistrationRoute } from './routes.ts'
+import { checkSector } from './sector.ts'
 
 /** Dependencies of the endpoints. */
 export interface RegistrationDeps extends SecretDeps {
@@ -246,26 +246,4 @@ function withMembersOf(existing: Client, definition: ClientDefinition): Client {
   const kept = Object.entries(existing).filter(([name]) => !isRegistered(name))
   const given = Object.entries(definition).filter(([name]) => isRegistered(name))
   return Object.fromEntries([...kept, ...given]) as unknown as Client // every member of a client comes from one of both
-}
-
-/** OpenID Connect Registration §5: the document of the sector must name every redirect URI. */
-async function checkSector(
-  zoneId: string,
-  { sectorIdentifierUri, redirectUris }: ClientDefinition,
-  outbound: Outbound,
-): Promise<void> {
-  if (sectorIdentifierUri === undefined) return
-  const { value } = await outbound
-    .getJson(sectorIdentifierUri, { zoneId, purpose: 'background' })
-    .catch((cause: unknown) => {
-      if (!(cause instanceof OutboundError)) throw cause
-      throw new OAuthError('invalid_client_metadata', 'sector_identifier_uri cannot be read', {
-        cause,
-        detail: cause.message,
-      })
-    })
-  const listed: readonly unknown[] = Array.isArray(value) ? value : []
-  if (!redirectUris.every(uri => listed.includes(uri))) {
-    throw invalidMetadata('sector_identifier_uri does not name every redirect URI')
-  }
 }

@@ -349,6 +349,20 @@ for (const mode of MODES) {
       assert.equal((await manage(server, 'GET', changed)).status, 200)
     })
 
+    it('keeps the query of a redirect URI, and takes no other one, and none that is missing', async () => {
+      const [first, second] = [`${REDIRECT}?a=b`, `${REDIRECT}/2?a=b`]
+      const { client_id } = registered(await register(server, { redirect_uris: [first] }))
+      const two = registered(await register(server, { redirect_uris: [first, second] }))
+      const browser = await signedIn(server)
+      const ask = (redirect_uri: string | undefined, id = client_id) =>
+        authorize(browser, { response_type: 'code', client_id: id, redirect_uri, scope: 'openid' })
+      assert.equal((await ask(first)).status, 200)
+      assert.equal((await ask(second, two.client_id)).status, 200)
+      for (const uri of [REDIRECT, `${REDIRECT}?a=c`, `${first}&c=d`, undefined]) {
+        assert.equal((await ask(uri)).status, 400, uri)
+      }
+    })
+
     it('compares its redirect URIs by every character', async () => {
       const { client_id } = registered(await register(server))
       const browser = await signedIn(server)

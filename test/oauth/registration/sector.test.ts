@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { OutboundError } from '../../../src/base/outbound-error.ts'
+import { checkSector } from '../../../src/oauth/registration/sector.ts'
+
+const client = {
+  sectorIdentifierUri: 'https://sector.example/uris.json',
+  redirectUris: ['https://a.example/cb', 'https://b.example/cb'],
+}
+const answering = (value: unknown) => ({ getJson: () => Promise.resolve({ value, headers: new Headers() }) })
+const failing = {
+  getJson: () => Promise.reject(new OutboundError('forbidden', 'leads to an address that is not allowed')),
+}
+
+describe('the document of a sector', () => {
+  it('names every redirect URI, and may name more', async () => {
+    await checkSector('svc', client, answering([...client.redirectUris, 'https://c.example/cb']))
+    await checkSector('svc', { redirectUris: client.redirectUris }, failing) // nothing is fetched
+  })
+
+  for (const [name, value] of [
+    ['lacks one of them', client.redirectUris.slice(1)],
+    ['has one with another path', ['https://a.example/cb', 'https://b.example/other']],
+    ['is no list', { redirect_uris: client.redirectUris }],
+    ['is a text that has them', client.redirectUris.join(' ')],
+    ['is null', null],
+  ] as const) {
+    it(`is refused when it ${name}`, async () => {
+      await assert.rejects(checkSector('svc', client, answering(value)), {
+        error: 'invalid_client_metadata',
+        message: 'sector_identifier_uri does not name every redirect URI',
+      })
+    })
+  }
+
+  it('is refused when it cannot be read, without a word of why', async () => {
+    await assert.rejects(checkSector('svc', client, failing), {
+      error: 'invalid_client_metadata',
+      message: 'sector_identifier_uri cannot be read',
+    })
+  })
+})
