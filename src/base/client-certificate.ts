@@ -15,6 +15,8 @@ export interface ClientCertificate {
   readonly validTo: Date
   /** Whether its extended key usage allows to authenticate a client (RFC 5280 §4.2.1.12). */
   readonly isForClients: boolean
+  /** Whether its key is long enough, and its signature does not use a broken hash. */
+  readonly isStrong: boolean
 }
 
 /** Which names of a subject are compared (RFC 8705 §2.1.2). */
@@ -52,10 +54,20 @@ export function readForwardedCertificate(value: string): ClientCertificate | und
       validFrom: certificate.validFromDate,
       validTo: certificate.validToDate,
       isForClients: usages === undefined || usages.includes(CLIENT_AUTH) || usages.includes(ANY_USAGE),
+      isStrong: isStrong(certificate),
     }
   } catch {
     return undefined // OpenSSL's reasons differ by version
   }
+}
+
+const MIN_RSA_BITS = 2048
+/** With MD5 and SHA-1 somebody can have one certificate signed and show another. */
+const BROKEN_HASH = /md[245]|sha-?1(?!\d)/i
+
+function isStrong({ publicKey, signatureAlgorithm = '' }: X509Certificate): boolean {
+  const { modulusLength = MIN_RSA_BITS } = publicKey.asymmetricKeyDetails ?? {}
+  return modulusLength >= MIN_RSA_BITS && !BROKEN_HASH.test(signatureAlgorithm)
 }
 
 function derOf(value: string): Buffer | undefined {

@@ -14,7 +14,7 @@ const identifier = (hex: string): Buffer => tagged(0x06, Buffer.from(hex, 'hex')
 const time = (moment: Date): Buffer =>
   tagged(0x18, Buffer.from(`${moment.toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`))
 
-const SHA256_WITH_EC = sequence(identifier('2a8648ce3d040302'))
+const WITH_EC = { sha256: sequence(identifier('2a8648ce3d040302')), sha1: sequence(identifier('2a8648ce3d0401')) }
 const TYPES = {
   C: '550406',
   O: '55040a',
@@ -64,13 +64,19 @@ interface Wish {
   readonly uri?: readonly string[]
   readonly email?: readonly string[]
   readonly ip?: readonly (readonly number[])[]
+  readonly hash?: 'sha256' | 'sha1'
+  /** Of an RSA key; EC without. */
+  readonly rsaBits?: number
   readonly from?: Date
   readonly to?: Date
 }
 
 /** A certificate of an issuer or of its own. */
 export function issue({ issuer, ...wish }: Wish = {}): TestCertificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { publicKey, privateKey } = wish.rsaBits
+    ? generateKeyPairSync('rsa', { modulusLength: wish.rsaBits })
+    : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const algorithm = WITH_EC[wish.hash ?? 'sha256']
   const name = wish.name ?? nameOf([['CN', 'a client']])
   const names = [
     ...(wish.email ?? []).map(text => tagged(0x81, Buffer.from(text))),
@@ -89,15 +95,19 @@ export function issue({ issuer, ...wish }: Wish = {}): TestCertificate {
   const content = sequence(
     tagged(0xa0, Buffer.from('020102', 'hex')), // version 3
     Buffer.from('020101', 'hex'),
-    SHA256_WITH_EC,
+    algorithm,
     issuer?.name ?? name,
     sequence(time(wish.from ?? new Date(0)), time(wish.to ?? new Date(Date.UTC(2090, 0)))),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(...extensions)),
   )
-  const signature = tagged(0x03, Buffer.from([0]), sign('sha256', content, issuer?.privateKey ?? privateKey))
-  const raw = sequence(content, SHA256_WITH_EC, signature)
+  const signature = tagged(
+    0x03,
+    Buffer.from([0]),
+    sign(wish.hash ?? 'sha256', content, issuer?.privateKey ?? privateKey),
+  )
+  const raw = sequence(content, algorithm, signature)
   const pem = `-----BEGIN CERTIFICATE-----\n${raw.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`
   const thumbprint = hash('sha256', raw, 'base64url')
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: thumbprint, x5c: [raw.toString('base64')] }

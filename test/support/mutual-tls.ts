@@ -29,6 +29,8 @@ export const certificates = {
   expired: issue({ issuer: authority, name: bank('client'), to: new Date(Date.UTC(2001, 0)) }),
   early: issue({ issuer: authority, name: bank('client'), from: new Date(Date.UTC(2080, 0)) }),
   server: issue({ issuer: authority, name: bank('client'), usages: ['server'] }),
+  short: issue({ issuer: authority, name: bank('client'), rsaBits: 1024 }),
+  brokenHash: issue({ issuer: authority, name: bank('client'), hash: 'sha1' }),
   registered: issue({ name: nameOf([['CN', 'registered']]) }),
   registeredExpired: issue({ to: new Date(Date.UTC(2001, 0)) }),
   other: issue(),

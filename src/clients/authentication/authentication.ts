@@ -99,7 +99,9 @@ export function createClientAuthenticator(
   return {
     async authenticate(from, sent) {
       const { zone, remoteAddress } = from
-      const request = speaks(zone, 'mutualTls', behaviour) ? { ...sent, certificate: from.clientCertificate } : sent
+      const { clientCertificate } = from
+      const counts = clientCertificate !== undefined && speaks(zone, 'mutualTls', behaviour)
+      const request = counts ? { ...sent, certificate: clientCertificate } : sent
       const chosen = choose(request)
       if (!chosen) throw await missingCredential(zone, request)
       const zoneId = zone.id

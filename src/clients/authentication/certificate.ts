@@ -52,6 +52,7 @@ const attemptBy = (method: TlsAuthMethod, { params, certificate: value = '' }: C
     if (!shown) throw refuse('the certificate cannot be read')
     const now = deps.clock.now()
     if (now < shown.validFrom || now > shown.validTo) throw refuse('the certificate is not valid at this time')
+    if (!shown.isStrong) throw refuse('the key of the certificate is too short, or its hash is broken')
     if (!shown.isForClients) throw refuse('the certificate is not for clients')
     if (method === 'tls_client_auth') checkSubject(client, shown, deps)
     else await checkRegistered(client, shown, deps)

@@ -64,6 +64,8 @@ for (const mode of MODES) {
       ['that it made itself', 'by-dn', 'selfMade', /no trusted authority/],
       ['that expired', 'by-dn', 'expired', /not valid/],
       ['that is not valid yet', 'by-dn', 'early', /not valid/],
+      ['with a short key', 'by-dn', 'short', /too short/],
+      ['signed by SHA-1', 'by-dn', 'brokenHash', /hash is broken/],
       ['for servers', 'by-dn', 'server', /not for clients/],
       ['with a wildcard', 'by-dns', 'wildcard', /another subject/],
       ['that is not registered', 'self-signed', 'other', /not among/],
