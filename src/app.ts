@@ -65,6 +65,7 @@ import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { sessionFrames } from './oauth/session-frames.ts'
 import { createUpstreamLogout } from './oauth/upstream-logout.ts'
+import { pushedRequestEndpoint } from './oauth/pushed-requests.ts'
 import { SUPPORTED, metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
 import { tokenKeysEndpoints } from './oauth/token-keys.ts'
 import { registrationEndpoints } from './oauth/registration/routes.ts'
@@ -304,7 +305,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       reply.raw.destroy()
     }
   }
-  http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, sessions, denial, behaviour, urls }))
+  http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, denial, urls }))
 
   const serverInfo = createServerInfo({
     ...shared,
@@ -368,7 +369,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       vault,
       log,
     })
-    authorizeEndpoint(app, {
+    const authorizing = {
       ...web,
       identity,
       vouching,
@@ -377,10 +378,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       owedBy,
       tellsHardware,
       subjects,
+      foreignKeys,
+      keys,
+      outbound,
+      vault,
       reader,
       issuer,
       log,
-    })
+    }
+    authorizeEndpoint(app, authorizing)
+    pushedRequestEndpoint(app, { ...authorizing, authenticator, senders })
     sessionFrames(app, { assets })
     logoutEndpoint(app, { ...web, reader, subjects, upstream: createUpstreamLogout({ ...web, identity, vault }) })
     loginEndpoints(app, { ...web, identity, serverInfo, journeys, external, samlEntityId: config.saml.entityId })

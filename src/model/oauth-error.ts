@@ -28,6 +28,9 @@ export const OAUTH_ERROR_STATUS = {
   // RFC 9449 §5, §8.
   invalid_dpop_proof: 400,
   use_dpop_nonce: 400,
+  /** RFC 9101 §7. */
+  invalid_request_object: 400,
+  invalid_request_uri: 400,
   request_not_supported: 400,
   request_uri_not_supported: 400,
   registration_not_supported: 400,

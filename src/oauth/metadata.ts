@@ -18,7 +18,12 @@ import { METADATA_AT_ORIGIN } from '../web/zone.ts'
 import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts'
 import { sendJson } from '../web/json.ts'
 import { CODE_CHALLENGE_METHODS } from './pkce.ts'
-import { FURTHER_RESPONSE_TYPES, RESPONSE_MODES, SPECIFIED_RESPONSE_TYPES } from './authorize/response-type.ts'
+import {
+  FURTHER_RESPONSE_TYPES,
+  RESPONSE_MODES,
+  SIGNED_RESPONSE_MODES,
+  SPECIFIED_RESPONSE_TYPES,
+} from './authorize/response-type.ts'
 import { REGISTRATION_PATH } from './registration/routes.ts'
 import { endpointAliases, protocolMetadata } from './protocol-metadata.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
@@ -87,7 +92,7 @@ const FULL_CLAIMS = [
 /** What the endpoints take, each list from where it is used: for the description of the interface. */
 export const SUPPORTED = {
   responseTypes: [...SPECIFIED_RESPONSE_TYPES, ...FURTHER_RESPONSE_TYPES],
-  responseModes: RESPONSE_MODES,
+  responseModes: [...RESPONSE_MODES, ...SIGNED_RESPONSE_MODES],
   codeChallengeMethods: CODE_CHALLENGE_METHODS,
 } as const
 

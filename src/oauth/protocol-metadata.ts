@@ -8,6 +8,8 @@ import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts'
+import { RESPONSE_MODES, SIGNED_RESPONSE_MODES } from './authorize/response-type.ts'
+import { PUSH_PATH } from './pushed-requests.ts'
 
 /** What the members are made from. */
 interface Facts {
@@ -25,6 +27,21 @@ type Members = Readonly<Record<string, unknown>>
 /** An entry may name the members of other entries: the later one counts. */
 const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, facts: Facts) => Members } = {
   dpop: () => ({ dpop_signing_alg_values_supported: FOREIGN_ALGORITHMS }),
+  requestObjects: ({ config }) => ({
+    request_parameter_supported: true,
+    request_uri_parameter_supported: true,
+    require_request_uri_registration: true,
+    request_object_signing_alg_values_supported: FOREIGN_ALGORITHMS,
+    ...(config.profile === 'fapi2-message-signing' && { require_signed_request_object: true }),
+  }),
+  pushedRequests: ({ config }, { base }) => ({
+    pushed_authorization_request_endpoint: `${base}${PUSH_PATH}`,
+    require_pushed_authorization_requests: config.requirePushedRequests === true || config.profile !== undefined,
+  }),
+  signedResponses: (_, { algorithms }) => ({
+    response_modes_supported: [...RESPONSE_MODES, ...SIGNED_RESPONSE_MODES],
+    authorization_signing_alg_values_supported: algorithms,
+  }),
   signedUserinfo: (_, { algorithms }) => ({ userinfo_signing_alg_values_supported: algorithms }),
   mutualTls: (_, { mutualTls }) => (mutualTls ? certificateMembers(mutualTls) : {}),
   pairwiseSubjects: () => ({ subject_types_supported: ['public', 'pairwise'] }),

@@ -393,6 +393,16 @@ const MIGRATIONS: readonly Migration[] = [
       `create index registration_tokens_by_expiry on registration_tokens (expires_at)`,
     ],
   },
+  {
+    id: '0024-pushed-requests',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table pushed_requests (zone_id ${text} not null, id_digest ${text} not null, client_id ${text} not null,
+        parameters ${text} not null, is_signed ${integer} not null, expires_at ${integer} not null,
+        kept_until ${integer} not null, primary key (zone_id, id_digest))${tableEnd}`,
+      `create index pushed_requests_by_client on pushed_requests (zone_id, client_id)`,
+      `create index pushed_requests_by_expiry on pushed_requests (kept_until)`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -1,4 +1,5 @@
 // The part of the store's interface that is about what is used once.
+import type { PushedRequest } from '../model/pushed-request.ts'
 import type { CodePurpose, OneTimeCode } from '../model/token.ts'
 
 /** Single-use codes that a user types or follows as a link. */
@@ -20,4 +21,15 @@ export interface OneTimeCodeStore {
 export interface OnceStore {
   /** Stores the id until `expiresAt`; false when it is stored already: of two concurrent uses exactly one gets true. */
   use(zoneId: string, idDigest: string, expiresAt: Date): Promise<boolean>
+}
+
+/** Authorization requests that clients pushed (RFC 9126). */
+export interface PushedRequestStore {
+  insert(zoneId: string, request: PushedRequest): Promise<void>
+  /** The request, expired or not, without using it up. */
+  find(zoneId: string, idDigest: string): Promise<PushedRequest | undefined>
+  /** Deletes the request; false if it is gone: of two concurrent answers exactly one gets true. */
+  take(zoneId: string, idDigest: string): Promise<boolean>
+  /** How many requests of the client are kept, counted up to `most`. */
+  count(zoneId: string, clientId: string, most: number): Promise<number>
 }

@@ -20,6 +20,7 @@ import { createServerKeys } from './server-keys.ts'
 import { createSessions } from './sessions.ts'
 import { createMails } from './mails.ts'
 import { createOneTimeCodes } from './one-time-codes.ts'
+import { createPushedRequests } from './pushed-requests.ts'
 import { openSqlite, type SqliteOptions } from './engine/sqlite.ts'
 import type { Store } from './store.ts'
 import { createCodes, createTokens } from './tokens.ts'
@@ -78,6 +79,7 @@ export async function openStore(
     mails: createMails(db),
     assertions: createAssertions(db),
     proofs: createProofs(db),
+    pushedRequests: createPushedRequests(db),
     sessions: createSessions(db),
     events: createEvents(db),
     accountEvents: createAccountEvents(db),

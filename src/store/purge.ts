@@ -38,6 +38,7 @@ const RULES: readonly Rule[] = [
   rule('used_proofs', 'zone_id, id_digest', 'expires_at', PROOFS_OUTLIVE),
   // The sender counts those that it gives up.
   rule('outgoing_mails', 'zone_id, id', 'useful_until', 5 * MINUTE),
+  rule('pushed_requests', 'zone_id, id_digest', 'kept_until'),
   rule('one_time_codes', 'zone_id, code_digest', 'expires_at'),
   rule('factor_codes', 'zone_id, user_id, code_digest', 'expires_at'),
   rule('registration_tokens', 'zone_id, id', 'expires_at'),

@@ -389,6 +389,27 @@ export const MAIL_COLUMNS = [
   'useful_until',
 ] as const satisfies readonly (keyof MailRow)[]
 
+/** A pushed authorization request. */
+export interface PushedRequestRow {
+  zone_id: string
+  id_digest: string
+  client_id: string
+  parameters: string
+  is_signed: number
+  expires_at: number
+  kept_until: number
+}
+/** Columns of `pushed_requests`. */
+export const PUSHED_REQUEST_COLUMNS = [
+  'zone_id',
+  'id_digest',
+  'client_id',
+  'parameters',
+  'is_signed',
+  'expires_at',
+  'kept_until',
+] as const satisfies readonly (keyof PushedRequestRow)[]
+
 /** Nouns for the messages of `AlreadyExists`, by table. */
 const NOUNS: Readonly<Record<string, string>> = {
   zones: 'zone',

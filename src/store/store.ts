@@ -14,7 +14,7 @@ import type { AuthorizationCode, Redemption, StoredToken } from '../model/token.
 import type { Zone } from '../model/zone.ts'
 import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
-import type { OnceStore, OneTimeCodeStore } from './once-store.ts'
+import type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 import type { RegistrationStore } from './registration-store.ts'
 import type { SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
@@ -22,7 +22,7 @@ import type { UserStore } from './user-store.ts'
 export { InvalidNesting, NoSuchMember } from './group-store.ts'
 export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
-export type { OnceStore, OneTimeCodeStore } from './once-store.ts'
+export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 export type { SessionStore } from './session-store.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
@@ -79,6 +79,7 @@ export interface Store {
   readonly assertions: OnceStore
   /** Of keys that senders prove (RFC 9449 §11.1). */
   readonly proofs: OnceStore
+  readonly pushedRequests: PushedRequestStore
   readonly sessions: SessionStore
   readonly events: EventStore
   readonly accountEvents: AccountEventStore

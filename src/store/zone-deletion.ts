@@ -27,6 +27,7 @@ const TABLES = [
   'outgoing_mails',
   'used_assertions',
   'used_proofs',
+  'pushed_requests',
   'passkeys',
   'totp_secrets',
   'factor_codes',

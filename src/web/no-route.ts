@@ -1,7 +1,6 @@
 // Answers requests without a route before their body is read: 405 if the path has routes for other methods, else as an
 // unknown path.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
 import { sendJson } from './json.ts'
@@ -9,7 +8,6 @@ import { PageError, refusalHeaders } from './answers.ts'
 import type { Denial } from './denial.ts'
 import { securityHeaders } from './headers.ts'
 import type { RegisteredRoute } from './route.ts'
-import type { Sessions } from './session.ts'
 
 /** A path with the methods it has. */
 interface KnownPath {
@@ -21,12 +19,10 @@ interface KnownPath {
 export function createNoRouteHook(deps: {
   routes: readonly RegisteredRoute[]
   resolveZone: (request: FastifyRequest) => Promise<void>
-  sessions: Sessions
   denial: Denial
-  behaviour: Behaviour
   urls: Urls
 }) {
-  const { sessions, denial, behaviour, urls } = deps
+  const { denial, urls } = deps
   let paths: readonly KnownPath[] | undefined // made on first use, when every route is registered
 
   function routesAt(request: FastifyRequest): readonly RegisteredRoute[] {
@@ -40,10 +36,10 @@ export function createNoRouteHook(deps: {
     await deps.resolveZone(request)
     const others = routesAt(request)
     if (others.length > 0) return refuseMethod(request, reply, others)
-    // UAA: unknown paths except files and /saml/web/ count as pages, which require a session. See docs/compatibility.md, M7.
+    // UAA: files and /saml/web/ are not pages, which require a session. See docs/compatibility.md, M7.
     const isPage = !/^\/(?:resources|saml\/web)\//.test(pathOf(request.url))
-    if (isPage && !behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
-      await denial.askToSignIn(request, reply)
+    if (isPage) {
+      await denial.refuseUnknownPath(request, reply)
       return
     }
     throw new PageError(404, 'The address may be mistyped, or what was here has moved.')

@@ -2,12 +2,27 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Protocol } from '../../src/records/protocols.ts'
 import { PROTOCOLS } from '../../src/records/protocols.ts'
+import { FOREIGN_ALGORITHMS } from '../../src/token/foreign-keys.ts'
 import { startServer } from '../support/server.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
 /** What discovery tells of each protocol that the zone speaks, at the base URL of the tests. */
 const MEMBERS: { readonly [P in Protocol]?: Members } = {
+  requestObjects: {
+    request_parameter_supported: true,
+    request_uri_parameter_supported: true,
+    require_request_uri_registration: true,
+    request_object_signing_alg_values_supported: FOREIGN_ALGORITHMS,
+  },
+  pushedRequests: {
+    pushed_authorization_request_endpoint: 'http://localhost:8080/oauth/par',
+    require_pushed_authorization_requests: false,
+  },
+  signedResponses: {
+    response_modes_supported: ['query', 'fragment', 'form_post', 'query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt'],
+    authorization_signing_alg_values_supported: ['RS256'],
+  },
   signedUserinfo: { userinfo_signing_alg_values_supported: ['RS256'] },
   pairwiseSubjects: { subject_types_supported: ['public', 'pairwise'] },
 }

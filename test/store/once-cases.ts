@@ -1,6 +1,7 @@
 // What every database must do with what counts once only: codes that people carry, and the ids of assertions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { PushedRequest } from '../../src/model/pushed-request.ts'
 import type { OneTimeCode } from '../../src/model/token.ts'
 import { AlreadyExists } from '../../src/store/store.ts'
 import { at } from './records.ts'
@@ -166,6 +167,52 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().proofs.use(z, 'a', at(-50)), false)
       await store().purge(at(251))
       assert.equal(await store().proofs.use(z, 'a', at(-50)), true)
+    })
+  })
+
+  describe('a pushed request', () => {
+    const pushed = (given: Partial<PushedRequest> = {}): PushedRequest => ({
+      zoneId: 'z1',
+      idDigest: 'r1',
+      clientId: 'app',
+      parameters: 'client_id=app&state=%C3%A9',
+      isSigned: true,
+      expiresAt: at(90),
+      keptUntil: at(3690),
+      ...given,
+    })
+
+    it('is looked at as it was, and taken once, in its zone', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      const [signed, plain] = [pushed({ zoneId: mine }), pushed({ zoneId: mine, idDigest: 'r2', isSigned: false })]
+      await store().pushedRequests.insert(mine, signed)
+      await store().pushedRequests.insert(mine, plain)
+      assert.deepEqual(await store().pushedRequests.find(mine, 'r1'), signed)
+      assert.deepEqual(await store().pushedRequests.find(mine, 'r2'), plain)
+      assert.equal(await store().pushedRequests.find(theirs, 'r1'), undefined)
+      assert.equal(await store().pushedRequests.take(theirs, 'r1'), false)
+      const taken = await Promise.all(Array.from({ length: 8 }, () => store().pushedRequests.take(mine, 'r1')))
+      assert.equal(winners(taken), 1)
+      assert.equal(await store().pushedRequests.find(mine, 'r1'), undefined)
+      assert.deepEqual(await store().pushedRequests.find(mine, 'r2'), plain)
+    })
+
+    it('is counted for its client, up to a limit', async () => {
+      const z = newZone()
+      for (const idDigest of ['r1', 'r2', 'r3']) await store().pushedRequests.insert(z, pushed({ zoneId: z, idDigest }))
+      await store().pushedRequests.insert(z, pushed({ zoneId: z, idDigest: 'other', clientId: 'other' }))
+      assert.equal(await store().pushedRequests.count(z, 'app', 100), 3)
+      assert.equal(await store().pushedRequests.count(z, 'app', 2), 2)
+      assert.equal(await store().pushedRequests.count(z, 'nobody', 2), 0)
+    })
+
+    it('is purged when nobody may come back with it any more', async () => {
+      const z = newZone()
+      await store().pushedRequests.insert(z, pushed({ zoneId: z, expiresAt: at(-3650), keptUntil: at(-50) }))
+      await store().pushedRequests.insert(z, pushed({ zoneId: z, idDigest: 'r2', keptUntil: at(-49) }))
+      await store().purge(at(-49))
+      assert.equal(await store().pushedRequests.find(z, 'r1'), undefined)
+      assert.notEqual(await store().pushedRequests.find(z, 'r2'), undefined)
     })
   })
 

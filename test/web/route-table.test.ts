@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fastify from 'fastify'
 import type { RouteConfig } from '../../src/web/route.ts'
+import { PROTOCOLS } from '../../src/records/protocols.ts'
 import { watchRoutes } from '../../src/web/route.ts'
 import { signedIn } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
@@ -15,7 +16,9 @@ for (const mode of MODES) {
   describe(`the route table in ${mode}`, () => {
     let server: TestServer
     before(async () => {
-      server = await startServer({ mode })
+      // A route of a protocol that the zone does not speak is no route.
+      const protocols = Object.fromEntries(Object.keys(PROTOCOLS).map(name => [name, true]))
+      server = await startServer({ mode, config: { zone_config: { protocols } } })
     })
     after(() => server.stop())
     const routes = () => server.app.routes

@@ -1,6 +1,7 @@
 // The OAuth 2.0 and OpenID Connect endpoints.
 import { TOKEN_GRANT_TYPES } from '../../model/grant-types.ts'
 import type { Area, Facts, Fields, Operation, Schema } from './description.ts'
+import { pushedRequestOperations } from './pushed-requests.ts'
 import {
   bare,
   closed,
@@ -95,13 +96,20 @@ const tokenOperation = (more: Partial<Operation> = {}): Operation => ({
 })
 
 const authorizationRequest = ({ lists, behaviour }: Facts): Fields => ({
-  response_type: must('The response type.', oneOf(lists.responseTypes)),
+  response_type: may(
+    'The response type; required, unless a request object or a pushed request has it.',
+    oneOf(lists.responseTypes),
+  ),
   client_id: must('Client id.'),
   redirect_uri: may('Where to send the response; optional if the client has exactly one redirect URI.'),
   scope: may('Space-separated scopes.'),
   state: may('Returned in the response.'),
   nonce: may('Returned in the ID token.'),
   ...(behaviour.responseModes && { response_mode: may('How the response is returned.', oneOf(lists.responseModes)) }),
+  request: may(
+    'A request object (RFC 9101), signed with a key of the client; then nothing but `client_id` counts beside it.',
+  ),
+  request_uri: may('A pushed request (RFC 9126), or where a request object is that the client registered.'),
   code_challenge: may('PKCE challenge (RFC 7636).'),
   code_challenge_method: may('PKCE method (RFC 7636).', oneOf(lists.codeChallengeMethods)),
   dpop_jkt: may('Thumbprint of the key that must redeem the code (RFC 9449 §10).', {
@@ -277,6 +285,10 @@ export function oauthArea(facts: Facts): Area {
           user_oauth_approval: may('The decision of the user.', oneOf(['true', 'false'])),
           [facts.service.csrfName]: may('The anti-forgery value; required with a decision.'),
         },
+      }),
+      ...pushedRequestOperations(facts, {
+        request: authorizationRequest(facts),
+        credentials: { ...CLIENT_FIELDS, ...ASSERTION_FIELDS },
       }),
       'GET /logout.do': logout({ query: logoutFields }),
       'POST /logout.do': logout({

@@ -28,6 +28,7 @@ export const none: ClientAuthMethod = {
 
 function carriesProof(path: string, params: CredentialParams): boolean {
   if (path === '/oauth/revoke') return true // RFC 7009 §2.1: the client named must be the one that the token was issued to
+  if (path === '/oauth/par') return true // RFC 9126 §2: it shows nothing that a browser could not ask for itself
   switch (params.get('grant_type')) {
     case 'authorization_code':
       return params.get('code') !== undefined && isWellFormed(params.get('code_verifier') ?? '')

@@ -10,11 +10,10 @@ import { bodyForm } from '../../web/route.ts'
 import { readParams } from '../params.ts'
 import { askForApproval, findApprovals, recordApproval, takePendingRequest } from './approve.ts'
 import { signInByCode } from './autologin.ts'
-import { readKeyThumbprint, refuseUnboundTokens } from './bound-tokens.ts'
-import { AUTHORIZE_PATH, found } from './context.ts'
+import { AUTHORIZE_PATH, SECRETS, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { credentialsContext, hasCredentials, requirePasswordGrant, signInWithPassword } from './credentials.ts'
-import { findLackingLevel, meetDemandsFirst, readAcrValues, requireDemandsMet } from './demands.ts'
+import { findLackingLevel, meetDemandsFirst, requireDemandsMet } from './demands.ts'
 import { decide } from './next-step.ts'
 import type { Step } from './next-step.ts'
 import {
@@ -27,33 +26,14 @@ import {
   signInFirst,
   switchProvider,
 } from './person.ts'
-import { chooseAccount, isSilent, readPrompt, signIn } from './prompt.ts'
+import { STANDARD_PARAMETERS, UAA_PARAMETERS } from './parameter-checks.ts'
+import type { Check } from './parameter-checks.ts'
+import { chooseAccount, isSilent, signIn } from './prompt.ts'
 import { RedirectRefusal } from './redirect.ts'
-import {
-  findClient,
-  readCodeChallenge,
-  readResponseType,
-  readScope,
-  readTokenFormat,
-  readTokenParameters,
-  refuseRepeatedParameters,
-  refuseRepeatedTarget,
-  refuseUnsupported,
-  requireGrantForType,
-  requireIdentityProvider,
-  requireNonce,
-  requireProfile,
-  requireRedirectGrant,
-  verifyRedirectUri,
-} from './request.ts'
+import { findClient, refuseRepeatedTarget, requireRedirectGrant, verifyRedirectUri } from './request.ts'
 import { refuse, requireGrantLast, requireScopesForTokens, respond } from './response.ts'
+import { fromSource } from './sources.ts'
 import { isVouched, signInVouched, vouchedContext } from './vouched.ts'
-
-/** Adds what it finds to the context, names the step that comes now instead of the next check, or throws a refusal. */
-type Check = (
-  context: AuthorizeContext,
-  deps: AuthorizeDeps,
-) => Step | undefined | void | Promise<Step | undefined | void>
 
 /** `compatibility: standard`: the request is checked before anybody is asked to sign in. */
 const STANDARD: readonly Check[] = [
@@ -61,22 +41,7 @@ const STANDARD: readonly Check[] = [
   setHeaders,
   refuseRepeatedTarget,
   findClient,
-  verifyRedirectUri, // before it a refusal is a page, after it a redirect
-  refuseRepeatedParameters,
-  requireIdentityProvider,
-  refuseUnsupported,
-  readResponseType,
-  requireGrantForType,
-  readTokenParameters,
-  requireNonce,
-  readCodeChallenge,
-  readKeyThumbprint,
-  refuseUnboundTokens,
-  requireProfile,
-  readScope,
-  readTokenFormat,
-  readPrompt,
-  readAcrValues,
+  ...STANDARD_PARAMETERS,
   requirePasswordGrant,
   signInByCode,
   requireDemandsMet,
@@ -103,17 +68,7 @@ const UAA: readonly Check[] = [
   requireRedirectGrant,
   verifyRedirectUri,
   requirePerson,
-  requireIdentityProvider,
-  readResponseType,
-  readTokenParameters,
-  readCodeChallenge,
-  readKeyThumbprint,
-  refuseUnboundTokens,
-  requireProfile,
-  readScope,
-  readTokenFormat,
-  readPrompt,
-  readAcrValues,
+  ...UAA_PARAMETERS,
   requireDemandsMet,
   signInWithPassword,
   signInVouched,
@@ -136,15 +91,17 @@ async function firstStep(checks: readonly Check[], context: AuthorizeContext, de
 }
 
 /** Makes the checks and the step that they lead to; a refusal goes to the client once its redirect URI is verified. */
-async function answer(context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
-  const { request, reply, silent } = context
+async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
+  const { request, reply } = sent
   const { standardAuthorizeChecks, standardSilentErrors } = deps.behaviour
+  let context = sent
   try {
+    context = await fromSource(sent, deps)
     const step = await firstStep(standardAuthorizeChecks ? STANDARD : UAA, context, deps)
     return await take(step, context, deps)
   } catch (error) {
     if (error instanceof RedirectRefusal) return refuse(context, error, deps)
-    if (!silent) throw error
+    if (!context.silent) throw error
     const { target } = context.asked
     if (error instanceof PageError && !target && !standardSilentErrors) return reply.status(400).send('')
     const { status, error: code = 'server_error', description } = answerFor(error)
@@ -257,21 +214,6 @@ async function setHeaders(context: AuthorizeContext, { urls, behaviour, csrf }: 
 
 /** A longer query might not fit into the head of a request. */
 const MAX_QUERY_LENGTH = 8000
-
-/** Secrets of other endpoints, which must not appear in a URL when they are posted here by mistake. */
-const SECRETS = [
-  'password',
-  'credentials',
-  'client_secret',
-  'client_assertion',
-  'assertion',
-  'code_verifier',
-  'code',
-  'passcode',
-  'refresh_token',
-  'access_token',
-  'token',
-]
 
 /** The query to come back with; characters that browsers leave bare, such as a backslash, would be refused then. */
 function keptQuery(request: FastifyRequest): string {

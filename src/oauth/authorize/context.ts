@@ -1,7 +1,9 @@
 // An authorization request on its way through the checks of authorize.ts: what came, and what the checks found so far.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
+import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
+import type { Vault } from '../../base/secrets.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { OwedBy } from '../../identity/owed.ts'
 import type { Vouching } from '../../identity/vouched.ts'
@@ -20,7 +22,9 @@ import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/user.ts'
 import type { Zone } from '../../model/zone.ts'
 import type { Store } from '../../store/store.ts'
+import type { ForeignKeys } from '../../token/foreign-keys.ts'
 import type { TokenIssuer } from '../../token/issuer.ts'
+import type { KeyRing } from '../../token/keys.ts'
 import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
 import type { BearerGate } from '../../web/bearer.ts'
 import type { Csrf } from '../../web/csrf.ts'
@@ -37,6 +41,21 @@ import type { ResponseType } from './response-type.ts'
 
 /** Where the endpoint is, below the base URL. */
 export const AUTHORIZE_PATH = '/oauth/authorize'
+
+/** Secrets of other endpoints, which must not appear in a URL when they are posted here by mistake. */
+export const SECRETS: readonly string[] = [
+  'password',
+  'credentials',
+  'client_secret',
+  'client_assertion',
+  'assertion',
+  'code_verifier',
+  'code',
+  'passcode',
+  'refresh_token',
+  'access_token',
+  'token',
+]
 
 /** The services that the checks and their answers use. */
 export interface AuthorizeDeps {
@@ -57,6 +76,10 @@ export interface AuthorizeDeps {
   /** Whether passkeys may be told to be of hardware (`phrh`). */
   readonly tellsHardware: boolean
   readonly subjects: Subjects
+  readonly foreignKeys: ForeignKeys
+  readonly keys: KeyRing
+  readonly outbound: Outbound
+  readonly vault: Vault
   readonly clock: Clock
   readonly random: Random
   readonly urls: Urls
@@ -112,6 +135,19 @@ export interface Person {
   readonly sessionId?: string
 }
 
+/** Where the parameters come from, if not from the request itself. */
+export interface RequestSource {
+  readonly kind: 'object' | 'pushed'
+  /** Whether a key of the client signed the parameters. */
+  readonly isSigned: boolean
+  /** What the browser sent: our own marks are there, and never among the parameters. */
+  readonly sent: Form
+  /** When the request first came; undefined if it comes now. */
+  readonly begunAt?: Date | undefined
+  /** Digest of the pushed request, which the answer uses up. */
+  readonly pushedDigest?: string
+}
+
 /** One request at the endpoint. The mutable members are what the checks found. */
 export interface AuthorizeContext {
   readonly request: FastifyRequest
@@ -120,6 +156,7 @@ export interface AuthorizeContext {
   readonly form: Form
   readonly query: string
   readonly params: Params
+  readonly source?: RequestSource
   /** `prompt=none`: no page may be shown. */
   readonly silent: boolean
   /** Set when the request itself proves who is there: no session, no cookie, no page. */
@@ -142,6 +179,14 @@ export interface AuthorizeContext {
   /** What the response grants. */
   granted?: GrantedScopes
 }
+
+/** Whether a mark of ours is on the URL with which the browser came back. */
+export const isMarked = ({ form, source }: Pick<AuthorizeContext, 'form' | 'source'>, mark: string): boolean =>
+  (source?.sent ?? form).get(mark) !== undefined
+
+/** Whether the person has signed in since the request first came, which meets what it asks of the sign-in. */
+export const signedInSince = ({ request, source }: Pick<AuthorizeContext, 'request' | 'source'>): boolean =>
+  source?.begunAt !== undefined && request.visit?.signIn !== undefined && request.visit.createdAt >= source.begunAt
 
 /** What an earlier check found; a list of checks in the wrong order is a fault. */
 export function found<T>(value: T | undefined): T {

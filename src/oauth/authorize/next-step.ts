@@ -62,7 +62,7 @@ export const LOGIN_REQUIRED: Step = { kind: 'refuse', error: 'login_required', d
 
 /** The check that asks `nextStep`; continues when the response can be made. */
 export function decide(context: AuthorizeContext, { clock, behaviour, subjects }: AuthorizeDeps): Step | undefined {
-  const { request, form, answer, program, hinted } = context
+  const { request, answer, program, hinted } = context
   const { user, authenticatedAt } = found(context.person)
   const isAnother = hinted !== undefined && hinted.subject !== subjects.of(request.zone, hinted.client, user)
   const signedIn: SignedIn = {
@@ -71,7 +71,7 @@ export function decide(context: AuthorizeContext, { clock, behaviour, subjects }
     scopes: found(context.scopes),
     approvals: found(context.approvals),
     justApproved: answer !== undefined,
-    ...(isAnother && { isAnother: { wasAsked: wasAskedForHint(form) } }),
+    ...(isAnother && { isAnother: { wasAsked: wasAskedForHint(context) } }),
     lacking: context.lacking,
   }
   const step = nextStep(checkedRequest(context), signedIn, { now: clock.now(), behaviour })

@@ -7,6 +7,7 @@ import type { Form } from '../../web/form.ts'
 import { encodeForm } from '../../web/query.ts'
 import { AUTHORIZE_PATH } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { isMarked, signedInSince } from './context.ts'
 import { refusal } from './request.ts'
 
 /** Whether no page may be shown; known before the request is checked. */
@@ -23,9 +24,11 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   const silent = isSilent(params, deps.behaviour)
   const age = params.get('max_age')
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
-  const maxAge = age === undefined ? undefined : Number(age)
+  // The URL of a source cannot be rewritten, as `without` does: the session tells that the sign-in happened.
+  const isMet = signedInSince(context)
+  const maxAge = age === undefined || isMet ? undefined : Number(age)
   if (!deps.behaviour.promptWords) {
-    const forceLogin = prompt === 'login'
+    const forceLogin = prompt === 'login' && !isMet
     context.asked = { ...context.asked, silent, forceLogin, forceConsent: false, chooseAccount: false, maxAge }
     return
   }
@@ -34,9 +37,11 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   context.asked = {
     ...context.asked,
     silent,
-    forceLogin: words.has('login'),
+    forceLogin: words.has('login') && !isMet,
     forceConsent: words.has('consent'),
-    chooseAccount: words.has('select_account') && program === undefined, // a token or password names its account
+    // A token or password names its account.
+    chooseAccount:
+      words.has('select_account') && program === undefined && !isMet && !isMarked(context, ACCOUNT_WAS_CHOSEN),
     maxAge,
   }
 }
@@ -46,11 +51,13 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
  * continues without them (rows A10, A12).
  */
 export async function signIn(
-  { request, reply, form, query, hinted, asked }: AuthorizeContext,
+  context: AuthorizeContext,
   { sessions, denial, urls, behaviour }: AuthorizeDeps,
 ): Promise<FastifyReply> {
-  const rest = isMetBySignIn(form) ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query
-  const isNew = hinted !== undefined && !wasAskedForHint(form)
+  const { request, reply, form, query, hinted, asked, source } = context
+  const isRewritten = !source && isMetBySignIn(form)
+  const rest = isRewritten ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query
+  const isNew = hinted !== undefined && !wasAskedForHint(context)
   const path = `${AUTHORIZE_PATH}?${isNew ? `${rest}&${ASKED_FOR_HINT}=true` : rest}`
   const reauthenticate = (await sessions.visitor(request)) !== undefined
   if (reauthenticate && !behaviour.keepSessionUntilLogin) {
@@ -69,10 +76,11 @@ export async function signIn(
 
 /** Shows `prompt=select_account`: continue with the account at hand, or sign in with another one. */
 export async function chooseAccount(
-  { request, reply, form }: AuthorizeContext,
+  { request, reply, form, query, source }: AuthorizeContext,
   { sessions, pages, urls }: AuthorizeDeps,
 ): Promise<FastifyReply> {
-  const path = `${AUTHORIZE_PATH}?${without(form, ['select_account'], [])}`
+  const rest = source ? `${query}&${ACCOUNT_WAS_CHOSEN}=true` : without(form, ['select_account'], [])
+  const path = `${AUTHORIZE_PATH}?${rest}`
   await sessions.saveRequest(request, reply, { path, reauthenticate: true })
   const page = accountChoicePage(await pages.chrome(request, reply, { form: true }), {
     userName: request.person?.userName ?? '',
@@ -101,5 +109,12 @@ const wordsOf = (prompt: string): ReadonlySet<string> => new Set(prompt.split(' 
 /** Marks a request whose `id_token_hint` has led to a sign-in, so that the person is not asked a second time. */
 const ASKED_FOR_HINT = 'hint_was_asked'
 
+/** Marks a request whose question for the account was answered. */
+const ACCOUNT_WAS_CHOSEN = 'account_was_chosen'
+
+/** What this endpoint adds to the URL of a request with which the browser comes back. */
+export const MARKS: readonly string[] = [ASKED_FOR_HINT, ACCOUNT_WAS_CHOSEN]
+
 /** Whether the person was already asked to sign in because of `id_token_hint`. */
-export const wasAskedForHint = (form: Form): boolean => form.get(ASKED_FOR_HINT) !== undefined
+export const wasAskedForHint = (context: Pick<AuthorizeContext, 'form' | 'source'>): boolean =>
+  isMarked(context, ASKED_FOR_HINT)

@@ -8,6 +8,8 @@ export interface ResponseTarget {
   readonly clientId: string
   readonly redirectUri: string
   readonly mode: ResponseMode
+  /** Whether the parameters are in a JWT (JARM). */
+  readonly isSigned: boolean
   /** The requested response type; undefined when it is missing or unknown. */
   readonly type?: ResponseType | undefined
   readonly state?: string
@@ -36,10 +38,10 @@ export class RedirectRefusal extends Error {
 
 /** How an error travels: as the success would have (row R1). UAA: in the query unless an access token was asked for. */
 export function errorMode(
-  { mode, type }: ResponseTarget,
+  { mode, type, isSigned }: ResponseTarget,
   { errorsLikeSuccess }: Pick<Behaviour, 'errorsLikeSuccess'>,
 ): ResponseMode {
-  if (errorsLikeSuccess) return mode
+  if (errorsLikeSuccess || isSigned) return mode
   return type?.has('token') === true ? 'fragment' : 'query'
 }
 

@@ -7,7 +7,9 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isWellFormed } from '../../model/pkce.ts'
+import { speaks } from '../../model/protocols.ts'
 import { parseScope, requestableScopes } from '../../model/scopes.ts'
+import type { Zone } from '../../model/zone.ts'
 import { PageError } from '../../web/answers.ts'
 import type { Params } from '../params.ts'
 import { azAttrOf, tokenFormatOf } from '../params.ts'
@@ -19,12 +21,12 @@ import { resolveRedirectUri } from '../../clients/redirect-uri.ts'
 import {
   defaultMode,
   grantsAllow,
-  isResponseMode,
   mayTravel,
+  parseResponseMode,
   parseResponseType,
   withoutIdToken,
 } from './response-type.ts'
-import type { ResponseMode, ResponseType } from './response-type.ts'
+import type { ResponseType, Travel } from './response-type.ts'
 
 const pageError = (status: number, code: OAuthErrorCode, description: string): PageError =>
   new PageError(status, description, { code })
@@ -106,17 +108,29 @@ export function verifyRedirectUri(context: AuthorizeContext, { behaviour, settin
     clientId: client.clientId,
     redirectUri,
     type,
-    mode: modeOf(params, type, behaviour),
+    ...travelOf(params, { type, zone: context.request.zone }, behaviour),
     ...(state !== undefined && { state }),
   }
   context.asked = { ...asked, target, ...(named !== undefined && { namedRedirectUri: named }) }
 }
 
-/** The requested mode if it suits; the refusal of one that does not suit travels in the default mode (row A6). */
-function modeOf(params: Params, type: ResponseType | undefined, { responseModes }: Behaviour): ResponseMode {
-  const mode = responseModes ? (params.get('response_mode') ?? modeInRequestObject(params)) : undefined
-  if (mode === undefined || !isResponseMode(mode)) return defaultMode(type)
-  return type === undefined || mayTravel(type, mode) ? mode : defaultMode(type)
+interface Travelling {
+  readonly type: ResponseType | undefined
+  readonly zone: Zone
+}
+
+/** What the request asks for, if it suits; the refusal of a mode that does not suit travels in the default mode (row A6). */
+function travelOf(params: Params, travelling: Travelling, behaviour: Behaviour): Travel {
+  const asked = params.get('response_mode') ?? modeInRequestObject(params)
+  return suitable(asked ?? '', travelling, behaviour) ?? { mode: defaultMode(travelling.type), isSigned: false }
+}
+
+/** The mode, where the zone knows it and the response type may travel so (row A6, JARM §2.3.1). */
+function suitable(text: string, { type, zone }: Travelling, behaviour: Behaviour): Travel | undefined {
+  const travel = parseResponseMode(text, type)
+  if (!travel) return undefined
+  const isKnown = travel.isSigned ? speaks(zone, 'signedResponses', behaviour) : behaviour.responseModes
+  return isKnown && (type === undefined || mayTravel(type, travel.mode)) ? travel : undefined
 }
 
 const MAX_REQUEST_OBJECT_LENGTH = 8192
@@ -164,10 +178,14 @@ export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps)
   }
   const { type } = target
   if (!type) throw refusal(context, deps, new OAuthError('unsupported_response_type', 'Unsupported response types'))
+  const { zone } = context.request
   const mode = behaviour.responseModes ? params.get('response_mode') : undefined
-  if (mode !== undefined && mode !== target.mode) {
+  if (mode !== undefined && !suitable(mode, { type, zone }, behaviour)) {
     const description = 'The response_mode is unknown, or does not suit the response_type'
     throw refusal(context, deps, new OAuthError('invalid_request', description))
+  }
+  if (demandsOn(zone, found(asked.client)).signedResponses && !target.isSigned) {
+    throw refusal(context, deps, new OAuthError('invalid_request', 'This client must ask for signed responses'))
   }
   context.asked = { ...asked, responseType: type }
 }

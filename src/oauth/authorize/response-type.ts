@@ -36,8 +36,23 @@ export type ResponseMode = 'query' | 'fragment' | 'form_post'
 /** Every mode, as discovery lists them. */
 export const RESPONSE_MODES = ['query', 'fragment', 'form_post'] as const satisfies readonly ResponseMode[]
 
-/** Whether a text names a mode. */
-export const isResponseMode = (text: string): text is ResponseMode => RESPONSE_MODES.some(mode => mode === text)
+/** The same with the parameters in a signed JWT (JARM §2.3), as discovery lists them. */
+export const SIGNED_RESPONSE_MODES = ['query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt'] as const
+
+/** How a response travels. */
+export interface Travel {
+  readonly mode: ResponseMode
+  /** Whether its parameters are in a signed JWT. */
+  readonly isSigned: boolean
+}
+
+/** What a `response_mode` asks for; undefined for an unknown one. */
+export function parseResponseMode(text: string, type: ResponseType | undefined): Travel | undefined {
+  const isSigned = SIGNED_RESPONSE_MODES.some(mode => mode === text)
+  if (text === 'jwt') return { mode: defaultMode(type), isSigned } // JARM §2.3.4
+  const mode = RESPONSE_MODES.find(one => text === (isSigned ? `${one}.jwt` : one))
+  return mode && { mode, isSigned }
+}
 
 /** The mode when none was requested: only a code may be in a query, which ends up in logs (§5 there). */
 export const defaultMode = (type: ResponseType | undefined): ResponseMode =>

@@ -10,12 +10,13 @@ import { formPostPage } from '../../pages/form-post.ts'
 import type { TokenResponse } from '../../token/issuer.ts'
 import { rememberCodeUntil } from '../../token/lifetimes.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
-import { plainDescription } from '../../web/answers.ts'
+import { PageError, plainDescription } from '../../web/answers.ts'
 import { sessionState } from '../session-state.ts'
 import { checkedRequest, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { RedirectRefusal, bareLocation, errorMode, locationFor } from './redirect.ts'
 import type { ResponseParameters, ResponseTarget } from './redirect.ts'
+import { inSignedResponse } from './signed-response.ts'
 import { grantsAllowInUaa } from './response-type.ts'
 import type { ResponseMode, ResponseType } from './response-type.ts'
 import { contextOf } from '../../web/request-context.ts'
@@ -46,10 +47,18 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
   if (sessionDigest !== undefined && !responseType.has('code')) {
     await store.sessions.addClient(request.zone.id, sessionDigest, client.clientId)
   }
+  if (!(await useUp(context, deps))) {
+    throw new PageError(400, 'The request was answered already.', { code: 'invalid_request_uri' })
+  }
   const issued = await issue(context, sessionDigest, deps)
   if (silent && !program) sessions.setCurrentUser(reply, found(context.person).user.id)
   const shared = sharedParameters(context, { target, isStateExpected: silent && target.mode === 'fragment' }, deps)
   return send(context, { target, mode: target.mode, parameters: { ...issued, ...shared } }, deps)
+}
+
+/** A pushed request is answered once (RFC 9126 §7.3); false for the second of two answers. */
+async function useUp({ request, source }: AuthorizeContext, { store }: AuthorizeDeps): Promise<boolean> {
+  return source?.pushedDigest === undefined || store.pushedRequests.take(request.zone.id, source.pushedDigest)
 }
 
 /** Sends a refusal to the client (RFC 6749 §4.1.2.1). */
@@ -60,16 +69,18 @@ export async function refuse(
 ): Promise<FastifyReply> {
   const { request, reply, silent, program } = context
   const { sessions, behaviour } = deps
+  await useUp(context, deps)
   const isLoginRequired = silent && refusal.error === 'login_required'
   if (isLoginRequired && request.person === undefined && !program) sessions.setCurrentUser(reply, undefined)
   // UAA: a new password that is due travels as a missing sign-in does, unlike an approval of the same code (row R7).
-  const isPasswordDue = refusal.error === 'interaction_required' && mode !== undefined
+  const isPasswordDue = !target.isSigned && refusal.error === 'interaction_required' && mode !== undefined
   const isStateExpected = isLoginRequired || (silent && isPasswordDue)
   const shared = sharedParameters(context, { target, isStateExpected }, deps)
   if (isPasswordDue) {
     return reply.redirect(locationFor(target.redirectUri, mode, { error: refusal.error, ...shared }), 302)
   }
-  const bare = silent && !behaviour.standardSilentErrors ? bareLocation(target, refusal.error, shared) : undefined
+  const isBare = silent && !behaviour.standardSilentErrors && !target.isSigned
+  const bare = isBare ? bareLocation(target, refusal.error, shared) : undefined
   if (bare !== undefined) return reply.redirect(bare, 302)
   const parameters = {
     error: refusal.error,
@@ -184,12 +195,12 @@ function sharedParameters(
 async function send(
   { request, reply }: AuthorizeContext,
   { target, mode, parameters }: { target: ResponseTarget; mode: ResponseMode; parameters: ResponseParameters },
-  { store, pages }: AuthorizeDeps,
+  deps: AuthorizeDeps,
 ): Promise<FastifyReply> {
-  if (mode !== 'form_post') return reply.redirect(locationFor(target.redirectUri, mode, parameters), 302)
-  const fields = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as const],
-  )
+  const { store, pages } = deps
+  const sent = target.isSigned ? await inSignedResponse(request.zone, target, { parameters, deps }) : parameters
+  if (mode !== 'form_post') return reply.redirect(locationFor(target.redirectUri, mode, sent), 302)
+  const fields = Object.entries(sent).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
   const client = await store.clients.find(request.zone.id, target.clientId)
   const page = formPostPage(await pages.chrome(request, reply), {
     clientName: client ? displayName(client) : target.clientId,

@@ -91,7 +91,10 @@ const FORM: Readonly<Record<string, string>> = {
 }
 
 /** Optional fields without which nothing is done: others may stand in their place. */
-const ALSO: Readonly<Record<string, readonly string[]>> = { '/authenticate': ['password'] }
+const ALSO: Readonly<Record<string, readonly string[]>> = {
+  '/authenticate': ['password'],
+  '/oauth/par': ['response_type', 'redirect_uri'],
+}
 
 /** Headers without which nothing is done. */
 const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }

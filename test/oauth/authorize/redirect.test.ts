@@ -130,5 +130,12 @@ describe('errorMode', () => {
 
 function targetOf(text: string): ResponseTarget {
   const type = parseResponseType(text)
-  return { clientId: 'app', redirectUri: 'https://a.example/cb', mode: defaultMode(type), type, state: 's' }
+  return {
+    clientId: 'app',
+    redirectUri: 'https://a.example/cb',
+    mode: defaultMode(type),
+    isSigned: false,
+    type,
+    state: 's',
+  }
 }

@@ -343,18 +343,24 @@ const cases: readonly Case[] = [
   { name: 'takes a token format', query: { token_format: 'opaque' }, want: 'code' },
 
   {
-    name: 'refuses a request object, which UAA ignores',
+    name: 'refuses a request object without a signature, which UAA ignores',
     query: { request: 'e30.e30.' },
     want: {
-      standard: { error: 'request_not_supported', description: 'Request objects are not supported' },
+      standard: {
+        error: 'invalid_request_object',
+        description: 'The request object must be signed with a key of the client',
+      },
       uaa: 'code',
     },
   },
   {
-    name: 'refuses a request object by reference',
+    name: 'refuses a request object at an address that nobody registered, which UAA ignores',
     query: { request_uri: 'https://app.example/request' },
     want: {
-      standard: { error: 'request_uri_not_supported', description: 'Request objects by reference are not supported' },
+      standard: {
+        error: 'invalid_request_uri',
+        description: 'The request_uri is not registered for this client',
+      },
       uaa: 'code',
     },
   },

@@ -437,7 +437,7 @@ for (const mode of MODES) {
           const answer = await authorize(server.browser(), query)
           assert.equal(answer.status, isPosted ? 200 : 302, answer.text)
           const told = isPosted ? hiddenFields(answer.text) : responseOf(answer).fragment
-          assert.equal(told['error'], 'request_not_supported')
+          assert.equal(told['error'], 'invalid_request_object')
           if (isPosted) assert.match(answer.text, /action="https:\/\/hybrid\.example\/cb"/)
           else assert.equal(answer.location().origin, 'https://hybrid.example')
         })

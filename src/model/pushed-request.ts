@@ -1,0 +1,26 @@
+// Pushed authorization requests (RFC 9126): what is kept between the push and the answer.
+
+/** A request that a client pushed. */
+export interface PushedRequest {
+  readonly zoneId: string
+  /** Digest of the random part of its `request_uri`. */
+  readonly idDigest: string
+  readonly clientId: string
+  /** The parameters, form-encoded. */
+  readonly parameters: string
+  /** Whether they came in a request object. */
+  readonly isSigned: boolean
+  /** Until when a browser may bring it. */
+  readonly expiresAt: Date
+  /** Until when a browser that brought it in time may come back with it. */
+  readonly keptUntil: Date
+}
+
+/** What every `request_uri` of this server begins with (RFC 9126 §2.2). */
+export const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
+
+/** How long a browser has to bring a pushed request; FAPI 2.0 allows less than 600 seconds. */
+export const PUSHED_SECONDS = 90
+
+/** How long people have for signing in and approving, once the request has come. */
+export const BEGUN_SECONDS = 3600

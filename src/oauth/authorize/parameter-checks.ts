@@ -1,0 +1,73 @@
+// The checks of the parameters alone, whoever the person is: of a request at the authorization endpoint, and of one that is
+// pushed (RFC 9126 §2.1). A new parameter adds its check to both lists.
+import { readKeyThumbprint, refuseUnboundTokens } from './bound-tokens.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { readAcrValues } from './demands.ts'
+import type { Step } from './next-step.ts'
+import { readPrompt } from './prompt.ts'
+import {
+  readCodeChallenge,
+  readResponseType,
+  readScope,
+  readTokenFormat,
+  readTokenParameters,
+  refuseRepeatedParameters,
+  refuseUnsupported,
+  requireGrantForType,
+  requireIdentityProvider,
+  requireNonce,
+  requireProfile,
+  requireRedirectGrant,
+  verifyRedirectUri,
+} from './request.ts'
+import { requireSource } from './sources.ts'
+
+/** Adds what it finds to the context, names the step that comes now instead of the next check, or throws a refusal. */
+export type Check = (
+  context: AuthorizeContext,
+  deps: AuthorizeDeps,
+) => Step | undefined | void | Promise<Step | undefined | void>
+
+/** Of parameters alone: it names no step. */
+type ParameterCheck = (context: AuthorizeContext, deps: AuthorizeDeps) => void | Promise<void>
+
+/** `compatibility: standard`, once the client is known. */
+export const STANDARD_PARAMETERS: readonly ParameterCheck[] = [
+  verifyRedirectUri, // before it a refusal is a page, after it a redirect
+  refuseRepeatedParameters,
+  requireIdentityProvider,
+  refuseUnsupported,
+  requireSource,
+  readResponseType,
+  requireGrantForType,
+  readTokenParameters,
+  requireNonce,
+  readCodeChallenge,
+  readKeyThumbprint,
+  refuseUnboundTokens,
+  requireProfile,
+  readScope,
+  readTokenFormat,
+  readPrompt,
+  readAcrValues,
+]
+
+/** `compatibility: uaa`, once the redirect URI is verified: at the authorization endpoint a check stands between the two. */
+export const UAA_PARAMETERS: readonly ParameterCheck[] = [
+  requireIdentityProvider,
+  requireSource,
+  readResponseType,
+  readTokenParameters,
+  readCodeChallenge,
+  readKeyThumbprint,
+  refuseUnboundTokens,
+  requireProfile,
+  readScope,
+  readTokenFormat,
+  readPrompt,
+  readAcrValues,
+]
+
+/** The checks of a request that a client pushes. */
+export const pushedChecks = ({ behaviour }: Pick<AuthorizeDeps, 'behaviour'>): readonly ParameterCheck[] =>
+  behaviour.standardAuthorizeChecks ? STANDARD_PARAMETERS : [requireRedirectGrant, verifyRedirectUri, ...UAA_PARAMETERS]

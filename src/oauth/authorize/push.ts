@@ -1,0 +1,193 @@
+// What answers `POST /oauth/par` (RFC 9126): authenticates the client, makes the checks of an authorization request that need
+// no person, and keeps the request until a browser brings its reference.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addSeconds } from '../../base/clock.ts'
+import { digest } from '../../base/secrets.ts'
+import type { ClientAuthenticator } from '../../clients/authentication/authentication.ts'
+import type { AuthenticatingEndpoint } from '../../clients/authentication/method.ts'
+import type { Client } from '../../model/client.ts'
+import type { OAuthErrorCode } from '../../model/oauth-error.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { speaks } from '../../model/protocols.ts'
+import { BEGUN_SECONDS, PUSHED_PREFIX, PUSHED_SECONDS } from '../../model/pushed-request.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Senders } from '../../token/sender/sender.ts'
+import { PageError } from '../../web/answers.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { Form } from '../../web/form.ts'
+import { EMPTY_FORM, MalformedInput, parseForm } from '../../web/form.ts'
+import { sendJson } from '../../web/json.ts'
+import { TooManyRequests, callerKey, createLimiter } from '../../web/limits.ts'
+import { authorizationOf } from '../../web/plain-basic.ts'
+import { encodeForm } from '../../web/query.ts'
+import { contextOf } from '../../web/request-context.ts'
+import { formOf, parseParams, readParams } from '../params.ts'
+import { SECRETS } from './context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { pushedChecks } from './parameter-checks.ts'
+import { isSilent } from './prompt.ts'
+import { RedirectRefusal } from './redirect.ts'
+import { MAX_PUSHED_OBJECT_LENGTH, parametersOf } from './request-object.ts'
+
+/** The services of the endpoint. */
+export interface PushDeps extends AuthorizeDeps {
+  readonly authenticator: ClientAuthenticator
+  readonly senders: Senders
+}
+
+const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/par', allowsNone: true, allowsAssertion: true }
+
+const ID_LENGTH = 43
+/** Characters of the stored parameters. */
+const MAX_PARAMETERS_LENGTH = 20_000
+/** Of one client: some hours of a busy application whose users all give up. */
+const MAX_KEPT = 20_000
+/** How long a count of a client's requests is believed. */
+const RECOUNT_SECONDS = 5
+/** Clients whose requests are counted at once; the one counted first is dropped. */
+const MAX_COUNTED = 1000
+
+/** Names the handler. */
+export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void {
+  const { store, clock, random, behaviour, denial, settings } = deps
+  // Anybody can push for a client that need not authenticate.
+  const anonymous = createLimiter(clock, { max: 300, seconds: 60, keys: 10_000 })
+  const refuseTooMany = createKeptCounts(deps)
+
+  async function push(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { zone } = request
+    if (!speaks(zone, 'pushedRequests', behaviour)) return denial.refuseUnknownPath(request, reply)
+    const from = contextOf(request)
+    const sent = formOf(request, settings) ?? EMPTY_FORM
+    const params = parseParams(sent, behaviour)
+    const credentials = { authorization: authorizationOf(request), params, endpoint: ENDPOINT }
+    const { client, claim } = await deps.authenticator.authenticate(from, credentials)
+    if (claim === 'none') {
+      const key = callerKey(from, client.clientId)
+      anonymous.check(key)
+      anonymous.count(key)
+    }
+    const found = await parametersIn(request, { client, sent }, deps)
+    const parameters = await withKey(request, { client, parameters: found }, deps)
+    if (parameters.length > MAX_PARAMETERS_LENGTH) {
+      throw new OAuthError({ error: 'invalid_request', status: 413 }, 'The request is too long') // RFC 9126 §2.3
+    }
+    const isSigned = params.get('request') !== undefined
+    await check({ request, reply, client, form: formIn(parameters), isSigned }, deps)
+    await refuseTooMany(zone, client)
+    const id = random.urlSafe(ID_LENGTH)
+    const expiresAt = addSeconds(clock.now(), PUSHED_SECONDS)
+    await store.pushedRequests.insert(zone.id, {
+      zoneId: zone.id,
+      idDigest: digest(id),
+      clientId: client.clientId,
+      parameters,
+      isSigned,
+      expiresAt,
+      keptUntil: addSeconds(expiresAt, BEGUN_SECONDS),
+    })
+    reply.header('cache-control', 'no-cache, no-store')
+    return sendJson(reply, { request_uri: PUSHED_PREFIX + id, expires_in: PUSHED_SECONDS }, 201)
+  }
+
+  return on => on('POST /oauth/par', push)
+}
+
+/** Refuses a client whose kept requests are too many; counts them now and then. */
+function createKeptCounts({ store, clock }: Pick<PushDeps, 'store' | 'clock'>) {
+  const counts = new Map<string, { readonly until: Date; kept: number }>()
+  return async (zone: Zone, { clientId }: Client): Promise<void> => {
+    const key = JSON.stringify([zone.id, clientId])
+    let known = counts.get(key)
+    if (!known || clock.now() >= known.until) {
+      const until = addSeconds(clock.now(), RECOUNT_SECONDS)
+      known = { until, kept: await store.pushedRequests.count(zone.id, clientId, MAX_KEPT) }
+      counts.delete(key)
+      const [oldest] = counts.size >= MAX_COUNTED ? counts.keys() : []
+      if (oldest !== undefined) counts.delete(oldest)
+      counts.set(key, known)
+    }
+    if (known.kept >= MAX_KEPT) throw new TooManyRequests(RECOUNT_SECONDS)
+    known.kept += 1
+  }
+}
+
+interface Sent {
+  readonly client: Client
+  readonly sent: Form
+}
+
+/** What of the form authenticates the client. */
+const NOT_PARAMETERS = [...SECRETS, 'client_assertion_type', 'client_id']
+
+/** The parameters of the request: of its object if it has one, where nothing beside it counts (RFC 9126 §3). */
+async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, deps: PushDeps): Promise<string> {
+  if (sent.get('request_uri')) {
+    throw new OAuthError('invalid_request', 'A pushed request cannot refer to another one') // RFC 9126 §2.1
+  }
+  const jwt = sent.get('request')
+  if (!jwt) return `client_id=${encodeURIComponent(client.clientId)}&${encodeForm(sent, NOT_PARAMETERS)}`
+  if (!speaks(zone, 'requestObjects', deps.behaviour)) {
+    throw new OAuthError('request_not_supported', 'Request objects are not supported')
+  }
+  if (jwt.length > MAX_PUSHED_OBJECT_LENGTH) {
+    throw new OAuthError({ error: 'invalid_request_object', status: 413 }, 'The request object is too long')
+  }
+  return parametersOf({ jwt, client, zone, at: deps.clock.now() }, deps)
+}
+
+/** RFC 9449 §10.1: a proof with the push binds the code to its key, as `dpop_jkt` does. */
+async function withKey(
+  request: FastifyRequest,
+  { client, parameters }: { readonly client: Client; readonly parameters: string },
+  { senders, behaviour }: PushDeps,
+): Promise<string> {
+  if (request.headers['dpop'] === undefined || !speaks(request.zone, 'dpop', behaviour)) return parameters
+  const jkt = (await senders.confirmationOf(contextOf(request), client))?.jkt
+  if (jkt === undefined) return parameters
+  const named = formIn(parameters).get('dpop_jkt')
+  if (named === undefined) return `${parameters}&dpop_jkt=${encodeURIComponent(jkt)}`
+  if (named === jkt) return parameters
+  throw new OAuthError('invalid_dpop_proof', 'The dpop_jkt is not that of the proof')
+}
+
+function formIn(parameters: string): Form {
+  try {
+    return parseForm(parameters)
+  } catch (cause) {
+    if (!(cause instanceof MalformedInput)) throw cause
+    throw new OAuthError('invalid_request_object', 'The request object has a parameter that is not text', { cause })
+  }
+}
+
+interface Pushed {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly client: Client
+  readonly form: Form
+  readonly isSigned: boolean
+}
+
+/** Makes the checks of the authorization endpoint; their refusals are the answer here. */
+async function check({ form, client, isSigned, ...exchange }: Pushed, deps: PushDeps): Promise<void> {
+  const context: AuthorizeContext = {
+    ...exchange,
+    form,
+    query: '',
+    params: readParams(form),
+    silent: isSilent(form, deps.behaviour),
+    source: { kind: 'pushed', isSigned, sent: EMPTY_FORM },
+    asked: { client },
+  }
+  try {
+    for (const one of pushedChecks(deps)) await one(context, deps)
+  } catch (cause) {
+    if (cause instanceof RedirectRefusal) throw here(cause.refusal.error, cause.message)
+    if (cause instanceof PageError) throw here((cause.code ?? 'invalid_request') as OAuthErrorCode, cause.message) // of ours
+    throw cause
+  }
+}
+
+/** RFC 9126 §2.3: as an error of the token endpoint. */
+const here = (error: OAuthErrorCode, description: string): OAuthError =>
+  new OAuthError({ error, status: 400 }, description)

@@ -1,0 +1,158 @@
+// Request objects (RFC 9101): the parameters of an authorization request in a JWT that the client signed. Loaded on first
+// use. Encrypted ones are not supported.
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { isJsonRecord, parseJson } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import { demandsOn } from '../../model/client-demands.ts'
+import type { Client } from '../../model/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { AddressedZone } from '../../model/request.ts'
+import type { Urls } from '../../model/urls.ts'
+import { SECRETS } from './context.ts'
+import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
+import type { ForeignKeys } from '../../token/foreign-keys.ts'
+
+/** Characters: the browser may have to bring it back in a URL. Longer requests can be pushed. */
+export const MAX_REQUEST_OBJECT_LENGTH = 6000
+/** Characters, where no browser carries it. */
+export const MAX_PUSHED_OBJECT_LENGTH = 32_768
+/** How far the clocks of client and server may differ. */
+const SKEW_SECONDS = 60
+/** FAPI 2.0 Message Signing §5.3.1: how old `nbf` may be, and how long an object is good from then. */
+const MAX_SECONDS = 3600
+
+/** A request object on its way. */
+export interface ReceivedObject {
+  readonly jwt: string
+  readonly client: Client
+  readonly zone: AddressedZone
+  /** The time at which it must be valid: when it first came. */
+  readonly at: Date
+}
+
+interface RequestObjectDeps {
+  readonly foreignKeys: ForeignKeys
+  readonly urls: Urls
+}
+
+const refuse = (description: string, cause?: unknown): OAuthError =>
+  new OAuthError('invalid_request_object', description, { cause })
+
+/** The parameters of a verified object, form-encoded. Throws `invalid_request_object`. */
+export async function parametersOf(received: ReceivedObject, deps: RequestObjectDeps): Promise<string> {
+  const { jwt, client, zone } = received
+  const alg = algorithmOf(received)
+  const { kid } = headerOf(jwt)
+  const key = await deps.foreignKeys
+    .find({ jwks: client.jwks, jwksUri: client.jwksUri, share: { zoneId: zone.id, purpose: 'sign-in' } }, { alg, kid })
+    .catch((cause: unknown) => {
+      if (cause instanceof UnusableKeys) throw refuse('The client has no usable keys for its request object', cause)
+      throw cause
+    })
+  if (!key) throw refuse('No key of the client fits the request object')
+  const claims = await verified(jwt, key, alg)
+  checkClaims(claims, received, deps)
+  return encode(claims)
+}
+
+/** RFC 9101 §10.8, RFC 8725 §3.11: neither an assertion nor a proof nor a token of another kind. */
+const TYPES: ReadonlySet<string> = new Set(['oauth-authz-req+jwt', 'jwt'])
+
+/** Header parameters, not verified. Keys in it (`jwk`, `jku`, `x5u`, `x5c`) are never read. */
+function headerOf(jwt: string): { readonly alg?: string | undefined; readonly kid?: string | undefined } {
+  try {
+    const { alg, kid, typ, crit } = decodeProtectedHeader(jwt)
+    const type = typ?.toLowerCase().replace(/^application\//, '')
+    if (
+      crit === undefined &&
+      (type === undefined || TYPES.has(type)) &&
+      (kid === undefined || typeof kid === 'string')
+    ) {
+      return { alg, kid }
+    }
+  } catch (cause) {
+    throw refuse('The request object is no JWT', cause)
+  }
+  throw refuse('The request object is a JWT of another kind')
+}
+
+/** The algorithm, if the client may sign with it; `none` and shared secrets are not among the known ones. */
+function algorithmOf({ jwt, client, zone }: ReceivedObject): string {
+  if (jwt.split('.').length !== 3) throw refuse('The request object is not a signed JWT')
+  const { alg = '' } = headerOf(jwt)
+  if (!FOREIGN_ALGORITHMS.includes(alg)) throw refuse('The request object must be signed with a key of the client')
+  const name = alg === 'Ed25519' ? 'EdDSA' : alg // RFC 9864 §2.2: a newer name of the same
+  const { requestObjectSigningAlg: own } = client
+  const allowed: readonly string[] | undefined = own === undefined ? demandsOn(zone, client).algorithms : [own]
+  if (allowed?.includes(name) === false) throw refuse(`The request object must be signed by ${allowed.join(' or ')}`)
+  return alg
+}
+
+async function verified(jwt: string, key: Parameters<typeof compactVerify>[1], alg: string): Promise<JsonRecord> {
+  const { payload } = await compactVerify(jwt, key, { algorithms: [alg] }).catch((cause: unknown) => {
+    throw refuse('The signature of the request object is wrong', cause)
+  })
+  const claims = parseJson(new TextDecoder().decode(payload))
+  if (!isJsonRecord(claims)) throw refuse('The request object is no JSON object')
+  return claims
+}
+
+const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+function checkClaims(claims: JsonRecord, { client, zone, at }: ReceivedObject, { urls }: RequestObjectDeps): void {
+  const { client_id: clientId, iss, sub, aud, exp, nbf, iat } = claims
+  if (clientId !== client.clientId) throw refuse('The client_id of the request object is another one')
+  if (iss !== undefined && iss !== client.clientId) throw refuse('The request object was issued by somebody else')
+  // RFC 9101 §10.8: what names the client as its subject may be an assertion.
+  if (sub === client.clientId) throw refuse('The request object must not have the client as its subject')
+  for (const name of ['request', 'request_uri']) {
+    if (claims[name] !== undefined) throw refuse(`A request object must not contain ${name}`) // RFC 9101 §4
+  }
+  const ours: ReadonlySet<unknown> = new Set([...urls.issuersOf(zone), ...urls.addressesOf(zone)])
+  const isOurs = [aud].flat().some(one => ours.has(one))
+  if (aud !== undefined && !isOurs) throw refuse('The audience of the request object is not this server')
+  for (const moment of [exp, nbf, iat]) {
+    if (moment !== undefined && !isMoment(moment)) throw refuse('A time in the request object is no number')
+  }
+  const now = at.getTime() / 1000
+  if (isMoment(exp) && now >= exp + SKEW_SECONDS) throw refuse('The request object has expired')
+  if ([nbf, iat].some(moment => isMoment(moment) && moment > now + SKEW_SECONDS)) {
+    throw refuse('The request object is not valid yet')
+  }
+  if (demandsOn(zone, client).profile === undefined) return
+  if (aud === undefined) throw refuse('The request object must name this server as its audience')
+  if (!isMoment(nbf) || !isMoment(exp)) throw refuse('The request object must have nbf and exp')
+  if (nbf < now - MAX_SECONDS - SKEW_SECONDS || exp > nbf + MAX_SECONDS) {
+    throw refuse('The request object must not be good for longer than an hour')
+  }
+}
+
+/** Of the JWT itself (RFC 7519 §4.1), and what belongs to other requests. */
+const NOT_PARAMETERS: ReadonlySet<string> = new Set([
+  'iss',
+  'sub',
+  'aud',
+  'exp',
+  'nbf',
+  'iat',
+  'jti',
+  'client_assertion_type',
+  ...SECRETS,
+])
+
+/** RFC 9101 §4: strings as they are, numbers as digits, everything else as JSON; lists of strings are repeated. */
+function encode(claims: JsonRecord): string {
+  const pairs = Object.entries(claims).flatMap(([name, value]): readonly [string, string][] => {
+    if (NOT_PARAMETERS.has(name) || value === null || value === undefined) return []
+    const isList = Array.isArray(value) && value.every(item => typeof item === 'string')
+    return isList ? value.map(item => [name, item]) : [[name, textOf(value)]]
+  })
+  try {
+    return pairs.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
+  } catch (cause) {
+    throw refuse('The request object has text that is not Unicode', cause) // half of a surrogate pair
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -1,0 +1,196 @@
+// Fetches, verifies and finds the parameters of requests that do not bring them. Loaded on first use.
+import { createCache } from '../../base/cache.ts'
+import { addSeconds } from '../../base/clock.ts'
+import { OutboundError } from '../../base/outbound.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Client } from '../../model/client.ts'
+import type { OAuthErrorCode } from '../../model/oauth-error.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { BEGUN_SECONDS, PUSHED_PREFIX } from '../../model/pushed-request.ts'
+import type { AddressedZone } from '../../model/request.ts'
+import { PageError } from '../../web/answers.ts'
+import { MalformedInput, parseForm } from '../../web/form.ts'
+import type { Form } from '../../web/form.ts'
+import { readParams } from '../params.ts'
+import type { AuthorizeContext, AuthorizeDeps, RequestSource } from './context.ts'
+import { MARKS, isSilent } from './prompt.ts'
+import { MAX_REQUEST_OBJECT_LENGTH, parametersOf } from './request-object.ts'
+import { refusal, verifyRedirectUri } from './request.ts'
+
+/** The time at which the request first came, sealed: a URL cannot claim another one. */
+const BEGUN = 'begun'
+
+/** Kept beside the source for the pages of the sign-in, which do not open it; the endpoint reads those of the source. */
+const HINTS = ['login_hint', 'ui_locales', 'acr_values']
+
+/** A request whose parameters were found. */
+interface Resolved extends Pick<RequestSource, 'kind' | 'isSigned' | 'pushedDigest'> {
+  readonly parameters: string
+  /** How the browser names it when it comes back. */
+  readonly name: 'request' | 'request_uri'
+  readonly value: string
+}
+
+/** The context with the parameters that the request refers to. Throws the refusal of one that is not good. */
+export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): Promise<AuthorizeContext> {
+  const { params, request, form: sent } = context
+  const { zone } = request
+  const client = await deps.store.clients.find(zone.id, params.get('client_id') ?? '')
+  if (!client) return context // refused by the check that looks for it
+  const begunAt = begunAtOf(sent, { zone, client }, deps)
+  const now = deps.clock.now()
+  try {
+    const resolved = await find(params, { zone, client, begunAt, now }, deps)
+    const form = parseForm(resolved.parameters)
+    const { kind, isSigned, pushedDigest } = resolved
+    return {
+      ...context,
+      form,
+      params: readParams(form),
+      silent: isSilent(form, deps.behaviour),
+      query: queryOf(resolved, { form, sent, zone, client, begunAt: begunAt ?? now }, deps),
+      source: { kind, isSigned, sent, begunAt, ...(pushedDigest !== undefined && { pushedDigest }) },
+    }
+  } catch (cause) {
+    if (cause instanceof OAuthError) throw refusalTo(client, { context, cause }, deps)
+    if (!(cause instanceof MalformedInput)) throw cause
+    const error = new OAuthError('invalid_request_object', 'The request object has a parameter that is not text')
+    throw refusalTo(client, { context, cause: error }, deps)
+  }
+}
+
+interface Asked {
+  readonly zone: AddressedZone
+  readonly client: Client
+  readonly begunAt: Date | undefined
+  readonly now: Date
+}
+
+async function find(params: AuthorizeContext['params'], asked: Asked, deps: AuthorizeDeps): Promise<Resolved> {
+  const value = params.get('request')
+  const reference = params.get('request_uri')
+  const twice = ['request', 'request_uri'].find(name => params.repeated.includes(name))
+  if (twice !== undefined) throw new OAuthError('invalid_request', `The parameter ${twice} must not be repeated`)
+  if (value !== undefined && reference !== undefined) {
+    throw new OAuthError('invalid_request', 'A request has either request or request_uri') // RFC 9101 §5
+  }
+  if (reference?.startsWith(PUSHED_PREFIX)) return findPushed(reference, asked, deps)
+  const jwt = value ?? (await fetchObject(reference ?? '', asked, deps))
+  if (jwt.length > MAX_REQUEST_OBJECT_LENGTH) {
+    const name = reference === undefined ? 'invalid_request_object' : 'invalid_request_uri'
+    throw new OAuthError(name, `A request object must have at most ${MAX_REQUEST_OBJECT_LENGTH} characters`)
+  }
+  const { zone, client, begunAt, now } = asked
+  const parameters = await parametersOf({ jwt, client, zone, at: begunAt ?? now }, deps)
+  return { kind: 'object', isSigned: true, parameters, name: 'request', value: jwt }
+}
+
+async function findPushed(
+  reference: string,
+  { zone, client, begunAt, now }: Asked,
+  { store }: AuthorizeDeps,
+): Promise<Resolved> {
+  const pushedDigest = digest(reference.slice(PUSHED_PREFIX.length))
+  const pushed = await store.pushedRequests.find(zone.id, pushedDigest)
+  const isInTime = pushed && (now < pushed.expiresAt || (begunAt && begunAt < pushed.expiresAt))
+  // The same words for another client's, so that nobody learns what exists.
+  if (!pushed || !isInTime || pushed.clientId !== client.clientId) {
+    throw new OAuthError('invalid_request_uri', 'The request_uri is unknown, has expired or was used')
+  }
+  const { parameters, isSigned } = pushed
+  return { kind: 'pushed', isSigned, pushedDigest, parameters, name: 'request_uri', value: reference }
+}
+
+/** Objects by the SHA-256 of their content, for addresses that name it in their fragment (OpenID Connect Core §6.2). */
+const known = createCache<{ readonly content: string }>(200)
+
+/** The object at an address that the client registered. */
+async function fetchObject(uri: string, { zone, client }: Asked, { outbound }: AuthorizeDeps): Promise<string> {
+  const refuse = (description: string, cause?: unknown): OAuthError =>
+    new OAuthError('invalid_request_uri', description, { cause })
+  const [address = '', fragment] = uri.split('#')
+  const isRegistered = client.requestUris?.some(one => one === uri || one === address) === true
+  if (!isRegistered) throw refuse('The request_uri is not registered for this client')
+  const kept = fragment ? known.peek(JSON.stringify([zone.id, client.clientId, uri])) : undefined
+  if (kept) return kept.content.trim()
+  try {
+    const content = await download(address, zone, outbound)
+    if (fragment === digest(content)) {
+      await known.get(JSON.stringify([zone.id, client.clientId, uri]), () => Promise.resolve({ content }))
+    }
+    return content.trim()
+  } catch (cause) {
+    if (cause instanceof OutboundError) throw refuse('The request_uri cannot be fetched', cause)
+    throw cause
+  }
+}
+
+async function download(address: string, zone: AddressedZone, outbound: Outbound): Promise<string> {
+  const response = await outbound.fetch(address, {
+    headers: { accept: 'application/oauth-authz-req+jwt, application/jwt' },
+    maxBytes: MAX_REQUEST_OBJECT_LENGTH + 2, // and a line end
+    share: { zoneId: zone.id, purpose: 'sign-in' },
+  })
+  if (response.status !== 200) throw new OutboundError('bad-answer', `${new URL(address).origin}: no request object`)
+  return response.text()
+}
+
+/** Where the request names a redirect URI of the client itself, the refusal goes there as that of any request. */
+function refusalTo(
+  client: Client,
+  { context, cause }: { readonly context: AuthorizeContext; readonly cause: OAuthError },
+  deps: AuthorizeDeps,
+): Error {
+  const outer = { ...context, asked: { client } }
+  const onPage = (code: OAuthErrorCode): PageError => new PageError(400, cause.message, { code })
+  if (context.params.get('redirect_uri') === undefined) return onPage(cause.error)
+  try {
+    verifyRedirectUri(outer, deps)
+  } catch (problem) {
+    if (problem instanceof PageError) return onPage(cause.error)
+    throw problem
+  }
+  return refusal(outer, deps, cause)
+}
+
+interface Begun {
+  readonly zone: AddressedZone
+  readonly client: Client
+}
+
+const sealOf = ({ zone, client }: Begun, value: string): string =>
+  JSON.stringify(['begun request', zone.id, client.clientId, digest(value)])
+
+/** The sealed time, if it is of this request and not too long ago. */
+function begunAtOf(sent: Form, begun: Begun, { vault, clock }: AuthorizeDeps): Date | undefined {
+  const sealed = sent.get(BEGUN)
+  if (!sealed) return undefined
+  try {
+    const at = new Date(vault.open(sealed, sealOf(begun, sent.get('request_uri') ?? sent.get('request') ?? '')))
+    return clock.now() < addSeconds(at, BEGUN_SECONDS) ? at : undefined
+  } catch {
+    return undefined // of another request, or made up
+  }
+}
+
+/** The query with which the browser comes back. */
+function queryOf(
+  { name, value }: Resolved,
+  { form, sent, begunAt, ...begun }: Begun & { readonly form: Form; readonly sent: Form; readonly begunAt: Date },
+  { vault }: AuthorizeDeps,
+): string {
+  const marks = sent.names.filter(mark => MARKS.includes(mark)).map(mark => [mark, 'true'])
+  const hints = HINTS.flatMap(hint => {
+    const text = form.get(hint)
+    return text === undefined ? [] : [[hint, text]]
+  })
+  const pairs = [
+    ['client_id', begun.client.clientId],
+    [name, value],
+    ...hints,
+    ...marks,
+    [BEGUN, vault.seal(begunAt.toISOString(), sealOf(begun, value))],
+  ]
+  return pairs.map(pair => pair.map(encodeURIComponent).join('=')).join('&')
+}

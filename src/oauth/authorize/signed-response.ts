@@ -1,0 +1,55 @@
+// Signed authorization responses (JARM): all parameters in one JWT, in success and in error.
+import { addSeconds } from '../../base/clock.ts'
+import { demandsOn } from '../../model/client-demands.ts'
+import type { Client } from '../../model/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { AddressedZone } from '../../model/request.ts'
+import type { SigningKey } from '../../token/keys.ts'
+import { isPublic } from '../../token/keys.ts'
+import type { AuthorizeDeps } from './context.ts'
+import type { ResponseParameters, ResponseTarget } from './redirect.ts'
+
+/** JARM §2.1 recommends at most ten minutes. */
+const RESPONSE_SECONDS = 300
+
+interface Unsigned {
+  readonly parameters: ResponseParameters
+  readonly deps: Pick<AuthorizeDeps, 'store' | 'keys' | 'clock' | 'urls'>
+}
+
+/** The one parameter `response` in place of all others. */
+export async function inSignedResponse(
+  zone: AddressedZone,
+  { clientId }: Pick<ResponseTarget, 'clientId'>,
+  { parameters, deps }: Unsigned,
+): Promise<ResponseParameters> {
+  const { store, clock, urls } = deps
+  const client = await store.clients.find(zone.id, clientId) // cached
+  const key = client && (await keyFor(zone, client, deps))
+  if (!key) throw new OAuthError('server_error', 'The zone has no key for signed responses to this client')
+  const exp = Math.floor(addSeconds(clock.now(), RESPONSE_SECONDS).getTime() / 1000)
+  const claims = { ...parameters, iss: urls.issuer(zone), aud: clientId, exp }
+  return { response: await key.sign('JWT', claims) }
+}
+
+/** Those that clients expect, if the active key is a shared secret. */
+const COMMON = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+
+/** Of the algorithm that the client registered; otherwise the active one, if its profile allows it and others can verify with it. */
+async function keyFor(
+  zone: AddressedZone,
+  client: Client,
+  { keys }: Pick<Unsigned['deps'], 'keys'>,
+): Promise<SigningKey | undefined> {
+  const { authorizationSignedResponseAlg: own } = client
+  if (own !== undefined) return keys.withAlgorithm(zone.id, own)
+  const active = await keys.active(zone.id)
+  const { algorithms } = demandsOn(zone, client)
+  const isAllowed = algorithms?.some(one => one === active.algorithm) !== false
+  if (isAllowed && isPublic(active)) return active
+  for (const algorithm of algorithms ?? COMMON) {
+    const key = await keys.withAlgorithm(zone.id, algorithm)
+    if (key) return key
+  }
+  return undefined
+}

@@ -1,0 +1,39 @@
+// Where the parameters of an authorization request come from: the request itself, a request object (RFC 9101), or what the
+// client pushed before (RFC 9126). Of the latter two the client vouches for every parameter, so nothing beside them counts.
+import { loadOnce } from '../../base/load-once.ts'
+import type { OAuthErrorCode } from '../../model/oauth-error.ts'
+import { demandsOn } from '../../model/client-demands.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { speaks } from '../../model/protocols.ts'
+import { PUSHED_PREFIX } from '../../model/pushed-request.ts'
+import { found } from './context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { refusal } from './request.ts'
+
+const resolver = loadOnce(() => import('./resolve.ts'))
+
+/**
+ * The context with the parameters of the source that the request names; as it is without one, or with one that the zone does
+ * not speak, which `refuseUnsupported` refuses. Throws the refusal of a source that is not good.
+ */
+export async function fromSource(context: AuthorizeContext, deps: AuthorizeDeps): Promise<AuthorizeContext> {
+  const { params, program, request } = context
+  const reference = params.get('request_uri')
+  if (reference === undefined && params.get('request') === undefined) return context
+  // A login server's request carries the person beside the parameters.
+  if (program?.by === 'login-server') return context
+  const protocol = reference?.startsWith(PUSHED_PREFIX) ? 'pushedRequests' : 'requestObjects'
+  if (!speaks(request.zone, protocol, deps.behaviour)) return context
+  return (await resolver()).resolve(context, deps)
+}
+
+/** What the request, its client or its zone demands of the source. */
+export function requireSource(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { pushed, signedRequests } = demandsOn(context.request.zone, found(context.asked.client))
+  const refuse = (error: OAuthErrorCode, description: string): Error =>
+    refusal(context, deps, new OAuthError(error, description))
+  if (pushed && context.source?.kind !== 'pushed') throw refuse('invalid_request', 'This client must push its requests')
+  if (signedRequests && context.source?.isSigned !== true) {
+    throw refuse('invalid_request', 'This client must sign its requests')
+  }
+}

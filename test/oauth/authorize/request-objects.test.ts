@@ -1,0 +1,459 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { UnsecuredJWT } from 'jose'
+import { authorize, responseOf, signedIn } from '../../support/authorize.ts'
+import { hiddenFields } from '../../support/forms.ts'
+import { exchange, tokensOf } from '../../support/oauth.ts'
+import type { ObjectOptions } from '../../support/request-objects.ts'
+import {
+  BANK,
+  BANK_REQUEST,
+  CALLBACK,
+  ISSUER,
+  bankClient,
+  requestObject,
+  withBanks,
+} from '../../support/request-objects.ts'
+import type { Browser, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+let respond: RequestListener
+let fetched = 0
+const files = createServer((request, response) => {
+  fetched += 1
+  respond(request, response)
+})
+await new Promise<void>(resolve => files.listen(0, '127.0.0.1', resolve))
+const port = (files.address() as AddressInfo).port
+const FILES = `http://127.0.0.1:${port}`
+after(() => files.close())
+
+const bootstrap = withBanks(
+  bankClient('one-algorithm', { request_object_signing_alg: 'RS256' }),
+  bankClient('signs', { require_signed_request_object: true }),
+  bankClient('asks', { autoapprove: false }),
+  bankClient('fapi', { profile: 'fapi2-message-signing', client_secret: undefined }),
+  bankClient('without-keys', { jwks: undefined }),
+  bankClient('by-reference', {
+    request_uris: [`${FILES}/request`, 'https://10.0.0.1/request'],
+  }),
+)
+
+describe('request objects (RFC 9101)', () => {
+  let server: TestServer
+  let browser: Browser
+  before(async () => {
+    server = await startServer({ config: { bootstrap } })
+    browser = await signedIn(server)
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  const object = (options?: ObjectOptions): Promise<string> => requestObject(server, options)
+  const as = (clientId: string, claims: Readonly<Record<string, unknown>> = {}): ObjectOptions => ({
+    claims: { iss: clientId, client_id: clientId, ...claims },
+  })
+  const ask = async (options?: ObjectOptions, query: Readonly<Record<string, string>> = {}) =>
+    authorize(browser, { client_id: 'bank', request: await object(options), ...query })
+  /** With a redirect URI beside the object, a refusal goes there. */
+  const refusalOf = async (request: string, query: Readonly<Record<string, string>> = {}) => {
+    const answer = await authorize(browser, {
+      client_id: 'bank',
+      redirect_uri: CALLBACK,
+      state: 'outer',
+      request,
+      ...query,
+    })
+    assert.equal(answer.status, 302, answer.text)
+    const { error = '', error_description = '', state } = responseOf(answer).query
+    assert.equal(state, 'outer')
+    return `${error}: ${error_description}`
+  }
+
+  it('takes every parameter from the object', async () => {
+    const answer = await ask()
+    assert.equal(answer.location().origin + answer.location().pathname, CALLBACK)
+    const { code = '', state } = responseOf(answer).query
+    assert.equal(state, 'signed-state')
+    const tokens = tokensOf(await exchange(server, code, { redirect_uri: CALLBACK }, BANK))
+    const [, payload = ''] = tokens.id_token.split('.')
+    assert.equal(JSON.parse(Buffer.from(payload, 'base64url').toString())['nonce'], 'n1')
+  })
+
+  it('ignores what is beside the object', async () => {
+    const beside = {
+      state: 'outer',
+      scope: 'profile',
+      response_mode: 'fragment',
+      redirect_uri: CALLBACK,
+      nonce: 'outer',
+    }
+    const { query, fragment } = responseOf(await ask({}, beside))
+    assert.equal(query['state'], 'signed-state')
+    assert.deepEqual(fragment, {})
+    const bare = await ask({ claims: { state: undefined } }, { state: 'outer' })
+    assert.equal(responseOf(bare).query['state'], undefined)
+  })
+
+  it('takes any kind of value', async () => {
+    const claims = { max_age: 3600, claims: { id_token: { acr: null } }, extra: null, ui_locales: 'de' }
+    assert.ok(responseOf(await ask({ claims })).query['code'])
+  })
+
+  it('is signed by any algorithm of asymmetric keys', async () => {
+    assert.ok(responseOf(await ask({ by: 'rsa' })).query['code'])
+  })
+
+  it('may have the type of any JWT, and an audience in a list', async () => {
+    assert.ok(responseOf(await ask({ header: { typ: 'JWT' } })).query['code'])
+    assert.ok(responseOf(await ask({ header: { typ: undefined } })).query['code'])
+    assert.ok(responseOf(await ask({ header: { typ: 'application/oauth-authz-req+jwt' } })).query['code'])
+    assert.ok(responseOf(await ask({ claims: { aud: ['https://other.example', ISSUER] } })).query['code'])
+  })
+
+  const now = () => Math.floor(server.clock.now().getTime() / 1000)
+  const bad: readonly { name: string; make: () => Promise<string> | string; about: RegExp }[] = [
+    {
+      name: 'is not signed (alg none)',
+      make: () => new UnsecuredJWT({ ...BANK_REQUEST }).encode(),
+      about: /must be signed with a key of the client/,
+    },
+    {
+      name: 'is signed by somebody else',
+      make: () => object({ by: 'stranger', header: { kid: 'ec' } }),
+      about: /signature .* is wrong/,
+    },
+    { name: 'names a key that the client has not', make: () => object({ by: 'stranger' }), about: /No key/ },
+    {
+      name: 'is signed with another algorithm than its header says',
+      make: async () => {
+        const [, ...rest] = (await object()).split('.')
+        return [Buffer.from('{"alg":"RS256","kid":"rsa"}').toString('base64url'), ...rest].join('.')
+      },
+      about: /signature .* is wrong/,
+    },
+    {
+      name: 'is signed with a shared secret (HS256)',
+      make: async () => {
+        const [, ...rest] = (await object()).split('.')
+        return [Buffer.from('{"alg":"HS256"}').toString('base64url'), ...rest].join('.')
+      },
+      about: /must be signed with a key of the client/,
+    },
+    {
+      name: 'was changed',
+      make: async () => {
+        const [header, , signature] = (await object()).split('.')
+        const payload = Buffer.from(JSON.stringify({ ...BANK_REQUEST, scope: 'cloud.read' })).toString('base64url')
+        return [header, payload, signature].join('.')
+      },
+      about: /signature .* is wrong/,
+    },
+    { name: 'is encrypted', make: () => 'a.b.c.d.e', about: /not a signed JWT/ },
+    { name: 'is no JWT', make: () => 'x', about: /not a signed JWT/ },
+    { name: 'has a broken header', make: () => 'x.y.z', about: /no JWT/ },
+    { name: 'is a client assertion', make: () => object({ claims: { sub: 'bank' } }), about: /as its subject/ },
+    { name: 'is a DPoP proof', make: () => object({ header: { typ: 'dpop+jwt' } }), about: /another kind/ },
+    {
+      name: 'has a critical extension',
+      make: () => object({ header: { crit: ['b64'], b64: true } }),
+      about: /another kind/,
+    },
+    { name: 'is of another client', make: () => object({ claims: { client_id: 'signs' } }), about: /client_id/ },
+    { name: 'names no client', make: () => object({ claims: { client_id: undefined } }), about: /client_id/ },
+    { name: 'was issued by another', make: () => object({ claims: { iss: 'signs' } }), about: /somebody else/ },
+    {
+      name: 'is for another server',
+      make: () => object({ claims: { aud: 'https://other.example' } }),
+      about: /audience/,
+    },
+    { name: 'has expired', make: () => object({ claims: { exp: now() - 61 } }), about: /has expired/ },
+    { name: 'is from the future', make: () => object({ claims: { nbf: now() + 61 } }), about: /not valid yet/ },
+    { name: 'has a time that is text', make: () => object({ claims: { exp: '2999999999' } }), about: /no number/ },
+    { name: 'has an object in it', make: () => object({ claims: { request: 'x.y.z' } }), about: /must not contain/ },
+    {
+      name: 'refers to another',
+      make: () => object({ claims: { request_uri: 'https://a.example' } }),
+      about: /must not contain/,
+    },
+    { name: 'is too long', make: () => object({ claims: { extra: 'x'.repeat(6000) } }), about: /at most 6000/ },
+    { name: 'has NUL in a value', make: () => object({ claims: { login_hint: 'a\0b' } }), about: /not text/ },
+    { name: 'has half a character', make: () => object({ claims: { login_hint: '\ud800' } }), about: /not Unicode/ },
+  ]
+  for (const { name, make, about } of bad) {
+    it(`is refused if it ${name}`, async () => {
+      const told = await refusalOf(await make())
+      assert.match(told, /^invalid_request_object: /)
+      assert.match(told, about)
+    })
+  }
+
+  it('is refused on a page where nothing but the object says where to go', async () => {
+    const request = new UnsecuredJWT({ ...BANK_REQUEST, redirect_uri: 'https://evil.example/' }).encode()
+    for (const beside of [{}, { redirect_uri: 'https://evil.example/' }]) {
+      const answer = await authorize(browser, { client_id: 'bank', request, ...beside })
+      assert.equal(answer.status, 400)
+      assert.equal(answer.headers['location'], undefined)
+      assert.match(answer.text, /must be signed/)
+    }
+  })
+
+  it('is refused beside a reference, and if there are two', async () => {
+    const told = await refusalOf(await object(), { request_uri: 'https://bank.example/request' })
+    assert.match(told, /^invalid_request: .*either/)
+    const twice = `client_id=bank&request=${await object()}&request=${await object()}`
+    const answer = await browser.send(`/oauth/authorize?${twice}`)
+    assert.equal(answer.status, 400)
+    assert.match(answer.text, /must not be repeated/)
+  })
+
+  it('has the parameters checked like those of any request', async () => {
+    const scope = responseOf(await ask({ claims: { scope: 'cloud.write' } })).query
+    assert.deepEqual([scope['error'], scope['state']], ['invalid_scope', 'signed-state'])
+    const foreign = await ask({ claims: { redirect_uri: 'https://evil.example/' } })
+    assert.equal(foreign.status, 400)
+    const silent = await authorize(server.browser(), {
+      client_id: 'bank',
+      request: await object({ claims: { prompt: 'none' } }),
+    })
+    assert.equal(responseOf(silent).query['error'], 'login_required')
+  })
+
+  it('is signed by the algorithm that the client registered', async () => {
+    const other = { client_id: 'one-algorithm' }
+    assert.match(await refusalOf(await object(as('one-algorithm')), other), /must be signed by RS256/)
+    assert.ok(responseOf(await ask({ ...as('one-algorithm'), by: 'rsa' }, other)).query['code'])
+  })
+
+  it('needs keys of the client', async () => {
+    const told = await refusalOf(await object(as('without-keys')), { client_id: 'without-keys' })
+    assert.match(told, /no usable keys/)
+  })
+
+  it('is demanded of a client that must sign its requests', async () => {
+    const plain = responseOf(await authorize(browser, { ...BANK_REQUEST, client_id: 'signs' })).query
+    assert.deepEqual(
+      [plain['error'], plain['error_description']],
+      ['invalid_request', 'This client must sign its requests'],
+    )
+    assert.ok(responseOf(await ask(as('signs'), { client_id: 'signs' })).query['code'])
+  })
+
+  it('keeps to FAPI 2.0 Message Signing for its clients', async () => {
+    const fapi = { client_id: 'fapi' }
+    const cases = [
+      [{ aud: undefined }, /must name this server/],
+      [{ nbf: undefined }, /must have nbf and exp/],
+      [{ exp: undefined }, /must have nbf and exp/],
+      [{ nbf: now() - 3700, exp: now() - 3700 + 3600 + 200 }, /longer than an hour/],
+      [{ exp: now() + 3601 }, /longer than an hour/],
+    ] as const
+    for (const [claims, about] of cases) {
+      assert.match(await refusalOf(await object(as('fapi', claims)), fapi), about)
+    }
+    assert.match(await refusalOf(await object({ ...as('fapi'), by: 'rsa' }), fapi), /PS256 or ES256 or EdDSA/)
+  })
+
+  describe('and the sign-in', () => {
+    it('continues with the object, though it expires meanwhile', async () => {
+      const visitor = server.browser()
+      const request = await object({ claims: { exp: now() + 60, login_hint: 'marissa', ui_locales: 'de' } })
+      const first = await authorize(visitor, { client_id: 'bank', request })
+      assert.equal(first.location().pathname, '/login')
+      assert.match((await visitor.send('/login')).text, /lang="de"/)
+      server.clock.advance(1200)
+      const after = await visitor.signIn('marissa', 'koala')
+      const back = await visitor.send(after.location().pathname + after.location().search)
+      assert.ok(responseOf(back).query['code'], back.text)
+      // The object alone has expired by now.
+      assert.match(await refusalOf(request), /has expired/)
+    })
+
+    it('does not continue after an hour', async () => {
+      const visitor = server.browser()
+      await authorize(visitor, { client_id: 'bank', request: await object({ claims: { exp: now() + 60 } }) })
+      const back = (await visitor.signIn('marissa', 'koala')).location()
+      server.clock.advance(3601)
+      assert.equal((await visitor.send(back.pathname + back.search)).status, 400)
+    })
+
+    it('meets prompt=login and max_age=0, once', async () => {
+      for (const claims of [{ prompt: 'login' }, { max_age: 0 }, { prompt: 'select_account' }]) {
+        const visitor = await signedIn(server)
+        server.clock.advance(5)
+        const request = await object({ claims })
+        const first = await authorize(visitor, { client_id: 'bank', request })
+        assert.ok(first.status === 200 || first.location().pathname === '/login')
+        server.clock.advance(5)
+        const back = (await visitor.signIn('marissa', 'koala')).location()
+        assert.ok(responseOf(await visitor.send(back.pathname + back.search)).query['code'], JSON.stringify(claims))
+        server.clock.advance(5)
+        const again = await authorize(visitor, { client_id: 'bank', request })
+        assert.ok(again.status === 200 || again.location().pathname === '/login')
+      }
+    })
+
+    it('cannot be left out by what the browser adds to the URL', async () => {
+      const visitor = await signedIn(server)
+      server.clock.advance(5)
+      const request = await object({ claims: { prompt: 'login' } })
+      const marks = { hint_was_asked: 'true', account_was_chosen: 'true', begun: 'v1.AAAA', prompt: '' }
+      const answer = await authorize(visitor, { client_id: 'bank', request, ...marks })
+      assert.equal(answer.location().pathname, '/login')
+      // A seal is for one request only.
+      await authorize(visitor, { client_id: 'bank', request: await object() })
+      const other = await object({ claims: { state: 'other' } })
+      await authorize(visitor, { client_id: 'bank', request: other, begun: await begunOf(visitor, request) })
+      const stolen = await authorize(visitor, {
+        client_id: 'asks',
+        request: other,
+        begun: await begunOf(visitor, request),
+      })
+      assert.equal(stolen.status, 400)
+    })
+
+    /** The seal on the URL to which a sign-in that the request demands leads. */
+    async function begunOf(visitor: Browser, request: string): Promise<string> {
+      await authorize(visitor, { client_id: 'bank', request })
+      const back = (await visitor.signIn('marissa', 'koala')).location()
+      return back.searchParams.get('begun') ?? ''
+    }
+
+    it('asks for approval, and answers it from the object', async () => {
+      const visitor = await signedIn(server)
+      const page = await authorize(visitor, { client_id: 'asks', request: await object(as('asks')) })
+      assert.equal(page.status, 200, page.text)
+      server.clock.advance(600)
+      const form = { ...hiddenFields(page.text), user_oauth_approval: 'true', 'scope.0': 'scope.openid' }
+      const answer = await visitor.send('/oauth/authorize', { method: 'POST', form })
+      assert.ok(responseOf(answer).query['code'], answer.text)
+      assert.equal(responseOf(answer).query['state'], 'signed-state')
+    })
+
+    it('goes on after the account was chosen', async () => {
+      const visitor = await signedIn(server)
+      const page = await authorize(visitor, {
+        client_id: 'bank',
+        request: await object({ claims: { prompt: 'select_account' } }),
+      })
+      assert.equal(page.status, 200)
+      const href = /href="([^"]*account_was_chosen[^"]*)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+      const { pathname, search } = new URL(href)
+      assert.ok(responseOf(await visitor.send(pathname + search)).query['code'])
+    })
+  })
+
+  describe('by reference', () => {
+    before(async () => {
+      browser = await signedIn(server)
+    })
+    const reference = (uri: string, query: Readonly<Record<string, string>> = {}) =>
+      authorize(browser, { client_id: 'by-reference', request_uri: uri, redirect_uri: CALLBACK, ...query })
+    const answers = (body: string, status = 200, headers: Readonly<Record<string, string>> = {}): void => {
+      respond = (_, response) => response.writeHead(status, headers).end(body)
+    }
+    const refused = async (uri: string): Promise<string> => {
+      const { error = '', error_description = '' } = responseOf(await reference(uri)).query
+      return `${error}: ${error_description}`
+    }
+
+    it('fetches an object that the client registered', async () => {
+      answers(`${await object(as('by-reference'))}\n`)
+      assert.ok(responseOf(await reference(`${FILES}/request`)).query['code'])
+      assert.ok(responseOf(await reference(`${FILES}/request#hash-of-this-content`)).query['code'])
+    })
+
+    it('fetches it once for a person who signs in', async () => {
+      answers(await object(as('by-reference')))
+      const visitor = server.browser()
+      const before = fetched
+      await authorize(visitor, { client_id: 'by-reference', request_uri: `${FILES}/request` })
+      const back = (await visitor.signIn('marissa', 'koala')).location()
+      assert.ok(responseOf(await visitor.send(back.pathname + back.search)).query['code'])
+      assert.equal(fetched - before, 1)
+    })
+
+    it('keeps an object whose address has the hash of its content', async () => {
+      const content = await object(as('by-reference'))
+      answers(content)
+      const hash = createHash('sha256').update(content).digest('base64url')
+      const before = fetched
+      for (const _ of [1, 2, 3]) assert.ok(responseOf(await reference(`${FILES}/request#${hash}`)).query['code'])
+      assert.equal(fetched - before, 1)
+      for (const _ of [1, 2]) assert.ok(responseOf(await reference(`${FILES}/request#other`)).query['code'])
+      assert.equal(fetched - before, 3)
+    })
+
+    it('fetches nothing that is not registered', async () => {
+      const before = fetched
+      for (const uri of [
+        `${FILES}/other`,
+        `${FILES}/request?x`,
+        'https://evil.example/',
+        'urn:x',
+        `${FILES}/private`,
+      ]) {
+        assert.match(await refused(uri), /^invalid_request_uri: .*not registered/, uri)
+      }
+      assert.equal(fetched, before)
+    })
+
+    it('refuses what is not there, moved, too large, or nothing signed', async () => {
+      answers('gone', 404)
+      assert.match(await refused(`${FILES}/request`), /^invalid_request_uri: .*cannot be fetched/)
+      answers('', 302, { location: `${FILES}/private` })
+      assert.match(await refused(`${FILES}/request`), /^invalid_request_uri: .*cannot be fetched/)
+      answers('x'.repeat(7000))
+      assert.match(await refused(`${FILES}/request`), /^invalid_request_uri: .*cannot be fetched/)
+      answers('<html>')
+      assert.match(await refused(`${FILES}/request`), /^invalid_request_object: /)
+      assert.match(await refused('https://10.0.0.1/request'), /^invalid_request_uri: .*cannot be fetched/)
+    })
+  })
+})
+
+describe('a zone that does not speak request objects', () => {
+  for (const mode of ['standard', 'uaa'] as const) {
+    it(`${mode === 'uaa' ? 'ignores' : 'refuses'} them in ${mode} (A14)`, async () => {
+      const server = await startServer({
+        mode,
+        config: { bootstrap, ...(mode === 'standard' && { zone_config: { protocols: { requestObjects: false } } }) },
+      })
+      try {
+        const browser = await signedIn(server)
+        const request = await requestObject(server)
+        const { query } = responseOf(await authorize(browser, { ...BANK_REQUEST, request }))
+        if (mode === 'uaa') assert.ok(query['code'])
+        else assert.equal(query['error'], 'request_not_supported')
+        const other = responseOf(await authorize(browser, { ...BANK_REQUEST, request_uri: `${FILES}/request` })).query
+        if (mode === 'uaa') assert.ok(other['code'])
+        else assert.equal(other['error'], 'request_uri_not_supported')
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+
+  it('can speak them in uaa', async () => {
+    const config = { bootstrap, zone_config: { protocols: { requestObjects: true } } }
+    const server = await startServer({ mode: 'uaa', config })
+    try {
+      const request = await requestObject(server, { claims: { aud: `${ISSUER}/oauth/token` } })
+      const visitor = server.browser()
+      const first = await authorize(visitor, { client_id: 'bank', request })
+      assert.equal(first.location().pathname, '/login')
+      const back = (await visitor.signIn('marissa', 'koala')).location()
+      const { query } = responseOf(await visitor.send(back.pathname + back.search))
+      assert.equal(query['state'], 'signed-state')
+      assert.ok(query['code'])
+    } finally {
+      await server.stop()
+    }
+  })
+})

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import type { JSONWebKeySet, JWTPayload } from 'jose'
+import { authorize, responseOf, signedIn } from '../../support/authorize.ts'
+import { hiddenFields } from '../../support/forms.ts'
+import { KEYS } from '../../support/keys.ts'
+import { exchange, tokensOf } from '../../support/oauth.ts'
+import { BANK, BANK_REQUEST, CALLBACK, ISSUER, bankClient, withBanks } from '../../support/request-objects.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const bootstrap = withBanks(
+  bankClient('ec', { authorization_signed_response_alg: 'ES256' }),
+  bankClient('keyless', { authorization_signed_response_alg: 'ES512' }),
+)
+const signingKeys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
+
+describe('signed authorization responses (JARM)', () => {
+  let server: TestServer
+  let browser: Browser
+  before(async () => {
+    server = await startServer({ config: { bootstrap, signing_keys: signingKeys } })
+    browser = await signedIn(server)
+  })
+  after(() => server.stop())
+
+  const verified = async (jwt: string | undefined, algorithm = 'RS256'): Promise<JWTPayload> => {
+    const keys = (await server.send('/token_keys')).json<JSONWebKeySet & Record<string, unknown>>()
+    const { payload, protectedHeader } = await jwtVerify(jwt ?? '', createLocalJWKSet(keys), {
+      issuer: ISSUER,
+      audience: 'bank',
+      algorithms: [algorithm],
+      currentDate: server.clock.now(),
+    })
+    assert.equal(protectedHeader.kid, algorithm === 'RS256' ? 'rsa' : 'ec')
+    return payload
+  }
+  const ask = (mode: string, query: Readonly<Record<string, string | undefined>> = {}): Promise<TestAnswer> =>
+    authorize(browser, { ...BANK_REQUEST, response_mode: mode, ...query })
+
+  for (const mode of ['jwt', 'query.jwt']) {
+    it(`are one parameter in the query for a code, by ${mode}`, async () => {
+      const { query, fragment } = responseOf(await ask(mode))
+      assert.deepEqual([Object.keys(query), fragment], [['response'], {}])
+      const { code, state, iss, aud, exp = 0, ...others } = await verified(query['response'])
+      assert.deepEqual([state, iss, aud], ['signed-state', ISSUER, 'bank'])
+      assert.equal(exp, Math.floor(server.clock.now().getTime() / 1000) + 300)
+      assert.deepEqual(Object.keys(others), ['session_state'])
+      assert.ok(tokensOf(await exchange(server, String(code), { redirect_uri: CALLBACK }, BANK)).access_token)
+    })
+  }
+
+  for (const mode of ['jwt', 'fragment.jwt']) {
+    it(`are one parameter in the fragment for tokens, by ${mode}`, async () => {
+      const { query, fragment } = responseOf(await ask(mode, { response_type: 'code id_token' }))
+      assert.deepEqual([Object.keys(fragment), query], [['response'], {}])
+      const claims = await verified(fragment['response'])
+      assert.ok(claims['code'])
+      assert.ok(claims['id_token'])
+    })
+  }
+
+  it('are one field of a form, by form_post.jwt', async () => {
+    const page = await ask('form_post.jwt')
+    const fields = hiddenFields(page.text)
+    assert.deepEqual(Object.keys(fields), ['response'])
+    assert.ok((await verified(fields['response']))['code'])
+  })
+
+  it('are errors too', async () => {
+    const { query } = responseOf(await ask('jwt', { scope: 'cloud.write' }))
+    assert.deepEqual(Object.keys(query), ['response'])
+    const { error, error_description: description, state } = await verified(query['response'])
+    assert.deepEqual([error, state], ['invalid_scope', 'signed-state'])
+    assert.ok(description)
+    const silent = await authorize(server.browser(), { ...BANK_REQUEST, response_mode: 'jwt', prompt: 'none' })
+    assert.equal((await verified(responseOf(silent).query['response']))['error'], 'login_required')
+  })
+
+  it('refuse tokens in the query, and unknown modes', async () => {
+    for (const [mode, type] of [
+      ['query.jwt', 'code id_token'],
+      ['cookie.jwt', 'code'],
+      ['.jwt', 'code'],
+      ['JWT', 'code'],
+    ] as const) {
+      const { query, fragment } = responseOf(await ask(mode, { response_type: type }))
+      const told = type === 'code' ? query : fragment
+      assert.equal(told['error'], 'invalid_request', mode)
+      assert.match(told['error_description'] ?? '', /response_mode/)
+    }
+  })
+
+  it('have the algorithm that the client registered', async () => {
+    const { query } = responseOf(await ask('jwt', { client_id: 'ec' }))
+    const keys = (await server.send('/token_keys')).json<JSONWebKeySet & Record<string, unknown>>()
+    const { protectedHeader } = await jwtVerify(query['response'] ?? '', createLocalJWKSet(keys), {
+      audience: 'ec',
+      currentDate: server.clock.now(),
+    })
+    assert.equal(protectedHeader.alg, 'ES256')
+    assert.equal((await ask('jwt', { client_id: 'keyless' })).status, 500)
+  })
+})
+
+describe('a zone and signed responses', () => {
+  it('has no such mode where it does not speak them', async () => {
+    const config = { bootstrap, zone_config: { protocols: { signedResponses: false } } }
+    const server = await startServer({ config })
+    try {
+      const { query } = responseOf(await authorize(await signedIn(server), { ...BANK_REQUEST, response_mode: 'jwt' }))
+      assert.equal(query['error'], 'invalid_request')
+    } finally {
+      await server.stop()
+    }
+  })
+
+  for (const speaks of [false, true]) {
+    it(`${speaks ? 'can sign' : 'ignores the mode'} in uaa`, async () => {
+      const config = { bootstrap, zone_config: { protocols: { signedResponses: speaks } } }
+      const server = await startServer({ mode: 'uaa', config })
+      try {
+        const asked = { ...BANK_REQUEST, response_mode: 'jwt' }
+        const { query } = responseOf(await authorize(await signedIn(server), asked))
+        assert.equal(query['response'] !== undefined, speaks)
+        assert.equal(query['code'] === undefined, speaks)
+        const refused = await authorize(server.browser(), { ...asked, prompt: 'none' })
+        assert.equal(responseOf(refused).query['response'] !== undefined, speaks)
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+})

@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { digest } from '../../src/base/secrets.ts'
+import { authorize, responseOf, signedIn } from '../support/authorize.ts'
+import { exchange, tokensOf } from '../support/oauth.ts'
+import {
+  BANK,
+  BANK_REQUEST,
+  CALLBACK,
+  ISSUER,
+  bankClient,
+  pkce,
+  push,
+  pushed,
+  requestObject,
+  withBanks,
+} from '../support/request-objects.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+
+const bootstrap = withBanks(
+  bankClient('other'),
+  bankClient('strict', { require_pushed_authorization_requests: true }),
+  bankClient('signs', { require_signed_request_object: true }),
+  bankClient('public', { client_secret: undefined, allowpublic: true, jwks: undefined }),
+)
+
+describe('pushed authorization requests (RFC 9126)', () => {
+  let server: TestServer
+  let browser: Browser
+  before(async () => {
+    server = await startServer({ config: { bootstrap } })
+    browser = await signedIn(server)
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+  const bring = (uri: string, visitor: Browser = browser, clientId = 'bank'): Promise<TestAnswer> =>
+    authorize(visitor, { client_id: clientId, request_uri: uri })
+  const codeOf = (answer: TestAnswer): string | undefined =>
+    answer.status === 302 ? responseOf(answer).query['code'] : undefined
+  const isGone = (answer: TestAnswer): void => {
+    assert.equal(answer.status, 400)
+    assert.match(answer.text, /unknown, has expired or was used/)
+  }
+
+  it('are answered with a reference', async () => {
+    const answer = await push(server)
+    assert.equal(answer.status, 201, answer.text)
+    const { request_uri, expires_in } = answer.json<{ request_uri: string; expires_in: number }>()
+    assert.match(request_uri, /^urn:ietf:params:oauth:request_uri:[\w-]{43}$/)
+    assert.equal(expires_in, 90)
+    assert.equal(answer.headers['cache-control'], 'no-cache, no-store')
+    assert.match(String(answer.headers['content-type']), /^application\/json/)
+  })
+
+  it('lead to a code, with all that was pushed', async () => {
+    const { verifier, challenge } = pkce()
+    const form = { ...BANK_REQUEST, code_challenge: challenge, code_challenge_method: 'S256' }
+    const answer = await bring(await pushed(server, form))
+    assert.equal(responseOf(answer).query['state'], 'signed-state')
+    const parameters = { redirect_uri: CALLBACK, code_verifier: verifier }
+    assert.ok(tokensOf(await exchange(server, codeOf(answer) ?? '', parameters, BANK)).id_token)
+  })
+
+  it('take nothing from beside the reference', async () => {
+    const uri = await pushed(server)
+    const answer = await authorize(browser, { ...BANK_REQUEST, request_uri: uri, state: 'outer', scope: 'cloud.write' })
+    assert.equal(responseOf(answer).query['state'], 'signed-state')
+  })
+
+  it('keep no secret of the client', async () => {
+    const form = { ...BANK_REQUEST, client_secret: 'bank-secret', password: 'koala' }
+    const answer = await server.send('/oauth/par', { method: 'POST', form })
+    const { request_uri: uri } = answer.json<{ request_uri: string }>()
+    const kept = await server.store.pushedRequests.find('svc', digest(uri.replace(/^.*:/, '')))
+    assert.match(kept?.parameters ?? '', /^client_id=bank&/)
+    assert.doesNotMatch(kept?.parameters ?? '', /secret|koala/)
+  })
+
+  it('are answered once', async () => {
+    const uri = await pushed(server)
+    const answers = await Promise.all([bring(uri), bring(uri), bring(uri)])
+    assert.equal(answers.filter(answer => codeOf(answer) !== undefined).length, 1)
+    isGone(await bring(uri))
+  })
+
+  it('are used up by a refusal too', async () => {
+    const uri = await pushed(server, { ...BANK_REQUEST, prompt: 'none' })
+    assert.equal(responseOf(await bring(uri, server.browser())).query['error'], 'login_required')
+    isGone(await bring(uri))
+  })
+
+  it('are not used up by a page that loads them before the answer', async () => {
+    const uri = await pushed(server)
+    assert.equal((await bring(uri, server.browser())).location().pathname, '/login')
+    assert.ok(codeOf(await bring(uri)))
+  })
+
+  it('expire', async () => {
+    const uri = await pushed(server)
+    server.clock.advance(91)
+    isGone(await bring(uri))
+  })
+
+  it('outlive the sign-in of a slow person', async () => {
+    const visitor = server.browser()
+    const first = await bring(await pushed(server, { ...BANK_REQUEST, prompt: 'login' }), visitor)
+    assert.equal(first.location().pathname, '/login')
+    server.clock.advance(1500)
+    const back = (await visitor.signIn('marissa', 'koala')).location()
+    assert.ok(codeOf(await visitor.send(back.pathname + back.search)))
+    browser = await signedIn(server)
+  })
+
+  it('ask for a sign-in that they demand, though there is a session', async () => {
+    const visitor = await signedIn(server)
+    server.clock.advance(5)
+    const uri = await pushed(server, { ...BANK_REQUEST, prompt: 'login' })
+    assert.equal((await bring(uri, visitor)).location().pathname, '/login')
+    assert.equal((await bring(uri, visitor)).location().pathname, '/login')
+    const back = (await visitor.signIn('marissa', 'koala')).location()
+    assert.ok(codeOf(await visitor.send(back.pathname + back.search)))
+  })
+
+  it('belong to the client that pushed them', async () => {
+    const uri = await pushed(server)
+    isGone(await bring(uri, browser, 'other'))
+    assert.equal((await authorize(browser, { request_uri: uri })).status, 400)
+    assert.ok(codeOf(await bring(uri)))
+  })
+
+  it('belong to their zone', async () => {
+    const uri = await pushed(server)
+    const { request_uri } = { request_uri: uri.replace(/.$/, last => (last === 'A' ? 'B' : 'A')) }
+    isGone(await bring(request_uri))
+  })
+
+  it('may be signed, and the object counts alone', async () => {
+    const request = await requestObject(server)
+    const uri = await pushed(server, { request, state: 'outer', redirect_uri: 'https://evil.example' })
+    assert.equal(responseOf(await bring(uri)).query['state'], 'signed-state')
+  })
+
+  it('may be longer than a URL', async () => {
+    const claims = { userinfo: { extra: 'x'.repeat(12_000) } }
+    const uri = await pushed(server, { request: await requestObject(server, { claims: { claims } }) })
+    assert.ok(codeOf(await bring(uri)))
+  })
+
+  it('must be signed by a client that must sign its requests', async () => {
+    const plain = await push(server, { ...BANK_REQUEST, client_id: 'signs' }, ['signs', 'signs-secret'])
+    assert.equal(plain.json()['error_description'], 'This client must sign its requests')
+    const request = await requestObject(server, { claims: { iss: 'signs', client_id: 'signs' } })
+    const uri = await pushed(server, { request }, ['signs', 'signs-secret'])
+    assert.ok(codeOf(await bring(uri, browser, 'signs')))
+  })
+
+  it('are demanded of a client that must push its requests', async () => {
+    const request = { ...BANK_REQUEST, client_id: 'strict' }
+    const { query } = responseOf(await authorize(browser, request))
+    assert.deepEqual(
+      [query['error'], query['error_description']],
+      ['invalid_request', 'This client must push its requests'],
+    )
+    const object = await requestObject(server, { claims: { iss: 'strict', client_id: 'strict' } })
+    const signed = responseOf(await authorize(browser, { client_id: 'strict', request: object })).query
+    assert.equal(signed['error_description'], 'This client must push its requests')
+    const uri = await pushed(server, request, ['strict', 'strict-secret'])
+    assert.ok(codeOf(await bring(uri, browser, 'strict')))
+  })
+
+  it('are taken from a public client, with its challenge', async () => {
+    const request = { ...BANK_REQUEST, client_id: 'public' }
+    const without = await server.send('/oauth/par', { method: 'POST', form: request })
+    assert.equal(without.json()['error'], 'invalid_request')
+    const form = { ...request, code_challenge: pkce().challenge, code_challenge_method: 'S256' }
+    const answer = await server.send('/oauth/par', { method: 'POST', form })
+    assert.equal(answer.status, 201, answer.text)
+    assert.ok(codeOf(await bring(answer.json<{ request_uri: string }>().request_uri, browser, 'public')))
+  })
+
+  const refused: readonly {
+    name: string
+    form?: Readonly<Record<string, string>>
+    basic?: readonly [string, string]
+    want: string
+  }[] = [
+    { name: 'an unknown client', basic: ['nobody', 'x'], want: '401 invalid_client' },
+    { name: 'a wrong secret', basic: ['bank', 'x'], want: '401 invalid_client' },
+    { name: 'a client_id of another client', form: { client_id: 'other' }, want: '401 invalid_client' },
+    { name: 'a reference', form: { request_uri: 'urn:x' }, want: '400 invalid_request' },
+    { name: 'a broken object', form: { request: 'x.y.z' }, want: '400 invalid_request_object' },
+    {
+      name: 'an unregistered redirect URI',
+      form: { redirect_uri: 'https://evil.example' },
+      want: '400 invalid_request',
+    },
+    { name: 'no response type', form: { response_type: '' }, want: '400 invalid_request' },
+    { name: 'an unknown response type', form: { response_type: 'x' }, want: '400 unsupported_response_type' },
+    { name: 'a scope that the client lacks', form: { scope: 'cloud.write' }, want: '400 invalid_scope' },
+    { name: 'an unknown prompt combination', form: { prompt: 'none login' }, want: '400 invalid_request' },
+    { name: 'too much', form: { login_hint: 'x'.repeat(20_001) }, want: '413 invalid_request' },
+    { name: 'an object that is too long', form: { request: 'x'.repeat(32_769) }, want: '413 invalid_request_object' },
+    { name: 'a body that is too long', form: { login_hint: 'x'.repeat(70_000) }, want: '413 invalid_request' },
+  ]
+  for (const { name, form = {}, basic, want } of refused) {
+    it(`refuse ${name}`, async () => {
+      const answer = await push(server, { ...BANK_REQUEST, ...form }, basic)
+      assert.equal(`${answer.status} ${answer.json<{ error: string }>().error}`, want, answer.text)
+      assert.equal(answer.headers['location'], undefined)
+      if (answer.status === 401) assert.match(String(answer.headers['www-authenticate']), /^Basic /)
+    })
+  }
+
+  it('refuse a repeated parameter, parameters in the query, and other methods', async () => {
+    const form = `${new URLSearchParams(BANK_REQUEST)}&state=2`
+    const twice = await server.send('/oauth/par', { method: 'POST', form, basic: BANK })
+    assert.equal(twice.json()['error'], 'invalid_request')
+    const query = await server.send('/oauth/par?state=1', { method: 'POST', form: BANK_REQUEST, basic: BANK })
+    assert.equal(query.status, 406)
+    assert.equal((await server.send('/oauth/par')).status, 405)
+  })
+
+  it('are limited for clients that anybody can pretend to be', async () => {
+    const form = {
+      ...BANK_REQUEST,
+      client_id: 'public',
+      code_challenge: pkce().challenge,
+      code_challenge_method: 'S256',
+    }
+    let last: TestAnswer | undefined
+    for (let count = 0; count < 301; count += 1) last = await server.send('/oauth/par', { method: 'POST', form })
+    assert.equal(last?.status, 429)
+    assert.ok(Number(last.headers['retry-after']) > 0)
+    assert.equal((await push(server)).status, 201)
+  })
+})
+
+describe('a zone and pushed requests', () => {
+  const inZone = async (
+    mode: 'standard' | 'uaa',
+    config: Readonly<Record<string, unknown>>,
+    test: (server: TestServer) => Promise<void>,
+  ): Promise<void> => {
+    const server = await startServer({ mode, config: { bootstrap, zone_config: config } })
+    try {
+      await test(server)
+    } finally {
+      await server.stop()
+    }
+  }
+
+  it('knows no such path where it does not speak them', async () => {
+    await inZone('standard', { protocols: { pushedRequests: false } }, async server => {
+      assert.equal((await push(server)).status, 404)
+      const request = { ...BANK_REQUEST, request_uri: 'urn:ietf:params:oauth:request_uri:x' }
+      const { query } = responseOf(await authorize(server.browser(), request))
+      assert.equal(query['error'], 'request_uri_not_supported')
+    })
+    await inZone('uaa', {}, async server => {
+      const answer = await push(server)
+      assert.deepEqual([answer.status, answer.location().pathname], [302, '/login'])
+    })
+  })
+
+  it('can speak them in uaa', async () => {
+    await inZone('uaa', { protocols: { pushedRequests: true } }, async server => {
+      const uri = await pushed(server)
+      const visitor = server.browser()
+      await authorize(visitor, { client_id: 'bank', request_uri: uri })
+      const back = (await visitor.signIn('marissa', 'koala')).location()
+      assert.ok(responseOf(await visitor.send(back.pathname + back.search)).query['code'])
+      assert.equal((await push(server, { ...BANK_REQUEST, scope: 'cloud.write' })).json()['error'], 'invalid_scope')
+    })
+  })
+
+  it('can demand them of every client', async () => {
+    await inZone('standard', { requirePushedRequests: true }, async server => {
+      const { query } = responseOf(await authorize(await signedIn(server), BANK_REQUEST))
+      assert.equal(query['error_description'], 'This client must push its requests')
+      const metadata = (await server.send('/.well-known/openid-configuration')).json()
+      assert.equal(metadata['require_pushed_authorization_requests'], true)
+      assert.equal(metadata['pushed_authorization_request_endpoint'], `${ISSUER}/oauth/par`)
+    })
+  })
+})
