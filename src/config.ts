@@ -20,6 +20,7 @@ import { rateLimitOf } from './config/ratelimit.ts'
 import { checkBootstrap } from './config/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
 import { samlOf } from './config/saml.ts'
+import { checkRegistration } from './config/registration.ts'
 import { checkSecondFactor, secondFactorWarnings } from './config/second-factor.ts'
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
@@ -109,6 +110,7 @@ export async function loadConfig({
   const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
   checkZoneCors(given.corsPolicy, 'zone_config', problems)
   checkSecondFactor(given, 'zone_config', problems)
+  checkRegistration(given, 'zone_config', { problems, service })
   const hashCost = hashCostOf(file.passwords, host, problems)
   const cors = corsOf(file.cors, problems)
   const settings = settingsOf(file, { compatibility, problems })

@@ -12,6 +12,7 @@ import { userNameKey } from '../model/user.ts'
 import type { ZoneConfig } from '../model/zone.ts'
 import { checkZoneCors } from './cors.ts'
 import type { Problems } from './problems.ts'
+import { checkRegistration } from './registration.ts'
 import { checkSecondFactor } from './second-factor.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import { takeSigningKeys } from './signing-keys.ts'
@@ -128,6 +129,7 @@ export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rule
     const { config, signingKeys } = takeSigningKeys(given, `${key}.config`, { problems })
     checkZoneCors(config.corsPolicy, `${key}.config`, problems)
     checkSecondFactor(config, `${key}.config`, problems)
+    checkRegistration(config, `${key}.config`, rules)
     return {
       id: record.id.trim(),
       subdomain: record.subdomain.toLowerCase(),

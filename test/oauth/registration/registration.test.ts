@@ -349,6 +349,33 @@ for (const mode of MODES) {
       assert.equal((await manage(server, 'GET', changed)).status, 200)
     })
 
+    it('takes a method by certificates with the name in it, where the zone speaks it', async () => {
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      const speak = (mutualTls: boolean) =>
+        server.store.zones.update({ ...zone, config: { ...zone.config, protocols: { mutualTls } } })
+      const metadata = { ...METADATA, token_endpoint_auth_method: 'tls_client_auth' }
+      const named = { ...metadata, tls_client_auth_san_dns: 'new.example' }
+      await speak(true)
+      assert.equal(errorOf(await register(server, metadata)), '400 invalid_client_metadata')
+      const told = registered(await register(server, named))
+      assert.deepEqual([told.token_endpoint_auth_method, told.client_secret], ['tls_client_auth', undefined])
+      await speak(false)
+      assert.equal(errorOf(await register(server, named)), '400 invalid_client_metadata')
+      await server.store.zones.update(zone)
+    })
+
+    it('ignores what belongs to a protocol that the zone does not speak', async () => {
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      for (const dpop of [false, true]) {
+        await server.store.zones.update({ ...zone, config: { ...zone.config, protocols: { dpop } } })
+        const answer = registered(await register(server, { ...METADATA, dpop_bound_access_tokens: true }))
+        assert.equal(Reflect.get(answer, 'dpop_bound_access_tokens'), dpop ? true : undefined)
+      }
+      await server.store.zones.update(zone)
+    })
+
     it('keeps the query of a redirect URI, and takes no other one, and none that is missing', async () => {
       const [first, second] = [`${REDIRECT}?a=b`, `${REDIRECT}/2?a=b`]
       const { client_id } = registered(await register(server, { redirect_uris: [first] }))
