@@ -68,6 +68,7 @@ export const NEEDED_CLAIMS: ReadonlySet<string> = new Set([
   'azp',
   'c_hash',
   'client_id',
+  'cnf',
   'exp',
   'grant_id',
   'grant_type',

@@ -55,6 +55,8 @@ const MAX_PROOF_LENGTH = 8192
 const MAX_JTI_LENGTH = 256
 /** How far the clocks of client and server may differ, and so how old a proof without a nonce may be. */
 const SKEW_SECONDS = 60
+/** The same for a proof with a nonce, which says by itself that the proof is new. */
+const SKEW_WITH_NONCE_SECONDS = 1800
 /** Longer than any proof is accepted, with or without a nonce. */
 const REMEMBERED_SECONDS = 3 * NONCE_SECONDS + SKEW_SECONDS
 
@@ -140,21 +142,21 @@ function comparable(url: string): string | undefined {
   return read.origin + path
 }
 
-/** §4.3 items 10 and 11. A nonce says when the proof was made, so that the client's clock does not matter (§11.1). */
+/** §4.3 items 10 and 11. A nonce says when the proof was made, so that the client's clock may be wrong (§11.1). */
 function checkTime({ iat, exp, nbf, nonce }: JsonRecord, { zone }: SentRequest, { clock, nonces }: ProofDeps): void {
   if (!isMoment(iat)) throw bad('The proof has no iat')
   if (nonce === undefined && zone.config.requireDpopNonce !== false) {
     throw new ProofProblem('use_dpop_nonce', 'The proof must have the nonce of the header DPoP-Nonce')
   }
   const now = clock.now().getTime() / 1000
-  if (nonce === undefined) {
-    if (Math.abs(now - iat) > SKEW_SECONDS) throw bad('The iat of the proof is not about now')
-  } else if (typeof nonce !== 'string' || !nonces.accepts(zone, nonce)) {
+  if (nonce !== undefined && !(typeof nonce === 'string' && nonces.accepts(zone, nonce))) {
     throw new ProofProblem('use_dpop_nonce', 'The nonce of the proof is not, or no longer, one of this server')
   }
+  const skew = nonce === undefined ? SKEW_SECONDS : SKEW_WITH_NONCE_SECONDS
+  if (Math.abs(now - iat) > skew) throw bad('The iat of the proof is not about now')
   // RFC 7519 §4.1: whoever sets them means them.
-  const isOver = exp !== undefined && !(isMoment(exp) && now < exp + SKEW_SECONDS)
-  const isEarly = nbf !== undefined && !(isMoment(nbf) && now > nbf - SKEW_SECONDS)
+  const isOver = exp !== undefined && !(isMoment(exp) && now < exp + skew)
+  const isEarly = nbf !== undefined && !(isMoment(nbf) && now >= nbf - skew)
   if (isOver || isEarly) throw bad('The proof is expired, or from the future')
 }
 

@@ -88,6 +88,15 @@ describe('a DPoP proof', () => {
     })
   }
 
+  it('may be ten seconds old or early, and have exp and nbf', async () => {
+    const { verify } = world()
+    const now = START.getTime() / 1000
+    for (const seconds of [-10, 10]) {
+      assert.ok(await verify(await proof(key, { ...content, at: new Date(START.getTime() + seconds * 1000) })))
+    }
+    assert.ok(await verify(await proof(key, { ...content, claims: { nbf: now, exp: now + 300 } })))
+  })
+
   it('has the same thumbprint however its key is written', async () => {
     const jwk = { ...key.jwk, kid: 'x', use: 'sig', key_ops: ['verify'], x: `${key.jwk.x}=` }
     assert.equal((await world().verify(await proof(key, { ...content, header: { jwk } }))).jkt, key.jkt)
@@ -280,10 +289,17 @@ describe('a DPoP proof', () => {
       assert.ok(await verify(await proof(key, { ...content, nonce })))
     })
 
-    it('and then needs no clock of its own', async () => {
+    it('and then a clock that may be wrong by half an hour', async () => {
       const { verify, nonces } = world()
-      const at = new Date(START.getTime() - 86_400_000)
-      assert.ok(await verify(await proof(key, { ...content, at, nonce: nonces.current(lax) })))
+      const nonce = nonces.current(lax)
+      const by = (minutes: number) => new Date(START.getTime() + minutes * 60_000)
+      for (const minutes of [-30, -5, 5, 30]) {
+        assert.ok(await verify(await proof(key, { ...content, at: by(minutes), nonce })))
+      }
+      for (const minutes of [-60, -31, 31, 60]) {
+        const sent = await proof(key, { ...content, at: by(minutes), nonce })
+        await assert.rejects(verify(sent), problem('invalid_dpop_proof', /iat/))
+      }
     })
   })
 })
