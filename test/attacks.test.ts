@@ -26,6 +26,7 @@ import { secondFactorAttacks } from './attacks/second-factor.ts'
 import { secondFactorPolicyAttacks } from './attacks/second-factor-policies.ts'
 import { secondFactorProofAttacks } from './attacks/second-factor-proofs.ts'
 import { senderKeyAttacks } from './attacks/sender-keys.ts'
+import { senderConstraintAttacks } from './attacks/sender-constraints.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
@@ -54,6 +55,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'exchanged tokens': tokenExchangeAttacks,
   'tokens that are bound to a key': senderKeyAttacks,
   'certificates of clients': mutualTlsAttacks,
+  'tokens that are bound to their sender': senderConstraintAttacks,
   'clients that register themselves': registrationAttacks,
   'accounts of people': accountAttacks,
   approvals: approvalAttacks,

@@ -28,6 +28,7 @@ import type { VouchedDeps } from './grants/vouched.ts'
 import { lackingLevel } from './lacking-level.ts'
 import { azAttrOf, formOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
+import { callerKey } from '../web/limits.ts'
 import { contextOf } from '../web/request-context.ts'
 
 interface TokenEndpointDeps extends VouchedDeps {
@@ -81,12 +82,15 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     if (grant === password && !('server' in caller) && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
+    const counted = clientAuthMethod === 'none' && context.headers['dpop'] !== undefined
+    if (counted) deps.limits.vainProofs.check(callerKey(context, 'proofs'))
     const confirmation = await confirmationOf(context, client, grant, deps)
     const asked = { ...context, client, params, clientAuthMethod, confirmation }
-    const authorization =
+    const authorize = async (): Promise<Authorization> =>
       'server' in caller
-        ? await authorizeVouched(asked, caller.server, deps)
-        : await grant.authorize({ ...asked, bearer: caller.bearer }, deps)
+        ? authorizeVouched(asked, caller.server, deps)
+        : grant.authorize({ ...asked, bearer: caller.bearer }, deps)
+    const authorization = await (counted ? withLimitedProofs(context, authorize, deps) : authorize())
     await requireClientLevel(authorization, deps)
     const bound = confirmation ? { ...authorization, confirmation } : authorization
     const tokens = await deps.issuer.issue(withRequestClaims(bound, params, deps), context)
@@ -115,6 +119,24 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     }
     return answer(request, reply, { ...ENDPOINT, path: bearerPath(entity) })
   }
+}
+
+/**
+ * A proof that holds is remembered in the database before the grant is looked at. Of clients without a credential, which
+ * anybody can name, those whose grant fails are limited by where they come from.
+ */
+async function withLimitedProofs<T>(
+  context: RequestContext,
+  work: () => Promise<T>,
+  { limits }: TokenEndpointDeps,
+): Promise<T> {
+  const settled = await limits.vainProofs.attempt(
+    callerKey(context, 'proofs'),
+    async () => (await Promise.allSettled([work()]))[0],
+    ({ status }) => status === 'rejected',
+  )
+  if (settled.status === 'rejected') throw settled.reason
+  return settled.value
 }
 
 /** What the tokens will be bound to. Refuses a grant that the client's demands rule out, and a client that must bind its tokens and does not. */

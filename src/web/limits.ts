@@ -114,6 +114,8 @@ export interface Limits {
   readonly mailsTo: Limiter
   /** The same by where they are. */
   readonly mailsBy: Limiter
+  /** Proofs of DPoP that came with a grant that was none, of clients without a credential, by where they are. */
+  readonly vainProofs: Limiter
   /** Clients that strangers register, by where they are. */
   readonly registrations: Limiter
 }
@@ -129,6 +131,7 @@ export function createLimits(clock: Clock): Limits {
     newPasscodes: createLimiter(clock, { max: 60, seconds: 60, keys: KEYS }),
     mailsTo: createLimiter(clock, { max: 10, seconds: 3600, keys: KEYS }),
     mailsBy: createLimiter(clock, { max: 300, seconds: 3600, keys: KEYS }),
+    vainProofs: createLimiter(clock, { max: 300, seconds: 60, keys: KEYS }),
     registrations: createLimiter(clock, { max: 60, seconds: 3600, keys: KEYS }),
   }
 }
