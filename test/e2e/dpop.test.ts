@@ -78,6 +78,35 @@ describe('DPoP by libraries of others', () => {
     )
   })
 
+  it('openid-client binds the code by a proof with the pushed request', async () => {
+    const config = await client.discovery(base, 'auto', undefined, client.ClientSecretBasic('auto-secret'), {
+      execute: [client.allowInsecureRequests],
+    })
+    const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair())
+    const sign = async () => {
+      const verifier = client.randomPKCECodeVerifier()
+      const parameters = {
+        redirect_uri: 'https://auto.example/cb',
+        scope: 'openid',
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      }
+      const location = await visit(await client.buildAuthorizationUrlWithPAR(config, parameters, { DPoP }))
+      return { location, checks: { pkceCodeVerifier: verifier } }
+    }
+    const first = await sign()
+    const tokens = await client.authorizationCodeGrant(config, first.location, first.checks, undefined, { DPoP })
+    assert.equal(tokens.token_type, 'dpop')
+    const second = await sign()
+    const thief = client.getDPoPHandle(config, await client.randomDPoPKeyPair())
+    for (const options of [{ DPoP: thief }, undefined]) {
+      await assert.rejects(
+        client.authorizationCodeGrant(config, second.location, second.checks, undefined, options),
+        (error: unknown) => error instanceof client.ResponseBodyError && error.error === 'invalid_grant',
+      )
+    }
+  })
+
   it('oauth4webapi gets a token of its own, and calls the API with it', async () => {
     const issuer = await oauth
       .discoveryRequest(base, { ...INSECURE })

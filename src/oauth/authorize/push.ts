@@ -140,15 +140,11 @@ async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, de
 async function withKey(
   request: FastifyRequest,
   { client, parameters }: { readonly client: Client; readonly parameters: string },
-  { senders, behaviour }: PushDeps,
+  { senders }: PushDeps,
 ): Promise<string> {
-  if (request.headers['dpop'] === undefined || !speaks(request.zone, 'dpop', behaviour)) return parameters
-  const jkt = (await senders.confirmationOf(contextOf(request), client))?.jkt
-  if (jkt === undefined) return parameters
-  const named = formIn(parameters).get('dpop_jkt')
-  if (named === undefined) return `${parameters}&dpop_jkt=${encodeURIComponent(jkt)}`
-  if (named === jkt) return parameters
-  throw new OAuthError('invalid_dpop_proof', 'The dpop_jkt is not that of the proof')
+  const named = formIn(parameters).get('dpop_jkt') || undefined // an empty parameter is none: RFC 6749 §3.1
+  const key = await senders.keyOfPushed(contextOf(request), client, named)
+  return key === named ? parameters : `${parameters}&dpop_jkt=${encodeURIComponent(key ?? '')}`
 }
 
 function formIn(parameters: string): Form {
