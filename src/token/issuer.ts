@@ -163,7 +163,10 @@ export function createTokenIssuer(deps: {
       accessTokenHash: accessToken === null ? undefined : leftHalf(accessToken, key.algorithm),
       codeHash: code === undefined ? undefined : leftHalf(code, key.algorithm),
     })
-    return key.sign('JWT', excludeClaims(claims, settings.excludedClaims), keyUrl(facts.authorization))
+    const excluded = settings.excludedClaims.filter(
+      name => name !== 'auth_time' || facts.authorization.client.requireAuthTime !== true,
+    )
+    return key.sign('JWT', excludeClaims(claims, excluded), keyUrl(facts.authorization))
   }
 
   /** With `restrictRefresh`, only a grant with the scope `<service>.offline_token` gets a refresh token. */

@@ -45,7 +45,7 @@ export function readAcrValues(context: AuthorizeContext, deps: AuthorizeDeps): v
   if (!tellsLevels(request.zone, deps.behaviour)) return
   const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
   if (params.repeated.includes('acr_values')) throw refuse('The parameter acr_values must not be repeated')
-  const acrValues = params.get('acr_values')
+  const acrValues = params.get('acr_values') ?? context.asked.client?.defaultAcrValues?.join(' ')
   if (acrValues === undefined) return
   if (acrValues.length > MAX_ACR_VALUES_LENGTH) throw refuse('The parameter acr_values is too long')
   context.asked = { ...context.asked, acrValues }

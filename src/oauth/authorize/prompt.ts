@@ -26,7 +26,7 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
   // The URL of a source cannot be rewritten, as `without` does: the session tells that the sign-in happened.
   const isMet = signedInSince(context)
-  const maxAge = age === undefined || isMet ? undefined : Number(age)
+  const maxAge = isMet ? undefined : age === undefined ? defaultAge(context) : Number(age)
   if (!deps.behaviour.promptWords) {
     const forceLogin = prompt === 'login' && !isMet
     context.asked = { ...context.asked, silent, forceLogin, forceConsent: false, chooseAccount: false, maxAge }
@@ -46,6 +46,15 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   }
 }
 
+/** The `default_max_age` of the client. A sign-in that it led to meets it for as long as somebody may read the approval page. */
+function defaultAge(context: AuthorizeContext): number | undefined {
+  const age = context.asked.client?.defaultMaxAge
+  return age !== undefined && isMarked(context, ASKED_FOR_AGE) ? Math.max(age, MET_SECONDS) : age
+}
+
+/** Anybody can put a mark on a URL: so it only makes an age of less than this longer. */
+const MET_SECONDS = 600
+
 /**
  * Sends the browser to sign in. The sign-in meets `login`, `select_account` and `max_age`, so that the request that waits
  * continues without them (rows A10, A12).
@@ -58,7 +67,9 @@ export async function signIn(
   const isRewritten = !source && isMetBySignIn(form)
   const rest = isRewritten ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query
   const isNew = hinted !== undefined && !wasAskedForHint(context)
-  const path = `${AUTHORIZE_PATH}?${isNew ? `${rest}&${ASKED_FOR_HINT}=true` : rest}`
+  const isDefault = asked.maxAge !== undefined && context.params.get('max_age') === undefined
+  const marks = [isNew && ASKED_FOR_HINT, isDefault && !isMarked(context, ASKED_FOR_AGE) && ASKED_FOR_AGE]
+  const path = `${AUTHORIZE_PATH}?${[rest, ...marks.filter(Boolean).map(mark => `${mark}=true`)].join('&')}`
   const reauthenticate = (await sessions.visitor(request)) !== undefined
   if (reauthenticate && !behaviour.keepSessionUntilLogin) {
     await sessions.end(request, reply)
@@ -109,11 +120,14 @@ const wordsOf = (prompt: string): ReadonlySet<string> => new Set(prompt.split(' 
 /** Marks a request whose `id_token_hint` has led to a sign-in, so that the person is not asked a second time. */
 const ASKED_FOR_HINT = 'hint_was_asked'
 
+/** Marks a request whose client's `default_max_age` has led to a sign-in. */
+const ASKED_FOR_AGE = 'age_was_asked'
+
 /** Marks a request whose question for the account was answered. */
 const ACCOUNT_WAS_CHOSEN = 'account_was_chosen'
 
 /** What this endpoint adds to the URL of a request with which the browser comes back. */
-export const MARKS: readonly string[] = [ASKED_FOR_HINT, ACCOUNT_WAS_CHOSEN]
+export const MARKS: readonly string[] = [ASKED_FOR_HINT, ASKED_FOR_AGE, ACCOUNT_WAS_CHOSEN]
 
 /** Whether the person was already asked to sign in because of `id_token_hint`. */
 export const wasAskedForHint = (context: Pick<AuthorizeContext, 'form' | 'source'>): boolean =>
