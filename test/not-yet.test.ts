@@ -30,14 +30,9 @@ interface Absence {
 
 const ABSENCES: readonly Absence[] = [
   {
-    entry: 'the device grant, token exchange, dynamic registration, PAR, DPoP',
-    grants: ['urn:ietf:params:oauth:grant-type:device_code', 'urn:ietf:params:oauth:grant-type:token-exchange'],
-    metadata: [
-      'device_authorization_endpoint',
-      'registration_endpoint',
-      'pushed_authorization_request_endpoint',
-      'dpop_signing_alg_values_supported',
-    ],
+    entry: 'the device grant',
+    grants: ['urn:ietf:params:oauth:grant-type:device_code'],
+    metadata: ['device_authorization_endpoint'],
   },
   {
     entry: 'front- and back-channel logout of applications',
