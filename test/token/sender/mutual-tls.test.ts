@@ -172,6 +172,7 @@ describe('discovery of a server with certificates', () => {
       userinfo_endpoint: 'https://mtls.example/userinfo',
       introspection_endpoint: 'https://mtls.example/introspect',
       revocation_endpoint: 'https://mtls.example/oauth/revoke',
+      pushed_authorization_request_endpoint: 'https://mtls.example/oauth/par',
     }
     assert.deepEqual({ ...aliases, ...Object(metadata['mtls_endpoint_aliases']) }, metadata['mtls_endpoint_aliases'])
     assert.equal(metadata['token_endpoint'], 'http://localhost:8080/oauth/token')
