@@ -413,6 +413,18 @@ for (const mode of MODES) {
       assert.equal(byPath.json()['error'], 'invalid_grant')
     })
 
+    it('lets pages of other origins send proofs and read nonces', async () => {
+      const origin = 'https://spa.example'
+      const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,dpop' }
+      const preflight = await server.send('/oauth/token', { method: 'OPTIONS', headers: { origin, ...asked } })
+      assert.equal(preflight.status, 200)
+      assert.match(String(preflight.headers['access-control-allow-headers']), /\bDPoP\b/)
+      const request = { basic: SERVICE, headers: { origin } }
+      const answer = await provenToken(server, key, CREDENTIALS, request, { nonce: undefined })
+      assert.equal(refusal(answer), '400 use_dpop_nonce')
+      assert.match(String(answer.headers['access-control-expose-headers']), /\bDPoP-Nonce\b/)
+    })
+
     it('is in discovery only in standard', async () => {
       const document = (await server.send('/.well-known/openid-configuration')).json()
       const told = document['dpop_signing_alg_values_supported']

@@ -22,7 +22,12 @@ describe('what identifies callers', () => {
     { name: 'a claim that is a number', part: claim('n'), header: bearer({ n: 7 }), want: '7' },
     { name: 'a member of the header', part: claim('kid', 0), header: bearer({}), want: 'k-1' },
     { name: 'the scheme in any case', part: claim('a'), header: `bEARER  ${jwt({ a: 'x' })} `, want: 'x' },
-    { name: 'a claim of a token that is bound to a key', part: claim('a'), header: `DPoP ${jwt({ a: 'x' })}`, want: 'x' },
+    {
+      name: 'a claim of a token that is bound to a key',
+      part: claim('a'),
+      header: `DPoP ${jwt({ a: 'x' })}`,
+      want: 'x',
+    },
     { name: 'no claim that is not there', part: claim('email'), header: bearer({}), want: undefined },
     { name: 'no empty claim', part: claim('a'), header: bearer({ a: '' }), want: undefined },
     { name: 'no list', part: claim('a'), header: bearer({ a: ['x'] }), want: undefined },
