@@ -20,8 +20,8 @@ export interface RegistrationStore {
    * or is gone; of concurrent registrations never more succeed than that allows.
    */
   register(zoneId: string, registration: NewRegistration, now: Date): Promise<'registered' | 'full' | 'used'>
-  /** Redirect URIs, as lists in JSON, of clients that did not register themselves and name the host; a few at most. */
-  redirectUrisNaming(zoneId: string, host: string): Promise<readonly (readonly string[])[]>
+  /** Whether a client that did not register itself has a redirect URI at the host, with whatever scheme and port. */
+  isHostTaken(zoneId: string, hostname: string): Promise<boolean>
   /** Adds an initial access token; false when the zone has its most tokens already. */
   addToken(zoneId: string, token: RegistrationToken, maxTokens: number): Promise<boolean>
   findToken(zoneId: string, tokenDigest: string): Promise<RegistrationToken | undefined>

@@ -116,7 +116,7 @@ export interface Limits {
   readonly mailsBy: Limiter
   /** Proofs of DPoP that came with a grant that was none, of clients without a credential, by where they are. */
   readonly vainProofs: Limiter
-  /** Clients that strangers register, by where they are. */
+  /** Clients that strangers register, by where they are, and changes of one by itself. */
   readonly registrations: Limiter
 }
 

@@ -76,16 +76,29 @@ export function registrationCases({ store, newZone }: Lent): void {
       assert.equal(await registrations.findToken(z, 'digest of second'), undefined)
     })
 
-    it('find the redirect URIs of other clients that name a host, to the letter', async () => {
+    it('find the hosts of other clients, to the letter', async () => {
       const z = newZone()
-      const named = { redirectUris: ['https://a_b.example/cb', 'https://other.example/cb'] }
+      const redirectUris = [
+        'https://a_b.example/cb',
+        'http://With-Port.example:8080/cb',
+        'https://bare.example',
+        'https://query.example?a=b',
+      ]
       await store().clients.apply(z, [
-        { kind: 'insert', client: client({ zoneId: z, clientId: 'one', ...named }) },
-        { kind: 'insert', client: client({ zoneId: z, clientId: 'registered', registration, ...named }) },
+        { kind: 'insert', client: client({ zoneId: z, clientId: 'one', redirectUris }) },
+        {
+          kind: 'insert',
+          client: client({ zoneId: z, clientId: 'self', registration, redirectUris: ['https://self.example/cb'] }),
+        },
       ])
-      const found = (host: string) => store().registrations.redirectUrisNaming(z, host)
-      assert.deepEqual(await found('a_b.example'), [named.redirectUris])
-      for (const host of ['axb.example', '%', 'none.example', '!']) assert.deepEqual(await found(host), [], host)
+      const isTaken = (host: string) => store().registrations.isHostTaken(z, host)
+      for (const host of ['a_b.example', 'with-port.example', 'bare.example', 'query.example']) {
+        assert.equal(await isTaken(host), true, host)
+      }
+      for (const host of ['axb.example', 'b.example', 'a_b.exampl', 'a_b.example.org', 'self.example', '%', '!', '']) {
+        assert.equal(await isTaken(host), false, host)
+      }
+      assert.equal(await store().registrations.isHostTaken(newZone(), 'bare.example'), false)
     })
   })
 }

@@ -109,11 +109,10 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
 
   /** Strangers must not take the host of an application that an administrator registered: people judge by it. */
   async function refuseForeignHosts(request: FastifyRequest, redirectUris: readonly string[]): Promise<void> {
-    const hosts = new Set(redirectUris.filter(uri => uri.startsWith('https:')).map(uri => new URL(uri).host))
+    const urls = redirectUris.map(uri => new URL(uri)).filter(({ protocol }) => protocol === 'https:')
+    const hosts = new Set(urls.map(({ hostname }) => hostname.replace(/\.$/, ''))) // the same host by its full name
     for (const host of hosts) {
-      const found = await store.registrations.redirectUrisNaming(request.zone.id, host)
-      const isTaken = found.flat().some(uri => URL.canParse(uri) && new URL(uri).host === host)
-      if (isTaken) {
+      if (await store.registrations.isHostTaken(request.zone.id, host)) {
         throw invalidMetadata(`redirect_uris: ${host} belongs to another application`, 'invalid_redirect_uri')
       }
     }
@@ -189,6 +188,9 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     const { client: existing } = stored
     const sent = jsonBody(request)
     const { clientId } = existing
+    const key = callerKey({ zone, remoteAddress: undefined }, 'registration', clientId)
+    limits.registrations.check(key)
+    limits.registrations.count(key)
     if (memberOf(sent, 'client_id') !== clientId) throw invalidMetadata('client_id must be that of the client')
     const unwanted = OF_ANSWERS.find(name => (memberOf(sent, name) ?? undefined) !== undefined)
     if (unwanted !== undefined) throw invalidMetadata(`${unwanted} must not be sent`)

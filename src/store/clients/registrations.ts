@@ -3,7 +3,7 @@ import type { RegistrationToken } from '../../model/registration.ts'
 import type { ClientRow } from '../../records/client.ts'
 import { type Database, statement } from '../database.ts'
 import type { RegistrationStore } from '../registration-store.ts'
-import { fromJson, withoutNulls } from '../rows.ts'
+import { withoutNulls } from '../rows.ts'
 import { insertInto, list } from '../schema.ts'
 import { CLIENT_COLUMNS, toClientRow } from './client-rows.ts'
 
@@ -37,9 +37,12 @@ const USE_TOKEN = statement<{ zone_id: string; id: string; now: number }>(
   `update registration_tokens set uses = uses + 1
    where zone_id = :zone_id and id = :id and uses < max_uses and expires_at > :now`,
 )
-const NAMING = statement<{ zone_id: string; pattern: string }, { redirect_uris: string }>(
-  `select redirect_uris from clients
-   where zone_id = :zone_id and registration is null and redirect_uris like :pattern escape '!' limit 100`,
+/** What may follow a host in a list of URIs as JSON. */
+const AFTER_HOST = ['/', ':', '?', '"']
+const OF_HOST = statement<{ zone_id: string; a: string; b: string; c: string; d: string }, { client_id: string }>(
+  `select client_id from clients where zone_id = :zone_id and registration is null
+   and (lower(redirect_uris) like :a escape '!' or lower(redirect_uris) like :b escape '!'
+     or lower(redirect_uris) like :c escape '!' or lower(redirect_uris) like :d escape '!') limit 1`,
 )
 const INSERT_TOKEN = statement<TokenRow>(insertInto('registration_tokens', TOKEN_COLUMNS))
 const COUNT_TOKENS = statement<{ zone_id: string }, { total: number }>(
@@ -93,10 +96,10 @@ export function createRegistrations(db: Database): RegistrationStore {
         throw cause
       }
     },
-    async redirectUrisNaming(zoneId, host) {
-      const pattern = `%//${host.replace(/[%_!]/g, character => `!${character}`)}%`
-      const rows = await db.scan(NAMING, { zone_id: zoneId, pattern })
-      return rows.map(row => fromJson<readonly string[]>(row.redirect_uris))
+    async isHostTaken(zoneId, hostname) {
+      const literal = hostname.toLowerCase().replace(/[%_!]/g, character => `!${character}`)
+      const [a = '', b = '', c = '', d = ''] = AFTER_HOST.map(end => `%://${literal}${end}%`)
+      return (await db.scan(OF_HOST, { zone_id: zoneId, a, b, c, d })).length > 0
     },
     addToken: (zoneId, token, maxTokens) =>
       db.transaction(async within => {

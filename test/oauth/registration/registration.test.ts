@@ -11,6 +11,7 @@ import {
   setRegistration,
   startRegistrationServer,
 } from '../../support/registration.ts'
+import { loadedAtStart } from '../../support/loaded-at-start.ts'
 import type { TestServer } from '../../support/server.ts'
 
 const REDIRECT = 'https://new.example/cb'
@@ -133,6 +134,10 @@ for (const mode of MODES) {
         },
       )
       assert.equal(told.scope, 'openid profile email phone address')
+    })
+
+    it('is not loaded before somebody asks', () => {
+      assert.ok(!loadedAtStart().some(url => url.endsWith('/registration/registration.ts')))
     })
 
     it('gives a client whose users can sign in and approve, never by itself', async () => {
@@ -310,6 +315,16 @@ for (const mode of MODES) {
         assert.equal(answer.status, 400, JSON.stringify(more))
       }
       assert.equal((await manage(server, 'GET', client)).status, 200, 'the token stays with every refusal')
+    })
+
+    it('lets a client change itself sixty times in an hour', async () => {
+      let client = registered(await register(server))
+      const change = (): ReturnType<typeof manage> =>
+        manage(server, 'PUT', client, { client_id: client.client_id, ...METADATA })
+      for (let count = 0; count < 60; count += 1) client = registered(await change())
+      assert.equal((await change()).status, 429)
+      server.clock.advance(3600)
+      registered(await change())
     })
 
     it('replaces the secret by keys, and takes no other method then', async () => {
