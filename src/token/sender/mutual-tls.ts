@@ -1,12 +1,16 @@
 // Tokens that only the holder of a certificate may use (RFC 8705 §3).
-import { readForwardedCertificate } from '../../base/client-certificate.ts'
+import { loadOnce } from '../../base/load-once.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { SentRequest } from '../../model/request.ts'
 import type { SenderProof } from './sender.ts'
 
+const certificates = loadOnce(() => import('../../base/client-certificate.ts'))
+
 /** The thumbprint of the caller's certificate; undefined without one, and for one that cannot be read. */
-const thumbprintOf = ({ clientCertificate }: SentRequest): string | undefined =>
-  clientCertificate === undefined ? undefined : readForwardedCertificate(clientCertificate)?.thumbprint
+async function thumbprintOf({ clientCertificate }: SentRequest): Promise<string | undefined> {
+  if (clientCertificate === undefined) return undefined
+  return (await certificates()).readForwardedCertificate(clientCertificate)?.thumbprint
+}
 
 /** By the certificate of the connection; a record says whether a client's tokens are bound. */
 export const mutualTls: SenderProof = {
@@ -14,16 +18,14 @@ export const mutualTls: SenderProof = {
   protocol: 'mutualTls',
   concerns: (_, client) => client.certificateBoundTokens === true,
 
-  // oxlint-disable-next-line require-await -- others ask the store
   async proven(request) {
-    const thumbprint = thumbprintOf(request)
+    const thumbprint = await thumbprintOf(request)
     if (thumbprint !== undefined) return thumbprint
     throw new OAuthError('invalid_request', 'This client must send its certificate: its tokens are bound to it')
   },
 
-  // oxlint-disable-next-line require-await -- others ask the store
   async check(request, { thumbprint }) {
-    if (thumbprintOf(request) === thumbprint) return
+    if ((await thumbprintOf(request)) === thumbprint) return
     throw new OAuthError('invalid_token', 'The token is bound to another certificate') // RFC 8705 §3
   },
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { loadedAtStart } from '../../support/loaded-at-start.ts'
 import { behindProxy, certificates, shown } from '../../support/mutual-tls.ts'
 import type { TestCertificate } from '../../support/client-certificates.ts'
 import { insertCode, MODES, refused, RESOURCE, tokensOf, verified } from '../../support/oauth.ts'
@@ -121,6 +122,19 @@ describe('tokens of a client without a credential that has a certificate (RFC 87
     const second = tokensOf(await ask(form, certificates.other))
     assert.deepEqual((await verified(server, second.access_token)).payload['cnf'], bound)
     await server.stop()
+  })
+})
+
+describe('certificates', () => {
+  it('are read by what is loaded with the first of them', () => {
+    const loaded = loadedAtStart()
+    for (const file of [
+      'base/client-certificate',
+      'base/certificate-chain',
+      'clients/authentication/certificate-check',
+    ]) {
+      assert.ok(!loaded.some(url => url.endsWith(`/src/${file}.ts`)), file)
+    }
   })
 })
 
