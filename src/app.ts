@@ -16,6 +16,7 @@ import { zoneEndpoints } from './admin/zones/routes.ts'
 import { createBackground } from './base/background.ts'
 import type { Background } from './base/background.ts'
 import type { Clock } from './base/clock.ts'
+import { loadOnce } from './base/load-once.ts'
 import { isLoopbackHost } from './base/loopback.ts'
 import { createOutbound } from './base/outbound.ts'
 import { createPasswords } from './base/passwords.ts'
@@ -61,6 +62,7 @@ import { createSubjects } from './model/subject.ts'
 import { createUrls } from './model/urls.ts'
 import { authorizeEndpoint } from './oauth/authorize/authorize.ts'
 import { createClientAuthenticator } from './clients/authentication/authentication.ts'
+import type { BackChannel } from './oauth/logout/back-channel.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { sessionFrames } from './oauth/session-frames.ts'
@@ -151,6 +153,8 @@ export interface App {
   readonly keys: KeyRing
   /** State behind `/healthz`; unknown until the first probe. */
   readonly health: Health
+  /** Tells applications of ended sessions; loaded when the first one is due. */
+  readonly backChannel: () => Promise<BackChannel>
   /** What answers do not wait for; to be waited for before the store is closed. */
   readonly background: Background
   /** Every route with who may call it. */
@@ -430,7 +434,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     )
     metadataAtOrigin(http, { keys, urls, service, behaviour, tellsHardware, mutualTls })
   }
-  return { http, keys, health, background, routes }
+  const backChannel = loadOnce(async () => {
+    const { createBackChannel } = await import('./oauth/logout/back-channel.ts')
+    return createBackChannel({ ...shared, keys, subjects, outbound, log })
+  })
+  return { http, keys, health, backChannel, background, routes }
 }
 
 /** Read again here: the files may have changed since the configuration was checked. */

@@ -26,6 +26,7 @@ import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
 const PURGE_PAUSE_MS = 5
+const TELL_EVERY_MS = 1000
 const DRAIN_MS = 10_000
 const SWEEP_MS = 100
 const RESTART_PAUSE_MS = 1000
@@ -47,10 +48,11 @@ export async function start(given: Config): Promise<void> {
     await serve(parts)
   })
   const stopPurging = keepPurging(parts.store, log)
+  const stopTelling = keepTelling(parts, log)
   parts.sender?.start()
   onStop(parts, async () => {
     stopPurging()
-    await stopServing(parts)
+    await Promise.all([stopTelling(), stopServing(parts)])
   })
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
@@ -79,6 +81,7 @@ async function lead(config: Config, log: Log): Promise<void> {
     await applyBootstrap({ ...parts, log: log.info })
     await parts.app.keys.active(config.service)
     const stopPurging = keepPurging(parts.store, log)
+    const stopTelling = keepTelling(parts, log)
     const { sender, measuring } = parts
     sender?.start()
     if (sender) measuring?.begin(() => sender.report())
@@ -87,7 +90,7 @@ async function lead(config: Config, log: Log): Promise<void> {
     onStop(parts, async () => {
       stopping = true
       stopPurging()
-      await stopWorkers('SIGTERM')
+      await Promise.all([stopTelling(), stopWorkers('SIGTERM')])
       await close(parts)
     })
     await startWorkers(config.workers, () => stopping)
@@ -250,6 +253,30 @@ function keepPurging(store: Store, log: Log): () => void {
   const timer = setInterval(() => void purge(), PURGE_EVERY_MS)
   timer.unref()
   return () => clearInterval(timer)
+}
+
+/** Tells applications of ended sessions; what is left when the process stops is told by the next one. */
+function keepTelling({ app, store, clock }: Pick<Parts, 'app' | 'store' | 'clock'>, log: Log): () => Promise<void> {
+  let running: Promise<void> | undefined
+  async function tell(): Promise<void> {
+    try {
+      if (!(await store.endedSessions.isDue(clock.now()))) return
+      const channel = await app.backChannel()
+      await channel.deliver()
+    } catch (cause) {
+      log.fault('back-channel logout', cause)
+    }
+  }
+  const timer = setInterval(() => {
+    running ??= tell().finally(() => {
+      running = undefined
+    })
+  }, TELL_EVERY_MS)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
 }
 
 /** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */

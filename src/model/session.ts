@@ -61,7 +61,7 @@ export interface UpstreamSession {
 export const providerSessionOf = (origin: string, sid: string): string => digest(JSON.stringify([origin, sid]))
 
 /** The `sid` of a browser session for one client (Front-Channel Logout §3); clients cannot correlate theirs. */
-export const sessionIdFor = ({ sessionSalt }: SignIn, clientId: string): string =>
+export const sessionIdFor = ({ sessionSalt }: Pick<SignIn, 'sessionSalt'>, clientId: string): string =>
   digest(`${sessionSalt} ${clientId}`).slice(0, 32)
 
 /** Maximum number of recorded clients, which bounds a future logout of all of them. */

@@ -403,6 +403,16 @@ const MIGRATIONS: readonly Migration[] = [
       `create index pushed_requests_by_expiry on pushed_requests (kept_until)`,
     ],
   },
+  {
+    id: '0024-ended-sessions',
+    statements: ({ text, integer, tableEnd }) => [
+      `alter table sessions add column tells ${integer}`,
+      `create table ended_sessions (zone_id ${text} not null, id ${text} not null, user_id ${text} not null,
+        session_salt ${text} not null, clients ${text} not null, next_attempt_at ${integer} not null,
+        attempts ${integer} not null, primary key (zone_id, id))${tableEnd}`,
+      `create index ended_sessions_due on ended_sessions (next_attempt_at)`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

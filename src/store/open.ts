@@ -8,6 +8,7 @@ import { createCaches } from './changes.ts'
 import { createClients } from './clients/clients.ts'
 import { createRegistrations } from './clients/registrations.ts'
 import { type Database, statement } from './database.ts'
+import { createEndedSessions } from './ended-sessions.ts'
 import { createEvents } from './events.ts'
 import { createFactors } from './factors.ts'
 import { createGroups } from './groups/groups.ts'
@@ -81,6 +82,7 @@ export async function openStore(
     proofs: createProofs(db),
     pushedRequests: createPushedRequests(db),
     sessions: createSessions(db),
+    endedSessions: createEndedSessions(db),
     events: createEvents(db),
     accountEvents: createAccountEvents(db),
     bootstrap: createBootstrap(db),

@@ -1,6 +1,7 @@
 // Deletes all accounts of an origin with their data, when its provider is deleted. Uses a fixed number of statements,
 // because there may be many accounts.
 import { statement, type Transaction } from './database.ts'
+import { noteEnded } from './ended-sessions.ts'
 import { countRemoved } from './users/user-values.ts'
 
 interface Origin {
@@ -30,10 +31,12 @@ const STATEMENTS = [
   ...OF_USERS.map(([table, user]) => `delete from ${table} where zone_id = :zone_id and ${user} in (${USERS})`),
   `delete from external_groups where zone_id = :zone_id and origin = :origin`,
 ].map(text => statement<Origin>(text))
+const NOTE_SESSIONS = noteEnded<Origin>(`zone_id = :zone_id and user_id in (${USERS})`)
 const DELETE_USERS = statement<Origin>(`delete from users where zone_id = :zone_id and origin = :origin`)
 
 /** Deletes the accounts of the origin, their memberships, decisions, tokens and sessions, and the mappings of its groups. */
 export async function deleteOrigin(within: Transaction, zoneId: string, origin: string): Promise<void> {
+  await within.run(NOTE_SESSIONS, { zone_id: zoneId, origin })
   for (const deleteRows of STATEMENTS) await within.run(deleteRows, { zone_id: zoneId, origin })
   const { changes } = await within.run(DELETE_USERS, { zone_id: zoneId, origin })
   await countRemoved(within, zoneId, changes)

@@ -1,6 +1,36 @@
 // The part of the store's interface that is about browser sessions.
+import type { EndedSession } from '../model/ended-session.ts'
 import type { NewSession, Session } from '../model/session.ts'
 import type { User } from '../model/user.ts'
+
+/** A client that has a response of a session. */
+export interface AnsweredClient {
+  readonly clientId: string
+  /** Whether it wants to be told when the session ends: only such sessions leave an `EndedSession`. */
+  readonly isTold: boolean
+}
+
+/** The session that answers a client. */
+export interface AnsweringSession extends Pick<AnsweredClient, 'isTold'> {
+  readonly idDigest: string
+}
+
+/** Sessions that ended, whose clients are still to be told. */
+export interface EndedSessionStore {
+  add(ended: EndedSession): Promise<void>
+  /** Whether one may be told of now; one look at an index. */
+  isDue(now: Date): Promise<boolean>
+  /** One that is due, which nobody else gets before `until`; the attempt is counted. */
+  claim(now: Date, until: Date): Promise<EndedSession | undefined>
+  /** Ends a claim, with the clients that are left. Does nothing if another process has claimed it since. */
+  retry(
+    claimed: EndedSession,
+    left: { readonly clients: readonly string[]; readonly nextAttemptAt: Date },
+  ): Promise<void>
+  delete(ended: EndedSession): Promise<void>
+  /** How many wait, counted up to 10,000. */
+  waiting(): Promise<number>
+}
 
 /** Browser sessions. */
 export interface SessionStore {
@@ -18,7 +48,7 @@ export interface SessionStore {
     change: { lastSeenAt?: Date; savedRequest?: string | undefined; pendingApproval?: string | undefined },
   ): Promise<void>
   /** Adds a client to a signed-in session; concurrent additions are all kept. Does nothing when the session is gone. */
-  addClient(zoneId: string, idDigest: string, clientId: string): Promise<void>
+  addClient(zoneId: string, idDigest: string, client: AnsweredClient): Promise<void>
   /** Unexpired sessions of the user, most recently used first, at most 100. */
   listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Session[]>
   /** Unexpired sessions that came from this session of a provider (`providerSessionOf`), unordered, at most 100. */

@@ -2,7 +2,9 @@ import type { NewSession, Session, SignIn } from '../model/session.ts'
 import { type Database, type Statement, statement, type Transaction, type Value } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
 import { PERSON_COLUMNS, type PersonRow, toPerson } from './users/person.ts'
+import { noteEnded } from './ended-sessions.ts'
 import { fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
+import { clientsIn, lineOf } from './session-clients.ts'
 import { insertInto, type InsertedSessionRow, list, SESSION_COLUMNS, type SessionRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
 import { RECORD_LOGON } from './users/users.ts'
@@ -30,6 +32,10 @@ const ADD_CLIENT = statement<Key & { added: string }>(
   `update sessions set clients = coalesce(clients, '') || :added
    where zone_id = :zone_id and id_digest = :id_digest and user_id is not null`,
 )
+const ADD_TOLD_CLIENT = statement<Key & { added: string }>(
+  `update sessions set clients = coalesce(clients, '') || :added, tells = 1
+   where zone_id = :zone_id and id_digest = :id_digest and user_id is not null`,
+)
 const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }, SessionRow>(
   `select ${list(SESSION_COLUMNS)} from sessions
    where zone_id = :zone_id and user_id = :user_id and expires_at > :now order by last_seen_at desc limit 100`,
@@ -48,6 +54,13 @@ const DELETE_SOME_OTHERS = statement<Others>(
   `delete from sessions where (zone_id, id_digest) in (select zone_id, id_digest ${OTHERS} limit 500)`,
 )
 const OTHERS_LEFT = statement<Others, { id_digest: string }>(`select id_digest ${OTHERS} limit 1`)
+
+const NOTE_ONE = noteEnded<Key>(`zone_id = :zone_id and id_digest = :id_digest`)
+const NOTE_OTHERS = noteEnded<Others>(`zone_id = :zone_id and user_id = :user_id and id_digest <> :kept`)
+const TELLS = statement<Key, { tells: number | null; session_salt: string | null }>(
+  `select tells, session_salt from sessions where zone_id = :zone_id and id_digest = :id_digest`,
+)
+const SET_TELLS = statement<Key>(`update sessions set tells = 1 where zone_id = :zone_id and id_digest = :id_digest`)
 
 /** The columns that `update` may change, in the order in which a statement names them. */
 const CHANGEABLE = ['last_seen_at', 'saved_request', 'pending_approval'] as const
@@ -90,8 +103,9 @@ export function createSessions(db: Database): SessionStore {
       if (columns.length === 0) return
       await db.write(updateOf(columns), { ...given, zone_id: zoneId, id_digest: idDigest })
     },
-    async addClient(zoneId, idDigest, clientId) {
-      await db.write(ADD_CLIENT, { zone_id: zoneId, id_digest: idDigest, added: lineOf(clientId) })
+    async addClient(zoneId, idDigest, { clientId, isTold }) {
+      const added = lineOf(clientId)
+      await db.write(isTold ? ADD_TOLD_CLIENT : ADD_CLIENT, { zone_id: zoneId, id_digest: idDigest, added })
     },
     async listOfUser(zoneId, userId, now) {
       const rows = await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })
@@ -109,16 +123,19 @@ export function createSessions(db: Database): SessionStore {
       const others = { zone_id: zoneId, user_id: userId, kept }
       // Concurrent calls may select the same rows; the one that deletes none checks whether others are left.
       for (;;) {
-        const { changes } = await db.write(DELETE_SOME_OTHERS, others)
+        const { changes } = await db.transaction(async within => {
+          await within.run(NOTE_OTHERS, others)
+          return within.run(DELETE_SOME_OTHERS, others)
+        })
         if (changes > 0 || (await db.read(OTHERS_LEFT, others)).length === 0) return changes
       }
     },
-    replace: (zoneId, oldDigest, session) => db.transaction(within => replace(within, zoneId, { oldDigest, session })),
+    async replace(zoneId, oldDigest, session) {
+      await db.transaction(within => replace(within, zoneId, { oldDigest, session }))
+    },
     async replaceAndClear(zoneId, oldDigest, session) {
       return db.transaction(async within => {
-        const { changes } = await within.run(DELETE, { zone_id: zoneId, id_digest: oldDigest })
-        if (changes === 0) return false
-        await within.run(INSERT, toRow(zoneId, session))
+        if (!(await replace(within, zoneId, { oldDigest, session, isNeeded: true }))) return false
         await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: session.signIn.userId })
         return true
       })
@@ -132,36 +149,50 @@ export function createSessions(db: Database): SessionStore {
       })
     },
     async delete(zoneId, idDigest) {
-      await db.write(DELETE, { zone_id: zoneId, id_digest: idDigest })
+      const key = { zone_id: zoneId, id_digest: idDigest }
+      await db.transaction(async within => {
+        await within.run(NOTE_ONE, key)
+        await within.run(DELETE, key)
+      })
     },
   }
 }
 
+/**
+ * False, and nothing is written, if the old session is needed and gone. Where the same sign-in goes on under another id,
+ * clients are told of the new one later; where another takes its place, they are told of the old one now.
+ */
 async function replace(
   within: Transaction,
   zoneId: string,
-  { oldDigest, session }: { oldDigest: string | undefined; session: NewSession },
-): Promise<void> {
-  if (oldDigest !== undefined) await within.run(DELETE, { zone_id: zoneId, id_digest: oldDigest })
+  { oldDigest, session, isNeeded = false }: { oldDigest: string | undefined; session: NewSession; isNeeded?: boolean },
+): Promise<boolean> {
+  let goesOn = false
+  if (oldDigest !== undefined) {
+    const key = { zone_id: zoneId, id_digest: oldDigest }
+    const [old] = (await within.run(TELLS, key)).rows
+    const isTold = old?.tells === 1
+    goesOn = isTold && old.session_salt === session.signIn.sessionSalt
+    if (isTold && !goesOn) await within.run(NOTE_ONE, key)
+    const { changes } = await within.run(DELETE, key)
+    if (isNeeded && changes === 0) return false
+  }
   await within.run(INSERT, toRow(zoneId, session))
+  if (goesOn) await within.run(SET_TELLS, { zone_id: zoneId, id_digest: session.idDigest })
+  return true
 }
 
 /** Adds a client to a session inside a transaction; does nothing when the session is gone or anonymous. */
-export const addClientTo = (within: Transaction, zoneId: string, of: { idDigest: string; clientId: string }) =>
-  within.run(ADD_CLIENT, { zone_id: zoneId, id_digest: of.idDigest, added: lineOf(of.clientId) })
-
-/** JSON escapes line breaks, so an id never contains the separator. */
-const lineOf = (clientId: string): string => `${toJson(clientId)}\n`
-
-/** Removes duplicates, which concurrent additions can leave. */
-const clientsIn = (text: string): readonly string[] => [
-  ...new Set(
-    text
-      .split('\n')
-      .filter(line => line !== '')
-      .map(line => fromJson<string>(line)),
-  ),
-]
+export const addClientTo = (
+  within: Transaction,
+  zoneId: string,
+  { idDigest, clientId, isTold }: { idDigest: string; clientId: string; isTold: boolean },
+) =>
+  within.run(isTold ? ADD_TOLD_CLIENT : ADD_CLIENT, {
+    zone_id: zoneId,
+    id_digest: idDigest,
+    added: lineOf(clientId),
+  })
 
 const toRow = (zoneId: string, session: Session & Pick<NewSession, 'sealedLogoutHint'>): InsertedSessionRow => ({
   zone_id: zoneId,

@@ -16,7 +16,7 @@ import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
 import type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 import type { RegistrationStore } from './registration-store.ts'
-import type { SessionStore } from './session-store.ts'
+import type { AnsweringSession, EndedSessionStore, SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
 
 export { InvalidNesting, NoSuchMember } from './group-store.ts'
@@ -81,6 +81,7 @@ export interface Store {
   readonly proofs: OnceStore
   readonly pushedRequests: PushedRequestStore
   readonly sessions: SessionStore
+  readonly endedSessions: EndedSessionStore
   readonly events: EventStore
   readonly accountEvents: AccountEventStore
   readonly bootstrap: BootstrapStore
@@ -369,8 +370,8 @@ export interface ApprovalStore {
 
 /** Authorization codes (RFC 6749 §4.1). */
 export interface CodeStore {
-  /** Stores the code; in the same transaction, adds its client to the session with the digest `answering`, if given. */
-  insert(zoneId: string, code: AuthorizationCode, answering?: string): Promise<void>
+  /** Stores the code; in the same transaction, adds its client to the session that answers, if one is given. */
+  insert(zoneId: string, code: AuthorizationCode, answering?: AnsweringSession): Promise<void>
   /** Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. */
   redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
   /** Deletes the user's unused codes of these sessions (`AuthorizationCode.sessionId`). */

@@ -40,7 +40,7 @@ export function createCodes(db: Database): CodeStore {
       }
       await db.transaction(async within => {
         await within.run(INSERT_CODE, toCodeRow(zoneId, code))
-        await addClientTo(within, zoneId, { idDigest: answering, clientId: code.clientId })
+        await addClientTo(within, zoneId, { ...answering, clientId: code.clientId })
       })
     },
     async redeem(zoneId, codeDigest, now) {

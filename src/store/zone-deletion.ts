@@ -21,6 +21,7 @@ const TABLES = [
   'tokens',
   'revocations',
   'sessions',
+  'ended_sessions',
   'sign_in_failures',
   'one_time_codes',
   'account_events',

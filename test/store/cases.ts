@@ -19,6 +19,7 @@ import { propertyCases } from './properties.ts'
 import { providerCases } from './provider-cases.ts'
 import { accountEventCases } from './account-event-cases.ts'
 import { factorCases } from './factor-cases.ts'
+import { endedSessionCases } from './ended-session-cases.ts'
 import { ownSessionCases } from './session-cases.ts'
 import {
   approval,
@@ -811,6 +812,7 @@ export function storeCases(kind: DatabaseKind): void {
   personCases(lent)
   onceCases(lent)
   filterCases({ ...lent, url: () => database.url, kind, inTime })
+  endedSessionCases(lent.store)
   ownSessionCases(lent)
   factorCases(lent)
   accountEventCases(lent)

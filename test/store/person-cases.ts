@@ -151,15 +151,26 @@ export function personCases({ store, newZone }: Lent): void {
     it('gets a code and its client into the session at once', async () => {
       const { sessions, codes } = store()
       await sessions.insert(mine, signedIn({ zoneId: mine, idDigest: 'answering' }))
-      await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c1', clientId: 'new' }), 'answering')
+      await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c1', clientId: 'new' }), {
+        idDigest: 'answering',
+        isTold: false,
+      })
       await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c2', clientId: 'silent' }))
-      await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c3', clientId: 'late' }), 'gone')
+      await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c3', clientId: 'late' }), {
+        idDigest: 'gone',
+        isTold: false,
+      })
       assert.ok((await sessions.find(mine, 'answering'))?.clients?.includes('new'))
       assert.ok(!(await sessions.find(mine, 'answering'))?.clients?.includes('silent'))
       for (const digest of ['c1', 'c2', 'c3']) {
         assert.equal((await codes.redeem(mine, digest, at(1))).outcome, 'redeemed')
       }
-      await assert.rejects(codes.insert(mine, code({ zoneId: mine, codeDigest: 'c1', clientId: 'never' }), 'answering'))
+      await assert.rejects(
+        codes.insert(mine, code({ zoneId: mine, codeDigest: 'c1', clientId: 'never' }), {
+          idDigest: 'answering',
+          isTold: false,
+        }),
+      )
       assert.ok(!(await sessions.find(mine, 'answering'))?.clients?.includes('never'), 'all or nothing')
     })
   })

@@ -24,7 +24,8 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       }
       await store().sessions.insert(z, want)
       assert.deepEqual(await store().sessions.find(z, 's1'), want)
-      for (const clientId of ['b\r\nc', 'app']) await store().sessions.addClient(z, 's1', clientId)
+      for (const clientId of ['b\r\nc', 'app'])
+        await store().sessions.addClient(z, 's1', { clientId: clientId, isTold: false })
       assert.deepEqual((await store().sessions.find(z, 's1'))?.clients, [...clients, 'b\r\nc'])
     })
 
@@ -32,7 +33,9 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       const z = newZone()
       await insert(z, {})
       const ids = Array.from({ length: 20 }, (_, number) => `c${number}`)
-      await Promise.all([...ids, ...ids].map(id => store().sessions.addClient(z, 's1', id)))
+      await Promise.all(
+        [...ids, ...ids].map(id => store().sessions.addClient(z, 's1', { clientId: id, isTold: false })),
+      )
       assert.deepEqual([...((await store().sessions.find(z, 's1'))?.clients ?? [])].toSorted(), ids.toSorted())
     })
 
@@ -40,9 +43,9 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       const [z, other] = [newZone(), newZone()]
       await insert(z, {})
       await store().sessions.insert(z, session({ zoneId: z, idDigest: 'anonymous' }))
-      await store().sessions.addClient(other, 's1', 'app')
-      await store().sessions.addClient(z, 'anonymous', 'app')
-      await store().sessions.addClient(z, 'gone', 'app')
+      await store().sessions.addClient(other, 's1', { clientId: 'app', isTold: false })
+      await store().sessions.addClient(z, 'anonymous', { clientId: 'app', isTold: false })
+      await store().sessions.addClient(z, 'gone', { clientId: 'app', isTold: false })
       assert.equal((await store().sessions.find(z, 's1'))?.clients, undefined)
       assert.deepEqual(await store().sessions.find(z, 'anonymous'), session({ zoneId: z, idDigest: 'anonymous' }))
       assert.equal(await store().sessions.find(z, 'gone'), undefined)

@@ -192,7 +192,8 @@ for (const mode of MODES) {
       inServer('remembers a hundred at most, and answers the others all the same', async server => {
         const browser = await signedIn(server)
         const id = digest(browser.cookies.get(session) ?? '')
-        for (let count = 0; count < 100; count += 1) await server.store.sessions.addClient('svc', id, `c${count}`)
+        for (let count = 0; count < 100; count += 1)
+          await server.store.sessions.addClient('svc', id, { clientId: `c${count}`, isTold: false })
         assert.ok((await authorize(browser, AUTO_REQUEST)).location().searchParams.has('code'))
         assert.equal((await clientsOf(server, browser))?.length, 100)
       })

@@ -4,9 +4,13 @@ import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Authorization, TokenKind } from '../../model/authorization.ts'
 import { demandsOn } from '../../model/client-demands.ts'
+import type { Client } from '../../model/client.ts'
 import { displayName } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { speaks } from '../../model/protocols.ts'
+import type { Zone } from '../../model/zone.ts'
 import { formPostPage } from '../../pages/form-post.ts'
+import type { AnsweringSession } from '../../store/session-store.ts'
 import type { TokenResponse } from '../../token/issuer.ts'
 import { rememberCodeUntil } from '../../token/lifetimes.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
@@ -43,14 +47,16 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
   const { store, sessions } = deps
   const { client, target, responseType } = checkedRequest(context)
   // A session knows every client that has a response of it, so that whoever ends it can tell them.
-  const sessionDigest = program ? undefined : await sessions.lacksClient(request, client.clientId)
-  if (sessionDigest !== undefined && !responseType.has('code')) {
-    await store.sessions.addClient(request.zone.id, sessionDigest, client.clientId)
+  const idDigest = program ? undefined : await sessions.lacksClient(request, client.clientId)
+  const answering = idDigest === undefined ? undefined : { idDigest, isTold: wantsToBeTold(request.zone, client, deps) }
+  if (answering && !responseType.has('code')) {
+    const { clientId } = client
+    await store.sessions.addClient(request.zone.id, answering.idDigest, { clientId, isTold: answering.isTold })
   }
   if (!(await useUp(context, deps))) {
     throw new PageError(400, 'The request was answered already.', { code: 'invalid_request_uri' })
   }
-  const issued = await issue(context, sessionDigest, deps)
+  const issued = await issue(context, answering, deps)
   if (silent && !program) sessions.setCurrentUser(reply, found(context.person).user.id)
   const shared = sharedParameters(context, { target, isStateExpected: silent && target.mode === 'fragment' }, deps)
   return send(context, { target, mode: target.mode, parameters: { ...issued, ...shared } }, deps)
@@ -95,7 +101,7 @@ export async function refuse(
 /** The parameters of a success, in the order of the specification except for those that every response has. */
 async function issue(
   context: AuthorizeContext,
-  sessionDigest: string | undefined,
+  answering: AnsweringSession | undefined,
   deps: AuthorizeDeps,
 ): Promise<ResponseParameters> {
   const { zone } = context.request
@@ -103,7 +109,7 @@ async function issue(
   const scopes = found(context.granted)
   // One id for all: the second use of the code revokes what came with it as well (row T11).
   const grantId = deps.random.hex(16)
-  const code = responseType.has('code') ? await issueCode(context, { grantId, sessionDigest }, deps) : undefined
+  const code = responseType.has('code') ? await issueCode(context, { grantId, answering }, deps) : undefined
   const tokens = tokensOf(responseType)
   if (tokens.length === 0) return { code, state: target.state }
   const { user, authenticatedAt, amr, acr, sessionId } = found(context.person)
@@ -140,7 +146,7 @@ async function issue(
 /** Stores a code; the session learns with it, in one transaction, that the client has a response. */
 async function issueCode(
   context: AuthorizeContext,
-  { grantId, sessionDigest }: { readonly grantId: string; readonly sessionDigest: string | undefined },
+  { grantId, answering }: { readonly grantId: string; readonly answering: AnsweringSession | undefined },
   { store, clock, random, behaviour }: AuthorizeDeps,
 ): Promise<string> {
   const { zone } = context.request
@@ -174,7 +180,7 @@ async function issueCode(
       ...(authorization.jkt !== undefined && { jkt: authorization.jkt }),
       ...(authorization.resources && { resources: authorization.resources }),
     },
-    sessionDigest,
+    answering,
   )
   return code
 }
@@ -209,6 +215,10 @@ async function send(
   })
   return pages.send(reply, page)
 }
+
+/** Whether the client has a back channel for logouts (OpenID Connect Back-Channel Logout §2.2). */
+const wantsToBeTold = (zone: Zone, client: Client, { behaviour }: Pick<AuthorizeDeps, 'behaviour'>): boolean =>
+  client.backchannelLogoutUri !== undefined && speaks(zone, 'backchannelLogout', behaviour)
 
 function tokensOf(type: ResponseType): readonly TokenKind[] {
   return [

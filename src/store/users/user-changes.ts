@@ -5,6 +5,7 @@ import type { User } from '../../model/user.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { saveApprovals } from '../approvals.ts'
 import { type Database, isStorable, statement, type Transaction } from '../database.ts'
+import { noteEnded } from '../ended-sessions.ts'
 import { CLEAR_FAILURES } from '../events.ts'
 import { OF_USERS } from '../origin-deletion.ts'
 import { toUser, toUserRow } from './person.ts'
@@ -72,6 +73,7 @@ const DELETE_ROWS = OF_USERS.map(([table, user]) =>
     `delete from ${table} where zone_id = :zone_id and ${user} = :user_id`,
   ),
 )
+const NOTE_SESSIONS = noteEnded<{ zone_id: string; user_id: string }>(`zone_id = :zone_id and user_id = :user_id`)
 /** Tables whose rows grant access as the user without a new sign-in. */
 const ACCESS_OF_USER = ['sessions', 'tokens', 'authorization_codes', 'one_time_codes'].map(table =>
   statement<{ zone_id: string; user_id: string }>(
@@ -163,6 +165,7 @@ async function deleteUser(within: Transaction, key: UserKey, version?: number): 
     ? within.run(DELETE, key)
     : within.run(DELETE_VERSION, { ...key, version }))
   if (changes === 0) return false
+  await within.run(NOTE_SESSIONS, { zone_id: key.zone_id, user_id: key.id })
   for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: key.zone_id, user_id: key.id })
   await countRemoved(within, key.zone_id, 1)
   return true
@@ -177,6 +180,7 @@ export async function insertUser(within: Transaction, zoneId: string, user: User
 
 /** Deletes what grants access as the user, inside a transaction. */
 export async function endAccess(within: Transaction, zoneId: string, userId: string): Promise<void> {
+  await within.run(NOTE_SESSIONS, { zone_id: zoneId, user_id: userId })
   for (const deleteRows of ACCESS_OF_USER) await within.run(deleteRows, { zone_id: zoneId, user_id: userId })
 }
 

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { authorize, signedIn } from '../support/authorize.ts'
+import { changeUser, exchange, MODES, tokensOf, userNamed, verified } from '../support/oauth.ts'
+import type { Browser, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+
+/** An application that is told. */
+interface Application {
+  readonly tokens: string[]
+  answer: number | 'never'
+  readonly url: string
+  stop(): Promise<void>
+}
+
+async function application(): Promise<Application> {
+  const tokens: string[] = []
+  const self = { tokens, answer: 200 as number | 'never', url: '', stop: () => Promise.resolve() }
+  const server: Server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (part: string) => (body += part))
+    request.on('end', () => {
+      tokens.push(new URLSearchParams(body).get('logout_token') ?? '')
+      if (self.answer !== 'never') response.writeHead(self.answer).end()
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  self.url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/bye`
+  self.stop = () =>
+    new Promise(resolve => {
+      server.closeAllConnections()
+      server.close(() => resolve())
+    })
+  return self
+}
+
+for (const mode of MODES) {
+  describe(`back-channel logout in ${mode}`, () => {
+    let shop: Application
+    let bank: Application
+    let server: TestServer
+    before(async () => {
+      ;[shop, bank] = await Promise.all([application(), application()])
+      const client = (id: string, more: object) => ({
+        client_id: id,
+        client_secret: 'secret',
+        authorized_grant_types: ['authorization_code', 'refresh_token'],
+        scope: ['openid'],
+        redirect_uri: [`https://${id}.example/cb`],
+        autoapprove: true,
+        ...more,
+      })
+      const clients = [
+        ...defaultBootstrap.clients,
+        client('shop', { backchannel_logout_uri: shop.url }),
+        client('bank', { backchannel_logout_uri: bank.url, subject_type: 'pairwise' }),
+        client('quiet', {}),
+      ]
+      const zone_config = { protocols: { backchannelLogout: true, pairwiseSubjects: true } }
+      server = await startServer({ mode, config: { bootstrap: { ...defaultBootstrap, clients }, zone_config } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await Promise.all([server.stop(), shop.stop(), bank.stop()])
+    })
+
+    const deliver = async (): Promise<number> => (await server.app.backChannel()).deliver()
+    async function visit(browser: Browser, id: string): Promise<string> {
+      const redirectUri = `https://${id}.example/cb`
+      const request = { response_type: 'code', client_id: id, redirect_uri: redirectUri, scope: 'openid' }
+      const code = (await authorize(browser, request)).location().searchParams.get('code') ?? ''
+      return tokensOf(await exchange(server, code, { redirect_uri: redirectUri }, [id, 'secret'])).id_token
+    }
+    const leave = async (browser: Browser): Promise<void> => {
+      const answer = await browser.send('/logout.do', { query: { redirect: '/login' } })
+      assert.ok(answer.status < 400, answer.text)
+    }
+
+    it('sends every application of the session a token that it can verify, and no other application anything', async () => {
+      const browser = await signedIn(server)
+      const idToken = await visit(browser, 'shop')
+      const ofBank = await visit(browser, 'bank')
+      await visit(browser, 'quiet')
+      await leave(browser)
+      assert.equal(await deliver(), 1)
+      assert.equal(shop.tokens.length, 1)
+      const { payload, header } = await verified(server, shop.tokens[0] ?? '', { audience: 'shop', typ: 'logout+jwt' })
+      assert.equal(payload.sub, (await userNamed(server, 'marissa')).id)
+      if (mode === 'standard') assert.equal(payload['sid'], decodeJwt(idToken)['sid'])
+      assert.deepEqual(payload['events'], { 'http://schemas.openid.net/event/backchannel-logout': {} })
+      assert.equal(payload['nonce'], undefined)
+      assert.equal(Number(payload.exp) - Number(payload.iat), 120)
+      assert.ok(header.kid)
+      assert.equal(decodeJwt(bank.tokens[0] ?? '').sub, decodeJwt(ofBank).sub)
+      assert.equal(await deliver(), 0)
+    })
+
+    it('is not a token for anything else', async () => {
+      const token = shop.tokens[0] ?? ''
+      assert.equal((await server.send('/userinfo', { bearer: token })).status, 401)
+      const browser = await signedIn(server)
+      const asHint = await authorize(browser, {
+        response_type: 'code',
+        client_id: 'shop',
+        redirect_uri: 'https://shop.example/cb',
+        prompt: 'none',
+        id_token_hint: token,
+      })
+      if (mode === 'standard') assert.equal(asHint.location().searchParams.get('error'), 'invalid_request')
+    })
+
+    it('tries again when an application fails, and tells the others only once', async () => {
+      shop.tokens.length = 0
+      bank.tokens.length = 0
+      shop.answer = 503
+      const browser = await signedIn(server)
+      await visit(browser, 'shop')
+      await visit(browser, 'bank')
+      await leave(browser)
+      assert.equal(await deliver(), 1)
+      assert.equal(await deliver(), 0) // not at once
+      shop.answer = 204
+      server.clock.advance(11)
+      assert.equal(await deliver(), 1)
+      assert.deepEqual([shop.tokens.length, bank.tokens.length], [2, 1])
+      assert.notEqual(decodeJwt(shop.tokens[0] ?? '').jti, decodeJwt(shop.tokens[1] ?? '').jti)
+      server.clock.advance(100_000)
+      assert.equal(await deliver(), 0)
+    })
+
+    it('believes an application that refuses, and gives up one that never comes back', async () => {
+      shop.tokens.length = 0
+      shop.answer = 400
+      const first = await signedIn(server)
+      await visit(first, 'shop')
+      await leave(first)
+      assert.equal(await deliver(), 1)
+      server.clock.advance(100_000)
+      assert.equal(await deliver(), 0)
+      shop.answer = 500
+      const second = await signedIn(server)
+      await visit(second, 'shop')
+      await leave(second)
+      for (let attempt = 0; attempt < 20; attempt += 1) {
+        await deliver()
+        server.clock.advance(20_000)
+      }
+      assert.equal(await server.store.endedSessions.waiting(), 0)
+      assert.equal(shop.tokens.length, 1 + 8)
+      assert.ok(server.lines.some(line => /given up after 8 attempts: shop/.test(line)))
+      shop.answer = 200
+    })
+
+    it('waits for no application that never answers', async () => {
+      shop.answer = 'never'
+      const browser = await signedIn(server)
+      await visit(browser, 'shop')
+      await leave(browser) // is answered at once: nobody has been told yet
+      assert.equal(await server.store.endedSessions.waiting(), 1)
+      shop.answer = 200
+      await deliver()
+    })
+
+    it('is for every way in which a session ends', async () => {
+      shop.tokens.length = 0
+      const { id } = await userNamed(server, 'marissa')
+      for (const end of [
+        (browser: Browser) =>
+          browser.send('/profile').then(() => server.store.users.endAccess('svc', id, `r${Math.random()}`)),
+        async (browser: Browser) => {
+          await changeUser(server, 'marissa', { active: false })
+          await browser.send('/profile') // where the server notices
+          await changeUser(server, 'marissa', { active: true })
+        },
+      ]) {
+        const browser = await signedIn(server)
+        await visit(browser, 'shop')
+        await end(browser)
+        await deliver()
+      }
+      assert.equal(shop.tokens.length, 2)
+    })
+  })
+}
+
+describe('back-channel logout where the zone has none', () => {
+  it('tells nobody', async () => {
+    const shop = await application()
+    const clients = [
+      ...defaultBootstrap.clients.filter(({ client_id: id }) => id !== 'auto'),
+      { ...defaultBootstrap.clients[1], backchannel_logout_uri: shop.url },
+    ]
+    const zone_config = { protocols: { backchannelLogout: false } }
+    const server = await startServer({ config: { bootstrap: { ...defaultBootstrap, clients }, zone_config } })
+    const browser = await signedIn(server)
+    await authorize(browser, { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb' })
+    await browser.send('/logout.do', { query: { redirect: '/login' } })
+    assert.equal(await server.store.endedSessions.waiting(), 0)
+    await server.stop()
+    await shop.stop()
+  })
+})

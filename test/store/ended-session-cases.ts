@@ -1,0 +1,101 @@
+// Sessions that ended, on both databases.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Store } from '../../src/store/store.ts'
+import { at, session, signIn, user } from './records.ts'
+
+/** Cases of `EndedSessionStore`, and of what leaves ended sessions. */
+export function endedSessionCases(store: () => Store): void {
+  describe('a session whose clients want to be told', () => {
+    const begin = async (zoneId: string, idDigest: string, { isTold = true, salt = 'salt', userId = 'u1' } = {}) => {
+      const made = { ...session({ zoneId, idDigest }), signIn: { ...signIn, userId, sessionSalt: salt } }
+      await store().sessions.insert(zoneId, made)
+      await store().sessions.addClient(zoneId, idDigest, { clientId: 'silent', isTold: false })
+      if (isTold) await store().sessions.addClient(zoneId, idDigest, { clientId: 'told', isTold: true })
+      return made
+    }
+    /** Everything of the zone that waits, and nothing waits any more. */
+    async function taken(zoneId: string): Promise<readonly string[]> {
+      const found: string[] = []
+      for (;;) {
+        const ended = await store().endedSessions.claim(at(1), at(2))
+        if (!ended) return found
+        if (ended.zoneId === zoneId) found.push(ended.id)
+        await store().endedSessions.delete(ended)
+      }
+    }
+
+    it('leaves a row when it is deleted, and one without such clients none', async () => {
+      const z = 'ended-delete'
+      await begin(z, 'a')
+      await begin(z, 'b', { isTold: false })
+      await store().sessions.delete(z, 'a')
+      await store().sessions.delete(z, 'b')
+      await store().sessions.delete(z, 'never')
+      const ended = await store().endedSessions.claim(at(1), at(2))
+      assert.deepEqual(ended, {
+        zoneId: z,
+        id: 'a',
+        userId: 'u1',
+        sessionSalt: 'salt',
+        clients: ['silent', 'told'],
+        nextAttemptAt: at(2),
+        attempts: 1,
+      })
+      await store().endedSessions.delete(ended)
+      assert.deepEqual(await taken(z), [])
+    })
+
+    it('leaves none when the same sign-in goes on, and one when another takes its place', async () => {
+      const z = 'ended-replace'
+      const first = await begin(z, 'a')
+      await store().sessions.replace(z, 'a', { ...first, idDigest: 'b', clients: ['silent', 'told'] })
+      assert.deepEqual(await taken(z), [])
+      const next = { ...first, idDigest: 'c', signIn: { ...first.signIn, sessionSalt: 'other' } }
+      assert.equal(await store().sessions.replaceAndClear(z, 'b', next), true)
+      assert.deepEqual(await taken(z), ['b'])
+      assert.equal(await store().sessions.replaceAndClear(z, 'b', { ...next, idDigest: 'd' }), false)
+      assert.equal(await store().sessions.find(z, 'd'), undefined)
+      await store().sessions.delete(z, 'c')
+      assert.deepEqual(await taken(z), [])
+    })
+
+    it('leaves one when the others of its person are ended, and the kept one goes on', async () => {
+      const z = 'ended-others'
+      for (const id of ['a', 'b', 'kept']) await begin(z, id)
+      while ((await store().sessions.deleteSomeOthers(z, { userId: 'u1', kept: 'kept' })) > 0);
+      assert.deepEqual((await taken(z)).toSorted(), ['a', 'b'])
+    })
+
+    it('leaves one when access ends, and when the account is deleted', async () => {
+      const z = 'ended-users'
+      for (const id of ['e1', 'e2']) {
+        await store().users.insert(z, user({ zoneId: z, id, userName: id }))
+        await begin(z, id, { userId: id })
+      }
+      await store().users.endAccess(z, 'e1', 'revision')
+      await store().users.delete(z, 'e2')
+      assert.deepEqual((await taken(z)).toSorted(), ['e1', 'e2'])
+    })
+
+    it('is claimed by one of several, again when the claim is over, and keeps who is left', async () => {
+      const z = 'ended-claims'
+      await begin(z, 'a')
+      await store().sessions.delete(z, 'a')
+      const claims = await Promise.all([1, 2, 3].map(() => store().endedSessions.claim(at(1), at(10))))
+      const [claimed, another] = claims.filter(each => each?.zoneId === z)
+      assert.ok(claimed && !another)
+      assert.equal(await store().endedSessions.isDue(at(9)), false)
+      const again = await store().endedSessions.claim(at(10), at(20))
+      assert.equal(again?.attempts, 2)
+      await store().endedSessions.retry(claimed, { clients: [], nextAttemptAt: at(11) }) // too late: it is another's
+      assert.equal(await store().endedSessions.isDue(at(19)), false)
+      assert.ok(again)
+      await store().endedSessions.retry(again, { clients: ['told'], nextAttemptAt: at(30) })
+      assert.deepEqual((await store().endedSessions.claim(at(30), at(40)))?.clients, ['told'])
+      assert.equal(await store().endedSessions.waiting(), 1)
+      const last = await store().endedSessions.claim(at(40), at(50))
+      if (last) await store().endedSessions.delete(last)
+    })
+  })
+}
