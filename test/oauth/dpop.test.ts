@@ -372,6 +372,26 @@ for (const mode of MODES) {
         assert.equal(refusal(alone), '401 invalid_token')
       })
 
+      it('lets a program fetch a code for its person', async () => {
+        const basic = ['desk', 'desk-secret'] as const
+        const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'svc.user openid' }
+        const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic }))
+        const query = new URLSearchParams({ ...AUTO_REQUEST, scope: 'openid' }).toString()
+        const path = `/oauth/authorize?${query}`
+        const answer = await sendProven(server, key, { path, token })
+        assert.ok(responseOf(answer).query['code'])
+        assert.equal((await server.send(path, { bearer: token })).status, 401)
+        assert.equal((await sendProven(server, other, { path, token })).status, 401)
+      })
+
+      it('takes the token of an administrator in another zone, with the nonce of the zone that it calls', async () => {
+        const token = await bound()
+        const headers = { 'x-identity-zone-id': 'z1' }
+        const answer = await sendProven(server, key, { path: '/oauth/clients', token, request: { headers } })
+        assert.ok([200, 403].includes(answer.status), answer.text)
+        assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
+      })
+
       it('serves opaque tokens', async () => {
         const form = { ...CREDENTIALS, token_format: 'opaque' }
         const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: MANAGER }))

@@ -20,7 +20,11 @@ for (const mode of MODES) {
 
     it('stay as they were where a change does not name them, and go with null', async () => {
       const zone = { id: 'protocols', subdomain: 'protocols', name: 'x' }
-      const config = { protocols: { dpop: false, deviceGrant: true }, requirePushedRequests: true }
+      const config = {
+        protocols: { dpop: false, deviceGrant: true },
+        requirePushedRequests: true,
+        requireDpopNonce: false,
+      }
       const made = await sendJson(server, 'POST', '/identity-zones', { ...zone, config }, { bearer })
       assert.equal(made.status, 201, made.text)
       const after = async (change: unknown): Promise<readonly unknown[]> => {
@@ -33,11 +37,12 @@ for (const mode of MODES) {
         )
         assert.equal(answer.status, 200, answer.text)
         const { config: changed } = answer.json<ZoneAnswer>()
-        return [changed['protocols'], changed['requirePushedRequests']]
+        return [changed['protocols'], changed['requirePushedRequests'], changed['requireDpopNonce']]
       }
-      assert.deepEqual(await after({}), [config.protocols, true])
-      assert.deepEqual(await after({ protocols: { dpop: true } }), [{ dpop: true }, true])
-      assert.deepEqual(await after({ protocols: null, requirePushedRequests: null }), [undefined, undefined])
+      assert.deepEqual(await after({}), [config.protocols, true, false])
+      assert.deepEqual(await after({ protocols: { dpop: true } }), [{ dpop: true }, true, false])
+      const none = { protocols: null, requirePushedRequests: null, requireDpopNonce: null }
+      assert.deepEqual(await after(none), [undefined, undefined, undefined])
     })
 
     for (const protocols of [{ dpoop: false }, { dpop: 'false' }, [], true]) {
