@@ -194,6 +194,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     service,
     behaviour,
     settings,
+    mutualTls,
     pageSettings,
     audit: history.recorded(metrics ? metrics.counted(log.audit) : log.audit),
     passwords,
@@ -256,7 +257,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     passwords: deps.clientSecrets,
     memory: createSecretMemory(random),
     foreignKeys,
-    mutualTls,
   })
 
   const { tls: tlsFiles } = config.listen

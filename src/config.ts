@@ -9,7 +9,7 @@ import { readConfigFile } from './config/file.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { parseMasterKey } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
-import { mutualTlsOf } from './config/mutual-tls.ts'
+import { mutualTlsOf, mutualTlsWarnings } from './config/mutual-tls.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
 import { passkeysOf } from './config/passkeys.ts'
@@ -174,6 +174,7 @@ export async function loadConfig({
         smtp,
         playground,
       }),
+      ...mutualTlsWarnings(bootstrap, mutualTls),
       ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),
     ],
   }

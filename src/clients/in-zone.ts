@@ -1,6 +1,9 @@
 // What is wrong with a client in its zone, which its record alone does not show. Asked when a client is created or changed.
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { possibleTlsMethods, tlsMethodOf } from '../model/mutual-tls.ts'
+import type { MutualTlsSettings } from '../model/mutual-tls.ts'
+import { speaks } from '../model/protocols.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys.ts'
@@ -13,6 +16,8 @@ export interface InZoneDeps {
   readonly store: Store
   readonly keys: KeyRing
   readonly behaviour: Behaviour
+  /** Absent: nobody asks for certificates. */
+  readonly mutualTls?: MutualTlsSettings | undefined
 }
 
 type Check = (zone: Zone, client: ClientDefinition, deps: InZoneDeps) => Promise<string | undefined>
@@ -36,6 +41,17 @@ const missingKey: Check = async (zone, client, { store, keys }) => {
   return undefined
 }
 
+/** A method by certificate that the server cannot verify; one that the client had before stays. */
+const unreadCertificate: Check = async (zone, client, { store, behaviour, mutualTls }) => {
+  const method = tlsMethodOf(client)
+  if (method === undefined || !speaks(zone, 'mutualTls', behaviour)) return undefined
+  if (possibleTlsMethods(mutualTls).includes(method)) return undefined
+  const before = await store.clients.find(zone.id, client.clientId)
+  if (before?.tokenEndpointAuthMethod === method) return undefined
+  const lacking = mutualTls ? 'no authority that it trusts (mutual_tls.trusted_ca)' : 'no certificates (mutual_tls)'
+  return `token_endpoint_auth_method: ${method} is not possible: the server has ${lacking}`
+}
+
 /** Members of the client that its own profile rules out; what the zone lacks can come later. */
 const profile: Check = async (zone, client, deps) => {
   if (client.profile === undefined) return undefined
@@ -44,7 +60,7 @@ const profile: Check = async (zone, client, deps) => {
   return problem && `profile: ${problem.key}: ${problem.message}`
 }
 
-const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey, profile]
+const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey, unreadCertificate, profile]
 
 /** The first problem, which completes no sentence: it is one. */
 export async function problemInZone(

@@ -1,7 +1,9 @@
 // The key `mutual_tls`: certificates of clients, which a proxy in front or the server itself has asked for.
 import { readCertificates } from '../base/certificate.ts'
+import { possibleTlsMethods, TLS_AUTH_METHODS } from '../model/mutual-tls.ts'
 import type { MutualTlsSettings } from '../model/mutual-tls.ts'
 import type { Problems } from './problems.ts'
+import type { Bootstrap } from './records.ts'
 import { section } from './section.ts'
 
 /** `mutual_tls` in the configuration file. */
@@ -87,3 +89,17 @@ function isBase(text: string, baseUrl: string): boolean {
 }
 
 const withoutSlash = (path: string): string => path.replace(/\/+$/, '')
+
+/** Warnings about clients whose certificate nobody reads, or that is of no authority. */
+export function mutualTlsWarnings(
+  { clients, identityZones }: Pick<Bootstrap, 'clients' | 'identityZones'>,
+  settings: MutualTlsSettings | undefined,
+): readonly string[] {
+  const possible: readonly string[] = possibleTlsMethods(settings)
+  return [...clients, ...identityZones.flatMap(({ bootstrap }) => bootstrap.clients)].flatMap(client => {
+    const method = TLS_AUTH_METHODS.find(name => name === client['token_endpoint_auth_method'])
+    if (method === undefined || possible.includes(method)) return []
+    const missing = settings ? 'mutual_tls.trusted_ca' : 'mutual_tls'
+    return [`client ${client.client_id}: it cannot authenticate by ${method}; set ${missing}`]
+  })
+}

@@ -22,6 +22,12 @@ export const TLS_AUTH_METHODS = ['tls_client_auth', 'self_signed_tls_client_auth
 /** One of `TLS_AUTH_METHODS`. */
 export type TlsAuthMethod = (typeof TLS_AUTH_METHODS)[number]
 
+/** The methods that the server can verify; without a trusted authority no certificate proves a subject. */
+export const possibleTlsMethods = (settings: MutualTlsSettings | undefined): readonly TlsAuthMethod[] =>
+  TLS_AUTH_METHODS.filter(
+    name => settings !== undefined && (settings.trustedAuthorities.length > 0 || name !== 'tls_client_auth'),
+  )
+
 /** The method of a client that authenticates by certificate; undefined for the others. */
 export const tlsMethodOf = ({ tokenEndpointAuthMethod }: Pick<Client, 'tokenEndpointAuthMethod'>) =>
   TLS_AUTH_METHODS.find(name => name === tokenEndpointAuthMethod)

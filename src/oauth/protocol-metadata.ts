@@ -2,7 +2,7 @@
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Protocol } from '../model/protocols.ts'
 import { speaks } from '../model/protocols.ts'
-import { TLS_AUTH_METHODS } from '../model/mutual-tls.ts'
+import { possibleTlsMethods } from '../model/mutual-tls.ts'
 import type { MutualTlsSettings } from '../model/mutual-tls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
@@ -48,10 +48,9 @@ const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, fact
   pairwiseSubjects: () => ({ subject_types_supported: ['public', 'pairwise'] }),
 }
 
-/** RFC 8705 §3.3. Without a trusted authority no certificate proves a subject. */
-function certificateMembers({ trustedAuthorities }: MutualTlsSettings): Members {
-  const further = TLS_AUTH_METHODS.filter(name => trustedAuthorities.length > 0 || name !== 'tls_client_auth')
-  const methods = [...CLIENT_AUTH_METHODS.map(({ name }) => name), ...further]
+/** RFC 8705 §3.3. */
+function certificateMembers(settings: MutualTlsSettings): Members {
+  const methods = [...CLIENT_AUTH_METHODS.map(({ name }) => name), ...possibleTlsMethods(settings)]
   return {
     token_endpoint_auth_methods_supported: methods,
     introspection_endpoint_auth_methods_supported: methods.filter(name => name !== 'none'),

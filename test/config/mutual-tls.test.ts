@@ -50,6 +50,31 @@ describe('mutual_tls', () => {
     assert.equal((await load({}, both)).mutualTls?.header, 'client-cert')
   })
 
+  it('warns of clients that cannot authenticate by their certificate', async () => {
+    const client = (id: string, method: string) => ({
+      client_id: id,
+      token_endpoint_auth_method: method,
+      tls_client_auth_san_dns: method === 'tls_client_auth' ? 'a.example' : undefined,
+      jwks: { keys: [issue().jwk] },
+      authorized_grant_types: ['client_credentials'],
+    })
+    const zone = { id: 'z1', subdomain: 'z1', name: 'Zone one' }
+    const bootstrap = {
+      clients: [client('one', 'tls_client_auth'), client('two', 'self_signed_tls_client_auth')],
+      identity_zones: [{ ...zone, bootstrap: { clients: [client('three', 'tls_client_auth')] } }],
+    }
+    const warned = async (mutualTls: unknown) =>
+      (await load(mutualTls, { bootstrap })).warnings.filter(line => line.includes('mutual_tls'))
+    const about = (id: string, method: string, missing: string) =>
+      `client ${id}: it cannot authenticate by ${method}; set ${missing}`
+    assert.deepEqual(await warned({ trusted_ca_file: 'ca.pem' }), [])
+    assert.deepEqual(await warned({}), [
+      about('one', 'tls_client_auth', 'mutual_tls.trusted_ca'),
+      about('three', 'tls_client_auth', 'mutual_tls.trusted_ca'),
+    ])
+    assert.equal((await warned(undefined)).length, 3)
+  })
+
   const PATH = 'mutual_tls.endpoint_base_url: must be an https URL with the path of base_url, and nothing after it'
   const refusals: readonly (readonly [object, string, object?])[] = [
     [

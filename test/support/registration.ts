@@ -1,4 +1,5 @@
 // What tests of dynamic registration share: a server whose zone lets clients register, and requests to it.
+import { issue } from './client-certificates.ts'
 import { startServer } from './server.ts'
 import type { ServerOptions, TestAnswer, TestRequest, TestServer } from './server.ts'
 import { authorizeBootstrap } from './authorize.ts'
@@ -22,13 +23,19 @@ export interface Registered {
 /** What a plain application sends. */
 export const METADATA = { redirect_uris: ['https://new.example/cb'], client_name: 'A new application' }
 
+/** For clients that register with certificates. */
+const CERTIFICATES = {
+  listen: { trusted_proxies: ['192.0.2.1'] },
+  mutual_tls: { trusted_ca: issue({ isAuthority: true }).pem },
+}
+
 /** A server whose default zone has the policy of registration. */
 export async function startRegistrationServer(
   registration: object | undefined = { mode: 'open' },
   options: ServerOptions = {},
 ): Promise<TestServer> {
   const bootstrap = { ...authorizeBootstrap, clients: [...authorizeBootstrap.clients, caller('root', 'svc.admin')] }
-  const server = await startServer({ ...options, config: { bootstrap, ...options.config } })
+  const server = await startServer({ ...options, config: { bootstrap, ...CERTIFICATES, ...options.config } })
   await setRegistration(server, registration)
   return server
 }

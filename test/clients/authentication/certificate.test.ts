@@ -200,15 +200,15 @@ describe('a certificate that a client publishes', () => {
 })
 
 describe('the record of a client with a certificate', () => {
+  const admin = {
+    client_id: 'admin',
+    client_secret: 'secret',
+    authorized_grant_types: ['client_credentials'],
+    authorities: ['clients.admin', 'clients.read', 'clients.write'],
+  }
   let server: TestServer
   let bearer: string
   before(async () => {
-    const admin = {
-      client_id: 'admin',
-      client_secret: 'secret',
-      authorized_grant_types: ['client_credentials'],
-      authorities: ['clients.admin', 'clients.read', 'clients.write'],
-    }
     server = await startServer(
       behindProxy('standard', { bootstrap: { ...defaultBootstrap, clients: [admin, ...certificateClients] } }),
     )
@@ -258,5 +258,26 @@ describe('the record of a client with a certificate', () => {
     assert.equal(made.status, 201, made.text)
     assert.equal(made.json()['tls_client_auth_subject_dn'], 'CN=client,O=Bank')
     tokensOf(await by(server, 'new', certificates.client))
+  })
+
+  it('is refused where the server could not verify it, and an old one stays', async () => {
+    const subject = { ...record, tls_client_auth_san_dns: 'a.example' }
+    const clients = [{ ...subject, client_id: 'old' }, admin]
+    for (const [mutualTls, about] of [
+      [undefined, /the server has no certificates \(mutual_tls\)/],
+      [{}, /the server has no authority that it trusts \(mutual_tls\.trusted_ca\)/],
+    ] as const) {
+      const other = await startServer(
+        behindProxy('standard', { mutual_tls: mutualTls, bootstrap: { ...defaultBootstrap, clients } }),
+      )
+      const token = await other.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'secret'] })
+      const by = { bearer: tokensOf(token).access_token }
+      const refusal = await sendJson(other, 'POST', '/oauth/clients', subject, by)
+      assert.equal(refusal.status, 400)
+      assert.match(refusal.text, about)
+      const kept = { ...subject, client_id: 'old', name: 'Renamed' }
+      assert.equal((await sendJson(other, 'PUT', '/oauth/clients/old', kept, by)).status, 200)
+      await other.stop()
+    }
   })
 })
