@@ -48,7 +48,7 @@ const toRegister: Schema = {
   required: ['redirect_uris'],
   properties: {
     redirect_uris: { type: 'array', items: filled, minItems: 1, maxItems: 20 },
-    client_name: { type: 'string', minLength: 1, maxLength: 100 },
+    client_name: { type: 'string', maxLength: 100 },
   },
   description:
     'RFC 7591 §2, OpenID Connect Dynamic Client Registration §2 and the standards after them. Unknown members are ignored.',

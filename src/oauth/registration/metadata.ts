@@ -184,8 +184,10 @@ function typed(sent: JsonRecord, name: string, needed: string, fits: (value: unk
   return value
 }
 
+/** Libraries send the empty string for what they do not have. */
 function stringOf(sent: JsonRecord, name: string): string | undefined {
-  const isString = (value: unknown): boolean => typeof value === 'string' && value !== '' && value.length <= MAX_LENGTH
+  if (memberOf(sent, name) === '') return undefined
+  const isString = (value: unknown): boolean => typeof value === 'string' && value.length <= MAX_LENGTH
   return typed(sent, name, `a string of at most ${MAX_LENGTH} characters`, isString) as string | undefined // checked
 }
 

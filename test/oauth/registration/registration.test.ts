@@ -258,6 +258,43 @@ for (const mode of MODES) {
       assert.deepEqual(client.additional, {})
     })
 
+    it('takes the empty string and null for nothing', async () => {
+      const nothing = { logo_uri: '', policy_uri: null, scope: '', jwks_uri: '', contacts: null, jwks: null }
+      const told = registered(await register(server, { ...METADATA, ...nothing, client_name: '' }))
+      assert.equal(told.scope, 'openid profile email phone address')
+      for (const name of ['client_name', ...Object.keys(nothing).filter(each => each !== 'scope')]) {
+        assert.equal(Reflect.get(told, name), undefined, name)
+      }
+    })
+
+    it('takes what command line tools and agents send', async () => {
+      const sent = {
+        client_name: 'An agent',
+        redirect_uris: ['http://localhost:3334/oauth/callback'],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none',
+        client_uri: 'https://agents.example/cli',
+        software_id: '2e6dc280-f3c3-4e01-99a7-8181dbd1d23d',
+        software_version: '0.1.0',
+      }
+      const told = registered(await register(server, sent))
+      assert.deepEqual([told.application_type, told.grant_types], ['native', sent.grant_types])
+      const browser = await signedIn(server)
+      const request = {
+        response_type: 'code',
+        client_id: told.client_id,
+        redirect_uri: sent.redirect_uris[0],
+        code_challenge: 'x'.repeat(43),
+        code_challenge_method: 'S256',
+      }
+      assert.equal((await authorize(browser, request)).status, 200)
+      if (mode === 'standard') {
+        const bare = { ...request, code_challenge: undefined, code_challenge_method: undefined }
+        assert.match(String((await authorize(browser, bare)).headers['location']), /error=invalid_request/)
+      }
+    })
+
     it('takes a native application without a secret, which says less than OpenID Connect', async () => {
       const redirect_uris = ['http://127.0.0.1:3000/cb', 'http://localhost/cb', 'com.example.app:/cb']
       const told = registered(await register(server, { redirect_uris, token_endpoint_auth_method: 'none' }))
