@@ -276,7 +276,7 @@ const securitySchemes = ({ urls, service, behaviour }: DocumentDeps): Schema => 
     type: 'http',
     scheme: 'bearer',
     description:
-      'An access token of the zone, with the named scope or authority if there is one. One that is bound to a key is sent by `Authorization: DPoP`, with a proof in the header `DPoP` (RFC 9449 §7.1).',
+      'An access token of the zone, with the named scope or authority if there is one. One that is bound to a key is sent by `Authorization: DPoP`, with a proof in the header `DPoP` (RFC 9449 §7.1); one that is bound to a certificate works in connections with that certificate only (RFC 8705 §3).',
   },
   bearerOfDefaultZone: {
     type: 'http',
