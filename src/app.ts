@@ -63,6 +63,7 @@ import { createUrls } from './model/urls.ts'
 import { authorizeEndpoint } from './oauth/authorize/authorize.ts'
 import { createClientAuthenticator } from './clients/authentication/authentication.ts'
 import type { BackChannel } from './oauth/logout/back-channel.ts'
+import { deviceEndpoints } from './oauth/device/routes.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { sessionFrames } from './oauth/session-frames.ts'
@@ -353,6 +354,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     tokenListEndpoints(app, shared)
     clientInfoEndpoint(app, { ...shared, authenticator })
     clientEndpoints(app, { ...shared, keys, limits, clientSecrets: deps.clientSecrets })
+    deviceEndpoints(app, { ...web, authenticator, groupsOf })
     registrationEndpoints(app, { ...shared, keys, limits, clientSecrets: deps.clientSecrets, outbound })
     approvalEndpoints(app, shared)
     codeEndpoints(app, shared)

@@ -3,6 +3,8 @@ import { randomFillSync, randomUUID } from 'node:crypto'
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 /** Of Crockford: no I, L, O or U. */
 const BASE32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+/** Of RFC 8628 §6.1: no vowels, so that no words appear, and nothing that looks like a digit. */
+const CONSONANTS = 'BCDFGHJKLMNPQRSTVWXZ'
 const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
 /** The only source of unguessable values, passed as an argument so that tests can control it. */
@@ -17,6 +19,8 @@ export interface Random {
   urlSafe(length: number): string
   /** `length` digits and capital letters without I, L, O and U, five bits each. */
   base32(length: number): string
+  /** `length` capital letters that are no vowels, without modulo bias; 4.3 bits each. */
+  consonants(length: number): string
   /** `length` characters of `[A-Za-z0-9]`, without modulo bias. */
   alphanumeric(length: number): string
 }
@@ -55,6 +59,7 @@ export function createRandom(): Random {
     hex: count => take(count).toString('hex'),
     urlSafe: length => characters(BASE64URL, length),
     base32: length => characters(BASE32, length),
+    consonants: length => characters(CONSONANTS, length),
     alphanumeric: length => characters(ALPHANUMERIC, length),
   }
 }

@@ -37,7 +37,7 @@ export interface Journeys {
 /** One instance serves every zone. */
 export function createJourneys({ store, sessions, urls }: { store: Store; sessions: Sessions; urls: Urls }): Journeys {
   async function clientOf(zone: Zone, path: string | undefined): Promise<Client | undefined> {
-    const clientId = authorizationQuery(path)?.get('client_id')
+    const clientId = (authorizationQuery(path) ?? deviceQuery(path))?.get('client_id')
     return clientId ? store.clients.find(zone.id, clientId) : undefined
   }
 
@@ -58,8 +58,13 @@ export function createJourneys({ store, sessions, urls }: { store: Store; sessio
 }
 
 /** The parameters of an authorization request at this path; undefined for any other path. */
-export function authorizationQuery(path: string | undefined): Form | undefined {
-  if (!path?.startsWith('/oauth/authorize?')) return undefined
+export const authorizationQuery = (path: string | undefined): Form | undefined => queryAt(path, '/oauth/authorize?')
+
+/** The same of the page of devices (RFC 8628), which names the client where that asks for a stronger sign-in. */
+const deviceQuery = (path: string | undefined): Form | undefined => queryAt(path, '/device?')
+
+function queryAt(path: string | undefined, start: string): Form | undefined {
+  if (!path?.startsWith(start)) return undefined
   try {
     return parseForm(path.slice(path.indexOf('?') + 1).replace(/#.*$/s, ''))
   } catch {

@@ -24,7 +24,8 @@ export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clie
 export const ALL_REVOKED = 'all revoked'
 
 /**
- * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`, changes of
+ * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`,
+ * `DeviceApprovedEvent`, `DeviceDeniedEvent`, changes of
  * second factors and of initial access tokens.
  */
 export type AuditEventType =
@@ -58,6 +59,8 @@ export type AuditEventType =
   | 'ApprovalModifiedEvent'
   | 'TokenIssuedEvent'
   | 'TokenExchangedEvent'
+  | 'DeviceApprovedEvent'
+  | 'DeviceDeniedEvent'
   | 'TokenRevocationEvent'
   | 'ClientJwtChangeSuccess'
   | 'ClientJwtChangeFailure'

@@ -22,6 +22,7 @@ const ROWS = [
   { type: 'user_token', endpoint: 'token' },
   { type: 'urn:ietf:params:oauth:grant-type:saml2-bearer', endpoint: 'token' },
   { type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', endpoint: 'token' },
+  { type: 'urn:ietf:params:oauth:grant-type:device_code', endpoint: 'token', protocol: 'deviceGrant' },
   { type: 'urn:ietf:params:oauth:grant-type:token-exchange', endpoint: 'token', protocol: 'tokenExchange' },
 ] as const satisfies readonly GrantTypeRow[]
 

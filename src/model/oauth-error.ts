@@ -6,6 +6,10 @@ export const OAUTH_ERROR_STATUS = {
   unsupported_grant_type: 400,
   /** RFC 8693 §2.2.2, RFC 8707 §2. */
   invalid_target: 400,
+  // RFC 8628 §3.5.
+  authorization_pending: 400,
+  slow_down: 400,
+  expired_token: 400,
   unsupported_response_type: 400,
   unsupported_token_type: 400,
   access_denied: 403,

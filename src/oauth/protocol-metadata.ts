@@ -26,6 +26,7 @@ type Members = Readonly<Record<string, unknown>>
 
 /** An entry may name the members of other entries: the later one counts. */
 const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, facts: Facts) => Members } = {
+  deviceGrant: (_, { base }) => ({ device_authorization_endpoint: `${base}/oauth/device_authorization` }),
   dpop: () => ({ dpop_signing_alg_values_supported: FOREIGN_ALGORITHMS }),
   requestObjects: ({ config }) => ({
     request_parameter_supported: true,

@@ -413,6 +413,17 @@ const MIGRATIONS: readonly Migration[] = [
       `create index ended_sessions_due on ended_sessions (next_attempt_at)`,
     ],
   },
+  {
+    id: '0025-device-codes',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table device_codes (zone_id ${text} not null, code_digest ${text} not null, user_code_digest ${text} not null,
+        client_id ${text} not null, request ${text} not null, state ${text} not null, decision ${text},
+        entries ${integer} not null, interval_seconds ${integer} not null, polled_at ${integer},
+        expires_at ${integer} not null, primary key (zone_id, code_digest))${tableEnd}`,
+      `create unique index device_codes_by_user_code on device_codes (zone_id, user_code_digest)`,
+      `create index device_codes_by_expiry on device_codes (expires_at)`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -6,6 +6,7 @@ import { createAssertions, createProofs } from './assertions.ts'
 import { createBootstrap } from './bootstrap.ts'
 import { createCaches } from './changes.ts'
 import { createClients } from './clients/clients.ts'
+import { createDevices } from './devices.ts'
 import { createRegistrations } from './clients/registrations.ts'
 import { type Database, statement } from './database.ts'
 import { createEndedSessions } from './ended-sessions.ts'
@@ -67,6 +68,7 @@ export async function openStore(
     zones: createZones(db, caches),
     clients: createClients(db, caches),
     registrations: createRegistrations(db),
+    devices: createDevices(db),
     users: createUsers(db),
     factors: createFactors(db),
     groups: createGroups(db),

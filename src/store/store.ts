@@ -15,6 +15,7 @@ import type { Zone } from '../model/zone.ts'
 import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
 import type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
+import type { DeviceStore } from './device-store.ts'
 import type { RegistrationStore } from './registration-store.ts'
 import type { AnsweringSession, EndedSessionStore, SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
@@ -65,6 +66,7 @@ export interface Store {
   readonly zones: ZoneStore
   readonly clients: ClientStore
   readonly registrations: RegistrationStore
+  readonly devices: DeviceStore
   readonly users: UserStore
   readonly factors: FactorStore
   readonly groups: GroupStore

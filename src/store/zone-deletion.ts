@@ -29,6 +29,7 @@ const TABLES = [
   'used_assertions',
   'used_proofs',
   'pushed_requests',
+  'device_codes',
   'passkeys',
   'totp_secrets',
   'factor_codes',

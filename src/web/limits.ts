@@ -114,6 +114,10 @@ export interface Limits {
   readonly mailsTo: Limiter
   /** The same by where they are. */
   readonly mailsBy: Limiter
+  /** Codes that devices ask for, by where they are. */
+  readonly deviceCodes: Limiter
+  /** Codes of devices that a person entered and that are none, by the person, and by where they are. */
+  readonly wrongUserCodes: Limiter
   /** Proofs of DPoP that came with a grant that was none, of clients without a credential, by where they are. */
   readonly vainProofs: Limiter
   /** Clients that strangers register, by where they are, and changes of one by itself. */
@@ -131,6 +135,8 @@ export function createLimits(clock: Clock): Limits {
     newPasscodes: createLimiter(clock, { max: 60, seconds: 60, keys: KEYS }),
     mailsTo: createLimiter(clock, { max: 10, seconds: 3600, keys: KEYS }),
     mailsBy: createLimiter(clock, { max: 300, seconds: 3600, keys: KEYS }),
+    deviceCodes: createLimiter(clock, { max: 100, seconds: 60, keys: KEYS }),
+    wrongUserCodes: createLimiter(clock, { max: 10, seconds: 300, keys: KEYS }),
     vainProofs: createLimiter(clock, { max: 300, seconds: 60, keys: KEYS }),
     registrations: createLimiter(clock, { max: 60, seconds: 3600, keys: KEYS }),
   }

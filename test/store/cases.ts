@@ -12,6 +12,7 @@ import type { User } from '../../src/model/user.ts'
 import { type DatabaseKind, freshDatabase, type TestDatabase } from '../support/databases.ts'
 import { filterCases } from './filter-cases.ts'
 import { clientCases } from './client-cases.ts'
+import { deviceCases } from './device-cases.ts'
 import { registrationCases } from './registration-cases.ts'
 import { groupCases } from './group-cases.ts'
 import { onceCases } from './once-cases.ts'
@@ -808,6 +809,7 @@ export function storeCases(kind: DatabaseKind): void {
   }
   clientCases(lent)
   registrationCases(lent)
+  deviceCases(lent)
   tokenCases(lent)
   personCases(lent)
   onceCases(lent)

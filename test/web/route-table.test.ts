@@ -57,6 +57,8 @@ for (const mode of MODES) {
         '/create_account',
         '/create_account.do',
         '/delete_saved_account',
+        '/device', // where the zone speaks the protocol, and then it asks to sign in
+        '/device/decision',
         '/docs',
         '/email_sent',
         '/error',

@@ -17,6 +17,7 @@ import { KEPT, may, open, sent, text } from './description.ts'
 import { loginArea } from './login.ts'
 import { oauthArea } from './oauth.ts'
 import { providersArea } from './providers.ts'
+import { deviceArea } from './device.ts'
 import { registrationArea } from './registration.ts'
 import { scimArea } from './scim.ts'
 import { secondFactorsArea } from './second-factors.ts'
@@ -77,6 +78,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   emailArea(),
   passwordsArea(),
   clientsArea(facts),
+  deviceArea(facts),
   registrationArea(),
   groupsArea(),
   zonesArea(facts),

@@ -64,6 +64,7 @@ const TOKEN_REQUEST: Fields = {
   assertion: may(
     'For the assertion grants: a JWT (RFC 7523), or a signed SAML 2.0 assertion in base64url whose `Recipient` is the URL of `/oauth/token/alias/{entity}` and whose audience is the entity id (RFC 7522).',
   ),
+  device_code: may('For the device grant (RFC 8628): from `/oauth/device_authorization`.'),
   subject_token: may('For token exchange (RFC 8693): the access token of a person.'),
   subject_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
   actor_token: may('For token exchange: the access token of whoever acts, if that is not the client.'),
@@ -87,7 +88,7 @@ const tokenOperation = (more: Partial<Operation> = {}): Operation => ({
   headers: { DPoP: may('A proof of the key that the tokens are bound to (RFC 9449 §5).') },
   answers: {
     200: json('The tokens.', ref('Tokens')),
-    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`, `invalid_dpop_proof`, `use_dpop_nonce` with the nonce in the header `DPoP-Nonce`, or `mfa_required` for a person who owes a second factor.',
+    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`, `invalid_dpop_proof`, `authorization_pending`, `slow_down`, `expired_token` or `access_denied` for a device, `use_dpop_nonce` with the nonce in the header `DPoP-Nonce`, or `mfa_required` for a person who owes a second factor.',
     403: 'The caller lacks a scope.',
     406: 'Parameters in the query are not allowed.',
     429: 'Too many wrong passwords or passcodes.',

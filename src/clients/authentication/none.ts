@@ -27,6 +27,8 @@ export const none: ClientAuthMethod = {
 }
 
 function carriesProof(path: string, params: CredentialParams): boolean {
+  // RFC 8628 §3.1: what it gets is worth nothing until a person allows it.
+  if (path === '/oauth/device_authorization') return true
   if (path === '/oauth/revoke') return true // RFC 7009 §2.1: the client named must be the one that the token was issued to
   if (path === '/oauth/par') return true // RFC 9126 §2: it shows nothing that a browser could not ask for itself
   switch (params.get('grant_type')) {
@@ -34,6 +36,8 @@ function carriesProof(path: string, params: CredentialParams): boolean {
       return params.get('code') !== undefined && isWellFormed(params.get('code_verifier') ?? '')
     case 'refresh_token':
       return params.get('refresh_token') !== undefined
+    case 'urn:ietf:params:oauth:grant-type:device_code':
+      return params.get('device_code') !== undefined
     default:
       return false
   }

@@ -1,6 +1,7 @@
 import type { TokenGrantType } from '../../model/grant-types.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
+import { deviceCode } from './device-code.ts'
 import type { Grant } from './grant.ts'
 import { jwtBearer } from './jwt-bearer.ts'
 import { password } from './password.ts'
@@ -21,6 +22,7 @@ const BY_TYPE: Readonly<Record<TokenGrantType, Grant>> = {
   user_token: userToken,
   'urn:ietf:params:oauth:grant-type:saml2-bearer': saml2Bearer,
   'urn:ietf:params:oauth:grant-type:jwt-bearer': jwtBearer,
+  'urn:ietf:params:oauth:grant-type:device_code': deviceCode,
   'urn:ietf:params:oauth:grant-type:token-exchange': tokenExchange,
 }
 

@@ -105,7 +105,12 @@ export const refreshToken: Grant = {
 }
 
 /** The grants in which the user signs in to this client, which is what an ID token states. */
-const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set(['authorization_code', 'password', 'implicit'])
+const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set([
+  'authorization_code',
+  'password',
+  'implicit',
+  'urn:ietf:params:oauth:grant-type:device_code',
+])
 
 /** As refresh tokens have them: `{"level":"2","values":[…]}`. Those of older versions have the values of the provider alone. */
 function classesIn(acr: unknown): readonly string[] | undefined {

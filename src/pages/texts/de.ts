@@ -188,6 +188,34 @@ export const de: Texts = {
     offerWarning: 'Fahren Sie nur fort, wenn Sie gerade selbst ein solches Programm verwenden.',
     get: 'Code anfordern',
   },
+  device: {
+    title: 'Gerät verbinden',
+    heading: 'Gerät verbinden',
+    lead: 'Geben Sie den Code ein, den Ihr Gerät oder Programm anzeigt.',
+    code: 'Code',
+    next: 'Weiter',
+    unknown:
+      'Dieser Code ist nicht gültig. Vergleichen Sie ihn mit Ihrem Gerät, oder lassen Sie es einen neuen anzeigen.',
+    refused: client => html`Sie können ${client} mit diesem Konto nicht verwenden.`,
+    compare: userName => html`Vergleichen Sie den Code mit dem auf Ihrem Gerät. Es wird als ${userName} angemeldet.`,
+    decide: client => html`${client} bittet um Zugriff`,
+    requested: 'Angefragt',
+    address: 'Adresse',
+    program: 'Programm',
+    asks: 'Angefragter Zugriff',
+    warning:
+      'Fahren Sie nur fort, wenn Sie dies selbst begonnen haben, auf einem Gerät, das Sie vor sich haben. Kein Support braucht einen Code von Ihnen.',
+    allowed: {
+      title: 'Gerät verbunden',
+      heading: 'Ihr Gerät ist verbunden',
+      lead: client => html`${client} läuft auf Ihrem Gerät weiter. Sie können diese Seite schließen.`,
+    },
+    denied: {
+      title: 'Gerät abgelehnt',
+      heading: 'Sie haben das Gerät abgelehnt',
+      lead: client => html`${client} erhält keinen Zugriff. Sie können diese Seite schließen.`,
+    },
+  },
   signOut: {
     title: 'Abmelden',
     heading: 'Abmelden?',

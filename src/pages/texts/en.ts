@@ -183,6 +183,33 @@ export const en: Texts = {
     offerWarning: 'Continue only if you are using such a program yourself right now.',
     get: 'Get a code',
   },
+  device: {
+    title: 'Connect a device',
+    heading: 'Connect a device',
+    lead: 'Enter the code that your device or program shows.',
+    code: 'Code',
+    next: 'Continue',
+    unknown: 'This code is not valid. Compare it with your device, or have the device show a new one.',
+    refused: client => html`You cannot use ${client} with this account.`,
+    compare: userName => html`Compare the code with the one on your device. It will be signed in as ${userName}.`,
+    decide: client => html`${client} asks for access`,
+    requested: 'Requested',
+    address: 'Address',
+    program: 'Program',
+    asks: 'It asks for',
+    warning:
+      'Continue only if you started this yourself, on a device that you have in front of you. Nobody from support needs a code of yours.',
+    allowed: {
+      title: 'Device connected',
+      heading: 'Your device is connected',
+      lead: client => html`${client} continues on your device. You can close this page.`,
+    },
+    denied: {
+      title: 'Device refused',
+      heading: 'You refused the device',
+      lead: client => html`${client} gets no access. You can close this page.`,
+    },
+  },
   signOut: {
     title: 'Sign out',
     heading: 'Sign out?',

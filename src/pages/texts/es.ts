@@ -185,6 +185,33 @@ export const es: Texts = {
     offerWarning: 'Continúe solo si está usando usted mismo un programa así en este momento.',
     get: 'Obtener un código',
   },
+  device: {
+    title: 'Conectar un dispositivo',
+    heading: 'Conectar un dispositivo',
+    lead: 'Introduzca el código que muestra su dispositivo o programa.',
+    code: 'Código',
+    next: 'Continuar',
+    unknown: 'Este código no es válido. Compárelo con su dispositivo o haga que muestre uno nuevo.',
+    refused: client => html`No puede usar ${client} con esta cuenta.`,
+    compare: userName => html`Compare el código con el de su dispositivo. Iniciará sesión como ${userName}.`,
+    decide: client => html`${client} solicita acceso`,
+    requested: 'Solicitado',
+    address: 'Dirección',
+    program: 'Programa',
+    asks: 'Acceso solicitado',
+    warning:
+      'Continúe solo si lo ha iniciado usted mismo, en un dispositivo que tiene delante. Ningún servicio de asistencia necesita un código suyo.',
+    allowed: {
+      title: 'Dispositivo conectado',
+      heading: 'Su dispositivo está conectado',
+      lead: client => html`${client} continúa en su dispositivo. Puede cerrar esta página.`,
+    },
+    denied: {
+      title: 'Dispositivo rechazado',
+      heading: 'Ha rechazado el dispositivo',
+      lead: client => html`${client} no obtiene acceso. Puede cerrar esta página.`,
+    },
+  },
   signOut: {
     title: 'Cerrar sesión',
     heading: '¿Cerrar sesión?',

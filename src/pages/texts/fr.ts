@@ -184,6 +184,33 @@ export const fr: Texts = {
     offerWarning: 'Ne continuez que si vous utilisez vous-même un tel programme en ce moment.',
     get: 'Obtenir un code',
   },
+  device: {
+    title: 'Connecter un appareil',
+    heading: 'Connecter un appareil',
+    lead: 'Saisissez le code affiché par votre appareil ou programme.',
+    code: 'Code',
+    next: 'Continuer',
+    unknown: 'Ce code n’est pas valide. Comparez-le avec votre appareil, ou faites-lui en afficher un nouveau.',
+    refused: client => html`Vous ne pouvez pas utiliser ${client} avec ce compte.`,
+    compare: userName => html`Comparez ce code avec celui de votre appareil. Il sera connecté en tant que ${userName}.`,
+    decide: client => html`${client} demande un accès`,
+    requested: 'Demandé',
+    address: 'Adresse',
+    program: 'Programme',
+    asks: 'Accès demandé',
+    warning:
+      'Ne continuez que si vous avez lancé cela vous-même, sur un appareil que vous avez devant vous. Aucun service d’assistance n’a besoin d’un code de votre part.',
+    allowed: {
+      title: 'Appareil connecté',
+      heading: 'Votre appareil est connecté',
+      lead: client => html`${client} continue sur votre appareil. Vous pouvez fermer cette page.`,
+    },
+    denied: {
+      title: 'Appareil refusé',
+      heading: 'Vous avez refusé l’appareil',
+      lead: client => html`${client} n’obtient aucun accès. Vous pouvez fermer cette page.`,
+    },
+  },
   signOut: {
     title: 'Déconnexion',
     heading: 'Se déconnecter\u202f?',

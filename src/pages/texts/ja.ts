@@ -184,6 +184,34 @@ export const ja: Texts = {
     offerWarning: '今ご自身でそのようなプログラムを使っている場合にだけ、お進みください。',
     get: 'コードを取得',
   },
+  device: {
+    title: 'デバイスを接続',
+    heading: 'デバイスを接続',
+    lead: 'デバイスまたはプログラムに表示されているコードを入力してください。',
+    code: 'コード',
+    next: '次へ',
+    unknown: 'このコードは無効です。デバイスの表示と見比べるか、新しいコードを表示させてください。',
+    refused: client => html`このアカウントでは ${client} を使用できません。`,
+    compare: userName =>
+      html`コードがデバイスの表示と同じか確認してください。デバイスは ${userName} としてサインインします。`,
+    decide: client => html`${client} がアクセスを求めています`,
+    requested: '要求日時',
+    address: 'アドレス',
+    program: 'プログラム',
+    asks: '要求されているアクセス',
+    warning:
+      '目の前にあるデバイスで、ご自身で始めた場合にだけお進みください。サポート担当者がお客様のコードを必要とすることはありません。',
+    allowed: {
+      title: 'デバイスを接続しました',
+      heading: 'デバイスが接続されました',
+      lead: client => html`${client} はデバイスで続行します。このページは閉じてかまいません。`,
+    },
+    denied: {
+      title: 'デバイスを拒否しました',
+      heading: 'デバイスを拒否しました',
+      lead: client => html`${client} はアクセスできません。このページは閉じてかまいません。`,
+    },
+  },
   signOut: {
     title: 'サインアウト',
     heading: 'サインアウトしますか？',

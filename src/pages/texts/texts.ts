@@ -155,6 +155,24 @@ export interface Texts extends SelfServiceTexts {
     readonly offerWarning: string
     readonly get: string
   }
+  readonly device: Named & {
+    readonly lead: string
+    /** The label of the field. */
+    readonly code: string
+    readonly next: string
+    readonly unknown: string
+    readonly refused: (client: Html) => Html
+    readonly compare: (userName: Html) => Html
+    /** The heading of the decision. */
+    readonly decide: (client: Html) => Html
+    readonly requested: string
+    readonly address: string
+    readonly program: string
+    readonly asks: string
+    readonly warning: string
+    readonly allowed: Named & { readonly lead: (client: Html) => Html }
+    readonly denied: Named & { readonly lead: (client: Html) => Html }
+  }
   readonly signOut: Named & {
     readonly signedInAs: (who: { readonly site: Html; readonly userName: Html }) => Html
     readonly cancel: string

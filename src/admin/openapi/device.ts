@@ -1,0 +1,67 @@
+// Sign-in for devices without a browser (RFC 8628).
+import { DEVICE_CODE_SECONDS, POLL_SECONDS } from '../../model/device-code.ts'
+import type { Area, Facts } from './description.ts'
+import { closed, json, may, must, oneOf, page, redirect, ref, text, whole } from './description.ts'
+import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
+
+const OFF = 'The zone does not speak the protocol (`protocols.deviceGrant`).'
+
+/** The endpoint for devices, and the page for people. */
+export function deviceArea({ service }: Facts): Area {
+  const csrf = { [service.csrfName]: must('The anti-forgery value.') }
+  const answers = {
+    200: page('The decision, its outcome, or the page again.'),
+    302: redirect('To the sign-in page.'),
+    403: 'The form was refused.',
+    404: OFF,
+    422: page('The page again: the code is not valid, or not for this person.'),
+    429: 'Too many wrong codes.',
+  }
+  return {
+    name: 'Devices',
+    about: 'A device shows a code, a person enters it in a browser, and the device gets tokens (RFC 8628).',
+    operations: {
+      'POST /oauth/device_authorization': {
+        summary: 'Get codes for a device',
+        about: 'RFC 8628 §3.1. With `device_code` the device asks `/oauth/token` every `interval` seconds.',
+        credentials: ['form', 'none'],
+        form: {
+          ...CLIENT_FIELDS,
+          ...ASSERTION_FIELDS,
+          scope: may('Space-separated scopes. Absent: all that the client may have.'),
+        },
+        answers: {
+          200: json('The codes.', ref('DeviceCodes')),
+          400: 'The request was refused: `invalid_request`, `invalid_scope` or `unauthorized_client`.',
+          404: OFF,
+          429: 'Too many codes for this address.',
+        },
+      },
+      'GET /device': {
+        summary: 'Show the page for codes of devices',
+        query: { user_code: may('Filled in, and no more.') },
+        answers: { 200: page('The page.'), 302: redirect('To the sign-in page.'), 404: OFF },
+      },
+      'POST /device': { summary: 'Enter a code', form: { user_code: must('The code.'), ...csrf }, answers },
+      'POST /device/decision': {
+        summary: 'Allow or deny a device',
+        form: {
+          user_code: must('The code.'),
+          user_oauth_approval: must('The decision of the user.', oneOf(['true', 'false'])),
+          ...csrf,
+        },
+        answers,
+      },
+    },
+    schemas: {
+      DeviceCodes: closed({
+        device_code: text,
+        user_code: text,
+        verification_uri: text,
+        verification_uri_complete: text,
+        expires_in: { ...whole, const: DEVICE_CODE_SECONDS },
+        interval: { ...whole, const: POLL_SECONDS },
+      }),
+    },
+  }
+}

@@ -1,0 +1,117 @@
+import type { FastifyRequest } from 'fastify'
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import { digest } from '../../base/secrets.ts'
+import type { ClientAuthenticator } from '../../clients/authentication/authentication.ts'
+import { mayUseGrant } from '../../model/client.ts'
+import type { Client } from '../../model/client.ts'
+import { demandsOn } from '../../model/client-demands.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { DEVICE_CODE_SECONDS, newUserCode, POLL_SECONDS, shownUserCode } from '../../model/device-code.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { parseScope, requestableScopes } from '../../model/scopes.ts'
+import type { Urls } from '../../model/urls.ts'
+import { userAgentIn } from '../../model/user-agent.ts'
+import { AlreadyExists } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { sendJson } from '../../web/json.ts'
+import { callerKey } from '../../web/limits.ts'
+import type { Limits } from '../../web/limits.ts'
+import { authorizationOf } from '../../web/plain-basic.ts'
+import { contextOf } from '../../web/request-context.ts'
+import { bodyForm } from '../../web/route.ts'
+import { parseParams } from '../params.ts'
+import { DEVICE_AUTHORIZATION_PATH, DEVICE_PATH, requireSpoken } from './routes.ts'
+import type { DeviceRoute } from './routes.ts'
+
+/** Dependencies of the endpoint. */
+export interface DeviceAuthorizationDeps {
+  readonly store: Store
+  readonly authenticator: ClientAuthenticator
+  readonly clock: Clock
+  readonly random: Random
+  readonly urls: Urls
+  readonly limits: Limits
+  readonly behaviour: Behaviour
+}
+
+const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
+const ENDPOINT = { path: DEVICE_AUTHORIZATION_PATH, allowsNone: true, allowsAssertion: true } as const
+
+/** 256 bits. */
+const CODE_LENGTH = 43
+
+/** Far more than what a client can have; each pending code keeps them. */
+const MAX_SCOPE_LENGTH = 4000
+
+/** More than one equal code in 25 milliards has a reason that a further attempt does not end. */
+const MAX_ATTEMPTS = 3
+
+/** `POST /oauth/device_authorization` (RFC 8628 §3.1). */
+export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuthorizationDeps): void {
+  const { store, clock, random, urls, limits, behaviour } = deps
+
+  on('POST /oauth/device_authorization', async (request, reply) => {
+    requireSpoken(request, deps)
+    const params = parseParams(bodyForm(request), behaviour)
+    const context = contextOf(request)
+    const credentials = { authorization: authorizationOf(request), params, endpoint: ENDPOINT }
+    const { client } = await deps.authenticator.authenticate(context, credentials)
+    requireGrant(request, client)
+    const scope = params.get('scope')
+    if (scope !== undefined && scope.length > MAX_SCOPE_LENGTH) {
+      throw new OAuthError('invalid_scope', 'The scope is too long')
+    }
+    const scopes = parseScope(scope)
+    requestableScopes(client, scopes, behaviour)
+    const key = callerKey(context, 'device')
+    limits.deviceCodes.check(key)
+    limits.deviceCodes.count(key)
+    const codes = await insert(request, client.clientId, scopes)
+    const page = urls.ofZone(request.zone) + DEVICE_PATH
+    const shown = shownUserCode(codes.user)
+    return sendJson(reply, {
+      device_code: codes.device,
+      user_code: shown,
+      verification_uri: page,
+      verification_uri_complete: `${page}?user_code=${shown}`,
+      expires_in: DEVICE_CODE_SECONDS,
+      interval: POLL_SECONDS,
+    })
+  })
+
+  function requireGrant({ zone }: FastifyRequest, client: Client): void {
+    const { grantTypes } = demandsOn(zone, client)
+    if (mayUseGrant(client, TYPE) && (!grantTypes || grantTypes.includes(TYPE))) return
+    throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type')
+  }
+
+  async function insert(
+    request: FastifyRequest,
+    clientId: string,
+    scopes: readonly string[],
+    attempt = 1,
+  ): Promise<{ readonly device: string; readonly user: string }> {
+    const device = random.urlSafe(CODE_LENGTH)
+    const user = newUserCode(random)
+    const now = clock.now()
+    try {
+      await store.devices.insert(request.zone.id, {
+        codeDigest: digest(device),
+        userCodeDigest: digest(user),
+        clientId,
+        scopes,
+        remoteAddress: request.ip,
+        userAgent: userAgentIn(request.headers),
+        requestedAt: now,
+        expiresAt: addSeconds(now, DEVICE_CODE_SECONDS),
+      })
+      return { device, user }
+    } catch (error) {
+      if (!(error instanceof AlreadyExists) || attempt === MAX_ATTEMPTS) throw error
+      return insert(request, clientId, scopes, attempt + 1)
+    }
+  }
+}

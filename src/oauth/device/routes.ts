@@ -1,0 +1,55 @@
+// Sign-in for devices without a browser (RFC 8628): where a device gets its codes, and the page where a person enters one.
+import type { FastifyInstance } from 'fastify'
+import { speaks } from '../../model/protocols.ts'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { FastifyRequest } from 'fastify'
+import { PageError } from '../../web/answers.ts'
+import type { DeviceAuthorizationDeps } from './device-authorization.ts'
+import type { DevicePageDeps } from './device-page.ts'
+
+/** `device_authorization_endpoint`. */
+export const DEVICE_AUTHORIZATION_PATH = '/oauth/device_authorization'
+
+/** `verification_uri`. */
+export const DEVICE_PATH = '/device'
+
+const page = {
+  access: { by: 'anyone', because: 'it asks to sign in itself, and only where the zone speaks the protocol' },
+  audience: 'page',
+} as const
+
+const ROUTES = {
+  'POST /oauth/device_authorization': { access: { by: 'client' } },
+  'GET /device': page,
+  'POST /device': page,
+  'POST /device/decision': page,
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** A route of the device grant. */
+export type DeviceRoute = keyof typeof ROUTES
+
+/** Dependencies of the endpoints. */
+export type DeviceDeps = DeviceAuthorizationDeps & DevicePageDeps
+
+/** As for any path that is not there. */
+export function requireSpoken({ zone }: FastifyRequest, { behaviour }: Pick<DeviceDeps, 'behaviour'>): void {
+  if (speaks(zone, 'deviceGrant', behaviour)) return
+  throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
+}
+
+/** `/oauth/device_authorization`, and the page `/device`. */
+export function deviceEndpoints(app: FastifyInstance, deps: DeviceDeps): void {
+  deferredRoutes<DeviceRoute>(app, ROUTES, {
+    load: async () => {
+      const [{ deviceAuthorizationHandler }, { devicePageHandlers }] = await Promise.all([
+        import('./device-authorization.ts'),
+        import('./device-page.ts'),
+      ])
+      return on => {
+        deviceAuthorizationHandler(on, deps)
+        devicePageHandlers(on, deps)
+      }
+    },
+  })
+}

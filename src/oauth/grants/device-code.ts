@@ -1,0 +1,79 @@
+import { digest } from '../../base/secrets.ts'
+import { allowsProvider } from '../../model/client.ts'
+import type { DeviceDecision } from '../../model/device-code.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
+import { isCurrentSignature } from '../../token/revocation-signature.ts'
+import { tokenFormatOf } from '../params.ts'
+import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
+import { PROVIDER_BARRED } from './grant.ts'
+import { checkProvider } from './resource-owner.ts'
+
+const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** Gives a device its tokens once a person has allowed it (RFC 8628 §3.4). */
+export const deviceCode: Grant = {
+  type: TYPE,
+  caller: 'client',
+  async authorize(request, deps) {
+    const { zone, client, params, clientAuthMethod } = request
+    const format = tokenFormatOf(params)
+    const decision = await decisionOf(request, deps)
+    const user = await deps.store.users.findWithGroups(zone.id, decision.userId)
+    // A new password, a new e-mail address or a revocation makes it invalid as it does tokens.
+    if (!user?.active || !isCurrentSignature(decision.revocationSignature, client, user)) throw unknown()
+    if (!allowsProvider(client, user.origin)) throw new OAuthError(deps.behaviour.userProviderBarred, PROVIDER_BARRED)
+    await checkProvider(zone, user, deps)
+    const held = await deps.groupsOf(zone, user)
+    if (!hasRequiredGroups(client, held.groups)) {
+      throw new OAuthError(
+        deps.behaviour.requiredGroupsLost,
+        "User does not meet the client's required group criteria.",
+      )
+    }
+    const lost = lostScopes(client, held, decision.scopes)
+    const scopes = approvedScopes(storedScopes(decision.scopes), scope => !lost.includes(scope))
+    if (scopes.length === 0) throw new OAuthError(deps.behaviour.nothingGranted, 'No scopes were granted')
+    return {
+      zone,
+      client,
+      grantType: TYPE,
+      subject: {
+        kind: 'user',
+        user,
+        authenticatedAt: decision.authenticatedAt,
+        amr: decision.amr,
+        acr: decision.acr,
+      },
+      scopes,
+      tokens: ['access_token', 'refresh_token', 'id_token'],
+      grantId: decision.grantId,
+      ...(format && { format }),
+      ...(clientAuthMethod !== undefined && { clientAuthMethod }),
+    }
+  },
+}
+
+/** RFC 8628 §3.5. */
+async function decisionOf({ zone, client, params }: GrantRequest, deps: GrantDeps): Promise<DeviceDecision> {
+  const code = params.get('device_code')
+  if (code === undefined) throw new OAuthError('invalid_request', 'The device_code is missing')
+  const device = { codeDigest: digest(code), clientId: client.clientId }
+  const poll = await deps.store.devices.poll(zone.id, device, deps.clock.now())
+  switch (poll.outcome) {
+    case 'approved':
+      return poll.decision
+    case 'pending':
+      throw new OAuthError('authorization_pending', 'Nobody has decided about this device yet')
+    case 'early':
+      throw new OAuthError('slow_down', 'Wait five seconds longer between two requests from now on')
+    case 'expired':
+      throw new OAuthError('expired_token', 'The device_code has expired')
+    case 'denied':
+      throw new OAuthError({ error: 'access_denied', status: 400 }, 'The person did not allow this device')
+    case 'unknown':
+      throw unknown()
+  }
+}
+
+const unknown = (): OAuthError => new OAuthError('invalid_grant', 'The device_code is not valid')

@@ -1,0 +1,88 @@
+// The pages of the device grant (RFC 8628 §3.3): a code is entered, a person decides, and goes back to the device.
+import { type Html, html } from '../base/html.ts'
+import { alertBox, MESSAGE_ID } from './alert.ts'
+import { clientPicture, field, submit, tick, time } from './components.ts'
+import { isolated } from './foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+
+/** Why a code leads nowhere. */
+export type DeviceProblem =
+  | { readonly kind: 'unknown' }
+  /** The person may not use the application, at all or with this sign-in. */
+  | { readonly kind: 'refused'; readonly clientName: string }
+
+/** What the question for the code shows. */
+export interface DeviceCodeProps {
+  /** From a link: filled in, and no more. */
+  readonly userCode?: string | undefined
+  readonly problem?: DeviceProblem | undefined
+}
+
+/** Asks for the code that the device shows. */
+export function deviceCodePage(chrome: Chrome, { userCode, problem }: DeviceCodeProps): Html {
+  const texts = chrome.texts.device
+  const isWrong = problem !== undefined
+  const body = html`${problem && alertBox('error', told(chrome, problem))}<p class="lead">${texts.lead}</p>
+<form id="device" action="${chrome.basePath}/device" method="post" novalidate="novalidate" accept-charset="UTF-8">
+${csrfField(chrome)}${field({ id: 'user_code', label: texts.code, value: userCode, describedBy: isWrong ? [MESSAGE_ID] : [], isWrong, focus: true })}${submit(texts.next)}</form>
+`
+  return layout(chrome, { title: texts.title, heading: texts.heading, body })
+}
+
+const told = ({ texts: { device } }: Chrome, problem: DeviceProblem): Html | string =>
+  problem.kind === 'unknown' ? device.unknown : device.refused(isolated(problem.clientName, 80))
+
+/** What the decision shows. */
+export interface DeviceDecisionProps {
+  readonly clientName: string
+  readonly userCode: string
+  readonly userName: string
+  /** The IP address that the device asked from. */
+  readonly address?: string | undefined
+  /** What the device says of itself, in words. */
+  readonly program?: string | undefined
+  readonly requestedAt: Date
+  readonly isSelfRegistered: boolean
+  /** What each scope means. */
+  readonly scopes: readonly string[]
+}
+
+/** Shows who asks, from where and for what; the code again, to be compared with the one that the device shows. */
+export function deviceDecisionPage(chrome: Chrome, props: DeviceDecisionProps): Html {
+  const { device: texts, approval } = chrome.texts
+  const body = html`<p class="lead">${texts.compare(html`<strong>${isolated(props.userName)}</strong>`)}</p>
+<samp id="device_code" translate="no">${props.userCode}</samp>
+<dl class="asked">
+${fact(texts.requested, time(chrome.texts, props.requestedAt))}${props.address !== undefined && fact(texts.address, isolated(props.address, 100))}${props.program !== undefined && fact(texts.program, isolated(props.program, 80))}</dl>
+<form id="device_decision" action="${chrome.basePath}/device/decision" method="post" accept-charset="UTF-8">
+${csrfField(chrome)}${hiddenField('user_code', props.userCode)}
+<h2>${texts.asks}</h2>
+<ul class="choices">
+${props.scopes.map(text => html`<li class="mandatory">${tick}<p>${isolated(text, 500)}</p></li>\n`)}</ul>
+${props.isSelfRegistered && html`<p class="note" id="self_registered">${approval.selfRegistered}</p>\n`}<p class="note">${texts.warning}</p>
+<p class="note">${approval.changeLater}</p>
+<div class="buttons">
+<button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">${approval.allow}</button>
+<button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">${approval.deny}</button>
+</div>
+</form>
+`
+  const heading = texts.decide(isolated(props.clientName, 80))
+  return layout(chrome, { title: approval.title, picture: clientPicture(props.clientName), heading, body })
+}
+
+const fact = (name: string, value: Html): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`
+
+/** What the end shows. */
+export interface DeviceDoneProps {
+  readonly clientName: string
+  readonly isAllowed: boolean
+}
+
+/** Sends the person back to the device. */
+export function deviceDonePage(chrome: Chrome, { clientName, isAllowed }: DeviceDoneProps): Html {
+  const texts = chrome.texts.device
+  const { title, heading, lead } = isAllowed ? texts.allowed : texts.denied
+  const body = html`<p class="lead">${lead(html`<strong>${isolated(clientName, 80)}</strong>`)}</p>\n`
+  return layout(chrome, { title, heading, body })
+}

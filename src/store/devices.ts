@@ -1,0 +1,145 @@
+import { MAX_ENTRIES, POLL_SECONDS } from '../model/device-code.ts'
+import type { DeviceDecision, DeviceRequest } from '../model/device-code.ts'
+import { type Database, isStorable, statement } from './database.ts'
+import type { DeviceStore } from './device-store.ts'
+import { fromJson, toJson } from './rows.ts'
+import { insertInto, list } from './schema.ts'
+
+interface DeviceRow {
+  zone_id: string
+  code_digest: string
+  user_code_digest: string
+  client_id: string
+  /** `KeptRequest` */
+  request: string
+  state: string
+  /** `KeptDecision`, once approved. */
+  decision: string | null
+  entries: number
+  interval_seconds: number
+  polled_at: number | null
+  expires_at: number
+}
+
+const COLUMNS = [
+  'zone_id',
+  'code_digest',
+  'user_code_digest',
+  'client_id',
+  'request',
+  'state',
+  'decision',
+  'entries',
+  'interval_seconds',
+  'polled_at',
+  'expires_at',
+] as const satisfies readonly (keyof DeviceRow)[]
+
+type KeptRequest = Pick<DeviceRequest, 'scopes' | 'remoteAddress' | 'userAgent'> & { readonly requestedAt: number }
+type KeptDecision = Omit<DeviceDecision, 'authenticatedAt'> & { readonly authenticatedAt: number }
+
+interface UserKey {
+  zone_id: string
+  user_code_digest: string
+  now: number
+}
+
+interface DeviceKey {
+  zone_id: string
+  code_digest: string
+  client_id: string
+}
+
+const INSERT = statement<DeviceRow>(insertInto('device_codes', COLUMNS))
+const UNDECIDED = `zone_id = :zone_id and user_code_digest = :user_code_digest and state = 'pending' and expires_at > :now`
+const ENTER = statement<UserKey, DeviceRow>(
+  `update device_codes set entries = entries + 1 where ${UNDECIDED} and entries < ${MAX_ENTRIES} returning ${list(COLUMNS)}`,
+)
+const DECIDE = statement<UserKey & { state: string; decision: string | null }>(
+  `update device_codes set state = :state, decision = :decision where ${UNDECIDED}`,
+)
+const OF_DEVICE = `zone_id = :zone_id and code_digest = :code_digest and client_id = :client_id`
+const POLL = statement<DeviceKey & { now: number }, { expires_at: number }>(
+  `update device_codes set polled_at = :now where ${OF_DEVICE} and state = 'pending'
+   and (polled_at is null or polled_at + interval_seconds * 1000 <= :now) returning expires_at`,
+)
+const TAKE = statement<DeviceKey, Pick<DeviceRow, 'decision' | 'expires_at'>>(
+  `delete from device_codes where ${OF_DEVICE} and state <> 'pending' returning decision, expires_at`,
+)
+const SLOW_DOWN = statement<DeviceKey & { now: number }, { expires_at: number }>(
+  `update device_codes set interval_seconds = interval_seconds + ${POLL_SECONDS}, polled_at = :now
+   where ${OF_DEVICE} and state = 'pending' returning expires_at`,
+)
+
+/** Implements `DeviceStore` for both databases. */
+export function createDevices(db: Database): DeviceStore {
+  return {
+    async insert(zoneId, request) {
+      await db.write(INSERT, toRow(zoneId, request))
+    },
+    async enter(zoneId, userCodeDigest, now) {
+      const key = { zone_id: zoneId, user_code_digest: userCodeDigest, now: now.getTime() }
+      const [row] = (await db.write(ENTER, key)).rows
+      return row && toRequest(row)
+    },
+    async decide(zoneId, userCodeDigest, decision, now) {
+      const kept = decision && toJson({ ...decision, authenticatedAt: decision.authenticatedAt.getTime() })
+      const key = { zone_id: zoneId, user_code_digest: userCodeDigest, now: now.getTime() }
+      const state = kept === undefined ? 'denied' : 'approved'
+      return (await db.write(DECIDE, { ...key, state, decision: kept ?? null })).changes === 1
+    },
+    async poll(zoneId, { codeDigest, clientId }, now) {
+      if (!isStorable(codeDigest)) return { outcome: 'unknown' }
+      const key = { zone_id: zoneId, code_digest: codeDigest, client_id: clientId }
+      const timed = { ...key, now: now.getTime() }
+      const [waiting] = (await db.write(POLL, timed)).rows
+      if (waiting) return { outcome: waiting.expires_at > now.getTime() ? 'pending' : 'expired' }
+      const [taken] = (await db.write(TAKE, key)).rows
+      if (taken) {
+        if (taken.expires_at <= now.getTime()) return { outcome: 'expired' }
+        if (taken.decision === null) return { outcome: 'denied' }
+        return { outcome: 'approved', decision: toDecision(taken.decision) }
+      }
+      const [early] = (await db.write(SLOW_DOWN, timed)).rows
+      if (!early) return { outcome: 'unknown' }
+      return { outcome: early.expires_at > now.getTime() ? 'early' : 'expired' }
+    },
+  }
+}
+
+const toRow = (
+  zoneId: string,
+  { scopes, remoteAddress, userAgent, requestedAt, ...request }: DeviceRequest,
+): DeviceRow => {
+  const kept: KeptRequest = { scopes, remoteAddress, userAgent, requestedAt: requestedAt.getTime() }
+  return {
+    zone_id: zoneId,
+    code_digest: request.codeDigest,
+    user_code_digest: request.userCodeDigest,
+    client_id: request.clientId,
+    request: toJson(kept),
+    state: 'pending',
+    decision: null,
+    entries: 0,
+    interval_seconds: POLL_SECONDS,
+    polled_at: null,
+    expires_at: request.expiresAt.getTime(),
+  }
+}
+
+function toRequest(row: DeviceRow): DeviceRequest {
+  const kept = fromJson<KeptRequest>(row.request)
+  return {
+    ...kept,
+    requestedAt: new Date(kept.requestedAt),
+    codeDigest: row.code_digest,
+    userCodeDigest: row.user_code_digest,
+    clientId: row.client_id,
+    expiresAt: new Date(row.expires_at),
+  }
+}
+
+function toDecision(text: string): DeviceDecision {
+  const kept = fromJson<KeptDecision>(text)
+  return { ...kept, authenticatedAt: new Date(kept.authenticatedAt) }
+}

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { signedIn } from '../support/authorize.ts'
+import { hiddenFields } from '../support/forms.ts'
+import { changeClient, changeUser, isAlive, MODES, refresh, tokensOf, userNamed } from '../support/oauth.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+const client = (id: string, more: object = {}) => ({
+  client_id: id,
+  name: `The ${id}`,
+  allowpublic: true,
+  authorized_grant_types: [GRANT, 'refresh_token'],
+  scope: ['openid', 'cloud.read'],
+  ...more,
+})
+const bootstrap = {
+  ...defaultBootstrap,
+  clients: [
+    ...defaultBootstrap.clients,
+    client('tv'),
+    client('box'),
+    client('cli', { allowpublic: undefined, client_secret: 'cli-secret' }),
+    client('ldaponly', { allowedproviders: ['ldap'] }),
+    client('writer', { scope: ['cloud.write'] }),
+  ],
+  identity_zones: [
+    { id: 'z1', subdomain: 'z1', name: 'One', bootstrap: { ...defaultBootstrap, clients: [client('tv')] } },
+  ],
+}
+
+interface Codes {
+  readonly device_code: string
+  readonly user_code: string
+  readonly verification_uri: string
+  readonly verification_uri_complete: string
+  readonly expires_in: number
+  readonly interval: number
+}
+
+for (const mode of MODES) {
+  describe(`the device grant in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({
+        mode,
+        config: { bootstrap, zone_config: { protocols: { deviceGrant: true } } },
+      })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const begin = (form: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
+      server.send('/oauth/device_authorization', { form: { client_id: 'tv', ...form } })
+    const begun = async (form: Readonly<Record<string, string>> = {}): Promise<Codes> => {
+      const answer = await begin(form)
+      assert.equal(answer.status, 200, answer.text)
+      return answer.json<Codes>()
+    }
+    const poll = (code: string, form: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
+      server.token({ grant_type: GRANT, device_code: code, client_id: 'tv', ...form })
+    const errorOf = async (answer: Promise<TestAnswer>): Promise<string> => {
+      const { status, ...rest } = await answer
+      return `${status} ${String(rest.json()['error'])}`
+    }
+    const enter = async (browser: Browser, code: string): Promise<TestAnswer> => {
+      const page = await browser.send('/device')
+      return browser.send('/device', { form: { ...hiddenFields(page.text), user_code: code } })
+    }
+    const decide = (browser: Browser, page: TestAnswer, answer = 'true'): Promise<TestAnswer> =>
+      browser.send('/device/decision', { form: { ...hiddenFields(page.text), user_oauth_approval: answer } })
+    const allow = async (browser: Browser, code: string): Promise<TestAnswer> =>
+      decide(browser, await enter(browser, code))
+
+    it('gives a device codes, of which a person can type one', async () => {
+      const answer = await begin()
+      assert.equal(answer.headers['cache-control'], 'no-store')
+      const codes = answer.json<Codes>()
+      assert.match(codes.user_code, /^[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}$/)
+      assert.equal(codes.device_code.length, 43)
+      assert.equal(codes.verification_uri, `${server.baseUrl}/device`)
+      assert.equal(codes.verification_uri_complete, `${server.baseUrl}/device?user_code=${codes.user_code}`)
+      assert.deepEqual([codes.expires_in, codes.interval], [600, 5])
+    })
+
+    it('gives tokens once a person has allowed it, once', async () => {
+      const codes = await begun({ scope: 'openid cloud.read' })
+      assert.equal(await errorOf(poll(codes.device_code)), '400 authorization_pending')
+      const browser = await signedIn(server)
+      const page = await enter(browser, codes.user_code.toLowerCase().replace('-', ' '))
+      assert.equal(page.status, 200, page.text)
+      assert.match(page.text, /The tv/)
+      assert.ok(page.text.includes(codes.user_code))
+      assert.match(page.text, /127\.0\.0\.1/)
+      assert.match(page.text, /Read the cloud/)
+      server.clock.advance(5)
+      assert.equal(await errorOf(poll(codes.device_code)), '400 authorization_pending')
+      const done = await decide(browser, page)
+      assert.equal(done.status, 200, done.text)
+      server.clock.advance(5)
+      const tokens = tokensOf(await poll(codes.device_code))
+      const { id } = await userNamed(server, 'marissa')
+      assert.deepEqual([decodeJwt(tokens.access_token).sub, decodeJwt(tokens.id_token).aud], [id, ['tv']])
+      assert.equal(tokens.scope.split(' ').toSorted().join(' '), 'cloud.read openid')
+      assert.equal(await isAlive(server, tokens.access_token), true)
+      const refreshed = await refresh(server, tokens.refresh_token, { client_id: 'tv' }, null)
+      assert.equal(typeof tokensOf(refreshed).id_token, 'string')
+      assert.equal(await errorOf(poll(codes.device_code)), '400 invalid_grant')
+      const told = server.events.findLast(({ type }) => type === 'DeviceApprovedEvent')
+      assert.deepEqual([told?.principal, told?.clientId], [id, 'tv'])
+      await browser.send('/logout.do')
+      assert.equal(await isAlive(server, tokens.access_token), true, 'the device stays signed in')
+    })
+
+    it('takes a client with a secret, and no other credential of it', async () => {
+      const start = { basic: ['cli', 'cli-secret'] as const }
+      const answer = await server.send('/oauth/device_authorization', { form: { scope: 'openid' }, ...start })
+      const codes = answer.json<Codes>()
+      await allow(await signedIn(server), codes.user_code)
+      const form = { grant_type: GRANT, device_code: codes.device_code }
+      assert.equal((await server.token({ ...form, client_id: 'cli' })).status, 401)
+      assert.equal((await server.token(form, start)).status, 200)
+      assert.equal((await server.send('/oauth/device_authorization', { form: { client_id: 'cli' } })).status, 401)
+    })
+
+    it('tells a device that was denied, once', async () => {
+      const codes = await begun()
+      const browser = await signedIn(server)
+      const page = await decide(browser, await enter(browser, codes.user_code), 'false')
+      assert.equal(page.status, 200)
+      assert.equal(await errorOf(poll(codes.device_code)), '400 access_denied')
+      assert.equal(await errorOf(poll(codes.device_code)), '400 invalid_grant')
+      assert.equal(server.events.findLast(({ type }) => type === 'DeviceDeniedEvent')?.clientId, 'tv')
+    })
+
+    it('slows a device down that asks too often', async () => {
+      const { device_code: code } = await begun()
+      assert.equal(await errorOf(poll(code)), '400 authorization_pending')
+      server.clock.advance(4)
+      assert.equal(await errorOf(poll(code)), '400 slow_down')
+      server.clock.advance(9)
+      assert.equal(await errorOf(poll(code)), '400 slow_down')
+      server.clock.advance(15)
+      assert.equal(await errorOf(poll(code)), '400 authorization_pending')
+    })
+
+    it('ends after ten minutes, also what was allowed', async () => {
+      const [pending, allowed] = [await begun(), await begun()]
+      const browser = await signedIn(server)
+      await allow(browser, allowed.user_code)
+      server.clock.advance(601)
+      assert.equal(await errorOf(poll(pending.device_code)), '400 expired_token')
+      assert.equal(await errorOf(poll(allowed.device_code)), '400 expired_token')
+      assert.equal((await enter(browser, pending.user_code)).status, 422)
+    })
+
+    it('asks to sign in first, and then shows the code of the link, which decides nothing', async () => {
+      const codes = await begun()
+      const browser = server.browser()
+      const link = new URL(codes.verification_uri_complete)
+      const anonymous = await browser.send(link.pathname + link.search)
+      assert.equal(anonymous.location().pathname, '/login')
+      const back = (await browser.signIn('marissa', 'koala')).location()
+      assert.equal(back.pathname + back.search, link.pathname + link.search)
+      const page = await browser.send(back.pathname + back.search)
+      assert.ok(page.text.includes(`value="${codes.user_code}"`))
+      assert.equal(await errorOf(poll(codes.device_code)), '400 authorization_pending')
+    })
+
+    const refusals: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
+      ['an unknown client', { client_id: 'nobody' }, '401 invalid_client'],
+      ['a client without the grant', { client_id: 'spa' }, mode === 'uaa' ? '401' : '400'],
+      ['a scope that the client cannot have', { scope: 'cloud.write' }, '400 invalid_scope'],
+      ['an endless scope', { scope: 'x'.repeat(4001) }, '400 invalid_scope'],
+    ]
+    for (const [name, form, want] of refusals) {
+      it(`refuses ${name}`, async () => assert.match(await errorOf(begin(form)), new RegExp(`^${want}`)))
+    }
+
+    it('refuses the code of another client, or of nobody, and no code', async () => {
+      const { device_code: code } = await begun()
+      assert.equal(await errorOf(poll(code, { client_id: 'box' })), '400 invalid_grant')
+      assert.equal(await errorOf(poll('x'.repeat(43))), '400 invalid_grant')
+      const without = server.token({ grant_type: GRANT }, { basic: ['cli', 'cli-secret'] })
+      assert.equal(await errorOf(without), '400 invalid_request')
+      assert.equal(await errorOf(poll(code)), '400 authorization_pending')
+    })
+
+    it('lets nobody use what they may not', async () => {
+      const browser = await signedIn(server)
+      for (const id of ['ldaponly', 'writer']) {
+        const codes = await begun({ client_id: id })
+        const page = await enter(browser, codes.user_code)
+        assert.equal(page.status, 422)
+        assert.ok(page.text.includes(`The ${id}`))
+      }
+    })
+
+    it('gives nothing to a device whose person or client has changed since', async () => {
+      const browser = await signedIn(server)
+      const first = await begun()
+      await allow(browser, first.user_code)
+      await changeClient(server, 'tv', { tokenSalt: 'another' })
+      assert.equal(await errorOf(poll(first.device_code)), '400 invalid_grant')
+      const second = await begun()
+      await allow(browser, second.user_code)
+      await changeUser(server, 'marissa', { active: false })
+      assert.equal(await errorOf(poll(second.device_code)), '400 invalid_grant')
+      await changeUser(server, 'marissa', { active: true })
+    })
+
+    it('refuses forms that are not from its own pages', async () => {
+      const codes = await begun()
+      const browser = await signedIn(server)
+      for (const path of ['/device', '/device/decision']) {
+        const form = { user_code: codes.user_code, user_oauth_approval: 'true' }
+        assert.equal((await browser.send(path, { form })).status, 403)
+      }
+      assert.equal(await errorOf(poll(codes.device_code)), '400 authorization_pending')
+    })
+  })
+}
+
+describe('the device grant where the zone has none', () => {
+  it('is unknown', async () => {
+    const server = await startServer({ config: { bootstrap, zone_config: { protocols: { deviceGrant: false } } } })
+    try {
+      const form = { client_id: 'tv' }
+      assert.equal((await server.send('/oauth/device_authorization', { form })).status, 404)
+      assert.equal((await server.send('/device')).status, 404)
+      const answer = await server.token({ grant_type: GRANT, device_code: 'x', client_id: 'tv' })
+      assert.equal(answer.json()['error'], 'unsupported_grant_type')
+      const metadata = (await server.send('/.well-known/openid-configuration')).json()
+      assert.equal(metadata['device_authorization_endpoint'], undefined)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('is told of where there is one', async () => {
+    const server = await startServer({ config: { bootstrap } })
+    try {
+      const metadata = (await server.send('/.well-known/openid-configuration')).json()
+      assert.equal(metadata['device_authorization_endpoint'], `${server.baseUrl}/oauth/device_authorization`)
+      assert.ok((metadata['grant_types_supported'] as string[]).includes(GRANT))
+    } finally {
+      await server.stop()
+    }
+  })
+})

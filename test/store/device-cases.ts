@@ -1,0 +1,105 @@
+// What every database must do with codes of devices (RFC 8628).
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MAX_ENTRIES } from '../../src/model/device-code.ts'
+import type { DeviceDecision, DeviceRequest } from '../../src/model/device-code.ts'
+import { AlreadyExists } from '../../src/store/store.ts'
+import { at } from './records.ts'
+import type { Lent } from './token-cases.ts'
+
+const asked = (given: Partial<DeviceRequest> = {}): DeviceRequest => ({
+  codeDigest: 'device',
+  userCodeDigest: 'user',
+  clientId: 'tv',
+  scopes: ['openid'],
+  remoteAddress: '192.0.2.1',
+  userAgent: 'TV',
+  requestedAt: at(0),
+  expiresAt: at(600),
+  ...given,
+})
+
+const decision: DeviceDecision = {
+  userId: 'u1',
+  scopes: ['openid'],
+  authenticatedAt: at(-60),
+  amr: ['pwd'],
+  acr: ['1'],
+  grantId: 'g1',
+  revocationSignature: 'abc',
+}
+
+const DEVICE = { codeDigest: 'device', clientId: 'tv' }
+
+/** The cases of devices, inside the suite of a database. */
+export function deviceCases({ store, newZone }: Lent): void {
+  describe('a code of a device', () => {
+    it('is found as it was, in its zone, while it is undecided', async () => {
+      const z = newZone()
+      await store().devices.insert(z, asked())
+      assert.deepEqual(await store().devices.enter(z, 'user', at(1)), asked())
+      assert.equal(await store().devices.enter(newZone(), 'user', at(1)), undefined)
+      assert.equal(await store().devices.enter(z, 'user', at(600)), undefined)
+    })
+
+    it('is shown by one device at a time', async () => {
+      const z = newZone()
+      await store().devices.insert(z, asked())
+      await assert.rejects(store().devices.insert(z, asked({ codeDigest: 'another' })), AlreadyExists)
+      await store().devices.insert(newZone(), asked())
+    })
+
+    it('can be entered some times only', async () => {
+      const z = newZone()
+      await store().devices.insert(z, asked())
+      for (let count = 0; count < MAX_ENTRIES; count += 1) {
+        assert.ok(await store().devices.enter(z, 'user', at(1)))
+      }
+      assert.equal(await store().devices.enter(z, 'user', at(1)), undefined)
+    })
+
+    it('is decided once, and given to one of two who ask at once', async () => {
+      const z = newZone()
+      await store().devices.insert(z, asked())
+      const decided = await Promise.all([
+        store().devices.decide(z, 'user', decision, at(1)),
+        store().devices.decide(z, 'user', decision, at(1)),
+      ])
+      assert.deepEqual(decided.toSorted(), [false, true])
+      assert.equal((await store().devices.poll(z, { ...DEVICE, clientId: 'other' }, at(2))).outcome, 'unknown')
+      const polls = await Promise.all([
+        store().devices.poll(z, DEVICE, at(2)),
+        store().devices.poll(z, DEVICE, at(2)),
+        store().devices.poll(z, DEVICE, at(2)),
+      ])
+      const given = polls.filter(({ outcome }) => outcome === 'approved')
+      assert.deepEqual(given, [{ outcome: 'approved', decision }])
+      assert.ok(polls.every(({ outcome }) => outcome === 'approved' || outcome === 'unknown'))
+    })
+
+    it('tells of a denial, of impatience, and of its end', async () => {
+      const z = newZone()
+      await store().devices.insert(z, asked())
+      const outcome = async (seconds: number) => (await store().devices.poll(z, DEVICE, at(seconds))).outcome
+      assert.equal(await outcome(1), 'pending')
+      assert.equal(await outcome(5), 'early')
+      assert.equal(await outcome(14), 'early')
+      assert.equal(await outcome(29), 'pending')
+      assert.equal(await outcome(600), 'expired')
+      assert.equal(await store().devices.decide(z, 'user', decision, at(600)), false)
+      assert.equal(await store().devices.decide(z, 'user', undefined, at(599)), true)
+      assert.equal(await store().devices.decide(z, 'user', decision, at(599)), false)
+      assert.equal(await outcome(599), 'denied')
+      assert.equal(await outcome(599), 'unknown')
+    })
+
+    it('is purged some minutes after its end', async () => {
+      const z = newZone()
+      await store().devices.insert(z, asked())
+      await store().purge(at(660))
+      assert.equal((await store().devices.poll(z, DEVICE, at(660))).outcome, 'expired')
+      await store().purge(at(1000))
+      assert.equal((await store().devices.poll(z, DEVICE, at(1000))).outcome, 'unknown')
+    })
+  })
+}
