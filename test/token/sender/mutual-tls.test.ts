@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { loadedAtStart } from '../../support/loaded-at-start.ts'
-import { behindProxy, certificates, shown } from '../../support/mutual-tls.ts'
+import { behindProxy, certificateClients, certificates, shown } from '../../support/mutual-tls.ts'
 import type { TestCertificate } from '../../support/client-certificates.ts'
 import { insertCode, MODES, refused, RESOURCE, tokensOf, verified } from '../../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
-import { startServer } from '../../support/server.ts'
+import { defaultBootstrap, startServer } from '../../support/server.ts'
 
 const BOUND = ['bound-secret', 'secret'] as const
 const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
@@ -191,5 +191,33 @@ describe('discovery of a server with certificates', () => {
     assert.deepEqual({ ...aliases, ...Object(metadata['mtls_endpoint_aliases']) }, metadata['mtls_endpoint_aliases'])
     assert.equal(metadata['token_endpoint'], 'http://localhost:8080/oauth/token')
     assert.deepEqual(await told(config, 'standard', 'mtls.example'), metadata)
+  })
+
+  it('says so for zones by host and by path, whose clients are known there', async () => {
+    const zone = { id: 'z1', subdomain: 'z1', name: 'Zone one', bootstrap: { clients: certificateClients } }
+    const options = {
+      mutualTls: { endpoint_base_url: 'https://mtls.example' },
+      bootstrap: { ...defaultBootstrap, identity_zones: [zone] },
+    }
+    const server = await startServer(behindProxy('standard', options))
+    const form = { grant_type: 'client_credentials', client_id: 'bound' }
+    for (const [host, path, base, issuer] of [
+      ['z1.mtls.example', '', 'https://z1.mtls.example', 'http://z1.localhost:8080'],
+      ['mtls.example', '/z/z1', 'https://mtls.example/z/z1', 'http://localhost:8080/z/z1'],
+    ] as const) {
+      const metadata = (await server.send(`${path}/.well-known/openid-configuration`, { host })).json()
+      const aliases = metadata['mtls_endpoint_aliases'] as Readonly<Record<string, string>> // as the test above shows
+      assert.equal(aliases['token_endpoint'], `${base}/oauth/token`)
+      assert.equal(metadata['issuer'], issuer)
+      const answer = await server.send(`${path}/oauth/token`, { host, form, headers: shown(certificates.client) })
+      assert.equal(
+        (await verified(server, tokensOf(answer).access_token, { host: 'z1.localhost:8080' })).payload.iss,
+        issuer,
+      )
+      const other = await server.send('/oauth/token', { form, headers: shown(certificates.client) })
+      assert.equal(other.status, 401, 'a client of another zone')
+    }
+    assert.deepEqual(server.faults, [])
+    await server.stop()
   })
 })
