@@ -53,10 +53,9 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
     const { clientId } = client
     await store.sessions.addClient(request.zone.id, answering.idDigest, { clientId, isTold: answering.isTold })
   }
-  if (!(await useUp(context, deps))) {
-    throw new PageError(400, 'The request was answered already.', { code: 'invalid_request_uri' })
-  }
-  const issued = await issue(context, answering, deps)
+  // At once: what the second of two answers has issued is told to nobody.
+  const [isFirst, issued] = await Promise.all([useUp(context, deps), issue(context, answering, deps)])
+  if (!isFirst) throw new PageError(400, 'The request was answered already.', { code: 'invalid_request_uri' })
   if (silent && !program) sessions.setCurrentUser(reply, found(context.person).user.id)
   const shared = sharedParameters(context, { target, isStateExpected: silent && target.mode === 'fragment' }, deps)
   return send(context, { target, mode: target.mode, parameters: { ...issued, ...shared } }, deps)
