@@ -42,10 +42,25 @@ export async function obtainRefreshToken(person: SignIn): Promise<string> {
  */
 export async function obtainCode(person: SignIn, cookies: Cookies): Promise<Record<string, string>> {
   const request = authorizationRequest(person)
-  const { url, redirectUri } = request
+  return visit(request.url, request, cookies)
+}
+
+/** The same with a request that the client pushes first (RFC 9126). */
+export async function obtainCodeByPush(person: SignIn, cookies: Cookies): Promise<Record<string, string>> {
+  const { client, endpoints } = person
+  const request = authorizationRequest(person)
+  const push = endpoints.push ?? ''
+  const pushed = await post(push, Object.fromEntries(new URL(request.url).searchParams), client)
+  if (pushed.status !== 201) throw new Error(`not pushed: ${describe(push, pushed)}`)
+  const { request_uri = '' }: { request_uri?: string } = JSON.parse(pushed.body)
+  const query = new URLSearchParams({ client_id: client.id, request_uri })
+  return visit(`${endpoints.authorization}?${query.toString()}`, request, cookies)
+}
+
+async function visit(url: string, request: AuthorizationRequest, cookies: Cookies): Promise<Record<string, string>> {
   const answer = await send('GET', url, { accept: 'text/html', cookies })
   const location = answer.headers.get('location') ?? ''
-  if (!location.startsWith(redirectUri)) throw new Error(`no code without a sign-in: ${describe(url, answer)}`)
+  if (!location.startsWith(request.redirectUri)) throw new Error(`no code without a sign-in: ${describe(url, answer)}`)
   return exchangeFields(location, request)
 }
 

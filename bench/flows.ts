@@ -2,7 +2,7 @@
 // connections, in its own process, the same for every server. Usage: node bench/flows.ts JOB  (JSON; prints JSON)
 import type { BenchClient, KeyClient } from './accounts.ts'
 import { createSigner } from './assertions.ts'
-import { LANES, describe, obtainCode, obtainRefreshToken, post, signIn } from './browser.ts'
+import { LANES, describe, obtainCode, obtainCodeByPush, obtainRefreshToken, post, signIn } from './browser.ts'
 import type { Cookies, User } from './browser.ts'
 import { closeConnections } from './connection.ts'
 import type { Answer } from './connection.ts'
@@ -16,7 +16,12 @@ export type FlowJob = { readonly endpoints: Endpoints; readonly scope: string } 
   | { readonly flow: 'private_key_jwt'; readonly client: KeyClient }
   | { readonly flow: 'password'; readonly client: BenchClient; readonly user: User }
   | {
-      readonly flow: 'authorization_code' | 'authorization_code_dpop' | 'sign_in' | 'rotation'
+      readonly flow:
+        | 'authorization_code'
+        | 'authorization_code_dpop'
+        | 'authorization_code_pushed'
+        | 'sign_in'
+        | 'rotation'
       readonly client: BenchClient
       readonly user: User
       readonly redirectUri: string
@@ -47,6 +52,13 @@ interface Supply {
 
 /** Runs the flow once, with a prepared value if it consumes one. */
 type Lane = (supply: Supply) => Promise<void>
+
+/** Flows with a proof. */
+const BOUND_FLOWS: ReadonlySet<FlowJob['flow']> = new Set([
+  'client_credentials_dpop',
+  'authorization_code_dpop',
+  'authorization_code_pushed',
+])
 
 /** How many values are prepared at a time, while the clock is stopped. */
 const SUPPLIES = 2000
@@ -119,7 +131,7 @@ async function supplierOf(job: FlowJob): Promise<(() => Promise<Supply>) | undef
     const sign = await createSigner(job.client, endpoints.token)
     return async () => ({ fields: await sign() })
   }
-  if (job.flow === 'client_credentials_dpop' || job.flow === 'authorization_code_dpop') {
+  if (BOUND_FLOWS.has(job.flow)) {
     const prove = createProver(endpoints.token)
     return async () => ({ proof: await prove() })
   }
@@ -141,6 +153,14 @@ async function openLane(job: FlowJob, lane: number): Promise<Lane> {
       await signIn(job, cookies)
       return async ({ proof }) => {
         const fields = await obtainCode(job, cookies)
+        expectTokens(await post(endpoints.token, fields, job.client, proof), [ACCESS_JWT, ID_TOKEN], endpoints.token)
+      }
+    }
+    case 'authorization_code_pushed': {
+      const cookies: Cookies = new Map()
+      await signIn(job, cookies)
+      return async ({ proof }) => {
+        const fields = await obtainCodeByPush(job, cookies)
         expectTokens(await post(endpoints.token, fields, job.client, proof), [ACCESS_JWT, ID_TOKEN], endpoints.token)
       }
     }

@@ -13,6 +13,8 @@ export interface Endpoints {
   readonly discovery: string
   readonly token: string
   readonly authorization: string
+  /** Of pushed authorization requests; a server that has none is not measured with them. */
+  readonly push?: string
   readonly introspection: string
   readonly revocation: string
   readonly keys: string
@@ -39,8 +41,10 @@ export async function discover(baseUrl: string): Promise<Endpoints> {
     if (typeof value !== 'string') throw new Error(`${discovery} has no ${name}`)
     return value
   }
+  const push = document['pushed_authorization_request_endpoint']
   return {
     discovery,
+    ...(typeof push === 'string' && { push }),
     token: endpoint('token_endpoint'),
     authorization: endpoint('authorization_endpoint'),
     introspection: endpoint('introspection_endpoint'),
