@@ -16,6 +16,7 @@ import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
 import { registrationAttacks } from './attacks/registration.ts'
+import { requestAttacks } from './attacks/requests.ts'
 import { samlBearerAttacks } from './attacks/saml-bearer.ts'
 import { samlLogoutAttacks } from './attacks/saml-logout.ts'
 import { samlAttacks } from './attacks/saml.ts'
@@ -51,6 +52,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'reaching the inside network': outboundAttacks,
   'keeping others out': loadAttacks,
   'authorization requests': authorizationAttacks,
+  'requests that are signed or pushed': requestAttacks,
   'tokens and clients': tokenAttacks,
   'exchanged tokens': tokenExchangeAttacks,
   'tokens that are bound to a key': senderKeyAttacks,
