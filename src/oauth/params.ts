@@ -16,16 +16,22 @@ export interface Params {
   get(name: string): string | undefined
   /** The value as sent: an empty client secret is a secret. */
   raw(name: string): string | undefined
-  /** Names that were sent more than once. */
+  /** All values, in the order sent. */
+  all(name: string): readonly string[]
+  /** Names that were sent more than once and must not be. */
   readonly repeated: readonly string[]
 }
+
+/** May be sent more than once (RFC 8707 §2). */
+const REPEATABLE: ReadonlySet<string> = new Set(['resource'])
 
 /** Reads a form or a query without refusing repeated parameters. */
 export function readParams(form: Form = EMPTY_FORM): Params {
   return {
     get: name => form.get(name) || undefined,
     raw: name => form.get(name),
-    repeated: form.repeated,
+    all: name => form.all(name),
+    repeated: form.repeated.filter(name => !REPEATABLE.has(name)),
   }
 }
 

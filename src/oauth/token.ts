@@ -5,9 +5,12 @@ import { demandsOn } from '../model/client-demands.ts'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Confirmation } from '../model/confirmation.ts'
+import type { TokenGrantType } from '../model/grant-types.ts'
 import { hasGrantType } from '../model/grant-types.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import { speaks } from '../model/protocols.ts'
 import type { RequestContext } from '../model/request.ts'
+import { namedResources, resourcesFor } from '../model/resources.ts'
 import { bearerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import type { Zone } from '../model/zone.ts'
@@ -35,6 +38,8 @@ interface TokenEndpointDeps extends VouchedDeps {
   readonly issuer: TokenIssuer
   readonly senders: Senders
 }
+
+const TOKEN_EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
 
@@ -82,6 +87,9 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     if (grant === password && !('server' in caller) && isWithoutScopes(client)) throw withoutScopes()
     if (!mayUseGrant(client, grant.type))
       throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
+    if (speaks(request.zone, 'resourceIndicators', behaviour) && grant.type !== TOKEN_EXCHANGE) {
+      namedResources(params.all('resource'), client) // before anything is used up
+    }
     const counted = clientAuthMethod === 'none' && context.headers['dpop'] !== undefined
     if (counted) deps.limits.vainProofs.check(callerKey(context, 'proofs'))
     const confirmation = await confirmationOf(context, client, grant, deps)
@@ -93,7 +101,8 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const authorization = await (counted ? withLimitedProofs(context, authorize, deps) : authorize())
     await requireClientLevel(authorization, deps)
     const bound = confirmation ? { ...authorization, confirmation } : authorization
-    const tokens = await deps.issuer.issue(withRequestClaims(bound, params, deps), context)
+    const meant = withResources(bound, params, deps)
+    const tokens = await deps.issuer.issue(withRequestClaims(meant, params, deps), context)
     return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   }
 
@@ -163,6 +172,14 @@ async function requireClientLevel(
   if (subject.kind !== 'user' || refreshed) return
   if (!(await lackingLevel(zone, { client, user: subject.user, acr: subject.acr }, deps))) return
   throw new OAuthError(grantType === 'authorization_code' ? 'invalid_grant' : 'mfa_required', MFA_REQUIRED)
+}
+
+/** An exchange names its audience by rules of its own; a refresh has compared the resources before it used its token up. */
+function withResources(authorization: Authorization, params: Params, { behaviour }: GrantDeps): Authorization {
+  const { zone, client, refreshed, issuedTokenType, resources: granted } = authorization
+  if (refreshed || issuedTokenType !== undefined || !speaks(zone, 'resourceIndicators', behaviour)) return authorization
+  const resources = resourcesFor(params.all('resource'), { granted, client })
+  return resources === granted ? authorization : { ...authorization, resources, grantedResources: granted ?? resources }
 }
 
 /** Adds the claims that any request may set (`az_attr`, `nonce`); a refresh keeps those of the first request. */

@@ -70,6 +70,7 @@ const TOKEN_REQUEST: Fields = {
   actor_token: may('For token exchange: the access token of whoever acts, if that is not the client.'),
   actor_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
   audience: may('For token exchange: whom the new token is for.'),
+  resource: may('The URI of the API that the token is for (RFC 8707). May be repeated.'),
   requested_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
   token_format: may('Format of the access token.', oneOf(['jwt', 'opaque'])),
   authorities: may('`{"az_attr":{…}}`: attributes to put into the tokens.'),

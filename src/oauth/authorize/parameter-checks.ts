@@ -7,6 +7,7 @@ import type { Step } from './next-step.ts'
 import { readPrompt } from './prompt.ts'
 import {
   readCodeChallenge,
+  readResources,
   readResponseType,
   readScope,
   readTokenFormat,
@@ -47,6 +48,7 @@ export const STANDARD_PARAMETERS: readonly ParameterCheck[] = [
   refuseUnboundTokens,
   requireProfile,
   readScope,
+  readResources,
   readTokenFormat,
   readPrompt,
   readAcrValues,
@@ -63,6 +65,7 @@ export const UAA_PARAMETERS: readonly ParameterCheck[] = [
   refuseUnboundTokens,
   requireProfile,
   readScope,
+  readResources,
   readTokenFormat,
   readPrompt,
   readAcrValues,

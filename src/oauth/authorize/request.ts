@@ -8,6 +8,7 @@ import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isWellFormed } from '../../model/pkce.ts'
 import { speaks } from '../../model/protocols.ts'
+import { namedResources } from '../../model/resources.ts'
 import { parseScope, requestableScopes } from '../../model/scopes.ts'
 import type { Zone } from '../../model/zone.ts'
 import { PageError } from '../../web/answers.ts'
@@ -236,6 +237,17 @@ export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps
   }
   if (needsS256 && method !== 'S256') throw refuse('This client must send a code_challenge of method S256')
   context.asked = { ...asked, codeChallenge: challenge, codeChallengeMethod: method }
+}
+
+/** Reads `resource`, which may be repeated (RFC 8707 §2.1). */
+export function readResources(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  if (!speaks(context.request.zone, 'resourceIndicators', deps.behaviour)) return
+  try {
+    const resources = namedResources(context.params.all('resource'), found(context.asked.client))
+    if (resources.length > 0) context.asked = { ...context.asked, resources }
+  } catch (error) {
+    throw error instanceof OAuthError ? refusal(context, deps, error) : error
+  }
 }
 
 /** FAPI 2.0 Security Profile §5.3.2.2: a code and nothing else, with PKCE, for a redirect URI that the request names. */

@@ -5,6 +5,8 @@ import { foreignClasses, levelOf, withLevel } from '../../model/assurance.ts'
 import type { Client } from '../../model/client.ts'
 import { allowsProvider } from '../../model/client.ts'
 import { confirmationIn, isMet } from '../../model/confirmation.ts'
+import { speaks } from '../../model/protocols.ts'
+import { resourcesFor } from '../../model/resources.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { hasRequiredGroups, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
 import type { UserGroups } from '../../model/scopes.ts'
@@ -55,6 +57,11 @@ export const refreshToken: Grant = {
     const unapproved = await approvalProblem(zone, token, scopes, deps)
     if (unapproved !== undefined) throw new OAuthError(behaviour.badRefreshToken, unapproved)
 
+    const granted = Array.isArray(token.claims['resources']) ? strings(token.claims['resources']) : undefined
+    const resources = speaks(zone, 'resourceIndicators', behaviour)
+      ? resourcesFor(params.all('resource'), { granted, client })
+      : granted
+
     const rotate = token.stored?.usedAt !== undefined || rotatesRefreshTokens(zone, client)
     if (rotate && !(await markUsed(zone, token, deps))) throw await reused(request, token, deps)
     const {
@@ -64,7 +71,6 @@ export const refreshToken: Grant = {
       act: actor,
       grant_id: grantId,
       grant_type: grantType,
-      resources,
       sid,
       iat,
       client_auth_method: method,
@@ -96,7 +102,7 @@ export const refreshToken: Grant = {
       },
       ...(format && { format }),
       ...(typeof grantId === 'string' && { grantId }),
-      ...(Array.isArray(resources) && { resources: resources.filter(item => typeof item === 'string') }),
+      ...(resources && { resources, grantedResources: granted ?? resources }),
       ...(isJsonRecord(actor) && { actor }),
       ...(isStringRecord(azAttr) && { azAttr }),
       ...(typeof authMethod === 'string' && { clientAuthMethod: authMethod }),
@@ -118,6 +124,8 @@ function classesIn(acr: unknown): readonly string[] | undefined {
   const classes = Array.isArray(values) ? values.filter(item => typeof item === 'string') : []
   return withLevel(levelOf([memberOf(acr, 'level')].filter(item => typeof item === 'string')), foreignClasses(classes))
 }
+
+const strings = (list: readonly unknown[]): readonly string[] => list.filter(item => typeof item === 'string')
 
 const isStringRecord = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null && Object.values(value).every(each => typeof each === 'string')

@@ -1,0 +1,39 @@
+// The resources that a request names (RFC 8707 §2): who is to read the access token.
+import type { Client } from './client.ts'
+import { OAuthError } from './oauth-error.ts'
+
+/** Each is in every token. */
+const MAX_RESOURCES = 10
+const MAX_LENGTH = 1024
+
+const refuse = (description: string): OAuthError => new OAuthError('invalid_target', description)
+
+/**
+ * Those of the values, each once. Throws `invalid_target` for one that is no absolute URI or has a fragment, and for one that
+ * the client's record does not have.
+ */
+export function namedResources(values: readonly string[], { resources = [] }: Client): readonly string[] {
+  const named = [...new Set(values.filter(value => value !== ''))]
+  if (named.length > MAX_RESOURCES) throw refuse(`There are more than ${MAX_RESOURCES} resources`)
+  for (const resource of named) {
+    const isUri =
+      resource.length <= MAX_LENGTH && /^[a-z][a-z0-9+.-]*:[^\s#]+$/i.test(resource) && URL.canParse(resource)
+    if (!isUri) throw refuse('A resource must be an absolute URI without a fragment')
+    if (!resources.includes(resource)) throw refuse('This client may not ask for a token for this resource')
+  }
+  return named
+}
+
+/**
+ * What an access token is for: the resources that the request names, each of which must be among those that were granted
+ * before, if any were; without a name all that were granted (RFC 8707 §2.2).
+ */
+export function resourcesFor(
+  values: readonly string[],
+  { granted, client }: { readonly granted: readonly string[] | undefined; readonly client: Client },
+): readonly string[] | undefined {
+  const named = namedResources(values, client)
+  if (named.length === 0) return granted
+  if (granted && !named.every(each => granted.includes(each))) throw refuse('The resource was not granted')
+  return named
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { authorize, signedIn } from '../support/authorize.ts'
+import { exchange, isAlive, MODES, refresh, tokensOf } from '../support/oauth.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+
+const ORDERS = 'https://orders.example/'
+const STOCK = 'https://stock.example/api'
+const SHOP = ['shop', 'secret'] as const
+const bootstrap = {
+  ...defaultBootstrap,
+  clients: [
+    ...defaultBootstrap.clients,
+    {
+      client_id: 'shop',
+      client_secret: 'secret',
+      authorized_grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+      scope: ['openid', 'cloud.read'],
+      authorities: ['jobs.run'],
+      redirect_uri: ['https://shop.example/cb'],
+      autoapprove: true,
+      resources: [ORDERS, STOCK],
+    },
+  ],
+}
+
+for (const mode of MODES) {
+  describe(`resources of a request in ${mode}`, () => {
+    let server: TestServer
+    let browser: Browser
+    before(async () => {
+      const zone_config = { protocols: { resourceIndicators: true }, tokenPolicy: { refreshTokenRotate: true } }
+      server = await startServer({ mode, config: { bootstrap, zone_config } })
+      browser = await signedIn(server)
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const REDIRECT = 'https://shop.example/cb'
+    const ask = (resources: readonly string[]): Promise<TestAnswer> => {
+      const query = new URLSearchParams({
+        response_type: 'code',
+        client_id: 'shop',
+        redirect_uri: REDIRECT,
+        state: 's',
+      })
+      for (const resource of resources) query.append('resource', resource)
+      return browser.send(`/oauth/authorize?${query}`)
+    }
+    async function codeFor(...resources: readonly string[]): Promise<string> {
+      return (await ask(resources)).location().searchParams.get('code') ?? ''
+    }
+    const redeem = (code: string, form: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
+      exchange(server, code, { redirect_uri: REDIRECT, ...form }, SHOP)
+    const audienceOf = (token: string): unknown => decodeJwt(token).aud
+
+    it('are the audience of the token, all of them or those that the client names then', async () => {
+      const all = tokensOf(await redeem(await codeFor(ORDERS, STOCK)))
+      assert.deepEqual(audienceOf(all.access_token), [ORDERS, STOCK])
+      assert.deepEqual(audienceOf(all.id_token), ['shop'])
+      const one = tokensOf(await redeem(await codeFor(ORDERS, STOCK), { resource: STOCK }))
+      assert.deepEqual(audienceOf(one.access_token), [STOCK])
+      const other = tokensOf(await refresh(server, one.refresh_token, { resource: ORDERS }, SHOP))
+      assert.deepEqual(audienceOf(other.access_token), [ORDERS])
+      const both = tokensOf(await refresh(server, other.refresh_token, {}, SHOP))
+      assert.deepEqual(audienceOf(both.access_token), [ORDERS, STOCK])
+    })
+
+    it('may be named by a program for itself, and when the code is redeemed', async () => {
+      const own = await server.token({ grant_type: 'client_credentials', resource: STOCK }, { basic: SHOP })
+      assert.deepEqual(audienceOf(tokensOf(own).access_token), [STOCK])
+      const late = tokensOf(await redeem(await codeFor(), { resource: ORDERS }))
+      assert.deepEqual(audienceOf(late.access_token), [ORDERS])
+      const again = await refresh(server, late.refresh_token, { resource: STOCK }, SHOP)
+      assert.equal(again.json()['error'], 'invalid_target')
+    })
+
+    it('make a token that nobody else takes, this server included', async () => {
+      const issued = tokensOf(await redeem(await codeFor(ORDERS)))
+      assert.equal((await server.send('/userinfo', { bearer: issued.access_token })).status, 401)
+      assert.equal(await isAlive(server, issued.access_token), true)
+    })
+
+    for (const wrong of [
+      'https://elsewhere.example/',
+      `${STOCK}/`,
+      'stock',
+      `${STOCK}#part`,
+      'https://[',
+      `https://${'x'.repeat(2000)}/`,
+    ]) {
+      it(`are refused: ${wrong.slice(0, 40)}`, async () => {
+        const answer = await ask([ORDERS, wrong])
+        assert.equal(answer.location().searchParams.get('error'), 'invalid_target')
+        const form = { grant_type: 'client_credentials', resource: wrong }
+        const token = await server.token(form, { basic: SHOP })
+        assert.deepEqual([token.status, token.json()['error']], [400, 'invalid_target'])
+      })
+    }
+
+    it('are refused beyond those of the code, and a refused refresh uses nothing up', async () => {
+      assert.equal((await redeem(await codeFor(ORDERS), { resource: STOCK })).json()['error'], 'invalid_target')
+      const issued = tokensOf(await redeem(await codeFor(ORDERS)))
+      const refused = await refresh(server, issued.refresh_token, { resource: STOCK }, SHOP)
+      assert.equal(refused.json()['error'], 'invalid_target')
+      assert.equal((await refresh(server, issued.refresh_token, {}, SHOP)).status, 200)
+    })
+
+    it('are nothing for a client that has none', async () => {
+      const answer = await authorize(browser, {
+        response_type: 'code',
+        client_id: 'auto',
+        redirect_uri: 'https://auto.example/cb',
+        resource: ORDERS,
+      })
+      assert.equal(answer.location().searchParams.get('error'), 'invalid_target')
+    })
+  })
+}
+
+describe('resources where the zone has none', () => {
+  it('are ignored', async () => {
+    const server = await startServer({
+      config: { bootstrap, zone_config: { protocols: { resourceIndicators: false } } },
+    })
+    const answer = await server.token({ grant_type: 'client_credentials', resource: 'x' }, { basic: SHOP })
+    assert.ok([decodeJwt(tokensOf(answer).access_token).aud].flat().includes('shop'))
+    await server.stop()
+  })
+})
