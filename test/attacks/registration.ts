@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { authorize, signedIn, Z1_HOST } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
 import {
@@ -334,6 +337,58 @@ export const registrationAttacks: readonly Attack[] = [
         { mode: 'open' },
         { config: { base_url: 'https://login.example' } },
       ),
+  },
+  {
+    attack: 'registers many clients whose keys are on servers that never answer, and authenticates as all of them',
+    outcome: 'keys of other clients are fetched as before',
+    attempt: () =>
+      trying(async server => {
+        const waiting = new Set<ServerResponse>()
+        const [slow, slower, quick] = [
+          createServer((_, answer) => void waiting.add(answer)),
+          createServer((_, answer) => void waiting.add(answer)),
+          createServer((_, answer) => void answer.end('{"keys":[{"kty":"OKP","crv":"Ed25519","x":"x","kid":"k"}]}')),
+        ]
+        const addresses: string[] = []
+        for (const each of [slow, slower, quick]) {
+          each.listen(0, '127.0.0.1')
+          await once(each, 'listening')
+          const address = each.address()
+          addresses.push(`http://localhost:${typeof address === 'object' ? address?.port : ''}`)
+        }
+        const method = { token_endpoint_auth_method: 'private_key_jwt' }
+        const ids: string[] = []
+        for (const address of addresses.slice(0, 2)) {
+          for (let index = 0; index < 6; index += 1) {
+            const metadata = { ...METADATA, ...method, jwks_uri: `${address}/${index}` }
+            ids.push(registered(await register(server, metadata)).client_id)
+          }
+        }
+        const app = await server.store.clients.find('svc', 'app')
+        assert.ok(app)
+        await server.store.clients.update('svc', { ...app, jwksUri: `${addresses[2]}/keys` })
+        const send = (id: string) => {
+          const exp = Math.floor(server.clock.now().getTime() / 1000) + 60
+          const claims = { iss: id, sub: id, aud: `${server.baseUrl}/oauth/token`, jti: id, exp }
+          const parts = [{ alg: 'EdDSA', kid: 'k' }, claims].map(part =>
+            Buffer.from(JSON.stringify(part)).toString('base64url'),
+          )
+          const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+          const client_assertion = `${parts.join('.')}.AAAA`
+          return server.token({ grant_type: 'client_credentials', client_assertion_type, client_assertion })
+        }
+        const all = ids.map(send)
+        while (waiting.size < 8) await new Promise(resolve => setImmediate(resolve))
+        let isAsked = false
+        quick.on('request', () => (isAsked = true))
+        await send('app')
+        for (const each of [slow, slower, quick]) {
+          each.closeAllConnections()
+          each.close()
+        }
+        await Promise.all(all)
+        assert.ok(isAsked, 'turned away for want of a place')
+      }),
   },
   {
     attack: 'uses an initial access token as an access token, of another zone, twice at once, or one that was removed',

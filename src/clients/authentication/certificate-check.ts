@@ -7,6 +7,7 @@ import { isSubject } from '../../model/mutual-tls.ts'
 import type { TlsAuthMethod } from '../../model/mutual-tls.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { UnusableKeys } from '../../token/foreign-keys.ts'
+import { outboundShareOf } from '../outbound-share.ts'
 import type { ClientAuthDeps } from './method.ts'
 
 /** Throws `invalid_client` for a certificate that is not the client's. */
@@ -38,11 +39,12 @@ function checkSubject(client: Client, { raw }: ClientCertificate, { mutualTls, c
 
 /** §2.2: the certificate itself is registered, as `x5c` of a key. */
 async function checkRegistered(
-  { jwks, jwksUri, zoneId }: Client,
+  client: Client,
   { thumbprint }: ClientCertificate,
   { foreignKeys }: ClientAuthDeps,
 ): Promise<void> {
-  const source = { jwks, jwksUri, share: { zoneId, purpose: 'background' } } as const
+  const { jwks, jwksUri } = client
+  const source = { jwks, jwksUri, share: outboundShareOf(client, 'background') }
   const isKnown = await foreignKeys.hasCertificate(source, thumbprint).catch((cause: unknown) => {
     if (cause instanceof UnusableKeys) throw refuse(cause.message)
     throw cause

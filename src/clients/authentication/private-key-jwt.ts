@@ -10,6 +10,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
 import type { ForeignKeys, KeySource, WantedKey } from '../../token/foreign-keys.ts'
+import { outboundShareOf } from '../outbound-share.ts'
 import { allowsFormCredentials } from './client-secret.ts'
 import type { AuthenticatingEndpoint, ClientAuthDeps, ClientAuthMethod, CredentialParams } from './method.ts'
 
@@ -184,6 +185,5 @@ async function checkSignature(
   }
 }
 
-/** Fetching the client's keys counts against its zone. */
 const shareOf = (client: Client | undefined): Pick<KeySource, 'share'> =>
-  client ? { share: { zoneId: client.zoneId, purpose: 'background' } } : {}
+  client ? { share: outboundShareOf(client, 'background') } : {}

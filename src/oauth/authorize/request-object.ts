@@ -5,6 +5,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { demandsOn } from '../../model/client-demands.ts'
+import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
@@ -41,11 +42,11 @@ const refuse = (description: string, cause?: unknown): OAuthError =>
 
 /** The parameters of a verified object, form-encoded. Throws `invalid_request_object`. */
 export async function parametersOf(received: ReceivedObject, deps: RequestObjectDeps): Promise<string> {
-  const { jwt, client, zone } = received
+  const { jwt, client } = received
   const alg = algorithmOf(received)
   const { kid } = headerOf(jwt)
   const key = await deps.foreignKeys
-    .find({ jwks: client.jwks, jwksUri: client.jwksUri, share: { zoneId: zone.id, purpose: 'sign-in' } }, { alg, kid })
+    .find({ jwks: client.jwks, jwksUri: client.jwksUri, share: outboundShareOf(client, 'sign-in') }, { alg, kid })
     .catch((cause: unknown) => {
       if (cause instanceof UnusableKeys) throw refuse('The client has no usable keys for its request object', cause)
       throw cause

@@ -4,6 +4,7 @@ import { addSeconds } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { digest } from '../../base/secrets.ts'
+import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/client.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -115,7 +116,7 @@ async function fetchObject(uri: string, { zone, client }: Asked, { outbound }: A
   const kept = fragment ? known.peek(JSON.stringify([zone.id, client.clientId, uri])) : undefined
   if (kept) return kept.content.trim()
   try {
-    const content = await download(address, zone, outbound)
+    const content = await download(address, client, outbound)
     if (fragment === digest(content)) {
       await known.get(JSON.stringify([zone.id, client.clientId, uri]), () => Promise.resolve({ content }))
     }
@@ -126,11 +127,11 @@ async function fetchObject(uri: string, { zone, client }: Asked, { outbound }: A
   }
 }
 
-async function download(address: string, zone: AddressedZone, outbound: Outbound): Promise<string> {
+async function download(address: string, client: Client, outbound: Outbound): Promise<string> {
   const response = await outbound.fetch(address, {
     headers: { accept: 'application/oauth-authz-req+jwt, application/jwt' },
     maxBytes: MAX_REQUEST_OBJECT_LENGTH + 2, // and a line end
-    share: { zoneId: zone.id, purpose: 'sign-in' },
+    share: outboundShareOf(client, 'sign-in'),
   })
   if (response.status !== 200) throw new OutboundError('bad-answer', `${new URL(address).origin}: no request object`)
   return response.text()

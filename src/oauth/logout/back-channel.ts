@@ -4,6 +4,7 @@ import { addSeconds } from '../../base/clock.ts'
 import { createBreaker } from '../../base/breaker.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { OutboundError } from '../../base/outbound.ts'
+import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { EndedSession } from '../../model/ended-session.ts'
@@ -55,7 +56,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
         headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
         body: new URLSearchParams({ logout_token: token }).toString(),
         maxBytes: MAX_ANSWER_BYTES,
-        share: { zoneId: zone.id, purpose: 'background' },
+        share: outboundShareOf(client, 'background'),
       })
       breaker.report(`${zone.id} ${server}`, 'answered')
       if (response.status < 300) return 'told'

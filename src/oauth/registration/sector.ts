@@ -1,6 +1,7 @@
 import { OutboundError } from '../../base/outbound-error.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { ClientDefinition } from '../../clients/client-json.ts'
+import { registrantShare } from '../../clients/outbound-share.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { invalidMetadata } from './metadata.ts'
 
@@ -11,8 +12,7 @@ export async function checkSector(
   outbound: Pick<Outbound, 'getJson'>,
 ): Promise<void> {
   if (sectorIdentifierUri === undefined) return
-  // A share of its own: strangers who register must not keep the keys of clients from being fetched.
-  const share = { zoneId: `registrations ${zoneId}`, purpose: 'background' } as const
+  const share = registrantShare(zoneId, 'background')
   const { value } = await outbound.getJson(sectorIdentifierUri, share).catch((cause: unknown) => {
     if (!(cause instanceof OutboundError)) throw cause
     throw new OAuthError('invalid_client_metadata', 'sector_identifier_uri cannot be read', {

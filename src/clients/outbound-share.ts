@@ -1,0 +1,19 @@
+import type { OutboundShare } from '../base/outbound.ts'
+import type { Client } from '../model/client.ts'
+
+type Purpose = 'sign-in' | 'background'
+
+/** For addresses that strangers register. */
+export const registrantShare = (zoneId: string, purpose: Purpose): OutboundShare => ({
+  zoneId: `registrations ${zoneId}`,
+  purpose,
+})
+
+/**
+ * What a request to an address of the client counts against: its zone. Clients that registered themselves have a share of
+ * their own, so that strangers with servers that never answer keep nobody else's keys and sign-ins waiting.
+ */
+export const outboundShareOf = (
+  { zoneId, registration }: Pick<Client, 'zoneId' | 'registration'>,
+  purpose: Purpose,
+): OutboundShare => (registration ? registrantShare(zoneId, purpose) : { zoneId, purpose })
