@@ -1,6 +1,7 @@
 // Rules between the members of client metadata, for every way in which a client is written.
 import { subjectProblem } from '../model/mutual-tls.ts'
 import { sectorProblem } from '../model/subject.ts'
+import { backchannelProblem, frontchannelProblem, initiateLoginProblem } from './logout-uris.ts'
 import type { ClientDefinition, ClientProblem } from './client-json.ts'
 
 /** The members that rules look at. */
@@ -15,7 +16,13 @@ const sector: MetadataRule = members => {
 }
 
 /** Every rule. A new protocol adds its own. */
-const RULES: readonly MetadataRule[] = [sector, subjectProblem]
+const RULES: readonly MetadataRule[] = [
+  sector,
+  subjectProblem,
+  frontchannelProblem,
+  backchannelProblem,
+  initiateLoginProblem,
+]
 
 /** What is wrong with the metadata of a client. */
 export const metadataProblems = (members: RuledMembers): readonly ClientProblem[] =>

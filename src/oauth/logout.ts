@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Client } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { ANSWERED, LOGOUT_PATH as PATH } from '../model/logout-return.ts'
+import type { Destination } from '../model/destination.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Subjects } from '../model/subject.ts'
 import type { Urls } from '../model/urls.ts'
@@ -29,6 +30,7 @@ import type { Params } from './params.ts'
 import { readParams } from './params.ts'
 import { fitsLogoutEntry } from '../clients/redirect-uri.ts'
 import { locationFor } from './authorize/redirect.ts'
+import { framesOf } from './logout/front-channel.ts'
 import type { Onward, UpstreamLogout } from './upstream-logout.ts'
 
 interface LogoutDeps {
@@ -47,6 +49,8 @@ interface LogoutDeps {
 /** The parameters that the confirmation form repeats. */
 const FORWARDED_PARAMETERS = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
 const CONFIRMED = 'confirmed'
+/** For applications to load; the script waits less. */
+const WAIT_SECONDS = 6
 
 /** The subject, session and client of a verified `id_token_hint`. */
 interface Hint {
@@ -130,8 +134,23 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
 
   /** Ends the session, then leads on: to the provider that it came from, else to the target or the page of those signed out. */
   async function endThenGo(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<FastifyReply> {
+    const frames = await framesOf(request, deps)
     const destination = (await upstream.end(request, reply, onward)) ?? onward.target
+    if (frames.length > 0) return showFrames(request, reply, { frames, destination })
     return destination === undefined ? showSignedOut(request, reply) : leadTo(request, reply, { destination, pages })
+  }
+
+  /** Front-Channel Logout §2: the frames, and what follows when they are loaded. */
+  async function showFrames(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { frames, destination }: { readonly frames: readonly string[]; readonly destination: Destination | undefined },
+  ): Promise<FastifyReply> {
+    const chrome = await pages.chrome(request, reply)
+    const signInUrl = `${urls.pathOf(request.zone)}/login`
+    // For browsers without script; a form waits for its button.
+    if (typeof destination === 'string') reply.header('refresh', `${WAIT_SECONDS}; url=${new URL(destination).href}`)
+    return pages.send(reply, signedOutPage(chrome, { signInUrl, frames, onward: destination }), { frames })
   }
 
   async function showSignedOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -43,6 +43,7 @@ const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, fact
     response_modes_supported: [...RESPONSE_MODES, ...SIGNED_RESPONSE_MODES],
     authorization_signing_alg_values_supported: algorithms,
   }),
+  frontchannelLogout: () => ({ frontchannel_logout_supported: true, frontchannel_logout_session_supported: true }),
   backchannelLogout: () => ({ backchannel_logout_supported: true, backchannel_logout_session_supported: true }),
   signedUserinfo: (_, { algorithms }) => ({ userinfo_signing_alg_values_supported: algorithms }),
   mutualTls: (_, { mutualTls }) => (mutualTls ? certificateMembers(mutualTls) : {}),

@@ -16,6 +16,7 @@ export interface AssetUrls {
   /** What posts a form by itself. */
   readonly formPostScript: string
   readonly fragmentPostScript: string
+  readonly logoutFramesScript: string
   /** What a script adds to a page that works without it. */
   readonly script: string
   /** What asks the browser for a passkey. */

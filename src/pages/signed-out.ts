@@ -1,17 +1,42 @@
 import { type Html, html } from '../base/html.ts'
-import { type Chrome, layout, siteName } from './layout.ts'
+import type { Destination } from '../model/destination.ts'
+import { type Chrome, hiddenField, layout, siteName } from './layout.ts'
 import { safeLink } from './foreign.ts'
 
 /** What the page after a logout shows. */
 export interface SignedOutProps {
   readonly signInUrl: string
+  /** Pages of applications that end their sessions when they are loaded (OpenID Connect Front-Channel Logout §2). */
+  readonly frames?: readonly string[]
+  /** Where to go when the frames are loaded. */
+  readonly onward?: Destination | undefined
 }
 
-/** The page where a logout ends that leads nowhere else (OpenID Connect RP-Initiated Logout §2). */
-export function signedOutPage(chrome: Chrome, { signInUrl }: SignedOutProps): Html {
-  const link = safeLink(signInUrl)
-  const { title, heading, lead, again } = chrome.texts.signedOut
+/** The page where a logout ends that leads nowhere else (OpenID Connect RP-Initiated Logout §2), or waits for applications. */
+export function signedOutPage(chrome: Chrome, { signInUrl, frames = [], onward }: SignedOutProps): Html {
+  const { title, heading, lead } = chrome.texts.signedOut
   const body = html`<p class="lead">${lead(html`<bdi>${siteName(chrome)}</bdi>`)}</p>
-${link !== undefined && html`<a class="button plain" href="${link}">${again}</a>\n`}`
+${onward === undefined ? signInLink(chrome, signInUrl) : onwardLink(chrome, onward)}${frames.map(frame)}${
+  onward !== undefined && html`<script src="${chrome.assets.logoutFramesScript}"></script>\n`
+}`
   return layout(chrome, { title, heading, body })
+}
+
+// The sandbox keeps an application from leading the whole page elsewhere, or opening another.
+const frame = (url: string): Html =>
+  html`<iframe class="logout" src="${url}" sandbox="allow-scripts allow-same-origin" title="" hidden></iframe>
+`
+
+function signInLink(chrome: Chrome, signInUrl: string): Html | false {
+  const link = safeLink(signInUrl)
+  return link !== undefined && html`<a class="button plain" href="${link}">${chrome.texts.signedOut.again}</a>\n`
+}
+
+function onwardLink({ texts }: Chrome, onward: Destination): Html {
+  const { submit } = texts.formPost
+  if (typeof onward === 'string') return html`<a class="button" id="onward" href="${onward}">${submit}</a>\n`
+  return html`<form id="onward" action="${onward.action}" method="post" accept-charset="UTF-8">
+${Object.entries(onward.fields).map(([name, value]) => hiddenField(name, value))}<button class="button" type="submit">${submit}</button>
+</form>
+`
 }

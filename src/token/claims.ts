@@ -3,6 +3,7 @@ import { epochSeconds } from '../base/clock.ts'
 import { classesOf, levelOf, toldClasses } from '../model/assurance.ts'
 import type { Authorization } from '../model/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { speaks } from '../model/protocols.ts'
 import { tellsLevels } from '../model/second-factor.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
@@ -154,9 +155,13 @@ export function idTokenClaims(
     nonce: authorization.nonce,
     at_hash: behaviour.tokenHashes ? accessTokenHash : undefined,
     c_hash: behaviour.tokenHashes ? codeHash : undefined,
-    sid: behaviour.sessionIdClaim ? subject.sessionId : undefined,
+    sid: behaviour.sessionIdClaim || passesLogoutOn(authorization.zone, behaviour) ? subject.sessionId : undefined,
   }
 }
+
+/** Whether applications are told of the end of sessions, for which they need to know theirs. */
+const passesLogoutOn = (zone: Zone, behaviour: Behaviour): boolean =>
+  speaks(zone, 'backchannelLogout', behaviour) || speaks(zone, 'frontchannelLogout', behaviour)
 
 /**
  * UAA: all classes, in an object. OpenID Connect Core §2: one string. It is the level unless the zone has no second factors, or

@@ -29,6 +29,7 @@ export interface Assets {
   readonly sessionFrameScript: string
   readonly formPostScript: string
   readonly fragmentPostScript: string
+  readonly logoutFramesScript: string
   readonly passkeyScript: string
   readonly factorStylesheet: string
   readonly docsStylesheet: string
@@ -77,6 +78,7 @@ export function loadAssets(folder: string, basePath: string): Assets {
     sessionFrameScript: urlOf('session-frame.js'),
     formPostScript: urlOf('form-post.js'),
     fragmentPostScript: urlOf('fragment-post.js'),
+    logoutFramesScript: urlOf('logout-frames.js'),
     passkeyScript: urlOf('passkeys.js'),
     factorStylesheet: urlOf('factors.css'),
     docsStylesheet: urlOf('docs.css'),

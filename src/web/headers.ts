@@ -43,6 +43,13 @@ export function pageHeaders(behaviour: Behaviour): Readonly<Record<string, strin
   }
 }
 
+/** The policies of a page in which others are loaded: frames of these origins and no others. */
+export function framePolicies(urls: readonly string[], behaviour: Behaviour): Readonly<Record<string, string[]>> {
+  const own = pageHeaders(behaviour)['content-security-policy'] ?? OPEN['content-security-policy']
+  const origins = [...new Set(urls.map(url => new URL(url).origin))]
+  return { 'content-security-policy': [own, `frame-src ${origins.join(' ')}`].flat() }
+}
+
 /** Hook: removes the charset that Fastify adds; application/json has no such parameter (RFC 8259 §11). */
 export function sendPlainJson(_: FastifyRequest, reply: FastifyReply, payload: unknown, done: HookDone): void {
   if (reply.getHeader('content-type') === 'application/json; charset=utf-8')

@@ -16,7 +16,7 @@ import type { Texts } from '../pages/texts/texts.ts'
 import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import type { Csrf } from './csrf.ts'
-import { pageHeaders, securityHeaders } from './headers.ts'
+import { framePolicies, pageHeaders, securityHeaders } from './headers.ts'
 import { languageOf, languageOfPerson } from './language.ts'
 
 /** Sends pages in the layout of the request's zone. */
@@ -32,8 +32,8 @@ export interface PageWriter {
   texts(request: FastifyRequest): Texts
   /** What surrounds a mail to the person who makes the request, or in the language of another whose account it is about. */
   mailFrame(request: FastifyRequest, to?: User): Promise<MailFrame>
-  /** Sends a page; the caller sets the status. */
-  send(reply: FastifyReply, page: Html): FastifyReply
+  /** Sends a page; the caller sets the status. With `frames`, the URLs that it loads, and no others may be. */
+  send(reply: FastifyReply, page: Html, options?: { readonly frames?: readonly string[] }): FastifyReply
   /** Sends the error page with the error's status. */
   error(
     request: FastifyRequest,
@@ -49,6 +49,7 @@ export interface Assets {
   readonly script: string
   readonly formPostScript: string
   readonly fragmentPostScript: string
+  readonly logoutFramesScript: string
   readonly passkeyScript: string
   readonly factorStylesheet: string
   /** Scripts of the session management frames. */
@@ -138,8 +139,10 @@ export function createPageWriter(deps: {
         site: siteName({ texts, branding, zoneName: zone.name, isDefaultZone: zone.id === defaultZoneId }),
       }
     },
-    send(reply, page) {
-      return reply.headers(headers).type('text/html; charset=utf-8').send(page.toString())
+    send(reply, page, { frames } = {}) {
+      if (frames) reply.headers({ ...headers, ...framePolicies(frames, behaviour) })
+      else reply.headers(headers)
+      return reply.type('text/html; charset=utf-8').send(page.toString())
     },
     async error(request, reply, { status, description, code }) {
       // An unknown host gets the default zone's layout.

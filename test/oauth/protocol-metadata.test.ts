@@ -23,6 +23,7 @@ const MEMBERS: { readonly [P in Protocol]?: Members } = {
     response_modes_supported: ['query', 'fragment', 'form_post', 'query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt'],
     authorization_signing_alg_values_supported: ['RS256'],
   },
+  frontchannelLogout: { frontchannel_logout_supported: true, frontchannel_logout_session_supported: true },
   backchannelLogout: { backchannel_logout_supported: true, backchannel_logout_session_supported: true },
   signedUserinfo: { userinfo_signing_alg_values_supported: ['RS256'] },
   pairwiseSubjects: { subject_types_supported: ['public', 'pairwise'] },

@@ -130,6 +130,7 @@ function chrome(text: string): Chrome {
       script: text,
       formPostScript: text,
       fragmentPostScript: text,
+      logoutFramesScript: text,
       passkeyScript: text,
       factorStylesheet: text,
       zoneStylesheet: text,

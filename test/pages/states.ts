@@ -66,6 +66,7 @@ export const anonymous: Chrome = {
     script: '/assets/latchkey.js',
     formPostScript: '/assets/form-post.js',
     fragmentPostScript: '/assets/fragment-post.js',
+    logoutFramesScript: '/assets/logout-frames.js',
     passkeyScript: '/assets/passkeys.js',
     factorStylesheet: '/assets/factors.css',
   },

@@ -1,0 +1,36 @@
+// The URIs of a client that the end of a session, or a sign-in that begins here, leads to.
+import { isLoopbackHost } from '../base/loopback.ts'
+import { isSafeUri } from '../model/safe-uri.ts'
+import type { MetadataRule } from './metadata-rules.ts'
+
+/** https, or http on the machine itself; no fragment and no credentials, which nobody would send. */
+function isPlainUri(uri: string): boolean {
+  if (!isSafeUri(uri)) return false
+  const { protocol, hostname, hash, username, password } = new URL(uri)
+  const isProtected = protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname))
+  return isProtected && hash === '' && !uri.endsWith('#') && username === '' && password === ''
+}
+
+const message = (name: string): string => `${name} must be an https URL without a fragment`
+
+/** Back-Channel Logout §2.2. */
+export const backchannelProblem: MetadataRule = ({ backchannelLogoutUri: uri }) =>
+  uri === undefined || isPlainUri(uri)
+    ? undefined
+    : { key: 'backchannel_logout_uri', message: message('backchannel_logout_uri') }
+
+/** Front-Channel Logout §2: with the origin of a redirect URI. */
+export const frontchannelProblem: MetadataRule = ({ frontchannelLogoutUri: uri, redirectUris }) => {
+  const key = 'frontchannel_logout_uri'
+  if (uri === undefined) return undefined
+  if (!isPlainUri(uri)) return { key, message: message(key) }
+  const { origin } = new URL(uri)
+  const isKnown = redirectUris.some(entry => URL.canParse(entry) && new URL(entry).origin === origin)
+  return isKnown ? undefined : { key, message: `${key} must have the scheme, host and port of a redirect URI` }
+}
+
+/** OpenID Connect Core §4. */
+export const initiateLoginProblem: MetadataRule = ({ initiateLoginUri: uri }) =>
+  uri === undefined || isPlainUri(uri)
+    ? undefined
+    : { key: 'initiate_login_uri', message: message('initiate_login_uri') }

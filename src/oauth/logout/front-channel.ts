@@ -1,0 +1,42 @@
+// The applications that end their sessions in the browser (OpenID Connect Front-Channel Logout).
+import type { FastifyRequest } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { speaks } from '../../model/protocols.ts'
+import { sessionIdFor } from '../../model/session.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { Store } from '../../store/store.ts'
+import type { Sessions } from '../../web/session.ts'
+
+/** What finding the frames needs. */
+export interface FrontChannelDeps {
+  readonly store: Store
+  readonly sessions: Sessions
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+}
+
+/** A page loads no more than these; the back channel has no such limit. */
+const MAX_FRAMES = 30
+
+/** The URLs to load when the session of the request ends, with `iss` and `sid` for clients that ask for them (§2). */
+export async function framesOf(
+  request: FastifyRequest,
+  { store, sessions, urls, behaviour }: FrontChannelDeps,
+): Promise<readonly string[]> {
+  const { zone } = request
+  if (!speaks(zone, 'frontchannelLogout', behaviour)) return []
+  const visitor = await sessions.visitor(request)
+  const frames: string[] = []
+  for (const clientId of visitor?.session.clients ?? []) {
+    if (!visitor || frames.length === MAX_FRAMES) break
+    const client = await store.clients.find(zone.id, clientId)
+    if (client?.frontchannelLogoutUri === undefined) continue
+    const url = new URL(client.frontchannelLogoutUri)
+    if (client.frontchannelLogoutSessionRequired === true) {
+      url.searchParams.set('iss', urls.issuer(zone))
+      url.searchParams.set('sid', sessionIdFor(visitor.session.signIn, clientId))
+    }
+    frames.push(url.href)
+  }
+  return frames
+}
