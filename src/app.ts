@@ -15,6 +15,7 @@ import { scimEndpoints } from './admin/scim/scim.ts'
 import { zoneEndpoints } from './admin/zones/routes.ts'
 import { createBackground } from './base/background.ts'
 import type { Background } from './base/background.ts'
+import { createCache } from './base/cache.ts'
 import type { Clock } from './base/clock.ts'
 import { loadOnce } from './base/load-once.ts'
 import { isLoopbackHost } from './base/loopback.ts'
@@ -387,6 +388,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       foreignKeys,
       keys,
       outbound,
+      fetchedObjects: createCache<{ readonly content: string }>(200),
       vault,
       reader,
       issuer,

@@ -1,5 +1,6 @@
 // An authorization request on its way through the checks of authorize.ts: what came, and what the checks found so far.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Cache } from '../../base/cache.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
@@ -79,6 +80,8 @@ export interface AuthorizeDeps {
   readonly foreignKeys: ForeignKeys
   readonly keys: KeyRing
   readonly outbound: Outbound
+  /** Request objects at addresses that name the SHA-256 of the content in their fragment (OpenID Connect Core §6.2). */
+  readonly fetchedObjects: Cache<{ readonly content: string }>
   readonly vault: Vault
   readonly clock: Clock
   readonly random: Random

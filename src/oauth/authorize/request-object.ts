@@ -14,8 +14,8 @@ import { SECRETS } from './context.ts'
 import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
 import type { ForeignKeys } from '../../token/foreign-keys.ts'
 
-/** Characters: the browser may have to bring it back in a URL. Longer requests can be pushed. */
-export const MAX_REQUEST_OBJECT_LENGTH = 6000
+/** Characters: a sign-in keeps it with the URL to come back to, of 4,096. Longer requests can be pushed. */
+export const MAX_REQUEST_OBJECT_LENGTH = 3500
 /** Characters, where no browser carries it. */
 export const MAX_PUSHED_OBJECT_LENGTH = 32_768
 /** How far the clocks of client and server may differ. */

@@ -1,5 +1,4 @@
 // Fetches, verifies and finds the parameters of requests that do not bring them. Loaded on first use.
-import { createCache } from '../../base/cache.ts'
 import { addSeconds } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound } from '../../base/outbound.ts'
@@ -103,22 +102,24 @@ async function findPushed(
   return { kind: 'pushed', isSigned, pushedDigest, parameters, name: 'request_uri', value: reference }
 }
 
-/** Objects by the SHA-256 of their content, for addresses that name it in their fragment (OpenID Connect Core §6.2). */
-const known = createCache<{ readonly content: string }>(200)
-
 /** The object at an address that the client registered. */
-async function fetchObject(uri: string, { zone, client }: Asked, { outbound }: AuthorizeDeps): Promise<string> {
+async function fetchObject(
+  uri: string,
+  { zone, client }: Asked,
+  { outbound, fetchedObjects }: AuthorizeDeps,
+): Promise<string> {
   const refuse = (description: string, cause?: unknown): OAuthError =>
     new OAuthError('invalid_request_uri', description, { cause })
   const [address = '', fragment] = uri.split('#')
   const isRegistered = client.requestUris?.some(one => one === uri || one === address) === true
   if (!isRegistered) throw refuse('The request_uri is not registered for this client')
-  const kept = fragment ? known.peek(JSON.stringify([zone.id, client.clientId, uri])) : undefined
+  const key = JSON.stringify([zone.id, client.clientId, uri])
+  const kept = fragment ? fetchedObjects.peek(key) : undefined
   if (kept) return kept.content.trim()
   try {
     const content = await download(address, client, outbound)
     if (fragment === digest(content)) {
-      await known.get(JSON.stringify([zone.id, client.clientId, uri]), () => Promise.resolve({ content }))
+      await fetchedObjects.get(key, () => Promise.resolve({ content }))
     }
     return content.trim()
   } catch (cause) {
