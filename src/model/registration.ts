@@ -13,6 +13,8 @@ export interface RegistrationPolicy {
   readonly maxClients: number
   readonly scopes: readonly string[]
   readonly grantTypes: readonly string[]
+  /** What they may name as `resource`. */
+  readonly resources: readonly string[]
 }
 
 const DEFAULT_MAX_CLIENTS = 1000
@@ -51,12 +53,19 @@ export function scopesProblem(
 
 /** The policy of the zone, with its defaults. */
 export function registrationPolicy({ config }: Pick<Zone, 'config'>, service: Service): RegistrationPolicy {
-  const { mode = 'off', maxClients = DEFAULT_MAX_CLIENTS, scopes, grantTypes } = config.registration ?? {}
+  const {
+    mode = 'off',
+    maxClients = DEFAULT_MAX_CLIENTS,
+    scopes,
+    grantTypes,
+    resources = [],
+  } = config.registration ?? {}
   return {
     mode,
     maxClients,
     scopes: (scopes ?? DEFAULT_SCOPES).filter(scope => isRegistrableScope(scope, service)),
     grantTypes: grantTypes ?? DEFAULT_GRANT_TYPES,
+    resources,
   }
 }
 

@@ -346,6 +346,7 @@ export const zoneConfigSettings = (serviceName: string) =>
             about: 'Most clients that are registered at a time; 1000 unless set.',
           }),
           scopes: fewNames('Scopes that they may have; those of OpenID Connect unless set.'),
+          resources: fewNames('Resources that they may name in requests (RFC 8707); none unless set.'),
           grantTypes: setting({
             kind: v.pipe(v.array(v.picklist(REGISTRABLE_GRANT_TYPES)), v.minLength(1), v.readonly()),
             needs: `a list of ${REGISTRABLE_GRANT_TYPES.join(', ')}`,

@@ -139,6 +139,7 @@ export function readMetadata(sent: JsonRecord, rules: MetadataRules): RequestedC
     ...(clientName !== undefined && { name: clientName }),
     ...(method === 'none' && { allowpublic: true }),
     require_nonce: true, // row A8
+    ...(rules.policy.resources.length > 0 && { resources: rules.policy.resources }),
   }
   return { json, grantTypes, responseTypes, needsSecret: found.needs === 'secret' }
 }

@@ -295,6 +295,16 @@ for (const mode of MODES) {
       }
     })
 
+    it('may name the resources that the zone says, and no others', async () => {
+      const resources = ['https://tools.example/mcp']
+      await setRegistration(server, { mode: 'open', resources })
+      const told = registered(await register(server, { ...METADATA, resources: ['https://other.example/'] }))
+      assert.deepEqual((await server.store.clients.find('svc', told.client_id))?.resources, resources)
+      await setRegistration(server, { mode: 'open' })
+      const none = registered(await register(server, { ...METADATA, resources }))
+      assert.equal((await server.store.clients.find('svc', none.client_id))?.resources, undefined)
+    })
+
     it('takes a native application without a secret, which says less than OpenID Connect', async () => {
       const redirect_uris = ['http://127.0.0.1:3000/cb', 'http://localhost/cb', 'com.example.app:/cb']
       const told = registered(await register(server, { redirect_uris, token_endpoint_auth_method: 'none' }))
