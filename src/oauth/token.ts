@@ -142,11 +142,14 @@ async function withLimitedProofs<T>(
   const settled = await limits.vainProofs.attempt(
     callerKey(context, 'proofs'),
     async () => (await Promise.allSettled([work()]))[0],
-    ({ status }) => status === 'rejected',
+    // A device that asks as often as it may has a code (RFC 8628 §3.5).
+    outcome => outcome.status === 'rejected' && !isPending(outcome.reason),
   )
   if (settled.status === 'rejected') throw settled.reason
   return settled.value
 }
+
+const isPending = (reason: unknown): boolean => reason instanceof OAuthError && reason.error === 'authorization_pending'
 
 /** What the tokens will be bound to. Refuses a grant that the client's demands rule out, and a client that must bind its tokens and does not. */
 async function confirmationOf(
