@@ -5,11 +5,13 @@ import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { signedIn } from '../support/authorize.ts'
 import { freePort } from '../support/free-port.ts'
+import { KEYS } from '../support/keys.ts'
 import { CALLBACK, SIGNERS, bankClient, withBanks } from '../support/request-objects.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const
+const signingKeys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
 const SIGNING = { key: SIGNERS.ec.key, kid: 'ec' }
 
 describe('signed and pushed requests by libraries of others', () => {
@@ -21,12 +23,12 @@ describe('signed and pushed requests by libraries of others', () => {
     base = new URL(`http://localhost:${port}`)
     const strict = bankClient('strict', {
       client_secret: undefined,
-      require_pushed_authorization_requests: true,
-      require_signed_request_object: true,
-      dpop_bound_access_tokens: true,
+      profile: 'fapi2-message-signing',
       authorized_grant_types: ['authorization_code', 'refresh_token'],
     })
-    server = await startServer({ config: { base_url: base.href, bootstrap: withBanks(strict) } })
+    server = await startServer({
+      config: { base_url: base.href, bootstrap: withBanks(strict), signing_keys: signingKeys },
+    })
     await server.app.http.listen({ host: '127.0.0.1', port })
     // The libraries tell the time by the machine's clock; the server's is brought there.
     server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
@@ -104,13 +106,13 @@ describe('signed and pushed requests by libraries of others', () => {
     )
   })
 
-  it('oauth4webapi pushes a signed request with a proof, and redeems the code with the same key', async () => {
+  it('oauth4webapi pushes a signed request with a proof, and redeems the code with the same key, by FAPI 2.0', async () => {
     const issuer = await oauth
       .discoveryRequest(base, { ...INSECURE })
       .then(response => oauth.processDiscoveryResponse(base, response))
     const self: oauth.Client = { client_id: 'strict' }
     const auth = oauth.PrivateKeyJwt({ key: SIGNERS.ec.key, kid: 'ec' })
-    const proven = async (DPoP: oauth.DPoPHandle) => {
+    const proven = async (DPoP: oauth.DPoPHandle, more: object = { response_mode: 'jwt' }) => {
       const verifier = oauth.generateRandomCodeVerifier()
       const parameters = {
         response_type: 'code',
@@ -118,7 +120,7 @@ describe('signed and pushed requests by libraries of others', () => {
         scope: 'openid',
         code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        response_mode: 'jwt',
+        ...more,
       }
       const request = await oauth.issueRequestObject(issuer, self, new URLSearchParams(parameters), SIGNING)
       const answer = await oauth.pushedAuthorizationRequest(issuer, self, auth, { request }, { DPoP, ...INSECURE })
@@ -134,6 +136,11 @@ describe('signed and pushed requests by libraries of others', () => {
       assert.ok(oauth.isDPoPNonceError(error), String(error))
       return proven(DPoP)
     })
+    await assert.rejects(
+      proven(DPoP, {}),
+      (error: unknown) =>
+        error instanceof oauth.ResponseBodyError && /signed responses/.test(error.error_description ?? ''),
+    )
     const answered = await oauth.validateJwtAuthResponse(issuer, self, location, oauth.expectNoState, { ...INSECURE })
     const redeem = async (handle: oauth.DPoPHandle) => {
       const options = { DPoP: handle, ...INSECURE }

@@ -84,9 +84,12 @@ function algorithmOf({ jwt, client, zone }: ReceivedObject): string {
   const { alg = '' } = headerOf(jwt)
   if (!FOREIGN_ALGORITHMS.includes(alg)) throw refuse('The request object must be signed with a key of the client')
   const name = alg === 'Ed25519' ? 'EdDSA' : alg // RFC 9864 §2.2: a newer name of the same
+  const { algorithms } = demandsOn(zone, client)
   const { requestObjectSigningAlg: own } = client
-  const allowed: readonly string[] | undefined = own === undefined ? demandsOn(zone, client).algorithms : [own]
-  if (allowed?.includes(name) === false) throw refuse(`The request object must be signed by ${allowed.join(' or ')}`)
+  for (const allowed of [algorithms, own && [own]]) {
+    const isAllowed = allowed?.some(one => one === name) !== false
+    if (!isAllowed) throw refuse(`The request object must be signed by ${allowed?.join(' or ')}`)
+  }
   return alg
 }
 

@@ -427,6 +427,21 @@ describe('request objects (RFC 9101)', () => {
   })
 })
 
+describe('a zone with a profile of FAPI 2.0', () => {
+  it('allows no algorithm of a client that the profile rules out', async () => {
+    const server = await startServer({ config: { bootstrap, zone_config: { profile: 'fapi2-security' } } })
+    try {
+      const claims = { iss: 'one-algorithm', client_id: 'one-algorithm' }
+      const request = await requestObject(server, { by: 'rsa', claims })
+      const query = { client_id: 'one-algorithm', redirect_uri: CALLBACK, request }
+      const { query: told } = responseOf(await authorize(server.browser(), query))
+      assert.match(told['error_description'] ?? '', /must be signed by PS256 or ES256 or EdDSA/)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
 describe('a zone that does not speak request objects', () => {
   for (const mode of ['standard', 'uaa'] as const) {
     it(`${mode === 'uaa' ? 'ignores' : 'refuses'} them in ${mode} (A14)`, async () => {
