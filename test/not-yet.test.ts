@@ -29,15 +29,6 @@ interface Absence {
 }
 
 const ABSENCES: readonly Absence[] = [
-  {
-    entry: 'the device grant',
-    grants: ['urn:ietf:params:oauth:grant-type:device_code'],
-    metadata: ['device_authorization_endpoint'],
-  },
-  {
-    entry: 'front- and back-channel logout of applications',
-    metadata: ['frontchannel_logout_supported', 'backchannel_logout_supported'],
-  },
   { entry: 'import from a UAA configuration or database', files: { folder: 'src/cli', pattern: /import/ } },
 ]
 
