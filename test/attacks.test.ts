@@ -10,6 +10,7 @@ import { groupAttacks } from './attacks/groups.ts'
 import { identityAttacks } from './attacks/identity.ts'
 import { invitationAttacks } from './attacks/invitations.ts'
 import { loadAttacks } from './attacks/load.ts'
+import { logoutChannelAttacks } from './attacks/logout-channels.ts'
 import { mailAttacks } from './attacks/mail.ts'
 import { mutualTlsAttacks } from './attacks/mutual-tls.ts'
 import { oauth2Attacks } from './attacks/oauth2.ts'
@@ -43,6 +44,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'answers of other providers': upstreamAttacks,
   'SAML messages': samlAttacks,
   'logout with other providers': upstreamLogoutAttacks,
+  'telling applications of a logout': logoutChannelAttacks,
   'SAML assertions at the token endpoint': samlBearerAttacks,
   'SAML providers and their administrators': samlProviderAttacks,
   'SAML sign-in through somebody’s browser': samlBrowserAttacks,

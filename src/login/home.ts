@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
 import type { ClientMetadata } from '../model/client-metadata.ts'
 import type { PageSettings } from '../model/settings.ts'
@@ -16,13 +18,32 @@ export interface HomeDeps {
   readonly pages: PageWriter
   readonly urls: Urls
   readonly pageSettings: PageSettings
+  readonly behaviour: Behaviour
 }
 
 /** Icons are embedded in the page. Beyond this total, applications get the first letter of their name instead. */
 const MAX_ICON_LENGTH = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
-export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSettings }: HomeDeps): void {
+export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSettings, behaviour }: HomeDeps): void {
+  /** Those of the home page; one that can begin a sign-in by itself is sent there (OpenID Connect Core §4). */
+  async function applicationsOf(zone: AddressedZone): Promise<readonly ClientMetadata[]> {
+    const shown = await store.clients.listOnHomePage(zone.id)
+    if (!behaviour.furtherProtocols) return shown
+    const issuer = urls.issuer(zone)
+    return Promise.all(
+      shown.map(async each => {
+        const client = await store.clients.find(zone.id, each.clientId) // cached
+        const { appLaunchUrl } = each
+        if (!appLaunchUrl || client?.initiateLoginUri === undefined) return each
+        const url = new URL(client.initiateLoginUri)
+        url.searchParams.set('iss', issuer)
+        url.searchParams.set('target_link_uri', appLaunchUrl)
+        return { ...each, appLaunchUrl: url.href }
+      }),
+    )
+  }
+
   for (const url of ['/', '/home']) {
     app.get(url, { config: { access: { by: 'session' }, audience: 'page' } }, async (request, reply) => {
       const homeRedirect = request.zone.config.links?.homeRedirect || pageSettings.links.homeRedirect
@@ -31,7 +52,7 @@ export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSe
         return reply.redirect(target.startsWith('/') ? urls.ofZone(request.zone) + target : target, 302)
       }
       const chrome = await pages.chrome(request, reply)
-      const tiles = tilesOf(await store.clients.listOnHomePage(request.zone.id))
+      const tiles = tilesOf(await applicationsOf(request.zone))
       return pages.send(reply, homePage(chrome, { userName: request.person?.userName ?? '', tiles }))
     })
   }

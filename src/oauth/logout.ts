@@ -49,7 +49,7 @@ interface LogoutDeps {
 /** The parameters that the confirmation form repeats. */
 const FORWARDED_PARAMETERS = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
 const CONFIRMED = 'confirmed'
-/** For applications to load; the script waits less. */
+/** Browsers without script count from when the frames are loaded; there is a button, too. */
 const WAIT_SECONDS = 6
 
 /** The subject, session and client of a verified `id_token_hint`. */

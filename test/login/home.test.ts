@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
-import { MODES } from '../support/oauth.ts'
+import { changeClient, MODES } from '../support/oauth.ts'
 import type { ClientDescription } from '../../src/model/client-metadata.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
@@ -63,6 +63,28 @@ describe('GET / and /home', () => {
         assert.deepEqual(program.json(), { error: 'Full authentication is required to access this resource' })
       }))
   }
+
+  it('sends people to where an application begins a sign-in, with iss and target_link_uri; in uaa to its launch URL', async () => {
+    for (const mode of MODES) {
+      const server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+      try {
+        const description = { showOnHomePage: true, appIcon: '', appLaunchUrl: 'https://app.example/start?a=b&c' }
+        await server.store.clients.apply('svc', [{ kind: 'describe', clientId: 'app', description, revision: 0 }])
+        await changeClient(server, 'app', { initiateLoginUri: 'https://app.example/begin?x=1' })
+        await changeClient(server, 'auto', { initiateLoginUri: 'https://auto.example/begin' })
+        const { text } = await (await signedIn(server)).send('/home')
+        const [, link = ''] = /<a class="tile" href="([^"]+)"/.exec(text) ?? []
+        const url = new URL(link.replaceAll('&amp;', '&'))
+        const want = { x: '1', iss: 'http://localhost:8080', target_link_uri: description.appLaunchUrl }
+        if (mode === 'standard') assert.deepEqual(Object.fromEntries(url.searchParams), want)
+        else assert.equal(url.href, description.appLaunchUrl)
+        assert.ok(!text.includes('auto.example'), 'no administrator put it there')
+        assert.doesNotMatch(url.href, /marissa/)
+      } finally {
+        await server.stop()
+      }
+    }
+  })
 
   const redirects: readonly (readonly [configured: string, want: string | undefined])[] = [
     ['https://portal.example/{zone.id}', 'https://portal.example/svc'],

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
+import { startLogoutReceiver } from '../support/logout-receiver.ts'
+import type { LogoutReceiver } from '../support/logout-receiver.ts'
+import { changeClient } from '../support/oauth.ts'
+import { startServer } from '../support/server.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+interface Scene {
+  readonly server: TestServer
+  readonly receiver: LogoutReceiver
+  /** A browser in which marissa uses the client `auto`, and the ID token of that. */
+  readonly victim: () => Promise<{ browser: Browser; token: string }>
+  readonly deliver: () => Promise<unknown>
+}
+
+async function staging(attempt: (scene: Scene) => Promise<void>, uri?: string): Promise<void> {
+  const [server, receiver] = [
+    await startServer({ config: { bootstrap: authorizeBootstrap } }),
+    await startLogoutReceiver(),
+  ]
+  try {
+    await changeClient(server, 'auto', { backchannelLogoutUri: uri ?? receiver.url })
+    await attempt({
+      server,
+      receiver,
+      deliver: async () => (await server.app.backChannel()).deliver(),
+      async victim() {
+        const browser = await signedIn(server)
+        const { code = '' } = responseOf(await authorize(browser, { ...AUTO_REQUEST, scope: 'openid' })).query
+        const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }
+        const answer = await server.token(form, { basic: ['auto', 'auto-secret'] })
+        return { browser, token: answer.json<{ id_token: string }>().id_token }
+      },
+    })
+    assert.deepEqual(server.faults, [])
+  } finally {
+    await Promise.all([server.stop(), receiver.stop()])
+  }
+}
+
+const leave = (browser: Browser, token: string): Promise<TestAnswer> =>
+  browser.send('/logout.do', { query: { id_token_hint: token } })
+
+/** Telling applications that a session ended. */
+export const logoutChannelAttacks: readonly Attack[] = [
+  {
+    attack: 'uses a logout token as access token, as hint, and at the logout of a provider',
+    outcome: 'it is none of these',
+    attempt: () =>
+      staging(async ({ server, receiver, victim, deliver }) => {
+        const first = await victim()
+        await leave(first.browser, first.token)
+        await deliver()
+        const [token = ''] = receiver.tokens
+        assert.notEqual(token, '')
+        assert.equal((await server.send('/userinfo', { bearer: token })).status, 401)
+        const { browser } = await victim()
+        assert.equal((await leave(browser, token)).status, 400)
+        assert.equal((await browser.send('/home')).status, 200)
+        const form = { logout_token: token }
+        assert.equal((await server.send('/login/backchannel_logout/svc', { method: 'POST', form })).status, 400)
+        assert.equal((await browser.send('/home')).status, 200)
+      }),
+  },
+  {
+    attack: 'has the server post logout tokens to an address inside',
+    outcome: 'nothing is sent there',
+    attempt: () =>
+      staging(async ({ server, victim, deliver }) => {
+        const asked = await startLogoutReceiver()
+        try {
+          for (const uri of ['https://169.254.169.254/x', 'https://10.0.0.1/x', asked.url.replace('http:', 'https:')]) {
+            await changeClient(server, 'auto', { backchannelLogoutUri: uri })
+            const { browser, token } = await victim()
+            await leave(browser, token)
+            await deliver()
+          }
+          assert.deepEqual(asked.tokens, [])
+        } finally {
+          await asked.stop()
+        }
+      }),
+  },
+  {
+    attack: 'answers the logout token with a redirect to another server',
+    outcome: 'the token goes nowhere else',
+    attempt: () =>
+      staging(async ({ receiver, victim, deliver }) => {
+        receiver.answer(302)
+        const { browser, token } = await victim()
+        await leave(browser, token)
+        await deliver()
+        assert.equal(receiver.tokens.length, 1)
+      }),
+  },
+  {
+    attack: 'never answers, so that people wait for their logout and other applications for theirs',
+    outcome: 'the page is sent at once, and the others are told',
+    attempt: () =>
+      staging(async ({ server, receiver, victim, deliver }) => {
+        const silent = await startLogoutReceiver()
+        silent.answer(undefined)
+        await changeClient(server, 'many', { backchannelLogoutUri: silent.url })
+        const { browser, token } = await victim()
+        await authorize(browser, { ...AUTO_REQUEST, client_id: 'many', redirect_uri: 'https://many.example/cb' })
+        assert.equal((await leave(browser, token)).status, 200)
+        assert.deepEqual([silent.tokens.length, receiver.tokens.length], [0, 0])
+        const delivering = deliver()
+        while (receiver.tokens.length === 0 || silent.tokens.length === 0) await new Promise(setImmediate)
+        await silent.stop()
+        await delivering
+      }),
+  },
+  {
+    attack: 'leads a signed-in person to the logout, so that the pages of their applications are loaded',
+    outcome: 'the person is asked first, and no page is loaded',
+    attempt: () =>
+      staging(async ({ server, victim }) => {
+        await changeClient(server, 'auto', { frontchannelLogoutUri: 'https://auto.example/out' })
+        const { browser } = await victim()
+        const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+        const answer = await browser.send('/logout.do', { headers })
+        assert.doesNotMatch(answer.text, /<iframe/)
+        assert.equal((await browser.send('/home')).status, 200)
+      }),
+  },
+]

@@ -1,0 +1,89 @@
+// Front-channel logout in a real browser: the applications' pages are loaded before it goes on, and can do no more than that.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { after, before, describe, it } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { launchBrowser } from '../support/browser.ts'
+import { freePort } from '../support/free-port.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+describe('front-channel logout in a browser', () => {
+  let server: TestServer
+  let browser: Browser
+  let base: string
+  let site: string
+  const asked: string[] = []
+  const app = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    if (request.url?.startsWith('/silent') === true) return // never answers
+    const isEvil = request.url?.startsWith('/out') === true
+    const script = isEvil ? `<script>try { top.location = '/stolen' } catch {}</script>` : ''
+    response.setHeader('content-type', 'text/html').end(`<title>App</title>${script}`)
+  })
+  before(async () => {
+    app.listen(0, '127.0.0.1')
+    await once(app, 'listening')
+    const address = app.address()
+    site = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+    const port = await freePort()
+    base = `http://localhost:${port}`
+    const client = (id: string, path: string) => ({
+      client_id: id,
+      client_secret: 'secret',
+      authorized_grant_types: ['authorization_code'],
+      scope: ['openid'],
+      redirect_uri: [`${site}/${id}`],
+      post_logout_redirect_uris: [`${site}/bye`],
+      autoapprove: true,
+      frontchannel_logout_uri: `${site}${path}`,
+      frontchannel_logout_session_required: true,
+    })
+    const clients = [client('shop', '/out'), client('bank', '/silent')]
+    server = await startServer({ config: { base_url: base, bootstrap: { ...defaultBootstrap, clients } } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    browser = await launchBrowser()
+  })
+  after(async () => {
+    await browser.close()
+    app.closeAllConnections()
+    app.close()
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  for (const { name, javaScriptEnabled } of [
+    { name: 'with script', javaScriptEnabled: true },
+    { name: 'without script', javaScriptEnabled: false },
+  ]) {
+    it(`loads the pages of the applications and goes on, ${name}, though one never answers`, async () => {
+      const context = await browser.newContext({ javaScriptEnabled })
+      const page = await context.newPage()
+      const enter = (id: string): string =>
+        `${base}/oauth/authorize?${new URLSearchParams({ response_type: 'code', client_id: id, redirect_uri: `${site}/${id}`, scope: 'openid' })}`
+      await page.goto(enter('shop'))
+      await page.fill('input[name=username]', 'marissa')
+      await page.fill('input[name=password]', 'koala')
+      await page.press('input[name=password]', 'Enter')
+      await page.waitForURL(url => url.href.startsWith(`${site}/shop`))
+      const code = new URL(page.url()).searchParams.get('code') ?? ''
+      await page.goto(enter('bank'))
+      const form = { grant_type: 'authorization_code', code, redirect_uri: `${site}/shop` }
+      const { id_token: hint } = (await server.token(form, { basic: ['shop', 'secret'] })).json<{ id_token: string }>()
+      asked.length = 0
+      const query = new URLSearchParams({ id_token_hint: hint, post_logout_redirect_uri: `${site}/bye`, state: 's1' })
+      await page.goto(`${base}/logout.do?${query}`, { waitUntil: 'commit' })
+      // A browser without script waits for the frames: the person need not.
+      if (!javaScriptEnabled) await page.click('#onward', { noWaitAfter: true })
+      await page.waitForURL(`${site}/bye?state=s1`)
+      const paths = asked.map(path => path.split('?')[0])
+      assert.ok(paths.includes('/out') && paths.includes('/silent'), paths.join())
+      assert.ok(asked.some(path => /^\/out\?iss=.+&sid=.+/.test(path)))
+      assert.ok(!paths.includes('/stolen'), 'a frame cannot lead the page elsewhere')
+      await page.goto(`${base}/home`)
+      assert.equal(new URL(page.url()).pathname, '/login')
+      await context.close()
+    })
+  }
+})

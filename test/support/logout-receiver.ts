@@ -1,0 +1,55 @@
+// An application that is told of the end of sessions: keeps the logout tokens that are posted to it.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { decodeJwt } from 'jose'
+import type { JWTPayload } from 'jose'
+
+/** A running application. */
+export interface LogoutReceiver {
+  /** Its back-channel logout URI. */
+  readonly url: string
+  /** The logout tokens so far, in the order of their arrival. */
+  readonly tokens: readonly string[]
+  /** Their claims. */
+  claims(): readonly JWTPayload[]
+  /** What it answers from now on; undefined for nothing at all. */
+  answer(status: number | undefined): void
+  stop(): Promise<void>
+}
+
+/** Starts it on a free port of 127.0.0.1. */
+export async function startLogoutReceiver(): Promise<LogoutReceiver> {
+  const tokens: string[] = []
+  let status: number | undefined = 200
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      assert.equal(request.method, 'POST')
+      assert.equal(request.headers['content-type'], 'application/x-www-form-urlencoded')
+      const form = new URLSearchParams(body)
+      assert.deepEqual([...form.keys()], ['logout_token'])
+      tokens.push(form.get('logout_token') ?? '')
+      if (status === undefined) return
+      const location = status === 302 ? { location: '/elsewhere' } : {}
+      response.writeHead(status, { 'cache-control': 'no-store', ...location }).end()
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  return {
+    url: `http://127.0.0.1:${address.port}/logged-out`,
+    tokens,
+    claims: () => tokens.map(token => decodeJwt(token)),
+    answer(next) {
+      status = next
+    },
+    async stop() {
+      server.closeAllConnections()
+      await new Promise<void>(resolve => server.close(() => resolve()))
+    },
+  }
+}
