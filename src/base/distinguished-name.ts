@@ -3,7 +3,7 @@
 import { DER, derElements, derSequence } from './der.ts'
 import type { DerElement } from './der.ts'
 
-/** The attribute types that may be written by name: those of RFC 4514 §3, and others that certificates have. */
+/** The attribute types that may be written by name: those of RFC 4514 §3, and others of certificates as OpenSSL prints them. */
 const TYPES: Readonly<Record<string, string>> = {
   cn: '2.5.4.3',
   sn: '2.5.4.4',
@@ -23,7 +23,9 @@ const TYPES: Readonly<Record<string, string>> = {
   uid: '0.9.2342.19200300.100.1.1',
   dc: '0.9.2342.19200300.100.1.25',
   emailaddress: '1.2.840.113549.1.9.1',
-  jurisdictioncountryname: '1.3.6.1.4.1.311.60.2.1.3',
+  jurisdictionl: '1.3.6.1.4.1.311.60.2.1.1',
+  jurisdictionst: '1.3.6.1.4.1.311.60.2.1.2',
+  jurisdictionc: '1.3.6.1.4.1.311.60.2.1.3',
 }
 
 const SET = 0x31
