@@ -71,6 +71,7 @@ import { sessionFrames } from './oauth/session-frames.ts'
 import { createUpstreamLogout } from './oauth/upstream-logout.ts'
 import { pushedRequestEndpoint } from './oauth/pushed-requests.ts'
 import { SUPPORTED, metadataAtOrigin, metadataEndpoints } from './oauth/metadata.ts'
+import { resourceMetadataAtOrigin, resourceMetadataEndpoint } from './oauth/resource-metadata.ts'
 import { tokenKeysEndpoints } from './oauth/token-keys.ts'
 import { registrationEndpoints } from './oauth/registration/routes.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
@@ -347,6 +348,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const rateLimiting = { settings: rateLimit, file: config.file, asOf: clock.now() }
     rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })
     metadataEndpoints(app, { keys, urls, service, behaviour, tellsHardware, mutualTls })
+    resourceMetadataEndpoint(app, { urls, behaviour })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
     const token = { ...shared, identity, reader, groupsOf, owedBy, authenticator, issuer, limits, vouching, bearerGate }
     tokenEndpoint(app, { ...token, senders, samlEntityId: config.saml.entityId })
@@ -436,6 +438,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       },
       { prefix: urls.basePath },
     )
+    resourceMetadataAtOrigin(http, { urls, behaviour })
     metadataAtOrigin(http, { keys, urls, service, behaviour, tellsHardware, mutualTls })
   }
   const backChannel = loadOnce(async () => {

@@ -59,6 +59,9 @@ interface PathAddress {
 /** RFC 8414 §3.1 inserts this between the origin and the issuer's path. */
 export const METADATA_AT_ORIGIN = '/.well-known/oauth-authorization-server'
 
+/** RFC 9728 §3.1: the same for the path of a resource. */
+export const RESOURCE_METADATA_AT_ORIGIN = '/.well-known/oauth-protected-resource'
+
 /** The segment `z`, the name after it, and the rest. */
 const ZONE_PREFIX = /^\/z(?:\/([^/?#]*)(.*)|([?#].*)?)$/s
 /** Like host names: no percent-encoding, no dot segments, nothing that a proxy could interpret. */
@@ -71,7 +74,7 @@ const byPath = new WeakMap<object, PathAddress>()
  * an invalid name is refused later, in the format of the route.
  */
 export function createPrefixRemover({ basePath }: Urls): (raw: { readonly url?: string | undefined }) => string {
-  const places = [basePath, METADATA_AT_ORIGIN + basePath]
+  const places = [basePath, METADATA_AT_ORIGIN + basePath, RESOURCE_METADATA_AT_ORIGIN + basePath]
   return raw => {
     const { url = '/' } = raw
     if (!url.includes('/z')) return url // nearly all

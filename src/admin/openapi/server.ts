@@ -108,6 +108,24 @@ export const serverArea = (facts: Facts): Area => ({
     'GET /token_key': keySet(facts, 'Read the active signing key', ref('Key')),
     'GET /.well-known/openid-configuration': metadata,
     'GET /oauth/token/.well-known/openid-configuration': metadata,
+    'GET /.well-known/oauth-protected-resource': {
+      summary: 'Read who issues tokens for the interfaces of the server',
+      about: 'RFC 9728.',
+      answers: {
+        200: json(
+          'The description.',
+          open({
+            resource: text,
+            authorization_servers: listOf(text),
+            bearer_methods_supported: listOf(text),
+            resource_documentation: text,
+            dpop_signing_alg_values_supported: listOf(text),
+            tls_client_certificate_bound_access_tokens: { type: 'boolean' },
+          }),
+        ),
+        404: 'The zone does not have it.',
+      },
+    },
     'GET /.well-known/oauth-authorization-server': metadata,
     'GET /.well-known/oauth-authorization-server/oauth/token': metadata,
     'GET /square-logo.png': {

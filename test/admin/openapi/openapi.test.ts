@@ -101,6 +101,7 @@ const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 
 /** What is said of an operation that no generated request can succeed at: it needs what no document describes. */
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
+  'GET /.well-known/oauth-protected-resource', // in uaa a zone that has it
   'POST /connect/register', // a zone that lets clients register
   'GET /connect/register/{client_id}', // the client's own token
   'PUT /connect/register/{client_id}', // the same

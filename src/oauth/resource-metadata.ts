@@ -1,0 +1,43 @@
+// What clients may know of our own APIs before they have a token (RFC 9728). The server is its own authorization server.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../model/compatibility.ts'
+import { speaks } from '../model/protocols.ts'
+import type { Urls } from '../model/urls.ts'
+import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
+import { PageError } from '../web/answers.ts'
+import { sendJson } from '../web/json.ts'
+import { RESOURCE_METADATA_AT_ORIGIN } from '../web/zone.ts'
+
+interface Deps {
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+}
+
+const config = {
+  access: { by: 'anyone', because: 'public by definition: RFC 9728 §3' },
+  audience: 'open',
+} as const
+
+/** Below the base URL; with a path in the base URL also before it, at the origin (RFC 9728 §3.1). */
+export const resourceMetadataEndpoint = (app: FastifyInstance, deps: Deps): void =>
+  void app.get(RESOURCE_METADATA_AT_ORIGIN, { config }, (request, reply) => answer(request, reply, deps))
+
+/** Where a base URL has a path, outside of everything else. */
+export const resourceMetadataAtOrigin = (app: FastifyInstance, deps: Deps): void =>
+  void app.get(RESOURCE_METADATA_AT_ORIGIN + deps.urls.basePath, { config }, (request, reply) =>
+    answer(request, reply, deps),
+  )
+
+function answer({ zone }: FastifyRequest, reply: FastifyReply, { urls, behaviour }: Deps): FastifyReply {
+  if (!speaks(zone, 'protectedResourceMetadata', behaviour)) throw new PageError(404, 'There is nothing here.')
+  const base = urls.ofZone(zone)
+  const isBound = speaks(zone, 'dpop', behaviour)
+  return sendJson(reply, {
+    resource: base,
+    authorization_servers: [urls.issuer(zone)],
+    bearer_methods_supported: ['header', 'body'],
+    resource_documentation: `${base}/docs`,
+    ...(isBound && { dpop_signing_alg_values_supported: FOREIGN_ALGORITHMS }),
+    ...(speaks(zone, 'mutualTls', behaviour) && { tls_client_certificate_bound_access_tokens: true }),
+  })
+}
