@@ -18,12 +18,15 @@ import {
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
-const bootstrap = withBanks(
+const banks = withBanks(
   bankClient('other'),
   bankClient('strict', { require_pushed_authorization_requests: true }),
   bankClient('signs', { require_signed_request_object: true }),
   bankClient('public', { client_secret: undefined, allowpublic: true, jwks: undefined }),
 )
+/** The same client in another zone. */
+const z1 = { id: 'z1', subdomain: 'z1', name: 'Zone one', bootstrap: { clients: [bankClient('bank')] } }
+const bootstrap = { ...banks, identity_zones: [z1] }
 
 describe('pushed authorization requests (RFC 9126)', () => {
   let server: TestServer
@@ -131,10 +134,19 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.ok(codeOf(await bring(uri)))
   })
 
+  it('cannot be guessed from another one', async () => {
+    const uri = await pushed(server)
+    isGone(await bring(uri.replace(/.$/, last => (last === 'A' ? 'B' : 'A'))))
+  })
+
   it('belong to their zone', async () => {
     const uri = await pushed(server)
-    const { request_uri } = { request_uri: uri.replace(/.$/, last => (last === 'A' ? 'B' : 'A')) }
-    isGone(await bring(request_uri))
+    const host = 'z1.localhost:8080'
+    const query = { client_id: 'bank', request_uri: uri }
+    const elsewhere = await server.browser(host).send('/oauth/authorize', { query })
+    assert.equal(elsewhere.status, 400)
+    assert.match(elsewhere.text, /unknown, has expired or was used/)
+    assert.ok(codeOf(await bring(uri)))
   })
 
   it('may be signed, and the object counts alone', async () => {
@@ -235,6 +247,28 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.equal(last?.status, 429)
     assert.ok(Number(last.headers['retry-after']) > 0)
     assert.equal((await push(server)).status, 201)
+  })
+})
+
+describe('a client whose pushed requests nobody brings', () => {
+  it('may leave 20,000 of them, and push again when they are gone', async () => {
+    const server = await startServer({ config: { bootstrap } })
+    try {
+      const expiresAt = server.clock.now()
+      const kept = { zoneId: 'svc', clientId: 'bank', parameters: '', isSigned: false, expiresAt, keptUntil: expiresAt }
+      const insert = (index: number) => server.store.pushedRequests.insert('svc', { ...kept, idDigest: `r${index}` })
+      await Promise.all(Array.from({ length: 19_999 }, (_, index) => insert(index)))
+      assert.equal((await push(server)).status, 201)
+      const refused = await push(server)
+      assert.equal(refused.status, 429)
+      assert.equal(refused.headers['retry-after'], '5')
+      assert.equal((await push(server, { ...BANK_REQUEST, client_id: 'other' }, ['other', 'other-secret'])).status, 201)
+      server.clock.advance(6)
+      while ((await server.store.purge(server.clock.now())) > 0);
+      assert.equal((await push(server)).status, 201)
+    } finally {
+      await server.stop()
+    }
   })
 })
 
