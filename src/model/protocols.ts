@@ -5,9 +5,6 @@ import type { Zone } from './zone.ts'
 
 export type { Protocol } from '../records/protocols.ts'
 
-/** Opens a door by itself: without a client that somebody registered. */
-const OFF_UNLESS_SET: ReadonlySet<Protocol> = new Set<Protocol>(['clientMetadataDocuments'])
-
 /**
  * The zone's setting, otherwise the mode's (row N1). A protocol that a zone does not speak is unknown there: its
  * endpoints, grants, parameters and headers are treated as if they had never been thought of.
@@ -17,5 +14,5 @@ export function speaks(
   protocol: Protocol,
   { furtherProtocols }: Pick<Behaviour, 'furtherProtocols'>,
 ): boolean {
-  return config.protocols?.[protocol] ?? (furtherProtocols && !OFF_UNLESS_SET.has(protocol))
+  return config.protocols?.[protocol] ?? furtherProtocols
 }

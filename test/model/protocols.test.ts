@@ -14,10 +14,7 @@ describe('the protocols of a zone', () => {
   it('are those of the mode unless it says', () => {
     const spoken = (behaviour: typeof standard) => names.filter(name => speaks({ config: {} }, name, behaviour))
     assert.deepEqual(spoken(uaa), [])
-    assert.deepEqual(
-      names.filter(name => !spoken(standard).includes(name)),
-      ['clientMetadataDocuments'],
-    )
+    assert.deepEqual(spoken(standard), names)
   })
 
   it('are switched one by one', () => {
