@@ -1,5 +1,6 @@
 // Request objects (RFC 9101): the parameters of an authorization request in a JWT that the client signed. Loaded on first
 // use. Encrypted ones are not supported.
+import { isUtf8 } from 'node:buffer'
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { compactVerify } from 'jose/jws/compact/verify'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
@@ -97,7 +98,7 @@ async function verified(jwt: string, key: Parameters<typeof compactVerify>[1], a
   const { payload } = await compactVerify(jwt, key, { algorithms: [alg] }).catch((cause: unknown) => {
     throw refuse('The signature of the request object is wrong', cause)
   })
-  const claims = parseJson(new TextDecoder().decode(payload))
+  const claims = isUtf8(payload) ? parseJson(Buffer.from(payload).toString()) : undefined
   if (!isJsonRecord(claims)) throw refuse('The request object is no JSON object')
   return claims
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { UnsecuredJWT } from 'jose'
+import { CompactSign, UnsecuredJWT } from 'jose'
 import { authorize, responseOf, signedIn } from '../../support/authorize.ts'
 import { hiddenFields } from '../../support/forms.ts'
 import { exchange, tokensOf } from '../../support/oauth.ts'
@@ -14,6 +14,7 @@ import {
   BANK_REQUEST,
   CALLBACK,
   ISSUER,
+  SIGNERS,
   bankClient,
   requestObject,
   withBanks,
@@ -117,6 +118,8 @@ describe('request objects (RFC 9101)', () => {
     assert.ok(responseOf(await ask({ claims: { aud: ['https://other.example', ISSUER] } })).query['code'])
   })
 
+  const signed = (content: string | Buffer): Promise<string> =>
+    new CompactSign(Buffer.from(content)).setProtectedHeader({ alg: 'ES256', kid: 'ec' }).sign(SIGNERS.ec.key)
   const now = () => Math.floor(server.clock.now().getTime() / 1000)
   const bad: readonly { name: string; make: () => Promise<string> | string; about: RegExp }[] = [
     {
@@ -183,6 +186,8 @@ describe('request objects (RFC 9101)', () => {
       about: /must not contain/,
     },
     { name: 'is too long', make: () => object({ claims: { extra: 'x'.repeat(3500) } }), about: /at most 3500/ },
+    { name: 'is signed text that is no object', make: () => signed('[]'), about: /no JSON object/ },
+    { name: 'is not UTF-8', make: () => signed(Buffer.from('{"a":"\xff"}', 'latin1')), about: /no JSON object/ },
     { name: 'has NUL in a value', make: () => object({ claims: { login_hint: 'a\0b' } }), about: /not text/ },
     { name: 'has half a character', make: () => object({ claims: { login_hint: '\ud800' } }), about: /not Unicode/ },
   ]
