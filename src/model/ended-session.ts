@@ -7,6 +7,8 @@ export interface EndedSession {
   /** Each client's `sid` is derived from it. */
   readonly sessionSalt: string
   readonly clients: readonly string[]
+  /** See `SignIn.byPath`. */
+  readonly byPath?: true
   /** While a process has claimed it, when another one may. */
   readonly nextAttemptAt: Date
   /** Counted when an attempt begins. */

@@ -38,6 +38,8 @@ export interface SignIn {
   readonly remoteAddress?: string
   /** The provider's session that it came from; see `providerSessionOf`. */
   readonly providerSession?: string
+  /** Whether the zone was addressed by its path: the issuer that the session's clients know is that of the address. */
+  readonly byPath?: true
 }
 
 /** A session as it is written. */

@@ -3,10 +3,19 @@
 import type { EndedSession } from '../model/ended-session.ts'
 import { type Database, statement, type Statement } from './database.ts'
 import { clientsIn, lineOf } from './session-clients.ts'
-import { insertInto, list } from './schema.ts'
+import { type Flag, insertInto, list } from './schema.ts'
 import type { EndedSessionStore } from './session-store.ts'
 
-const COLUMNS = ['zone_id', 'id', 'user_id', 'session_salt', 'clients', 'next_attempt_at', 'attempts'] as const
+const COLUMNS = [
+  'zone_id',
+  'id',
+  'user_id',
+  'session_salt',
+  'clients',
+  'next_attempt_at',
+  'attempts',
+  'by_path',
+] as const
 interface Row {
   zone_id: string
   id: string
@@ -15,13 +24,14 @@ interface Row {
   clients: string
   next_attempt_at: number
   attempts: number
+  by_path: Flag | null
 }
 
 /** Notes those of the sessions that some client is to be told of; `which` follows `where`. */
 export const noteEnded = <P extends object>(which: string): Statement<P, never> =>
   statement<P>(
     `insert into ended_sessions (${list(COLUMNS)})
-     select zone_id, id_digest, user_id, session_salt, clients, 0, 0 from sessions where tells = 1 and ${which}
+     select zone_id, id_digest, user_id, session_salt, clients, 0, 0, by_path from sessions where tells = 1 and ${which}
      on conflict (zone_id, id) do nothing`,
   )
 
@@ -96,6 +106,7 @@ const toRow = (ended: EndedSession): Row => ({
   clients: ended.clients.map(lineOf).join(''),
   next_attempt_at: ended.nextAttemptAt.getTime(),
   attempts: ended.attempts,
+  by_path: ended.byPath ? 1 : null,
 })
 
 const toEnded = (row: Row): EndedSession => ({
@@ -106,4 +117,5 @@ const toEnded = (row: Row): EndedSession => ({
   clients: clientsIn(row.clients),
   nextAttemptAt: new Date(row.next_attempt_at),
   attempts: row.attempts,
+  ...(row.by_path === 1 && { byPath: true as const }),
 })

@@ -424,6 +424,11 @@ const MIGRATIONS: readonly Migration[] = [
       `create index device_codes_by_expiry on device_codes (expires_at)`,
     ],
   },
+  {
+    id: '0026-addresses-of-sessions',
+    statements: ({ integer }) =>
+      ['sessions', 'ended_sessions'].map(table => `alter table ${table} add column by_path ${integer}`),
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

@@ -309,6 +309,7 @@ export interface SessionRow {
   user_agent: string | null
   remote_address: string | null
   provider_session: string | null
+  by_path: Flag | null
   password_revision: string | null
   clients: string | null
   saved_request: string | null
@@ -330,6 +331,7 @@ export const SESSION_COLUMNS = [
   'user_agent',
   'remote_address',
   'provider_session',
+  'by_path',
   'password_revision',
   'clients',
   'saved_request',

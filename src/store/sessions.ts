@@ -206,6 +206,7 @@ const toRow = (zoneId: string, session: Session & Pick<NewSession, 'sealedLogout
   user_agent: session.signIn?.userAgent ?? null,
   remote_address: session.signIn?.remoteAddress ?? null,
   provider_session: session.signIn?.providerSession ?? null,
+  by_path: session.signIn?.byPath ? 1 : null,
   sealed_id_token: session.sealedLogoutHint ?? null,
   password_revision: session.signIn?.passwordRevision ?? null,
   clients: session.clients?.map(lineOf).join('') ?? null,
@@ -245,5 +246,6 @@ function toSignIn(row: SessionRow): SignIn | null {
     userAgent: row.user_agent,
     remoteAddress: row.remote_address,
     providerSession: row.provider_session,
+    byPath: row.by_path === 1 ? true : null,
   })
 }

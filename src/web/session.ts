@@ -277,6 +277,7 @@ export function createSessions(deps: {
       ...(userAgent !== undefined && { userAgent }),
       ...(remoteAddress !== undefined && { remoteAddress }),
       ...(providerSession !== undefined && { providerSession }),
+      ...(request.zone.address === 'path' && { byPath: true as const }),
     }
     const savedRequest = renewed?.savedRequest
     const begun = {

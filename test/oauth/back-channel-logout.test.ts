@@ -4,7 +4,7 @@ import type { Server } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { authorize, signedIn } from '../support/authorize.ts'
-import { changeUser, exchange, MODES, tokensOf, userNamed, verified } from '../support/oauth.ts'
+import { changeClient, changeUser, exchange, MODES, tokensOf, userNamed, verified } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
@@ -153,6 +153,56 @@ for (const mode of MODES) {
       assert.equal(shop.tokens.length, 1 + 8)
       assert.ok(server.lines.some(line => /given up after 8 attempts: shop/.test(line)))
       shop.answer = 200
+    })
+
+    it('names the issuer of the address that the session is of', async () => {
+      shop.tokens.length = 0
+      shop.answer = 200
+      const browser = server.browser()
+      const page = await browser.send('/z/default/login')
+      const [, name = '', value = ''] = /name="(X-[A-Za-z]+-Csrf)" value="([^"]+)"/.exec(page.text) ?? []
+      const form = { username: 'marissa', password: 'koala', [name]: value }
+      await browser.send('/z/default/login.do', { method: 'POST', form })
+      const redirect_uri = 'https://shop.example/cb'
+      const query = { response_type: 'code', client_id: 'shop', redirect_uri, scope: 'openid' }
+      const answer = await browser.send('/z/default/oauth/authorize', { query })
+      const code = answer.location().searchParams.get('code') ?? ''
+      const given = await server.send('/z/default/oauth/token', {
+        method: 'POST',
+        form: { grant_type: 'authorization_code', code, redirect_uri },
+        basic: ['shop', 'secret'],
+      })
+      const { iss } = decodeJwt(tokensOf(given).id_token)
+      assert.match(String(iss), /\/z\/default/)
+      await browser.send('/z/default/logout.do', { query: { redirect: '/login' } })
+      await deliver()
+      assert.deepEqual(
+        shop.tokens.map(token => decodeJwt(token).iss),
+        [iss],
+      )
+    })
+
+    for (const status of [404, 403]) {
+      it(`is over after an answer of ${status}`, async () => {
+        shop.tokens.length = 0
+        shop.answer = status
+        const browser = await signedIn(server)
+        await visit(browser, 'shop')
+        await leave(browser)
+        await deliver()
+        assert.equal(await server.store.endedSessions.waiting(), 0)
+        shop.answer = 200
+      })
+    }
+
+    it('is given up at once where the address may not be reached', async () => {
+      await changeClient(server, 'bank', { backchannelLogoutUri: 'https://169.254.169.254/bye' })
+      const browser = await signedIn(server)
+      await visit(browser, 'bank')
+      await leave(browser)
+      await deliver()
+      assert.equal(await server.store.endedSessions.waiting(), 0)
+      await changeClient(server, 'bank', { backchannelLogoutUri: bank.url })
     })
 
     it('waits for no application that never answers', async () => {

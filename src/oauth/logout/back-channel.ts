@@ -20,6 +20,8 @@ const CLAIM_SECONDS = 300
 /** Before the next attempt at those that did not answer; given up after the last, which is about six hours later. */
 const DELAYS_SECONDS = [10, 60, 300, 900, 3600, 7200, 10_800]
 const SESSIONS_AT_ONCE = 8
+/** Statuses of the client's fault that another attempt may change. */
+const PASSING = new Set([408, 425, 429])
 const MAX_ANSWER_BYTES = 4096
 
 /** What the sender needs. */
@@ -61,9 +63,11 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       breaker.report(`${zone.id} ${server}`, 'answered')
       if (response.status < 300) return 'told'
       // §2.8: the application understood, and will not; another attempt would be the same.
-      if (response.status === 400) return refused(client, `it answers ${response.status}`)
+      if (response.status >= 400 && response.status < 500 && !PASSING.has(response.status))
+        return refused(client, `it answers ${response.status}`)
       return 'failed'
     } catch (cause) {
+      if (cause instanceof OutboundError && cause.failure === 'forbidden') return refused(client, cause.message)
       breaker.report(`${zone.id} ${server}`, 'failed')
       return cause instanceof OutboundError ? 'failed' : fault(cause)
     }
@@ -94,7 +98,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
 
   async function settle(ended: EndedSession): Promise<void> {
     const zone = await store.zones.find(ended.zoneId)
-    const left = zone?.active ? await tellAll({ ...zone, address: 'host' }, ended) : []
+    const left = zone?.active ? await tellAll({ ...zone, address: ended.byPath ? 'path' : 'host' }, ended) : []
     if (left.length === 0) return store.endedSessions.delete(ended)
     const delay = DELAYS_SECONDS[ended.attempts - 1]
     if (delay === undefined) {
