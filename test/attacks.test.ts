@@ -4,6 +4,7 @@ import { accountAttacks } from './attacks/accounts.ts'
 import { approvalAttacks } from './attacks/approvals.ts'
 import type { Attack } from './attacks/attack.ts'
 import { authorizationAttacks } from './attacks/authorization.ts'
+import { deviceAttacks } from './attacks/device.ts'
 import { directoryAttacks } from './attacks/directories.ts'
 import { externalLoginAttacks } from './attacks/external-login.ts'
 import { groupAttacks } from './attacks/groups.ts'
@@ -57,6 +58,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'requests that are signed or pushed': requestAttacks,
   'tokens and clients': tokenAttacks,
   'exchanged tokens': tokenExchangeAttacks,
+  'devices without a browser': deviceAttacks,
   'tokens that are bound to a key': senderKeyAttacks,
   'certificates of clients': mutualTlsAttacks,
   'tokens that are bound to their sender': senderConstraintAttacks,

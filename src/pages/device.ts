@@ -2,7 +2,7 @@
 import { type Html, html } from '../base/html.ts'
 import { alertBox, MESSAGE_ID } from './alert.ts'
 import { clientPicture, field, submit, tick, time } from './components.ts'
-import { isolated } from './foreign.ts'
+import { isolated, plain } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 
 /** Why a code leads nowhere. */
@@ -51,7 +51,7 @@ export interface DeviceDecisionProps {
 export function deviceDecisionPage(chrome: Chrome, props: DeviceDecisionProps): Html {
   const { device: texts, approval } = chrome.texts
   const body = html`<p class="lead">${texts.compare(html`<strong>${isolated(props.userName)}</strong>`)}</p>
-<samp id="device_code" translate="no">${props.userCode}</samp>
+<samp id="device_code" translate="no">${plain(props.userCode)}</samp>
 <dl class="asked">
 ${fact(texts.requested, time(chrome.texts, props.requestedAt))}${props.address !== undefined && fact(texts.address, isolated(props.address, 100))}${props.program !== undefined && fact(texts.program, isolated(props.program, 80))}</dl>
 <form id="device_decision" action="${chrome.basePath}/device/decision" method="post" accept-charset="UTF-8">

@@ -8,6 +8,7 @@ import { homePage } from '../../src/pages/home.ts'
 import type { Chrome } from '../../src/pages/layout.ts'
 import { type LoginProps, loginPage } from '../../src/pages/login.ts'
 import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
+import { deviceCodePage, deviceDecisionPage, deviceDonePage } from '../../src/pages/device.ts'
 import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { signedOutPage } from '../../src/pages/signed-out.ts'
 import { referenceTexts, textsIn } from '../../src/pages/texts/texts.ts'
@@ -103,6 +104,20 @@ const everywhere: Readonly<Record<string, (text: string) => Html>> = {
   'signed-out': text => signedOutPage(chrome(text), { signInUrl: link(text) }),
   'logout-confirmation': text =>
     logoutConfirmationPage(signedInChrome(text), { action: text, fields: { [`f${text}`]: text }, userName: text }),
+  'device-code': text =>
+    deviceCodePage(signedInChrome(text), { userCode: text, problem: { kind: 'refused', clientName: text } }),
+  'device-decision': text =>
+    deviceDecisionPage(signedInChrome(text), {
+      clientName: text,
+      userCode: text,
+      userName: text,
+      address: text,
+      program: text,
+      requestedAt: new Date(0),
+      isSelfRegistered: true,
+      scopes: [text, `a ${text}`],
+    }),
+  'device-done': text => deviceDonePage(signedInChrome(text), { clientName: text, isAllowed: true }),
   passcode: text => passcodePage(signedInChrome(text), { passcode: text }),
   'passcode-offer': text => passcodeOfferPage(signedInChrome(text)),
   home: text =>

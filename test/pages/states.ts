@@ -18,6 +18,7 @@ import { discoveryEmailPage, discoveryPasswordPage, originPage } from '../../src
 import { type LoginProps, loginPage } from '../../src/pages/login.ts'
 import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
 import { messageFor } from '../../src/pages/messages.ts'
+import { deviceCodePage, deviceDecisionPage, deviceDonePage } from '../../src/pages/device.ts'
 import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { type ProfileProps, profileMessage, profilePage } from '../../src/pages/profile.ts'
 import { appPage, enrolPage, provePage, recoveryCodesPage } from '../../src/pages/second-factor.ts'
@@ -534,6 +535,30 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       fields: {},
       userName: hostile,
     }),
+    'device-code': deviceCodePage(spoken(signedIn), { userCode: 'WDJB-MJHT' }),
+    'device-code-unknown': deviceCodePage(spoken(signedIn), { problem: { kind: 'unknown' } }),
+    'device-code-refused': deviceCodePage(spoken(crowded), { problem: { kind: 'refused', clientName: hostile } }),
+    'device-decision': deviceDecisionPage(spoken(signedIn), {
+      clientName: 'Photo frame',
+      userCode: 'WDJB-MJHT',
+      userName: 'marissa',
+      address: '192.0.2.7',
+      program: 'Firefox on Windows',
+      requestedAt: new Date('2026-01-15T12:00:00Z'),
+      isSelfRegistered: false,
+      scopes: ['Know who you are', 'See your photos'],
+    }),
+    'device-decision-long': deviceDecisionPage(spoken(crowded), {
+      clientName: hostile,
+      userCode: 'WDJB-MJHT',
+      userName: hostile,
+      address: '2001:db8:1234:5678:9abc:def0:1234:5678',
+      requestedAt: new Date('2026-01-15T12:00:00Z'),
+      isSelfRegistered: true,
+      scopes: [hostile, 'See your photos'],
+    }),
+    'device-allowed': deviceDonePage(spoken(signedIn), { clientName: 'Photo frame', isAllowed: true }),
+    'device-denied': deviceDonePage(spoken(signedIn), { clientName: 'Photo frame', isAllowed: false }),
     passcode: passcodePage(spoken(signedIn), { passcode: '7K3M-9XQ2-40TB-WZ8E-5HVC' }),
     'reference-passcode': passcodePage(referenceSignedIn, { passcode: 'k3Wq-_0Oo1lIJhV8xZtB5nMCdYeR2sPu' }),
     'passcode-offer': passcodeOfferPage(spoken(signedIn)),

@@ -107,6 +107,10 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'PUT /connect/register/{client_id}', // the same
   'DELETE /connect/register/{client_id}', // the same
   'DELETE /oauth/registration-tokens/{id}', // the id of a token
+  'POST /oauth/device_authorization', // a client with the grant
+  'GET /device', // a zone with the grant
+  'POST /device', // the same
+  'POST /device/decision', // the same
   'DELETE /Users/{id}/mfa/passkeys/{passkey}', // a person with a passkey
   'DELETE /Users/{id}/mfa/recovery-codes', // with recovery codes
   'DELETE /Users/{id}/mfa/totp', // with an authenticator app

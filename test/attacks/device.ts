@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { signedIn } from '../support/authorize.ts'
+import { hiddenFields } from '../support/forms.ts'
+import { setPolicy } from '../support/second-factor.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+const device = (id: string, more: object = {}) => ({
+  client_id: id,
+  allowpublic: true,
+  authorized_grant_types: [GRANT, 'refresh_token'],
+  scope: ['openid', 'cloud.read'],
+  autoapprove: true,
+  ...more,
+})
+const clients = [...defaultBootstrap.clients, device('tv'), device('radio')]
+const bootstrap = {
+  ...defaultBootstrap,
+  clients,
+  identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'One', bootstrap: { ...defaultBootstrap, clients } }],
+}
+
+const against = (attempt: (server: TestServer) => Promise<void>) => async (): Promise<void> => {
+  const server = await startServer({ config: { bootstrap } })
+  try {
+    await attempt(server)
+    assert.deepEqual(server.faults, [])
+  } finally {
+    await server.stop()
+  }
+}
+
+interface Codes {
+  readonly device_code: string
+  readonly user_code: string
+  readonly verification_uri_complete: string
+}
+
+const begin = async (server: TestServer, id = 'tv', headers: Readonly<Record<string, string>> = {}): Promise<Codes> =>
+  (await server.send('/oauth/device_authorization', { form: { client_id: id }, headers })).json<Codes>()
+
+const errorOf = async (server: TestServer, code: string, id = 'tv', host?: string): Promise<unknown> =>
+  (
+    await server.token({ grant_type: GRANT, device_code: code, client_id: id }, host === undefined ? {} : { host })
+  ).json()['error']
+
+async function enter(browser: Browser, code: string): Promise<TestAnswer> {
+  const page = await browser.send('/device')
+  return browser.send('/device', { form: { ...hiddenFields(page.text), user_code: code } })
+}
+
+const allow = (browser: Browser, page: TestAnswer): Promise<TestAnswer> =>
+  browser.send('/device/decision', { form: { ...hiddenFields(page.text), user_oauth_approval: 'true' } })
+
+/** Nobody’s device gets a person’s tokens unless that person means it. */
+export const deviceAttacks: readonly Attack[] = [
+  {
+    attack: 'sends a link with the code of their own device, for an application that asks for no approval',
+    outcome: 'the link decides nothing: the person sees the code, the application and the address, and has to allow it',
+    attempt: against(async server => {
+      const codes = await begin(server)
+      const victim = await signedIn(server)
+      const link = new URL(codes.verification_uri_complete)
+      const page = await victim.send(link.pathname + link.search)
+      assert.equal(page.status, 200)
+      assert.equal(await errorOf(server, codes.device_code), 'authorization_pending')
+      const shown = await enter(victim, codes.user_code)
+      assert.ok(shown.text.includes(codes.user_code) && shown.text.includes('127.0.0.1') && shown.text.includes('tv'))
+      server.clock.advance(5)
+      assert.equal(await errorOf(server, codes.device_code), 'authorization_pending')
+    }),
+  },
+  {
+    attack: 'has somebody’s browser post the form of a page elsewhere',
+    outcome: 'the form is refused',
+    attempt: against(async server => {
+      const codes = await begin(server)
+      const victim = await signedIn(server)
+      const page = await enter(victim, codes.user_code)
+      const form = { ...hiddenFields(page.text), user_oauth_approval: 'true' }
+      const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+      assert.equal((await victim.send('/device/decision', { form, headers })).status, 403)
+      const mine = await signedIn(server, 'joel', 'wombat')
+      const planted = hiddenFields((await mine.send('/device')).text)
+      const ofMine = { ...planted, user_code: codes.user_code, user_oauth_approval: 'true' }
+      assert.equal((await victim.send('/device/decision', { form: ofMine })).status, 403)
+      assert.equal(await errorOf(server, codes.device_code), 'authorization_pending')
+    }),
+  },
+  {
+    attack: 'guesses the codes of other people’s devices',
+    outcome: 'is stopped after ten, as a person and at the address',
+    attempt: against(async server => {
+      const codes = await begin(server)
+      const mine = await signedIn(server, 'joel', 'wombat')
+      const guesses: number[] = []
+      for (let guess = 0; guess < 12; guess += 1) guesses.push((await enter(mine, 'BCDF-GHJK')).status)
+      assert.deepEqual(guesses, [...Array.from({ length: 10 }, () => 422), 429, 429])
+      assert.equal((await enter(mine, codes.user_code)).status, 429, 'the right one, too late')
+      assert.equal((await enter(await signedIn(server), codes.user_code)).status, 429, 'from the same address')
+      server.clock.advance(301)
+      assert.equal((await enter(await signedIn(server), codes.user_code)).status, 200)
+    }),
+  },
+  {
+    attack: 'takes the tokens of a device whose code was seen, as another client, in another zone, or a second time',
+    outcome: 'the code is of one client in one zone, and good once',
+    attempt: against(async server => {
+      const codes = await begin(server)
+      const victim = await signedIn(server)
+      await allow(victim, await enter(victim, codes.user_code))
+      assert.equal(await errorOf(server, codes.device_code, 'radio'), 'invalid_grant')
+      assert.equal(await errorOf(server, codes.device_code, 'tv', 'z1.localhost:8080'), 'invalid_grant')
+      assert.equal(await errorOf(server, codes.user_code), 'invalid_grant')
+      assert.equal(await errorOf(server, codes.device_code), undefined)
+      assert.equal(await errorOf(server, codes.device_code), 'invalid_grant')
+    }),
+  },
+  {
+    attack: 'decides with a password alone about a device, where a second factor is owed',
+    outcome: 'has to bring the second factor first',
+    attempt: against(async server => {
+      const codes = await begin(server)
+      const browser = await signedIn(server)
+      const page = await enter(browser, codes.user_code)
+      await setPolicy(server, { requirement: 'required' })
+      const answer = await allow(browser, page)
+      assert.deepEqual([answer.status, answer.location().pathname], [302, '/second_factor'])
+      assert.equal(await errorOf(server, codes.device_code), 'authorization_pending')
+    }),
+  },
+  {
+    attack: 'enters a code that was decided already, to decide otherwise',
+    outcome: 'a decision stands',
+    attempt: against(async server => {
+      const codes = await begin(server)
+      const victim = await signedIn(server)
+      const page = await enter(victim, codes.user_code)
+      const form = { ...hiddenFields(page.text), user_oauth_approval: 'false' }
+      assert.equal((await victim.send('/device/decision', { form })).status, 200)
+      assert.equal((await allow(victim, page)).status, 422)
+      assert.equal(await errorOf(server, codes.device_code), 'access_denied')
+    }),
+  },
+  {
+    attack: 'fills the table with codes',
+    outcome: 'gets a hundred a minute',
+    attempt: against(async server => {
+      const ask = async () => (await server.send('/oauth/device_authorization', { form: { client_id: 'tv' } })).status
+      for (let count = 0; count < 100; count += 1) assert.equal(await ask(), 200)
+      assert.equal(await ask(), 429)
+      server.clock.advance(61)
+      assert.equal(await ask(), 200)
+    }),
+  },
+  {
+    attack: 'calls a device something that people trust',
+    outcome: 'the page has only words of its own about it',
+    attempt: against(async server => {
+      const codes = await begin(server, 'tv', { 'user-agent': 'Checked by your bank <b>' })
+      const page = await enter(await signedIn(server), codes.user_code)
+      assert.equal(page.status, 200)
+      assert.ok(!page.text.includes('Checked by your bank'))
+    }),
+  },
+]
