@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { signedIn } from '../support/authorize.ts'
-import { hiddenFields } from '../support/forms.ts'
+import { hiddenFields, unescaped } from '../support/forms.ts'
 import { changeClient, changeUser, isAlive, MODES, refresh, tokensOf, userNamed } from '../support/oauth.ts'
+import { enrolApp, setPolicy } from '../support/second-factor.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
@@ -224,6 +225,37 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('the device grant of a client that asks for a second factor', () => {
+  it('sends the person to prove or add one, and back to the code', async () => {
+    const server = await startServer({
+      config: {
+        bootstrap: {
+          ...bootstrap,
+          clients: [...bootstrap.clients, client('safe', { secondFactor: { requirement: 'required' } })],
+        },
+      },
+    })
+    try {
+      await setPolicy(server, { requirement: 'optional' })
+      const codes = (await server.send('/oauth/device_authorization', { form: { client_id: 'safe' } })).json<Codes>()
+      const browser = await signedIn(server)
+      const page = await browser.send('/device')
+      const form = { ...hiddenFields(page.text), user_code: codes.user_code }
+      const answer = await browser.send('/device', { form })
+      assert.deepEqual([answer.status, answer.location().pathname], [302, '/second_factor'])
+      const factor = await browser.send('/second_factor')
+      assert.equal(factor.status, 200, factor.text)
+      const { onward } = await enrolApp(server, browser)
+      assert.match(unescaped(onward ?? ''), new RegExp(`/device\\?user_code=${codes.user_code}&client_id=safe$`))
+      const again = { ...hiddenFields((await browser.send('/device')).text), user_code: codes.user_code }
+      assert.match((await browser.send('/device', { form: again })).text, /The safe/)
+      assert.deepEqual(server.faults, [])
+    } finally {
+      await server.stop()
+    }
+  })
+})
 
 describe('the device grant where the zone has none', () => {
   it('is unknown', async () => {

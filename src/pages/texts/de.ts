@@ -192,7 +192,7 @@ export const de: Texts = {
     title: 'Gerät verbinden',
     heading: 'Gerät verbinden',
     lead: 'Geben Sie den Code ein, den Ihr Gerät oder Programm anzeigt.',
-    code: 'Code',
+    code: 'Code des Geräts',
     next: 'Weiter',
     unknown:
       'Dieser Code ist nicht gültig. Vergleichen Sie ihn mit Ihrem Gerät, oder lassen Sie es einen neuen anzeigen.',

@@ -188,7 +188,7 @@ export const fr: Texts = {
     title: 'Connecter un appareil',
     heading: 'Connecter un appareil',
     lead: 'Saisissez le code affiché par votre appareil ou programme.',
-    code: 'Code',
+    code: 'Code de l’appareil',
     next: 'Continuer',
     unknown: 'Ce code n’est pas valide. Comparez-le avec votre appareil, ou faites-lui en afficher un nouveau.',
     refused: client => html`Vous ne pouvez pas utiliser ${client} avec ce compte.`,
