@@ -26,14 +26,21 @@ export function namedResources(values: readonly string[], { resources = [] }: Cl
 
 /**
  * What an access token is for: the resources that the request names, each of which must be among those that were granted
- * before, if any were; without a name all that were granted (RFC 8707 §2.2).
+ * before, if any were; without a name all that were granted and that the client still has (RFC 8707 §2.2). Throws
+ * `invalid_target` where none is left: a token without a resource would be for more than was granted.
  */
 export function resourcesFor(
   values: readonly string[],
   { granted, client }: { readonly granted: readonly string[] | undefined; readonly client: Client },
 ): readonly string[] | undefined {
   const named = namedResources(values, client)
-  if (named.length === 0) return granted
+  if (named.length === 0) return granted && stillAllowed(granted, client)
   if (granted && !named.every(each => granted.includes(each))) throw refuse('The resource was not granted')
   return named
+}
+
+function stillAllowed(granted: readonly string[], { resources = [] }: Client): readonly string[] {
+  const left = granted.filter(resource => resources.includes(resource))
+  if (left.length === 0) throw refuse('This client may no longer ask for a token for the resources that were granted')
+  return left
 }

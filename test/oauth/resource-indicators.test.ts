@@ -110,6 +110,28 @@ for (const mode of MODES) {
       assert.equal((await refresh(server, issued.refresh_token, {}, SHOP)).status, 200)
     })
 
+    it('are lost with the record of the client that named them, and never replaced by the usual audience', async () => {
+      const { clients } = server.store
+      const keep = async (resources: readonly string[]): Promise<void> => {
+        const client = await clients.find('svc', 'shop')
+        assert.ok(client)
+        await clients.update('svc', { ...client, resources })
+      }
+      const code = await codeFor(ORDERS)
+      const issued = tokensOf(await redeem(await codeFor(ORDERS, STOCK)))
+      await keep([STOCK])
+      try {
+        const left = tokensOf(await refresh(server, issued.refresh_token, {}, SHOP))
+        assert.deepEqual(audienceOf(left.access_token), [STOCK])
+        assert.equal((await redeem(code)).json()['error'], 'invalid_target')
+        await keep([])
+        const none = await refresh(server, left.refresh_token, {}, SHOP)
+        assert.equal(none.json()['error'], 'invalid_target')
+      } finally {
+        await keep([ORDERS, STOCK])
+      }
+    })
+
     it('are nothing for a client that has none', async () => {
       const answer = await authorize(browser, {
         response_type: 'code',
