@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { isAlive, passwordTokens, tokensOf } from '../support/oauth.ts'
+import { APP, approve, insertCode, isAlive, passwordTokens, tokensOf } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
@@ -83,6 +83,22 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     attempt: against(async server => {
       const { access_token: exchanged } = tokensOf(await exchange(server, await personsToken(server)))
       assert.equal((await server.send('/userinfo', { bearer: exchanged })).status, 401)
+    }),
+  },
+  {
+    attack: 'exchanges the token of an application that the person has taken the approval from',
+    outcome: 'the token buys nothing any more',
+    attempt: against(async server => {
+      const scopes = ['openid', 'cloud.read']
+      await approve(server, scopes, 'APPROVED')
+      const redirectUri = 'https://app.example/cb'
+      const code = await insertCode(server, { clientId: 'app', redirectUri, scopes })
+      const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }
+      const { access_token: token } = tokensOf(await server.token(form, { basic: APP }))
+      assert.equal((await exchange(server, token)).status, 200)
+      await approve(server, scopes, 'DENIED')
+      const answer = await exchange(server, token)
+      assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
     }),
   },
 ]

@@ -9,6 +9,7 @@ import type { ExchangeRule } from '../../records/token-exchange.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
 import { signInOf } from '../presented-sign-in.ts'
 import { tokenFormatOf } from '../params.ts'
+import { approvalProblem } from '../token-approvals.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
@@ -90,7 +91,7 @@ function refuseOtherKinds({ params }: GrantRequest): void {
 async function readToken(
   { zone, client, params }: GrantRequest,
   name: 'subject_token' | 'actor_token',
-  { reader }: GrantDeps,
+  deps: GrantDeps,
 ): Promise<VerifiedToken> {
   const text = params.get(name)
   const type = params.get(`${name}_type`)
@@ -99,10 +100,15 @@ async function readToken(
   if (type !== ACCESS_TOKEN && type !== JWT) {
     throw new OAuthError('invalid_request', `The ${name}_type is not supported: only access tokens are`)
   }
-  const token = await reader.read({ zone, inspected: true }, text).catch((cause: unknown) => {
+  const token = await deps.reader.read({ zone, inspected: true }, text).catch((cause: unknown) => {
     if (!(cause instanceof OAuthError)) throw cause
     throw new OAuthError('invalid_request', `The ${name} is not valid`, { detail: cause.message, cause }) // RFC 8693 §2.2.2
   })
+  // Whoever asks about such a token is told that it is worth nothing, and it buys nothing either.
+  const unapproved = await approvalProblem(zone, token, token.scopes, deps)
+  if (unapproved !== undefined) {
+    throw new OAuthError('invalid_request', `The ${name} is not valid`, { detail: unapproved })
+  }
   if (token.client.clientId === client.clientId || token.audience.includes(client.clientId)) return token
   throw new OAuthError('invalid_request', `The ${name} is not meant for this client`)
 }
