@@ -20,9 +20,10 @@ describe('a base URL with a path', () => {
     const outside = server.app.routes
       .filter(({ url }) => url !== '/uaa' && !url.startsWith('/uaa/'))
       .map(({ url }) => url)
-    // RFC 8414 §3.1 puts this one outside.
+    // RFC 8414 §3.1 and RFC 9728 §3.1 put these outside.
     assert.ok(outside.length > 0)
-    for (const url of outside) assert.match(url, /^\/\.well-known\/oauth-authorization-server\/uaa(\/|$)/)
+    for (const url of outside)
+      assert.match(url, /^\/\.well-known\/oauth-(?:authorization-server|protected-resource)\/uaa(\/|$)/)
   })
 
   it('serves nothing outside it', async () => {

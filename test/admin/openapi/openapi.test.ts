@@ -140,7 +140,7 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
 ])
 
 /** Of the requests that are wrong; where it begins moves on from operation to operation. */
-const EVERY = 5
+const EVERY = 9
 
 /** A server with everybody that its document speaks of. */
 class World {
