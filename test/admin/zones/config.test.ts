@@ -271,6 +271,8 @@ for (const mode of MODES) {
       it('are what a property says: whatever is valid comes back as it was sent', async () => {
         const text = fc.string({ maxLength: 12 }).filter(value => value.trim() !== '')
         const texts = fc.array(text, { maxLength: 3 })
+        let entities = 0
+        const entity = text.map(value => `${value}${(entities += 1)}`) // no two zones have the same
         const link = fc.constantFrom('https://a.example/b?c#d', 'http://{zone.id}.a.example', '/path', '')
         const target = fc.constantFrom('https://a.example/bye', 'http*://a.example/**', 'https://*.a.example/', '/bye')
         const flag = fc.boolean()
@@ -286,7 +288,7 @@ for (const mode of MODES) {
             refreshTokenRotate: flag,
             refreshTokenFormat: fc.constantFrom('opaque', 'jwt'),
           }),
-          samlConfig: record({ requestSigned: flag, entityID: fc.option(text) }),
+          samlConfig: record({ requestSigned: flag, entityID: fc.option(entity) }),
           links: record({
             homeRedirect: fc.option(link),
             logout: record({ redirectUrl: link, whitelist: fc.option(fc.array(target, { maxLength: 3 })) }),
