@@ -152,7 +152,7 @@ function writeExecutable(path: string, text: string): void {
   writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 })
 }
 
-const flag = '--max-semi-space-size=2'
+const flag = '--max-semi-space-size=8'
 
 describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /bin/sh' }, () => {
   it('becomes the pinned runtime: nothing else stays', () => {

@@ -106,21 +106,28 @@ function refuseTheRest(
     ) => (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
   },
 ): void {
+  const [refuseMethod, refusePath] = [handler('refuseMethod'), handler('refusePath')]
   const config = { access, audience: 'api', refuses: true, body: 'scim' } as const
-  for (const [path, ofPath] of Map.groupBy(routes, route => route[1])) {
-    const others = METHODS.filter(method => !ofPath.some(([known]) => known === method))
-    if (others.length === 0) continue
-    const allow = ofPath.map(([method]) => method).join(', ')
-    const refuse = handler('refuseMethod')
-    app.route({
-      method: others,
-      url: PATH + path,
+  // Two wildcards, because every route costs time at every start.
+  for (const url of [PATH, `${PATH}/*`]) {
+    app.route<{ Params: { '*'?: string } }>({
+      method: [...METHODS],
+      url,
       config,
       errorHandler,
-      handler: (request, reply) => refuse(request, reply.header('allow', allow)), // RFC 9110 §15.5.6
+      handler: (request, reply) => {
+        const path = `/${request.params['*'] ?? ''}`
+        const allow = routes.filter(([, served]) => isAt(path, served)).map(([method]) => method)
+        if (allow.length === 0) return refusePath(request, reply)
+        return refuseMethod(request, reply.header('allow', allow.join(', '))) // RFC 9110 §15.5.6
+      },
     })
   }
-  for (const path of ['', '/*']) {
-    app.route({ method: [...METHODS], url: PATH + path, config, errorHandler, handler: handler('refusePath') })
-  }
+}
+
+/** Whether a path is the one of a route, in which `:id` stands for any segment. */
+function isAt(path: string, served: string): boolean {
+  const segments = path.split('/')
+  const wanted = served.split('/')
+  return segments.length === wanted.length && wanted.every((each, at) => each === ':id' || each === segments[at])
 }
