@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { codeEndpoints, invitationEndpoints, passwordEndpoints } from './admin/accounts/routes.ts'
 import { approvalEndpoints } from './admin/approvals/routes.ts'
+import { auditEndpoint } from './admin/audit/routes.ts'
 import { clientInfoEndpoint } from './admin/clients/client-info.ts'
 import { clientEndpoints } from './admin/clients/routes.ts'
 import { groupEndpoints } from './admin/groups/routes.ts'
@@ -20,6 +21,7 @@ import type { Clock } from './base/clock.ts'
 import { loadOnce } from './base/load-once.ts'
 import { isLoopbackHost } from './base/loopback.ts'
 import { createOutbound } from './base/outbound.ts'
+import type { Outbound } from './base/outbound.ts'
 import { createPasswords } from './base/passwords.ts'
 import type { Passwords } from './base/passwords.ts'
 import type { Random } from './base/random.ts'
@@ -56,6 +58,7 @@ import { staticFileEndpoints } from './login/static-files.ts'
 import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
 import { createMailLog } from './mail/mail-log.ts'
 import { createMailer } from './mail/mailer.ts'
+import type { AuditSettings } from './model/audit-settings.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
 import type { TokenSettings } from './model/settings.ts'
@@ -77,6 +80,7 @@ import { registrationEndpoints } from './oauth/registration/routes.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
 import { tokenListEndpoints } from './oauth/token-list.ts'
 import { tokenEndpoint } from './oauth/token.ts'
+import type { AuditTrail } from './ops/audit/trail.ts'
 import { aboutBuild } from './ops/build.ts'
 import type { BuildFacts } from './ops/build.ts'
 import { createHealth, healthEndpoint } from './ops/health.ts'
@@ -160,6 +164,8 @@ export interface App {
   readonly backChannel: () => Promise<BackChannel>
   /** What answers do not wait for; to be waited for before the store is closed. */
   readonly background: Background
+  /** The stored audit trail; absent where only the log has it. */
+  readonly trail: AuditTrail | undefined
   /** Every route with who may call it. */
   readonly routes: readonly RegisteredRoute[]
 }
@@ -189,6 +195,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const background = createBackground({ most: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
   const notWritten = (cause: unknown): void => log.fault('events of accounts were not written', cause)
   const history = createAccountHistory({ store, clock, background, onError: notWritten })
+  // Behind a proxy the server listens on loopback and serves everybody: only the base URL says that this is one machine.
+  const outbound = createOutbound({
+    allowPrivate: config.outbound.allowPrivate,
+    allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),
+  })
+  const trail = config.audit && (await openTrail({ ...deps, outbound }, config.audit))
+  const logged = metrics ? metrics.counted(log.audit) : log.audit
   const shared = {
     store,
     clock,
@@ -199,7 +212,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     settings,
     mutualTls,
     pageSettings,
-    audit: history.recorded(metrics ? metrics.counted(log.audit) : log.audit),
+    audit: history.recorded(trail ? trail.recorded(logged) : logged),
     passwords,
     commonPasswords: createCommonPasswords(),
     defaultZoneId,
@@ -222,11 +235,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
   const subjects = createSubjects({ vault, behaviour })
   const issuer = createTokenIssuer({ ...shared, keys, subjects })
-  // Behind a proxy the server listens on loopback and serves everybody: only the base URL says that this is one machine.
-  const outbound = createOutbound({
-    allowPrivate: config.outbound.allowPrivate,
-    allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),
-  })
   const foreignKeys = createForeignKeys({ outbound, clock })
   // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
   const directories = createDeferredDirectories({
@@ -360,6 +368,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     deviceEndpoints(app, { ...web, authenticator, groupsOf })
     registrationEndpoints(app, { ...shared, keys, limits, clientSecrets: deps.clientSecrets, outbound })
     approvalEndpoints(app, shared)
+    auditEndpoint(app, { ...shared, trail })
     codeEndpoints(app, shared)
     invitationEndpoints(app, { ...shared, users })
     passwordEndpoints(app, { ...shared, users })
@@ -445,7 +454,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const { createBackChannel } = await import('./oauth/logout/back-channel.ts')
     return createBackChannel({ ...shared, keys, subjects, outbound, log })
   })
-  return { http, keys, health, backChannel, background, routes }
+  return { http, keys, health, backChannel, background, trail, routes }
+}
+
+/** Loaded only where it is configured, because most of the start is loading. */
+async function openTrail(
+  { store, vault, clock, log, outbound }: AppDeps & { readonly outbound: Outbound },
+  settings: AuditSettings,
+): Promise<AuditTrail> {
+  const { createAuditTrail } = await import('./ops/audit/trail.ts')
+  return createAuditTrail({ store, hashes: vault, clock, log, outbound, settings })
 }
 
 /** Read again here: the files may have changed since the configuration was checked. */

@@ -2,6 +2,7 @@
 // of the environment. Reports all problems at once; the result is typed and fully validated.
 import { dirname, resolve } from 'node:path'
 import { isLoopbackHost } from './base/loopback.ts'
+import { auditOf } from './config/audit.ts'
 import type { Config } from './config/config.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
 import type { Environment } from './config/file.ts'
@@ -129,6 +130,7 @@ export async function loadConfig({
     problems,
   )
   const passkeys = passkeysOf(file.passkeys, problems)
+  const audit = auditOf(file.audit, problems)
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
@@ -159,6 +161,7 @@ export async function loadConfig({
     policies,
     ...(rateLimit && { rateLimit }),
     operations,
+    ...(audit && { audit }),
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
     bootstrap,

@@ -49,10 +49,11 @@ export async function start(given: Config): Promise<void> {
   })
   const stopPurging = keepPurging(parts.store, log)
   const stopTelling = keepTelling(parts, log)
+  const stopAuditing = await keepAuditing(parts, log)
   parts.sender?.start()
   onStop(parts, async () => {
     stopPurging()
-    await Promise.all([stopTelling(), stopServing(parts)])
+    await Promise.all([stopTelling(), stopAuditing(), stopServing(parts)])
   })
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
@@ -82,6 +83,7 @@ async function lead(config: Config, log: Log): Promise<void> {
     await parts.app.keys.active(config.service)
     const stopPurging = keepPurging(parts.store, log)
     const stopTelling = keepTelling(parts, log)
+    const stopAuditing = await keepAuditing(parts, log)
     const { sender, measuring } = parts
     sender?.start()
     if (sender) measuring?.begin(() => sender.report())
@@ -90,7 +92,7 @@ async function lead(config: Config, log: Log): Promise<void> {
     onStop(parts, async () => {
       stopping = true
       stopPurging()
-      await Promise.all([stopTelling(), stopWorkers('SIGTERM')])
+      await Promise.all([stopTelling(), stopAuditing(), stopWorkers('SIGTERM')])
       await close(parts)
     })
     await startWorkers(config.workers, () => stopping)
@@ -228,6 +230,7 @@ async function close({ app, store, sender }: Parts): Promise<void> {
   await app.http.close()
   clearInterval(sweep)
   await app.background.idle()
+  await app.trail?.stop()
   await sender?.stop()
   await store.close()
 }
@@ -277,6 +280,13 @@ function keepTelling({ app, store, clock }: Pick<Parts, 'app' | 'store' | 'clock
     clearInterval(timer)
     await running
   }
+}
+
+/** Deletes old entries of the audit trail, and sends webhooks the new ones. */
+async function keepAuditing({ app }: Pick<Parts, 'app'>, log: Log): Promise<() => Promise<void>> {
+  if (!app.trail) return async () => {}
+  const { keepAuditTrail } = await import('./ops/audit/upkeep.ts')
+  return keepAuditTrail(app.trail, log)
 }
 
 /** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */

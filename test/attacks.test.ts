@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { accountAttacks } from './attacks/accounts.ts'
 import { approvalAttacks } from './attacks/approvals.ts'
 import type { Attack } from './attacks/attack.ts'
+import { auditAttacks } from './attacks/audit.ts'
 import { authorizationAttacks } from './attacks/authorization.ts'
 import { deviceAttacks } from './attacks/device.ts'
 import { directoryAttacks } from './attacks/directories.ts'
@@ -76,6 +77,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'users managed by API': userAttacks,
   'SCIM 2.0': scimAttacks,
   mails: mailAttacks,
+  'the audit trail': auditAttacks,
   'the machine: clocks, disks, starts': operationsAttacks,
 }
 

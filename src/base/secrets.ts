@@ -19,6 +19,9 @@ export const digest = (value: string): string => hash('sha256', value, 'base64ur
 export const keyedBy = (secret: string, text: string): string =>
   createHmac('sha256', secret).update(text).digest('base64url')
 
+/** HMAC-SHA-256 under a shared key, base64, for protocols that say so. */
+export const signedBy = (key: Buffer, text: string): string => createHmac('sha256', key).update(text).digest('base64')
+
 /** Compares two strings in constant time. */
 export function sameSecret(left: string, right: string): boolean {
   const a = hash('sha256', left, 'buffer')

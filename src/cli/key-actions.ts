@@ -1,5 +1,5 @@
 // The actions of `latchkey keys`. A running server receives each change like any other.
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { addSeconds } from '../base/clock.ts'
 import { refuseForeignDatabase } from '../bootstrap.ts'
 import type { Config } from '../config.ts'
@@ -15,7 +15,7 @@ import { maxTokenSeconds } from '../token/lifetimes.ts'
 import { CommandFailure } from './command.ts'
 import type { KeyAction } from './keys.ts'
 import type { Storage } from './storage.ts'
-import { openStorage } from './storage.ts'
+import { openStorage, refuseMissingDatabase } from './storage.ts'
 
 /** Other processes may sign with the old key until they receive the change. */
 const PROPAGATION_SECONDS = 60
@@ -36,15 +36,6 @@ export async function runKeyAction(config: Config, zoneId: string | undefined, a
     return `${output}${table(await storage.store.keys.list(zone.id), storage.clock.now())}`
   } finally {
     await storage.store.close()
-  }
-}
-
-/** Prevents a mistyped path from creating a new database and master key. */
-function refuseMissingDatabase(database: string): void {
-  if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
-  const path = /^sqlite:(.+)$/.exec(database)?.[1]
-  if (path !== undefined && !existsSync(path)) {
-    throw new CommandFailure(`there is no database ${path}: start the server first`)
   }
 }
 

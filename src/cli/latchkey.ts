@@ -13,6 +13,7 @@ const commands = async (): Promise<readonly Command[]> => [
   serve,
   (await import('./check-config.ts')).checkConfig,
   (await import('./keys.ts')).keys,
+  (await import('./audit.ts')).audit,
 ]
 
 const help = (all: readonly Command[]): string => `Latchkey, an identity and authorization server.

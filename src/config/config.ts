@@ -1,4 +1,5 @@
 import type { HashCost } from '../base/passwords.ts'
+import type { AuditSettings } from '../model/audit-settings.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import type { SystemCors } from '../model/cors-policy.ts'
 import type { GlobalPolicies } from '../model/identity-provider.ts'
@@ -64,6 +65,8 @@ export interface Config {
   /** If absent, only the built-in limits apply. */
   readonly rateLimit?: RateLimitSettings
   readonly operations: OperationsSettings
+  /** Absent: the audit trail is only written to the log. */
+  readonly audit?: AuditSettings
   /** The configuration file, absolute; absent in the playground. */
   readonly file?: string
   /** Settings of the default zone, without keys. */

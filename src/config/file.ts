@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import type { ZoneConfig } from '../model/zone.ts'
 import type { SchemaProblem } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
+import type { AuditFile } from './audit.ts'
 import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
 import type { MutualTlsFile } from './mutual-tls.ts'
@@ -47,6 +48,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
   }
   readonly passkeys?: PasskeysFile
   readonly mutual_tls?: MutualTlsFile
+  readonly audit?: AuditFile
   readonly outbound?: { readonly allow_private?: boolean }
   readonly passwords?: HashCostFile
   readonly session?: { readonly same_site?: string }

@@ -4,6 +4,7 @@ import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
 import { sentSchemas, settingsSchema } from '../records/json-schema.ts'
 import { zoneConfigSettings } from '../records/zone-config.ts'
+import { auditSchema } from './audit.ts'
 import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
 import { mutualTlsSchema } from './mutual-tls.ts'
@@ -287,6 +288,7 @@ export const CONFIG_SCHEMA = {
         same_site: { enum: ['lax', 'none'], default: 'lax', description: 'SameSite of the session cookie.' },
       },
     },
+    audit: auditSchema,
     ...settingsSchemas,
     ...operationsSchemas,
     ...pagesSchemas,

@@ -25,8 +25,8 @@ export const ALL_REVOKED = 'all revoked'
 
 /**
  * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`,
- * `DeviceApprovedEvent`, `DeviceDeniedEvent`, changes of
- * second factors and of initial access tokens.
+ * `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`, `AuditTrailAlteredEvent`, changes of second factors and of
+ * initial access tokens.
  */
 export type AuditEventType =
   | 'UserAuthenticationSuccess'
@@ -77,6 +77,8 @@ export type AuditEventType =
   | 'RegistrationTokenDeletedEvent'
   | 'SecretChangeSuccess'
   | 'SecretChangeFailure'
+  | 'AuditEventsLostEvent'
+  | 'AuditTrailAlteredEvent'
 
 /** Records an event; never throws and never blocks. */
 export type Audit = (event: AuditEvent) => void

@@ -52,9 +52,12 @@ export function restrictionProblem(json: JsonRecord, service: Service): string |
   return authority === undefined ? undefined : `${authority} is a restricted authority.`
 }
 
+/** Restricted as well, but no part of UAA's list. */
+const RESTRICTED_HERE = ['audit.read', 'zones.*.audit.read']
+
 /** Whether the scope is restricted, or has wildcards that could match a restricted one. */
 export const isRestricted = (scope: string, service: Service): boolean =>
-  restrictedScopes(service).some(restricted => couldBe(scope, restricted))
+  [...restrictedScopes(service), ...RESTRICTED_HERE].some(restricted => couldBe(scope, restricted))
 
 function couldBe(scope: string, restricted: string): boolean {
   const [head = '', tail] = restricted.split('.*.')

@@ -429,6 +429,21 @@ const MIGRATIONS: readonly Migration[] = [
     statements: ({ integer }) =>
       ['sessions', 'ended_sessions'].map(table => `alter table ${table} add column by_path ${integer}`),
   },
+  {
+    id: '0027-audit-trail',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table audit_entries (zone_id ${text} not null, number ${integer} not null, happened_at ${integer} not null,
+        type ${text} not null, principal ${text} not null, client_id ${text}, remote_address ${text}, facts ${text} not null,
+        hash ${text} not null, primary key (zone_id, number))${tableEnd}`,
+      `create index audit_entries_by_principal on audit_entries (zone_id, principal, number)`,
+      `create index audit_entries_by_time on audit_entries (zone_id, happened_at)`,
+      `create table audit_chains (zone_id ${text} not null primary key, base_number ${integer} not null,
+        base_hash ${text} not null, head_number ${integer} not null, head_hash ${text} not null,
+        seal ${text} not null)${tableEnd}`,
+      `create table audit_deliveries (zone_id ${text} not null, webhook ${text} not null, number ${integer} not null,
+        next_attempt_at ${integer} not null, attempts ${integer} not null, primary key (zone_id, webhook))${tableEnd}`,
+    ],
+  },
 ]
 
 const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(

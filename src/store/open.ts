@@ -1,6 +1,7 @@
 // Opens the database of a URL and assembles the areas of the store.
 import type { Clock } from '../base/clock.ts'
 import { createAccountEvents } from './users/account-events.ts'
+import { createAudit } from './audit.ts'
 import { createApprovals } from './approvals.ts'
 import { createAssertions, createProofs } from './assertions.ts'
 import { createBootstrap } from './bootstrap.ts'
@@ -87,6 +88,7 @@ export async function openStore(
     endedSessions: createEndedSessions(db),
     events: createEvents(db),
     accountEvents: createAccountEvents(db),
+    audit: createAudit(db),
     bootstrap: createBootstrap(db),
     purge: createPurge(db),
     async ping() {

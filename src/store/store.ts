@@ -12,6 +12,7 @@ import type { SigningKeyRecord } from '../model/signing-key.ts'
 import type { WaitingMail } from '../model/mail.ts'
 import type { AuthorizationCode, Redemption, StoredToken } from '../model/token.ts'
 import type { Zone } from '../model/zone.ts'
+import type { AuditStore } from './audit-store.ts'
 import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
 import type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
@@ -21,6 +22,7 @@ import type { AnsweringSession, EndedSessionStore, SessionStore } from './sessio
 import type { UserStore } from './user-store.ts'
 
 export { InvalidNesting, NoSuchMember } from './group-store.ts'
+export type * from './audit-store.ts'
 export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
 export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
@@ -86,6 +88,7 @@ export interface Store {
   readonly endedSessions: EndedSessionStore
   readonly events: EventStore
   readonly accountEvents: AccountEventStore
+  readonly audit: AuditStore
   readonly bootstrap: BootstrapStore
   /** Deletes a small batch of rows that expired before `now`; returns the number of rows, 0 when none is left. */
   purge(now: Date): Promise<number>

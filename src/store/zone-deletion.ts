@@ -33,6 +33,9 @@ const TABLES = [
   'passkeys',
   'totp_secrets',
   'factor_codes',
+  'audit_entries',
+  'audit_chains',
+  'audit_deliveries',
 ] as const
 
 const DELETE_ROWS = TABLES.map(table => statement<{ zone_id: string }>(`delete from ${table} where zone_id = :zone_id`))

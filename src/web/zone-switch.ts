@@ -22,6 +22,7 @@ const SHORTENED = [
   'idps.write',
   'sps.read',
   'sps.write',
+  'audit.read',
 ]
 
 /** The zone that a request names in a header. */

@@ -19,6 +19,7 @@ import { onceCases } from './once-cases.ts'
 import { propertyCases } from './properties.ts'
 import { providerCases } from './provider-cases.ts'
 import { accountEventCases } from './account-event-cases.ts'
+import { auditCases } from './audit-cases.ts'
 import { factorCases } from './factor-cases.ts'
 import { endedSessionCases } from './ended-session-cases.ts'
 import { ownSessionCases } from './session-cases.ts'
@@ -818,6 +819,7 @@ export function storeCases(kind: DatabaseKind): void {
   ownSessionCases(lent)
   factorCases(lent)
   accountEventCases(lent)
+  auditCases(lent)
   providerCases(lent)
   userListCases(lent)
   userChangeCases(lent)

@@ -310,6 +310,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     async stop() {
       await app.http.close()
       await app.background.idle()
+      await app.trail?.stop()
       await store.close()
       await rm(folder, { recursive: true })
     },

@@ -8,6 +8,7 @@ import { accountsArea } from './accounts.ts'
 import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
 import type { NamedAnswer } from './answers.ts'
 import { approvalsArea } from './approvals.ts'
+import { auditArea } from './audit.ts'
 import { clientsArea } from './clients.ts'
 import { emailArea } from './email.ts'
 import { passwordsArea } from './passwords.ts'
@@ -84,6 +85,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   zonesArea(facts),
   providersArea(facts),
   scimArea(),
+  auditArea(),
   serverArea(facts),
 ]
 

@@ -186,7 +186,7 @@ for (const [offset, mode] of MODES.entries()) {
       }
       server = await startServer({
         mode,
-        config: { bootstrap, zone_config: { secondFactor: { requirement: 'optional' } } },
+        config: { bootstrap, audit: { enabled: true }, zone_config: { secondFactor: { requirement: 'optional' } } },
       })
       api = (await server.send('/openapi.json')).json<OpenApi>()
       const form = { grant_type: 'client_credentials' }

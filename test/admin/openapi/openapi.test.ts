@@ -165,7 +165,10 @@ class World {
   }
 
   static async start(options: Parameters<typeof startServer>[0]): Promise<World> {
-    const server = await startServer({ ...options, config: { bootstrap, ...options?.config } })
+    const server = await startServer({
+      ...options,
+      config: { bootstrap, audit: { enabled: true }, ...options?.config },
+    })
     const api = (await server.send('/openapi.json')).json<OpenApi>()
     const own = async (id: string, more: Readonly<Record<string, string>> = {}) =>
       tokensOf(await server.token({ grant_type: 'client_credentials', ...more }, { basic: [id, `${id}-secret`] }))

@@ -1,0 +1,80 @@
+// The stored audit trail of a zone, for auditors: newest first, by person, client, type, outcome and time.
+import { auditEntryToJson } from '../../model/audit-entry.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { AuditEventType } from '../../model/event.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { AuditTrail } from '../../ops/audit/trail.ts'
+import type { AuditQuery, Store } from '../../store/store.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { Form } from '../../web/form.ts'
+import { sendJson } from '../../web/json.ts'
+import { queryForm, refuseRepeated } from '../../web/query.ts'
+import type { AuditRoute } from './routes.ts'
+
+/** Dependencies of `auditHandlers`. */
+export interface AuditEndpointDeps {
+  readonly store: Pick<Store, 'audit'>
+  readonly behaviour: Behaviour
+  /** Absent where the trail is not stored. */
+  readonly trail: Pick<AuditTrail, 'flush'> | undefined
+}
+
+const DEFAULT_COUNT = 100
+const MAX_COUNT = 500
+const MAX_TYPES = 20
+const ONCE = ['principal', 'client_id', 'outcome', 'from', 'to', 'before', 'count']
+
+/** Answers `GET /audit/events`, with all that this process knows of. */
+export function auditHandlers(on: On<AuditRoute>, { store, behaviour, trail }: AuditEndpointDeps): void {
+  on('GET /audit/events', async (request, reply) => {
+    if (!trail) throw new OAuthError('not_found', 'This server does not store the audit trail')
+    const query = queryForm(request)
+    refuseRepeated(query, ONCE, behaviour)
+    const wanted = readQuery(query)
+    await trail.flush()
+    const { entries, next } = await store.audit.find(request.zone.id, wanted)
+    const answer = { events: entries.map(auditEntryToJson), ...(next !== undefined && { next }) }
+    return sendJson(reply.header('cache-control', 'no-store'), answer)
+  })
+}
+
+function readQuery(query: Form): AuditQuery {
+  const outcome = query.get('outcome') || undefined
+  if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure') {
+    throw refuse('outcome', 'success or failure')
+  }
+  const types = query.all('type').filter(type => type !== '')
+  if (types.length > MAX_TYPES) throw refuse('type', `given at most ${MAX_TYPES} times`)
+  return {
+    principal: query.get('principal') || undefined,
+    clientId: query.get('client_id') || undefined,
+    types: types as readonly AuditEventType[], // only compared
+    outcome,
+    from: timeIn(query, 'from'),
+    to: timeIn(query, 'to'),
+    before: wholeIn(query, 'before', Number.MAX_SAFE_INTEGER),
+    count: wholeIn(query, 'count', MAX_COUNT) ?? DEFAULT_COUNT,
+  }
+}
+
+/** RFC 3339. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+
+function timeIn(query: Form, name: string): Date | undefined {
+  const text = query.get(name) || undefined
+  if (text === undefined) return undefined
+  const time = new Date(text)
+  if (!TIME.test(text) || Number.isNaN(time.getTime())) throw refuse(name, 'a time such as 2026-01-31T12:00:00Z')
+  return time
+}
+
+function wholeIn(query: Form, name: string, most: number): number | undefined {
+  const text = query.get(name) || undefined
+  if (text === undefined) return undefined
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  if (number < 1 || number > most) throw refuse(name, `a whole number from 1 to ${most}`)
+  return number
+}
+
+const refuse = (name: string, needed: string): OAuthError =>
+  new OAuthError('invalid_request', `${name} must be ${needed}`)

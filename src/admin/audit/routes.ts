@@ -1,0 +1,31 @@
+// The route of the stored audit trail.
+import type { FastifyInstance } from 'fastify'
+import type { Service } from '../../model/service.ts'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { AuditEndpointDeps } from './events.ts'
+
+const routes = (service: Service) =>
+  ({
+    'GET /audit/events': {
+      access: {
+        by: 'bearer',
+        scopes: [service.scope('admin'), 'audit.read'],
+        ofDefaultZone: ['zones.{zone}.admin'],
+        acrossZones: true,
+      },
+    },
+  }) as const satisfies Record<RouteName, DeferredRoute>
+
+/** A route of the audit trail. */
+export type AuditRoute = keyof ReturnType<typeof routes>
+
+/** `GET /audit/events`. */
+export function auditEndpoint(app: FastifyInstance, deps: AuditEndpointDeps & { readonly service: Service }): void {
+  deferredRoutes<AuditRoute>(app, routes(deps.service), {
+    load: async () => {
+      const { auditHandlers } = await import('./events.ts')
+      return on => auditHandlers(on, deps)
+    },
+  })
+}

@@ -1,0 +1,61 @@
+// The stored audit trail.
+import type { Area } from './description.ts'
+import { closed, described, flag, json, listOf, mayBe, oneOf, ref, text, whole } from './description.ts'
+
+const time = { type: 'string', format: 'date-time' }
+const outcome = oneOf(['success', 'failure'])
+
+/** `/audit/events`. */
+export const auditArea = (): Area => ({
+  name: 'Audit trail',
+  about: 'What happened in a zone, as far as the server is configured to store it.',
+  operations: {
+    'GET /audit/events': {
+      summary: 'List the events of the zone',
+      about:
+        'Newest first. A page may have fewer events than were asked for, or none: others follow as long as the answer has `next`.',
+      query: {
+        principal: mayBe('Id of the user, client or other record that the event is about.'),
+        client_id: mayBe('The client that was used.'),
+        type: mayBe('Type of the event; may be given up to twenty times.'),
+        outcome: mayBe('Only successes, or only failures.', outcome),
+        from: mayBe('Events since this time.', time),
+        to: mayBe('Events until this time.', time),
+        before: mayBe('`next` of the page before.', { type: 'integer', minimum: 1 }),
+        count: mayBe('Most events of a page.', { type: 'integer', minimum: 1, maximum: 500, default: 100 }),
+      },
+      answers: {
+        200: json('The events.', ref('AuditEvents')),
+        400: 'A parameter is invalid.',
+        404: 'The server does not store the audit trail.',
+      },
+    },
+  },
+  schemas: {
+    AuditEvents: closed(
+      {
+        events: listOf(ref('AuditEvent')),
+        next: described(whole, '`before` of the next page; absent on the last one.'),
+      },
+      ['next'],
+    ),
+    AuditEvent: closed(
+      {
+        number: described(whole, 'Consecutive in the zone, from 1.'),
+        time,
+        type: text,
+        outcome,
+        principal: described(text, 'Id of what the event is about; of a name without an account, a digest.'),
+        clientId: text,
+        remoteAddress: text,
+        userAgent: text,
+        origin: described(text, 'Key of the identity provider.'),
+        authenticationType: text,
+        byOther: described(flag, 'Whether somebody else changed the account.'),
+        data: described(text, 'Further facts.'),
+        hash: described(text, 'Covers this event and the hash of the one before it.'),
+      },
+      ['clientId', 'remoteAddress', 'userAgent', 'origin', 'authenticationType', 'byOther', 'data'],
+    ),
+  },
+})

@@ -1,0 +1,53 @@
+// The work of `latchkey audit verify`.
+import { refuseForeignDatabase } from '../bootstrap.ts'
+import type { Config } from '../config.ts'
+import type { AuditReport } from '../ops/audit/verify.ts'
+import { verifyAuditTrail } from '../ops/audit/verify.ts'
+import type { AuditCheck } from './audit.ts'
+import { CommandFailure } from './command.ts'
+import { openStorage, refuseMissingDatabase } from './storage.ts'
+
+const ZONES_AT_ONCE = 100
+
+/** Checks the trails, and says of each zone what it has found. */
+export async function verifyAll(
+  config: Config,
+  { zoneId, expected }: AuditCheck,
+): Promise<{ readonly output: string; readonly isIntact: boolean }> {
+  refuseMissingDatabase(config.database)
+  const storage = await openStorage(config, () => {}) // background errors do not matter to a command
+  const { store, vault } = storage
+  try {
+    await refuseForeignDatabase({ ...storage, config })
+    if (zoneId !== undefined && !(await store.zones.find(zoneId)))
+      throw new CommandFailure(`there is no zone ${zoneId}`)
+    let output = ''
+    let isIntact = true
+    const check = async (id: string): Promise<void> => {
+      const report = await verifyAuditTrail(store.audit, vault, { zoneId: id, expected })
+      output += linesOf(id, report)
+      isIntact &&= report.problems.length === 0
+    }
+    if (zoneId !== undefined) await check(zoneId)
+    else {
+      let page: readonly string[] = []
+      do {
+        page = await store.audit.listZones({ count: ZONES_AT_ONCE, after: page.at(-1) })
+        for (const id of page) await check(id)
+      } while (page.length > 0)
+    }
+    return { output, isIntact }
+  } finally {
+    await store.close()
+  }
+}
+
+function linesOf(zoneId: string, { first, head, problems }: AuditReport): string {
+  const what = !head || first === undefined ? 'no entries' : `entries ${first} to ${head.number}`
+  const lines = [
+    `${zoneId}: ${problems.length > 0 ? 'ALTERED' : 'intact'}, ${what}`,
+    ...(head ? [`  head ${head.number}:${head.hash}`] : []),
+    ...problems.map(problem => `  ${problem}`),
+  ]
+  return lines.map(line => `${line.replace(/[^\x20-\x7e]/g, '?')}\n`).join('') // facts may have anything
+}

@@ -1,0 +1,46 @@
+import type { Config } from '../config.ts'
+import { loadConfig } from '../config.ts'
+import type { AuditPlace } from '../model/audit-entry.ts'
+import type { Command } from './command.ts'
+import { readOptions, UsageError } from './command.ts'
+
+/** What `latchkey audit verify` checks. */
+export interface AuditCheck {
+  /** Absent: every zone. */
+  readonly zoneId?: string
+  /** A place that was noted earlier. */
+  readonly expected?: AuditPlace
+}
+
+/** `latchkey audit`: checks the stored audit trail, even while the server runs. */
+export const audit: Command = {
+  name: 'audit',
+  summary: 'Check the stored audit trail: audit verify. Status 1 if it was altered.',
+  options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
+    --database URL     As for serve                          (LATCHKEY_DATABASE)
+    --zone ID          One zone; absent: all
+    --expect HEAD      With --zone: a head that was printed earlier, NUMBER:HASH
+`,
+  async run(args) {
+    const [word, ...rest] = args
+    if (word !== 'verify') throw new UsageError(`audit wants verify${word === undefined ? '' : `, not ${word}`}`)
+    const kinds = { config: 'string', database: 'string', zone: 'string', expect: 'string' } as const
+    const { zone, expect, ...options } = readOptions(rest, kinds)
+    if (expect !== undefined && zone === undefined) throw new UsageError("Option '--expect' needs '--zone <value>'")
+    const check = {
+      ...(zone !== undefined && { zoneId: zone }),
+      ...(expect !== undefined && { expected: placeIn(expect) }),
+    }
+    const config: Config = await loadConfig({ options })
+    const { verifyAll } = await import('./audit-check.ts') // loads the store, so only for a valid command line
+    const { output, isIntact } = await verifyAll(config, check)
+    process.stdout.write(output)
+    return isIntact ? 0 : 1
+  },
+}
+
+function placeIn(text: string): AuditPlace {
+  const [, number, hash] = /^([1-9]\d{0,15}):([\w-]{43})$/.exec(text) ?? []
+  if (number === undefined || hash === undefined) throw new UsageError('--expect must be NUMBER:HASH')
+  return { number: Number(number), hash }
+}

@@ -1,0 +1,174 @@
+// Stores the audit trail. An event costs its request one entry in a list; the lists are written a few times a second, off the
+// request path, each zone's in one transaction. While the database is away they wait, up to a limit; what is dropped beyond it
+// is counted, and the count is an entry of its own. A process that is killed loses what it has not written: the log has it.
+import type { Clock } from '../../base/clock.ts'
+import { auditRecordOf, isAnybodys } from '../../model/audit-entry.ts'
+import type { AuditPlace, AuditRecord } from '../../model/audit-entry.ts'
+import type { Audit, AuditEvent, AuditEventType } from '../../model/event.ts'
+import type { Store } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/store.ts'
+import { linked } from './chain.ts'
+import type { AuditHashes } from './chain.ts'
+
+/** Stores what passes through an audit. */
+export interface AuditRecorder {
+  /** An audit that also stores its events. */
+  readonly recorded: (audit: Audit) => Audit
+  /** Resolves when everything that waits was written or could not be; never rejects. */
+  flush(): Promise<void>
+  /** As `flush`, after which nothing is written any more. */
+  stop(): Promise<void>
+}
+
+/** Dependencies of `createAuditRecorder`. */
+export interface RecorderDeps {
+  readonly store: Pick<Store, 'audit'>
+  readonly hashes: AuditHashes
+  readonly clock: Clock
+  /** Types that are not stored. */
+  readonly excluded: ReadonlySet<AuditEventType>
+  readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
+}
+
+const FLUSH_EVERY_MS = 250
+const RETRY_EVERY_MS = 2000
+/** One transaction, which on SQLite blocks the process for a few milliseconds. */
+const MAX_BATCH = 200
+/** Events that wait in memory: of all zones, of one, and of one those that anybody can cause. */
+const MAX_WAITING = 50_000
+const MAX_WAITING_OF_ZONE = 20_000
+const MAX_WAITING_OF_ANYBODY = 5000
+
+interface Pending {
+  readonly event: AuditEvent
+  readonly at: Date
+}
+
+/** What waits for one zone. */
+interface Backlog {
+  waiting: Pending[]
+  lost: number
+  /** A batch whose transaction failed: perhaps only its answer was lost. */
+  tried?: { readonly records: readonly AuditRecord[]; readonly head: AuditPlace | undefined }
+}
+
+/** One instance serves every zone. */
+export function createAuditRecorder({ store, hashes, clock, excluded, log }: RecorderDeps): AuditRecorder {
+  const backlogs = new Map<string, Backlog>()
+  let count = 0
+  let timer: NodeJS.Timeout | undefined
+  let written = Promise.resolve()
+  let stopped = false
+
+  function add(event: AuditEvent): void {
+    const { zoneId, type } = event
+    if (stopped || excluded.has(type)) return
+    let backlog = backlogs.get(zoneId)
+    if (!backlog) backlogs.set(zoneId, (backlog = { waiting: [], lost: 0 }))
+    const most = isAnybodys(type) ? MAX_WAITING_OF_ANYBODY : MAX_WAITING_OF_ZONE
+    if (backlog.waiting.length >= most || count >= MAX_WAITING) {
+      backlog.lost += 1
+      return
+    }
+    backlog.waiting.push({ event, at: clock.now() })
+    count += 1
+    schedule(FLUSH_EVERY_MS)
+  }
+
+  function schedule(milliseconds: number): void {
+    if (stopped) return
+    timer ??= setTimeout(() => void flush(), milliseconds).unref()
+  }
+
+  /** The oldest that wait; taken out of the list. */
+  function take(zoneId: string, backlog: Backlog): readonly AuditRecord[] {
+    const batch = backlog.waiting.slice(0, MAX_BATCH)
+    backlog.waiting = backlog.waiting.slice(MAX_BATCH)
+    count -= batch.length
+    const records = batch.map(({ event, at }) => auditRecordOf(event, at))
+    if (backlog.waiting.length > 0 || backlog.lost === 0) return records
+    const data = String(backlog.lost)
+    backlog.lost = 0
+    const lost = { type: 'AuditEventsLostEvent', zoneId, principal: zoneId, data } as const
+    return [...records, auditRecordOf(lost, clock.now())]
+  }
+
+  async function append(zoneId: string, backlog: Backlog): Promise<void> {
+    const { tried } = backlog
+    if (tried?.head && (await store.audit.has(zoneId, tried.head))) {
+      delete backlog.tried
+      return
+    }
+    const records = tried?.records ?? take(zoneId, backlog)
+    let head: AuditPlace | undefined
+    let alteration: string | undefined
+    backlog.tried = { records, head }
+    try {
+      await store.audit.append(zoneId, state => {
+        const made = linked(hashes, zoneId, { records, state, now: clock.now() })
+        ;({ alteration } = made)
+        ;({ head } = made.chain)
+        return made
+      })
+      delete backlog.tried
+    } catch (cause) {
+      backlog.tried = { records, head }
+      throw cause
+    }
+    if (alteration !== undefined)
+      log.warn(`the audit trail of zone ${zoneId} was altered in the database: ${alteration}`)
+  }
+
+  /** False while the database is away. */
+  async function writeZone(zoneId: string, backlog: Backlog): Promise<boolean> {
+    while (backlog.tried || backlog.waiting.length > 0 || backlog.lost > 0) {
+      try {
+        await append(zoneId, backlog)
+      } catch (cause) {
+        log.fault('events of the audit trail were not written', cause)
+        if (cause instanceof StoreUnavailable) return false
+        // It would fail again, and hold up what comes after it.
+        backlog.lost += backlog.tried?.records.length ?? 0
+        delete backlog.tried
+        schedule(RETRY_EVERY_MS)
+        return true
+      }
+    }
+    backlogs.delete(zoneId)
+    return true
+  }
+
+  async function writeAll(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    for (const [zoneId, backlog] of backlogs) {
+      if (await writeZone(zoneId, backlog)) continue
+      schedule(RETRY_EVERY_MS)
+      return
+    }
+  }
+
+  /** One after another, so that events stay in their order. */
+  function flush(): Promise<void> {
+    written = written.then(writeAll)
+    return written
+  }
+
+  return {
+    recorded: audit => event => {
+      audit(event)
+      add(event)
+    },
+    flush,
+    async stop() {
+      await flush()
+      stopped = true
+      clearTimeout(timer)
+      const left = [...backlogs.values()].reduce(
+        (sum, { waiting, lost, tried }) => sum + waiting.length + lost + (tried?.records.length ?? 0),
+        0,
+      )
+      if (left > 0) log.warn(`${left} events of the audit trail could not be stored before the stop; the log has them`)
+    },
+  }
+}

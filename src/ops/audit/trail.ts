@@ -1,0 +1,39 @@
+// The stored audit trail of a process: loaded only where the configuration turns it on.
+import type { Clock } from '../../base/clock.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import type { AuditSettings } from '../../model/audit-settings.ts'
+import type { Store } from '../../store/store.ts'
+import type { AuditHashes } from './chain.ts'
+import { createAuditRecorder } from './recorder.ts'
+import type { AuditRecorder } from './recorder.ts'
+import { deleteExpired } from './retention.ts'
+import { createAuditWebhooks } from './webhooks.ts'
+
+/** The stored trail, with what one process of a server does for all. */
+export interface AuditTrail extends AuditRecorder {
+  /** Deletes a batch of expired entries; returns their number. */
+  deleteExpired(): Promise<number>
+  /** Sends webhooks what is due. */
+  deliver(): Promise<void>
+}
+
+/** Dependencies of `createAuditTrail`. */
+export interface AuditTrailDeps {
+  readonly store: Pick<Store, 'audit'>
+  readonly hashes: AuditHashes
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly settings: AuditSettings
+  readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
+}
+
+/** One instance serves every zone. */
+export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
+  const { store, hashes, clock, settings } = deps
+  const sender = createAuditWebhooks({ ...deps, webhooks: settings.webhooks })
+  return {
+    ...createAuditRecorder({ ...deps, excluded: new Set(settings.excluded) }),
+    deleteExpired: () => deleteExpired({ store, hashes }, clock.now(), settings.days),
+    deliver: () => sender.deliver(),
+  }
+}

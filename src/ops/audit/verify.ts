@@ -1,0 +1,82 @@
+// Checks the stored audit trail of a zone against its hashes.
+import type { AuditPlace } from '../../model/audit-entry.ts'
+import type { AuditStore } from '../../store/store.ts'
+import { entryHash, GENESIS, isSealed } from './chain.ts'
+import type { AuditHashes } from './chain.ts'
+
+/** What a check has found. */
+export interface AuditReport {
+  /** The first entry that must be there, and the newest one; absent without entries. */
+  readonly first?: number
+  readonly head?: AuditPlace
+  /** Empty for a chain that nobody has changed; the first twenty. */
+  readonly problems: readonly string[]
+}
+
+const PAGE = 500
+const MAX_PROBLEMS = 20
+
+/** A run of entries in words. */
+const span = (from: number, to: number): string =>
+  from === to ? `entry ${from} is missing` : `entries ${from} to ${to} are missing`
+
+/**
+ * Reads the whole chain. The server may go on meanwhile: what it appends or deletes by retention is no problem. `expected` is a
+ * place that was noted earlier: a chain that does not lead to it was replaced by an older one.
+ */
+export async function verifyAuditTrail(
+  store: Pick<AuditStore, 'state' | 'read'>,
+  hashes: AuditHashes,
+  { zoneId, expected }: { readonly zoneId: string; readonly expected?: AuditPlace | undefined },
+): Promise<AuditReport> {
+  const problems: string[] = []
+  const found = (problem: string): void => {
+    if (problems.length < MAX_PROBLEMS) problems.push(problem)
+  }
+  const { chain, last } = await store.state(zoneId)
+  if (!chain) {
+    if (last) found('the head is missing')
+    if (expected) found(`entry ${expected.number} is missing`)
+    return { problems }
+  }
+  if (!isSealed(hashes, chain)) found('the head was changed')
+  const { base, head } = chain
+  if (expected && expected.number > head.number) found(`entry ${expected.number} is missing`)
+
+  const [left] = await store.read(zoneId, { after: 0, count: 1 })
+  if (left && left.number <= base.number) found(`entry ${left.number} is left from before the chain begins`)
+  let place: AuditPlace = base
+  let isKnown = true
+  let first: number | undefined
+  reading: for (;;) {
+    const page = await store.read(zoneId, { after: place.number, count: PAGE })
+    if (page.length === 0) break
+    for (const entry of page) {
+      if (entry.number > head.number) break reading
+      if (entry.number !== place.number + 1) {
+        const now = (await store.state(zoneId)).chain?.base ?? GENESIS
+        if (now.number > place.number && now.number < entry.number) {
+          place = now // retention has moved on
+          continue reading
+        }
+        found(span(place.number + 1, entry.number - 1))
+        isKnown = false
+      }
+      const isRight = entry.hash === entryHash(hashes, place.hash, entry, entry)
+      if (isKnown && !isRight) found(`entry ${entry.number} was changed`)
+      if (entry.type === 'AuditTrailAlteredEvent') found(`entry ${entry.number} reports an alteration: ${entry.facts}`)
+      if (expected?.number === entry.number && expected.hash !== entry.hash)
+        found(`entry ${entry.number} is not the expected one`)
+      place = entry
+      isKnown = true
+      first ??= entry.number
+    }
+  }
+  if (place.number < head.number) found(span(place.number + 1, head.number))
+  else if (place.number === head.number && place.hash !== head.hash)
+    found(`entry ${place.number} is not the one that the head names`)
+  const after = await store.state(zoneId)
+  if (after.last && after.last.number > (after.chain?.head.number ?? 0))
+    found(`entry ${after.last.number} stands behind the head`)
+  return { ...(first !== undefined && { first }), head, problems }
+}

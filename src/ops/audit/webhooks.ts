@@ -1,0 +1,101 @@
+// Sends the audit trail to webhooks, signed as https://www.standardwebhooks.com says. Each webhook has a place in the chain of
+// each zone, in the database, so that any process can go on and nothing is skipped. Nobody waits for it.
+import { addSeconds, epochSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { createBreaker } from '../../base/breaker.ts'
+import { OutboundError } from '../../base/outbound.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import { signedBy } from '../../base/secrets.ts'
+import { auditEntryToJson } from '../../model/audit-entry.ts'
+import type { AuditWebhook } from '../../model/audit-settings.ts'
+import type { AuditDelivery, Store } from '../../store/store.ts'
+
+/** What the sender needs. */
+export interface AuditWebhookDeps {
+  readonly store: Pick<Store, 'audit'>
+  readonly webhooks: readonly AuditWebhook[]
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
+}
+
+/** Longer than an attempt can last. */
+const CLAIM_SECONDS = 60
+const ENTRIES_AT_ONCE = 100
+const ZONES_AT_ONCE = 4
+/** Before the next attempt; the last one again and again, until retention deletes the entries. */
+const DELAYS_SECONDS = [5, 30, 120, 600, 1800]
+const MAX_ANSWER_BYTES = 4096
+
+/** Sends what is due to every webhook; one instance serves the process. */
+export function createAuditWebhooks(deps: AuditWebhookDeps): { deliver(): Promise<void> } {
+  const { store, webhooks, outbound, clock, log } = deps
+  const breaker = createBreaker({ clock })
+
+  /** What came of it: undefined for success. */
+  async function post(webhook: AuditWebhook, id: string, body: string): Promise<string | undefined> {
+    const timestamp = String(epochSeconds(clock.now()))
+    const signature = signedBy(webhook.key, `${id}.${timestamp}.${body}`)
+    try {
+      const { status } = await outbound.fetch(webhook.url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'webhook-id': id,
+          'webhook-timestamp': timestamp,
+          'webhook-signature': `v1,${signature}`,
+        },
+        body,
+        maxBytes: MAX_ANSWER_BYTES,
+      })
+      return status >= 200 && status < 300 ? undefined : `it answers ${status}`
+    } catch (cause) {
+      if (cause instanceof OutboundError) return cause.message
+      throw cause
+    }
+  }
+
+  async function settle(webhook: AuditWebhook, claimed: AuditDelivery): Promise<void> {
+    const { zoneId, number, attempts } = claimed
+    const entries = await store.audit.read(zoneId, { after: number, count: ENTRIES_AT_ONCE })
+    const [first, last] = [entries[0], entries.at(-1)]
+    // Retention or the deletion of the zone was faster.
+    if (!first || !last) return store.audit.retryDelivery(claimed, addSeconds(clock.now(), CLAIM_SECONDS))
+    if (number > 0 && first.number > number + 1) {
+      log.warn(`audit webhook ${webhook.name}: entries ${number + 1} to ${first.number - 1} of zone ${zoneId} are gone`)
+    }
+    // The same for every attempt, and so is the batch unless it has grown.
+    const id = `${zoneId}.${first.number}.${last.number}`
+    const events = entries.map(auditEntryToJson)
+    const problem = await post(webhook, id, JSON.stringify({ zone: zoneId, events }))
+    breaker.report(webhook.name, problem === undefined ? 'answered' : 'failed')
+    if (problem === undefined) return store.audit.finishDelivery(claimed, last.number)
+    const delay = DELAYS_SECONDS[Math.min(attempts, DELAYS_SECONDS.length) - 1] ?? CLAIM_SECONDS
+    if (attempts === 1 || attempts % 10 === 0) {
+      log.warn(`audit webhook ${webhook.name}: zone ${zoneId} waits after ${attempts} attempts: ${problem}`)
+    }
+    return store.audit.retryDelivery(claimed, addSeconds(clock.now(), delay))
+  }
+
+  async function deliverTo(webhook: AuditWebhook): Promise<void> {
+    const work = async (): Promise<void> => {
+      while (breaker.admits(webhook.name)) {
+        const now = clock.now()
+        const until = addSeconds(now, CLAIM_SECONDS)
+        const claimed = await store.audit.claimDelivery(webhook.name, now, until, webhook.zones)
+        if (!claimed) return
+        await settle(webhook, claimed)
+      }
+    }
+    await Promise.all(Array.from({ length: ZONES_AT_ONCE }, work))
+  }
+
+  return {
+    async deliver() {
+      const outcomes = await Promise.allSettled(webhooks.map(deliverTo))
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') log.fault('audit webhooks', outcome.reason)
+      }
+    },
+  }
+}

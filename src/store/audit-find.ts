@@ -1,0 +1,76 @@
+// Finds entries of the audit trail.
+import { addSeconds } from '../base/clock.ts'
+import { FAILURE_TYPES } from '../model/audit-entry.ts'
+import { AUDIT_COLUMNS, named, places, toAuditEntry } from './audit-rows.ts'
+import type { AuditRow } from './audit-rows.ts'
+import type { AuditPage, AuditQuery } from './audit-store.ts'
+import { statement, statementOnce } from './database.ts'
+import type { Database } from './database.ts'
+import { list } from './schema.ts'
+
+/** Entries of several processes are not in the exact order of their times. */
+const DISORDER_SECONDS = 60
+/** How many entries a page may look at. */
+const WINDOW = 20_000
+/**
+ * Looks at a bounded number of entries, found by the primary key or by the index of principals, and leaves the rest to the
+ * next page: a search for something rare takes more requests, and none takes long.
+ */
+export async function findAuditEntries(db: Database, zoneId: string, query: AuditQuery): Promise<AuditPage> {
+  const { principal, clientId, outcome, from, to, before = Number.MAX_SAFE_INTEGER, count } = query
+  const types = query.types ?? []
+  const lowest = from && (await boundary(db, zoneId, 'first', addSeconds(from, -DISORDER_SECONDS)))
+  const highest = to && (await boundary(db, zoneId, 'last', addSeconds(to, DISORDER_SECONDS)))
+  if ((from && lowest === undefined) || (to && highest === undefined)) return { entries: [] }
+  const args = {
+    zone_id: zoneId,
+    before: Math.min(before, (highest ?? Number.MAX_SAFE_INTEGER - 1) + 1),
+    lowest: lowest ?? 0,
+    ...(principal !== undefined && { principal }),
+    ...(clientId !== undefined && { client_id: clientId }),
+    ...(from && { from: from.getTime() }),
+    ...(to && { to: to.getTime() }),
+    ...named('type', types),
+    ...(outcome && named('failure', FAILURE_TYPES)),
+    window: WINDOW,
+    count,
+  }
+  const seen = `select ${list(AUDIT_COLUMNS)} from audit_entries where zone_id = :zone_id
+    ${principal === undefined ? '' : 'and principal = :principal'}
+    and number < :before and number >= :lowest order by number desc limit :window`
+  const wanted = [
+    ...(clientId === undefined ? [] : ['client_id = :client_id']),
+    ...(from ? ['happened_at >= :from'] : []),
+    ...(to ? ['happened_at <= :to'] : []),
+    ...(types.length === 0 ? [] : [`type in (${places('type', types)})`]),
+    ...(outcome ? [`type ${outcome === 'failure' ? 'in' : 'not in'} (${places('failure', FAILURE_TYPES)})`] : []),
+  ]
+  const where = wanted.length === 0 ? '' : `where ${wanted.join(' and ')}`
+  const rows = await db.scan(
+    statementOnce<AuditRow>(`select * from (${seen}) seen ${where} order by number desc limit :count`),
+    args,
+  )
+  const entries = rows.map(toAuditEntry)
+  if (rows.length >= count) return { entries, next: rows.at(-1)?.number ?? 0 }
+  const [looked] = await db.scan(
+    statementOnce<{ size: number; oldest: number | null }>(
+      `select count(*) as size, min(number) as oldest from (${seen}) seen`,
+    ),
+    args,
+  )
+  return { entries, ...(looked && looked.size >= WINDOW && looked.oldest !== null && { next: looked.oldest }) }
+}
+
+/** The number of the first entry since the time, or of the last one until then. */
+async function boundary(db: Database, zoneId: string, end: 'first' | 'last', time: Date): Promise<number | undefined> {
+  const of = end === 'first' ? FIRST_SINCE : LAST_UNTIL
+  return (await db.read(of, { zone_id: zoneId, time: time.getTime() }))[0]?.number
+}
+const FIRST_SINCE = statement<{ zone_id: string; time: number }, { number: number }>(
+  `select number from audit_entries where zone_id = :zone_id and happened_at >= :time
+   order by happened_at, number limit 1`,
+)
+const LAST_UNTIL = statement<{ zone_id: string; time: number }, { number: number }>(
+  `select number from audit_entries where zone_id = :zone_id and happened_at <= :time
+   order by happened_at desc, number desc limit 1`,
+)

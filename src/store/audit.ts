@@ -1,0 +1,204 @@
+// The tables of the audit trail. Owns the order of entries; does not know how they are hashed.
+import type { AuditChain, AuditEntry } from '../model/audit-entry.ts'
+import { findAuditEntries } from './audit-find.ts'
+import { AUDIT_COLUMNS, named, places, toAuditEntry, toAuditRow } from './audit-rows.ts'
+import type { AuditRow } from './audit-rows.ts'
+import type { AuditDelivery, AuditState, AuditStore } from './audit-store.ts'
+import { statement, statementOnce } from './database.ts'
+import type { Database, Statement, Transaction, Value } from './database.ts'
+import { insertInto, list } from './schema.ts'
+
+interface ChainRow {
+  zone_id: string
+  base_number: number
+  base_hash: string
+  head_number: number
+  head_hash: string
+  seal: string
+}
+
+/** Rows of one statement: on PostgreSQL each statement is a round trip. */
+const ROWS_AT_ONCE = 50
+const INSERT = statement<AuditRow>(insertInto('audit_entries', AUDIT_COLUMNS))
+const INSERT_MANY = statement<Readonly<Record<string, Value>>>(
+  `insert into audit_entries (${list(AUDIT_COLUMNS)}) values ${Array.from(
+    { length: ROWS_AT_ONCE },
+    (_, row) => `(${AUDIT_COLUMNS.map(column => `:${column}_${row}`).join(', ')})`,
+  ).join(', ')}`,
+)
+const CHAIN_COLUMNS = ['zone_id', 'base_number', 'base_hash', 'head_number', 'head_hash', 'seal'] as const
+const CHAIN = statement<{ zone_id: string }, ChainRow>(
+  `select ${list(CHAIN_COLUMNS)} from audit_chains where zone_id = :zone_id`,
+)
+const SAVE_CHAIN = statement<ChainRow>(
+  `${insertInto('audit_chains', CHAIN_COLUMNS)} on conflict (zone_id) do update set base_number = excluded.base_number,
+   base_hash = excluded.base_hash, head_number = excluded.head_number, head_hash = excluded.head_hash, seal = excluded.seal`,
+)
+const LAST = statement<{ zone_id: string }, { number: number; hash: string }>(
+  `select number, hash from audit_entries where zone_id = :zone_id order by number desc limit 1`,
+)
+const ZONE_EXISTS = statement<{ zone_id: string }, { id: string }>(`select id from zones where id = :zone_id`)
+const HAS = statement<{ zone_id: string; number: number; hash: string }, { number: number }>(
+  `select number from audit_entries where zone_id = :zone_id and number = :number and hash = :hash`,
+)
+const ZONES = statement<{ after: string; count: number }, { zone_id: string }>(
+  `select zone_id from (select zone_id from audit_chains union select id from zones) known
+   where zone_id > :after order by zone_id limit :count`,
+)
+const READ = statement<{ zone_id: string; after: number; count: number }, AuditRow>(
+  `select ${list(AUDIT_COLUMNS)} from audit_entries where zone_id = :zone_id and number > :after order by number limit :count`,
+)
+const EXPIRED = statement<{ before: number }, { zone_id: string }>(
+  `select chain.zone_id from audit_chains chain join audit_entries entry
+   on entry.zone_id = chain.zone_id and entry.number = chain.base_number + 1 where entry.happened_at < :before limit 100`,
+)
+const DELETE_TO = statement<{ zone_id: string; number: number; before: number }>(
+  `delete from audit_entries where zone_id = :zone_id and number <= :number and happened_at < :before`,
+)
+
+const PURGED_AT_ONCE = 200
+
+interface DeliveryRow {
+  zone_id: string
+  number: number
+  next_attempt_at: number
+  attempts: number
+}
+const DUE = `select chain.zone_id, coalesce(sent.number, 0) as number, coalesce(sent.next_attempt_at, 0) as next_attempt_at,
+  coalesce(sent.attempts, 0) as attempts
+  from audit_chains chain left join audit_deliveries sent on sent.zone_id = chain.zone_id and sent.webhook = :webhook
+  where chain.head_number > coalesce(sent.number, 0) and coalesce(sent.next_attempt_at, 0) <= :now`
+const DUE_OF_ALL = statement<{ webhook: string; now: number }, DeliveryRow>(`${DUE} limit 20`)
+const BEGIN_DELIVERY = statement<{ zone_id: string; webhook: string }>(
+  `insert into audit_deliveries (zone_id, webhook, number, next_attempt_at, attempts) values (:zone_id, :webhook, 0, 0, 0)
+   on conflict (zone_id, webhook) do nothing`,
+)
+interface Claim {
+  zone_id: string
+  webhook: string
+  before: number
+  next: number
+}
+const CLAIM = statement<Claim & { number: number }>(
+  `update audit_deliveries set next_attempt_at = :next, attempts = attempts + 1
+   where zone_id = :zone_id and webhook = :webhook and next_attempt_at = :before and number = :number`,
+)
+const FINISH = statement<Omit<Claim, 'next'> & { number: number }>(
+  `update audit_deliveries set number = :number, next_attempt_at = 0, attempts = 0
+   where zone_id = :zone_id and webhook = :webhook and next_attempt_at = :before`,
+)
+const RETRY = statement<Claim>(
+  `update audit_deliveries set next_attempt_at = :next
+   where zone_id = :zone_id and webhook = :webhook and next_attempt_at = :before`,
+)
+
+/** Implements `AuditStore` for both databases. */
+export function createAudit(db: Database): AuditStore {
+  async function stateWithin(within: Transaction, zoneId: string): Promise<AuditState> {
+    const key = { zone_id: zoneId }
+    return toState((await within.run(CHAIN, key)).rows[0], (await within.run(LAST, key)).rows[0])
+  }
+
+  return {
+    async append(zoneId, link) {
+      await db.transaction(async within => {
+        await within.lock(lockOf(zoneId))
+        if ((await within.run(ZONE_EXISTS, { zone_id: zoneId })).rows.length === 0) return
+        const { entries, chain } = link(await stateWithin(within, zoneId))
+        await insertAll(within, entries)
+        await within.run(SAVE_CHAIN, toChainRow(chain))
+      })
+    },
+    async has(zoneId, { number, hash }) {
+      return (await db.read(HAS, { zone_id: zoneId, number, hash })).length > 0
+    },
+    async state(zoneId) {
+      const key = { zone_id: zoneId }
+      // In this order, so that an entry that is appended meanwhile does not seem to stand behind the head.
+      const [last] = await db.read(LAST, key)
+      return toState((await db.read(CHAIN, key))[0], last)
+    },
+    async listZones({ count, after = '' }) {
+      return (await db.scan(ZONES, { after, count })).map(row => row.zone_id)
+    },
+    async read(zoneId, { after, count }) {
+      return (await db.read(READ, { zone_id: zoneId, after, count })).map(toAuditEntry)
+    },
+    find: (zoneId, query) => findAuditEntries(db, zoneId, query),
+    async listExpired(before) {
+      return (await db.read(EXPIRED, { before: before.getTime() })).map(row => row.zone_id)
+    },
+    shorten: (zoneId, before, choose) =>
+      db.transaction(async within => {
+        await within.lock(lockOf(zoneId))
+        const { chain } = await stateWithin(within, zoneId)
+        if (!chain) return 0
+        const page = { zone_id: zoneId, after: chain.base.number, count: PURGED_AT_ONCE }
+        const shortened = choose(chain, (await within.run(READ, page)).rows.map(toAuditEntry))
+        if (!shortened) return 0
+        await within.run(SAVE_CHAIN, toChainRow(shortened))
+        const { number } = shortened.base
+        return (await within.run(DELETE_TO, { zone_id: zoneId, number, before: before.getTime() })).changes
+      }),
+    async claimDelivery(webhook, now, until, zones) {
+      const args = { webhook, now: now.getTime() }
+      for (const due of await db.read(zones ? dueOf(zones) : DUE_OF_ALL, { ...args, ...named('zone', zones ?? []) })) {
+        const { zone_id, number, next_attempt_at: before, attempts } = due
+        if (attempts === 0) await db.write(BEGIN_DELIVERY, { zone_id, webhook })
+        const claim = { zone_id, webhook, before, next: until.getTime(), number }
+        // Another process may have been faster.
+        if ((await db.write(CLAIM, claim)).changes === 0) continue
+        return { zoneId: zone_id, webhook, number, claimedUntil: until, attempts: attempts + 1 }
+      }
+      return undefined
+    },
+    async finishDelivery(claimed, number) {
+      await db.write(FINISH, { ...claimKey(claimed), number })
+    },
+    async retryDelivery(claimed, nextAttemptAt) {
+      await db.write(RETRY, { ...claimKey(claimed), next: nextAttemptAt.getTime() })
+    },
+  }
+}
+
+const lockOf = (zoneId: string): string => `audit ${zoneId}`
+
+const claimKey = ({ zoneId, webhook, claimedUntil }: AuditDelivery) => ({
+  zone_id: zoneId,
+  webhook,
+  before: claimedUntil.getTime(),
+})
+
+const dueOf = (zones: readonly string[]): Statement<Readonly<Record<string, Value>>, DeliveryRow> =>
+  statementOnce(`${DUE} and chain.zone_id in (${places('zone', zones)}) limit 20`)
+
+async function insertAll(within: Transaction, entries: readonly AuditEntry[]): Promise<void> {
+  let done = 0
+  for (; done + ROWS_AT_ONCE <= entries.length; done += ROWS_AT_ONCE) {
+    const args: Record<string, Value> = {}
+    for (const [row, entry] of entries.slice(done, done + ROWS_AT_ONCE).entries()) {
+      for (const [column, value] of Object.entries(toAuditRow(entry))) args[`${column}_${row}`] = value
+    }
+    await within.run(INSERT_MANY, args)
+  }
+  for (const entry of entries.slice(done)) await within.run(INSERT, toAuditRow(entry))
+}
+
+const toState = (chain: ChainRow | undefined, last: AuditState['last']): AuditState => ({
+  chain: chain && {
+    zoneId: chain.zone_id,
+    base: { number: chain.base_number, hash: chain.base_hash },
+    head: { number: chain.head_number, hash: chain.head_hash },
+    seal: chain.seal,
+  },
+  last,
+})
+
+const toChainRow = ({ zoneId, base, head, seal }: AuditChain): ChainRow => ({
+  zone_id: zoneId,
+  base_number: base.number,
+  base_hash: base.hash,
+  head_number: head.number,
+  head_hash: head.hash,
+  seal,
+})

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { TestDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { auditBootstrap } from '../support/audit.ts'
+import { temporaryFolder } from '../support/config.ts'
+import { runToEnd, serve } from '../support/process.ts'
+import { openTables } from '../support/tables.ts'
+
+const basic = `Basic ${btoa('service:service-secret')}`
+
+async function askForTokens(baseUrl: string, count: number): Promise<void> {
+  for (let i = 0; i < count; i += 1) {
+    const answer = await fetch(`${baseUrl}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: basic },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    })
+    assert.equal(answer.status, 200)
+  }
+}
+
+for (const kind of DATABASE_KINDS) {
+  describe(`latchkey audit verify on ${kind}`, () => {
+    const folder = temporaryFolder()
+    let database: TestDatabase
+    before(async () => {
+      database = await freshDatabase(kind)
+    })
+    after(() => database.drop())
+
+    const verify = (...args: readonly string[]) =>
+      runToEnd(['audit', 'verify', '--config', 'latchkey.json', ...args], { folder })
+
+    it('finds everything that happened before a stop, intact, and then what somebody deleted', async () => {
+      const config = { database: database.url, bootstrap: auditBootstrap, audit: { enabled: true } }
+      const first = await serve({ folder, config })
+      await askForTokens(first.baseUrl, 5)
+      await first.stop()
+      const second = await serve({ folder, config: { ...config, ...(kind === 'postgres' && { workers: 2 }) } })
+      await askForTokens(second.baseUrl, 5)
+      await second.stop()
+
+      const intact = await verify()
+      assert.equal(intact.status, 0, intact.stderr)
+      assert.match(intact.stdout, /^svc: intact, entries 1 to 20\n {2}head 20:([\w-]{43})\n/m)
+      assert.match(intact.stdout, /^z1: intact, no entries\n/m)
+      const head = /head (20:[\w-]{43})/.exec(intact.stdout)?.[1] ?? ''
+      assert.equal((await verify('--zone', 'svc', '--expect', head)).status, 0)
+      assert.equal((await verify('--zone', 'svc', '--expect', head.replace('20:', '21:'))).status, 1)
+
+      const tables = await openTables(database.url)
+      await tables.run('delete from audit_entries where number = 7')
+      await tables.close()
+      const altered = await verify('--zone', 'svc')
+      assert.equal(altered.status, 1)
+      assert.match(altered.stdout, /^svc: ALTERED, entries 1 to 20\n.*\n {2}entry 7 is missing\n$/)
+    })
+
+    for (const [args, message] of [
+      [[], 'audit wants verify'],
+      [['check'], 'audit wants verify, not check'],
+      [['verify', '--expect', 'x'], "Option '--expect' needs '--zone <value>'"],
+      [['verify', '--zone', 'svc', '--expect', '5'], '--expect must be NUMBER:HASH'],
+    ] as const) {
+      it(`refuses ${JSON.stringify(args)}`, async () => {
+        const { status, stderr } = await runToEnd(['audit', ...args], { folder })
+        assert.equal(status, 2)
+        assert.ok(stderr.includes(message), stderr)
+      })
+    }
+
+    it('refuses a zone that there is not, and a database that there is not', async () => {
+      const unknown = await verify('--zone', 'nowhere')
+      assert.deepEqual([unknown.status, unknown.stderr], [1, 'latchkey: there is no zone nowhere\n'])
+      const missing = await verify('--database', 'sqlite:./none.db')
+      assert.equal(missing.status, 1)
+      assert.match(missing.stderr, /there is no database/)
+    })
+  })
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
+
+const folder = temporaryFolder()
+const load = (audit: unknown) => loadText(folder, JSON.stringify({ audit, smtp: { host: 'localhost' } }))
+const secret = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
+const url = 'https://siem.example/in'
+
+describe('audit', () => {
+  it('is off unless it is enabled', async () => {
+    assert.equal((await load(undefined)).audit, undefined)
+    assert.equal((await load({ days: 10 })).audit, undefined)
+  })
+
+  it('keeps everything for 90 days unless it says otherwise', async () => {
+    assert.deepEqual((await load({ enabled: true })).audit, { days: 90, excluded: [], webhooks: [] })
+  })
+
+  it('takes webhooks, whose secret may be in a file', async () => {
+    writeFileSync(join(folder, 'secret'), `${secret}\n`)
+    const webhooks = [
+      { name: 'a', url, secret, zones: ['z1'] },
+      { name: 'b', url: 'http://127.0.0.1:9/in', secret_file: 'secret' },
+    ]
+    const { audit } = await load({ enabled: true, days: 7, exclude: ['TokenIssuedEvent'], webhooks })
+    const key = Buffer.alloc(24, 1)
+    assert.deepEqual(audit, {
+      days: 7,
+      excluded: ['TokenIssuedEvent'],
+      webhooks: [
+        { name: 'a', url, key, zones: ['z1'] },
+        { name: 'b', url: 'http://127.0.0.1:9/in', key },
+      ],
+    })
+  })
+
+  const wrong: { name: string; audit: unknown; want: RegExp }[] = [
+    { name: 'no days', audit: { days: 0 }, want: /^audit\.days: / },
+    { name: 'an unknown key', audit: { retention: 1 }, want: /^audit\.retention: / },
+    { name: 'a type that can be none', audit: { exclude: ['token issued'] }, want: /^audit\.exclude\[0\]: / },
+    {
+      name: 'two webhooks of a name',
+      audit: {
+        webhooks: [
+          { name: 'a', url, secret },
+          { name: 'a', url, secret },
+        ],
+      },
+      want: /^audit\.webhooks\[1\]\.name: is the name of another webhook$/,
+    },
+    ...['http://siem.example/', 'ftp://siem.example/', 'https://a:b@siem.example/', 'siem'].map(each => ({
+      name: `the URL ${each}`,
+      audit: { webhooks: [{ name: 'a', url: each, secret }] },
+      want: /^audit\.webhooks\[0\]\.url: must be an https URL without credentials$/,
+    })),
+    ...[undefined, 'short', 'whsec_', `whsec_${Buffer.alloc(23).toString('base64')}`, secret.slice(6)].map(each => ({
+      name: `the secret ${each}`,
+      audit: { webhooks: [{ name: 'a', url, ...(each !== undefined && { secret: each }) }] },
+      want: /^audit\.webhooks\[0\]\.secret: must be whsec_ and 24 to 64 bytes in base64/,
+    })),
+  ]
+  for (const { name, audit, want } of wrong) {
+    it(`refuses ${name}`, async () => {
+      const problems = await problemsOf(load(audit))
+      assert.equal(problems.length, 1, problems.join('\n'))
+      assert.match(problems[0] ?? '', want)
+    })
+  }
+})

@@ -1,0 +1,356 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { AuditEvent } from '../../../src/model/event.ts'
+import { createAuditRecorder } from '../../../src/ops/audit/recorder.ts'
+import { StoreUnavailable } from '../../../src/store/store.ts'
+import type { AuditStore } from '../../../src/store/store.ts'
+import { auditConfig, eventsOf, testHashes, verified } from '../../support/audit.ts'
+import { SERVICE } from '../../support/oauth.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+import type { Tables } from '../../support/tables.ts'
+import { openTables } from '../../support/tables.ts'
+
+const DAY = 86_400
+
+/** A server on a file, and its tables for whoever can write to the database. */
+async function withTrail(
+  work: (server: TestServer, tables: Tables) => Promise<void>,
+  audit: object = {},
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'latchkey-audit-'))
+  const database = `sqlite:${join(folder, 'a.db')}`
+  const server = await startServer({ database, config: auditConfig(audit) })
+  const tables = await openTables(database)
+  try {
+    await work(server, tables)
+  } finally {
+    await tables.close()
+    await server.stop()
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** Causes two events. */
+async function act(server: TestServer, times = 1): Promise<void> {
+  for (let i = 0; i < times; i += 1) await server.token({ grant_type: 'client_credentials' }, { basic: SERVICE })
+  await server.app.trail?.flush()
+}
+
+describe('the chain of the audit trail', () => {
+  it('is intact however many events there were, and its head leads to the last one', async () => {
+    await withTrail(async server => {
+      assert.deepEqual(await verified(server), { problems: [] })
+      await act(server, 120)
+      const report = await verified(server)
+      assert.deepEqual(report.problems, [])
+      assert.equal(report.first, 1)
+      assert.equal(report.head?.number, 240)
+      await act(server)
+      assert.deepEqual((await verified(server, { expected: report.head })).problems, [])
+    })
+  })
+
+  const alterations: { name: string; sql: readonly string[]; want: RegExp }[] = [
+    {
+      name: 'an entry that was changed',
+      sql: [`update audit_entries set principal = 'somebody' where number = 3`],
+      want: /^entry 3 was changed$/,
+    },
+    {
+      name: 'a fact that was changed',
+      sql: [`update audit_entries set facts = '{}' where number = 4`],
+      want: /^entry 4 was changed$/,
+    },
+    {
+      name: 'an entry that was deleted',
+      sql: [`delete from audit_entries where number = 3`],
+      want: /^entry 3 is missing$/,
+    },
+    {
+      name: 'the first entries that were deleted',
+      sql: [`delete from audit_entries where number < 3`],
+      want: /^entries 1 to 2 are missing$/,
+    },
+    {
+      name: 'the last entries that were deleted',
+      sql: [`delete from audit_entries where number > 4`],
+      want: /^entries 5 to 6 are missing$/,
+    },
+    {
+      name: 'the last entries that were deleted, with a head that fits',
+      sql: [
+        `delete from audit_entries where number > 4`,
+        `update audit_chains set head_number = 4, head_hash = (select hash from audit_entries where number = 4)`,
+      ],
+      want: /^the head was changed$/,
+    },
+    {
+      name: 'two entries that were exchanged',
+      sql: [
+        `update audit_entries set number = 99 where number = 2`,
+        `update audit_entries set number = 2 where number = 3`,
+        `update audit_entries set number = 3 where number = 99`,
+      ],
+      want: /^entry 2 was changed$/,
+    },
+    {
+      name: 'an entry that was added behind the head',
+      sql: [
+        `insert into audit_entries select zone_id, 7, happened_at, type, principal, client_id, remote_address, facts, hash
+         from audit_entries where number = 6`,
+      ],
+      want: /^entry 7 stands behind the head$/,
+    },
+    {
+      name: 'a beginning that was moved',
+      sql: [`delete from audit_entries where number < 3`, `update audit_chains set base_number = 2, base_hash = 'x'`],
+      want: /^the head was changed$/,
+    },
+    { name: 'a chain without its head', sql: [`delete from audit_chains`], want: /^the head is missing$/ },
+  ]
+  for (const { name, sql, want } of alterations) {
+    it(`shows ${name}, also after further events`, async () => {
+      await withTrail(async (server, tables) => {
+        await act(server, 3)
+        for (const statement of sql) await tables.run(statement)
+        const [first = ''] = (await verified(server)).problems
+        assert.match(first, want)
+        await act(server, 2)
+        assert.notDeepEqual((await verified(server)).problems, [])
+      })
+    })
+  }
+
+  it('says in the trail and in the log that the head was changed', async () => {
+    await withTrail(async (server, tables) => {
+      await act(server, 3)
+      await tables.run(`delete from audit_entries where number > 4`)
+      await act(server)
+      const [altered] = await eventsOf(server, { type: 'AuditTrailAlteredEvent' })
+      assert.equal(altered?.number, 7)
+      assert.equal(altered.outcome, 'failure')
+      assert.equal(altered.data, 'the last entry is 4, not 6')
+      assert.ok(server.lines.some(line => line.includes('the audit trail of zone svc was altered')))
+    })
+  })
+
+  it('shows by a head that was noted that the whole trail was replaced by an older one', async () => {
+    await withTrail(async (server, tables) => {
+      await act(server, 2)
+      const kept = await tables.run('select * from audit_chains')
+      await act(server, 2)
+      const expected = (await verified(server)).head
+      const [row] = kept
+      await tables.run('delete from audit_entries where number > 4')
+      await tables.run(
+        'update audit_chains set head_number = ?1, head_hash = ?2, seal = ?3',
+        Number(row?.['head_number']),
+        String(row?.['head_hash']),
+        String(row?.['seal']),
+      )
+      assert.deepEqual((await verified(server)).problems, [])
+      assert.deepEqual((await verified(server, { expected })).problems, ['entry 8 is missing'])
+    })
+  })
+})
+
+describe('the retention of the audit trail', () => {
+  it('deletes what is older, and the rest stays intact', async () => {
+    await withTrail(
+      async server => {
+        await act(server, 150)
+        server.clock.advance(2 * DAY)
+        await act(server, 2)
+        assert.equal(await server.app.trail?.deleteExpired(), 0)
+        server.clock.advance(9 * DAY)
+        assert.equal(await server.app.trail?.deleteExpired(), 200)
+        assert.deepEqual((await verified(server)).problems, [])
+        assert.equal(await server.app.trail?.deleteExpired(), 100)
+        assert.equal(await server.app.trail?.deleteExpired(), 0)
+        const report = await verified(server)
+        assert.deepEqual(report.problems, [])
+        assert.equal(report.first, 301)
+        await act(server)
+        assert.deepEqual((await verified(server)).problems, [])
+      },
+      { days: 10 },
+    )
+  })
+
+  it('stops at an entry whose time somebody has changed, so that others are not deleted early', async () => {
+    await withTrail(async (server, tables) => {
+      await act(server, 3)
+      await tables.run('update audit_entries set happened_at = 1 where number <= 4')
+      assert.equal(await server.app.trail?.deleteExpired(), 0)
+      assert.match((await verified(server)).problems[0] ?? '', /entry 1 was changed/)
+    })
+  })
+
+  it('leaves nothing of a zone that is deleted, and stores nothing of it any more', async () => {
+    await withTrail(async (server, tables) => {
+      const basic = ['service', 'service-secret'] as const
+      await server.token({ grant_type: 'client_credentials' }, { basic, host: 'z1.localhost:8080' })
+      await server.app.trail?.flush()
+      assert.equal((await tables.count('z1'))['audit_entries'], 2)
+      await server.token({ grant_type: 'client_credentials' }, { basic, host: 'z1.localhost:8080' })
+      await server.store.zones.delete('z1', 'svc')
+      await server.app.trail?.flush()
+      assert.deepEqual(await tables.count('z1'), { bootstrap_records: 1 })
+    })
+  })
+})
+
+describe('recording the audit trail', () => {
+  let server: TestServer
+  before(async () => {
+    server = await startServer({ config: auditConfig() })
+  })
+  after(() => server.stop())
+
+  const event = (data: string, type: AuditEvent['type'] = 'UserModifiedEvent', zoneId = 'svc'): AuditEvent => ({
+    type,
+    zoneId,
+    principal: 'u1',
+    data,
+  })
+
+  /** A recorder on the store of the server, whose `append` can be made to fail. */
+  function recorderOn(append: (call: () => Promise<void>) => Promise<void> = call => call(), excluded: string[] = []) {
+    const warnings: string[] = []
+    const { audit } = server.store
+    const store: AuditStore = { ...audit, append: (zoneId, link) => append(() => audit.append(zoneId, link)) }
+    const recorder = createAuditRecorder({
+      store: { audit: store },
+      hashes: testHashes,
+      clock: server.clock,
+      excluded: new Set(excluded as AuditEvent['type'][]),
+      log: { warn: line => void warnings.push(line), fault: line => void warnings.push(line) },
+    })
+    const logged: AuditEvent[] = []
+    return { ...recorder, record: recorder.recorded(each => void logged.push(each)), warnings, logged }
+  }
+  const stored = async (data: string) =>
+    (await eventsOf(server, { principal: 'u1', count: '500' })).filter(each => each.data?.startsWith(data))
+
+  it('keeps the order of events, and passes each to the log', async () => {
+    const recorder = recorderOn()
+    for (let i = 0; i < 450; i += 1) recorder.record(event(`order ${i}`))
+    assert.equal(recorder.logged.length, 450)
+    await recorder.stop()
+    assert.deepEqual(
+      (await stored('order')).map(({ data }) => data),
+      Array.from({ length: 450 }, (_, i) => `order ${449 - i}`),
+    )
+  })
+
+  it('writes what waits before it stops, and nothing afterwards', async () => {
+    const recorder = recorderOn()
+    recorder.record(event('stop 1'))
+    await recorder.stop()
+    recorder.record(event('stop 2'))
+    await recorder.flush()
+    assert.deepEqual(
+      (await stored('stop')).map(({ data }) => data),
+      ['stop 1'],
+    )
+  })
+
+  it('waits for a database that is away, and stores each event once', async () => {
+    let isAway = true
+    const recorder = recorderOn(async call => {
+      if (isAway) throw new StoreUnavailable('away')
+      await call()
+    })
+    recorder.record(event('away 1'))
+    await recorder.flush()
+    recorder.record(event('away 2'))
+    await recorder.flush()
+    assert.equal((await stored('away')).length, 0)
+    isAway = false
+    await recorder.stop()
+    assert.deepEqual(
+      (await stored('away')).map(({ data }) => data),
+      ['away 2', 'away 1'],
+    )
+  })
+
+  it('stores a batch once whose commit succeeded although its answer was lost', async () => {
+    let isFirst = true
+    const recorder = recorderOn(async call => {
+      await call()
+      if (isFirst) {
+        isFirst = false
+        throw new StoreUnavailable('the answer was lost')
+      }
+    })
+    recorder.record(event('answer 1'))
+    await recorder.flush()
+    recorder.record(event('answer 2'))
+    await recorder.stop()
+    assert.deepEqual(
+      (await stored('answer')).map(({ data }) => data),
+      ['answer 2', 'answer 1'],
+    )
+  })
+
+  it('says at the stop how many events it could not store', async () => {
+    const recorder = recorderOn(() => Promise.reject(new StoreUnavailable('away')))
+    for (let i = 0; i < 300; i += 1) recorder.record(event('never'))
+    await recorder.stop()
+    assert.ok(recorder.warnings.some(line => line.startsWith('300 events of the audit trail could not be stored')))
+  })
+
+  it('drops, while too many wait, those that anybody can cause first, and says how many', async () => {
+    let isAway = true
+    const recorder = recorderOn(async call => {
+      if (isAway) throw new StoreUnavailable('away')
+      await call()
+    })
+    for (let i = 0; i < 6000; i += 1) recorder.record(event('flood', 'ClientAuthenticationFailure'))
+    recorder.record(event('flooded, but stored'))
+    recorder.record(event('of another zone', 'UserModifiedEvent', 'z1'))
+    await recorder.flush()
+    isAway = false
+    await recorder.stop()
+    assert.equal((await stored('flooded')).length, 1)
+    const [lost] = await eventsOf(server, { type: 'AuditEventsLostEvent' })
+    assert.equal(lost?.data, '1000')
+    assert.equal((await eventsOf(server, { principal: 'u1' }, { host: 'z1.localhost:8080' })).length, 1)
+    assert.deepEqual((await verified(server)).problems, [])
+  })
+
+  it('stores nothing of the excluded types', async () => {
+    const recorder = recorderOn(undefined, ['TokenIssuedEvent'])
+    recorder.record(event('excluded', 'TokenIssuedEvent'))
+    recorder.record(event('excluded not'))
+    await recorder.stop()
+    assert.deepEqual(
+      (await stored('excluded')).map(({ data }) => data),
+      ['excluded not'],
+    )
+  })
+
+  it('stores what no database can, and what is too long, in another form', async () => {
+    const recorder = recorderOn()
+    recorder.record({ ...event(`odd \0 \uD800 ${'x'.repeat(10_000)}`), clientId: `c\0${'y'.repeat(1000)}` })
+    await recorder.stop()
+    const [odd] = await stored('odd')
+    assert.match(odd?.data ?? '', /^odd \uFFFD \uFFFD x{3992}$/)
+    assert.equal(odd?.clientId?.length, 255)
+    assert.deepEqual((await verified(server)).problems, [])
+  })
+
+  it('finds a revocation by the user whose tokens they were', async () => {
+    const recorder = recorderOn()
+    const revocation = { type: 'TokenRevocationEvent', zoneId: 'svc', clientId: 'app' } as const
+    recorder.record({ ...revocation, principal: 'clientId:app,userId:u77' })
+    recorder.record({ ...revocation, principal: 'clientId:app77' })
+    await recorder.stop()
+    assert.equal((await eventsOf(server, { principal: 'u77' })).length, 1)
+    assert.equal((await eventsOf(server, { principal: 'app77' })).length, 1)
+  })
+})

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, afterEach, before, describe, it } from 'node:test'
+import type { ShownEvent } from '../../support/audit.ts'
+import { auditConfig, verified } from '../../support/audit.ts'
+import { SERVICE } from '../../support/oauth.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const KEY = Buffer.alloc(32, 3)
+const SECRET = `whsec_${KEY.toString('base64')}`
+
+interface Message {
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  readonly zone: string
+  readonly events: readonly ShownEvent[]
+}
+
+describe('webhooks of the audit trail', () => {
+  const received: Message[] = []
+  let status: number | undefined = 204
+  let server: TestServer | undefined
+  let url = ''
+  const receiver = createServer((request, response) => {
+    let text = ''
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+    })
+    request.on('end', () => {
+      const { zone, events } = JSON.parse(text) as Message
+      received.push({ headers: request.headers, text, zone, events })
+      if (status === undefined) request.socket.destroy()
+      else response.writeHead(status, status === 302 ? { location: url } : {}).end()
+    })
+  })
+  before(async () => {
+    await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/audit` // no pipe
+  })
+  after(() => receiver.close())
+  afterEach(async () => {
+    await server?.stop()
+    server = undefined
+    received.length = 0
+    status = 204
+  })
+
+  async function start(webhook: object = {}, audit: object = {}): Promise<TestServer> {
+    server = await startServer({
+      config: auditConfig({ webhooks: [{ name: 'siem', url, secret: SECRET, ...webhook }], ...audit }),
+    })
+    return server
+  }
+  const act = async (on: TestServer, times = 1, host = 'localhost:8080') => {
+    const basic = host === 'localhost:8080' ? SERVICE : (['service', 'service-secret'] as const)
+    for (let i = 0; i < times; i += 1) await on.token({ grant_type: 'client_credentials' }, { basic, host })
+    await on.app.trail?.flush()
+  }
+  const numbersOf = (zone: string): readonly number[] =>
+    received.filter(each => each.zone === zone).flatMap(({ events }) => events.map(({ number }) => number))
+
+  it('receive every entry in order, signed, and nothing twice', async () => {
+    const on = await start()
+    await act(on, 70)
+    await on.app.trail?.deliver()
+    await act(on)
+    await on.app.trail?.deliver()
+    await on.app.trail?.deliver()
+    assert.deepEqual(
+      numbersOf('svc'),
+      Array.from({ length: 142 }, (_, index) => index + 1),
+    )
+    assert.deepEqual(
+      received.map(({ events }) => events.length),
+      [100, 40, 2],
+    )
+    const last = received.at(-1)
+    assert.equal(last?.events.at(-1)?.hash, (await verified(on)).head?.hash)
+    for (const { headers, text } of received) {
+      const [id, timestamp] = [headers['webhook-id'], headers['webhook-timestamp']]
+      assert.equal(Number(timestamp), on.clock.now().getTime() / 1000)
+      const signature = createHmac('sha256', KEY)
+        .update(`${String(id)}.${String(timestamp)}.${text}`)
+        .digest('base64')
+      assert.equal(headers['webhook-signature'], `v1,${signature}`)
+    }
+    assert.equal(last?.headers['webhook-id'], 'svc.141.142')
+  })
+
+  for (const failure of [500, 302, 401, undefined]) {
+    it(`are tried again, later and later, after ${failure ?? 'no answer'}`, async () => {
+      const on = await start()
+      await act(on)
+      status = failure
+      await on.app.trail?.deliver()
+      await on.app.trail?.deliver()
+      assert.equal(received.length, 1)
+      on.clock.advance(5)
+      await on.app.trail?.deliver()
+      on.clock.advance(29)
+      await on.app.trail?.deliver()
+      assert.equal(received.length, 2)
+      status = 200
+      on.clock.advance(1)
+      await on.app.trail?.deliver()
+      await on.app.trail?.deliver()
+      assert.equal(received.length, 3)
+      assert.deepEqual(new Set(received.map(({ headers }) => headers['webhook-id'])), new Set(['svc.1.2']))
+      assert.ok(on.lines.some(line => line.startsWith('audit webhook siem: zone svc waits after 1 attempts')))
+      assert.deepEqual(on.faults, [])
+    })
+  }
+
+  it('receive only the zones that they are for', async () => {
+    const on = await start({ zones: ['z1'] })
+    await act(on)
+    await act(on, 1, 'z1.localhost:8080')
+    await act(on, 1, 'z2.localhost:8080')
+    await on.app.trail?.deliver()
+    assert.deepEqual([...new Set(received.map(({ zone }) => zone))], ['z1'])
+    assert.deepEqual(numbersOf('z1'), [1, 2])
+  })
+
+  it('are sent what retention has left, and the operator is told of the rest', async () => {
+    const on = await start({}, { days: 1 })
+    await act(on)
+    await on.app.trail?.deliver()
+    status = 503
+    await act(on)
+    await on.app.trail?.deliver()
+    on.clock.advance(3 * 86_400)
+    await on.app.trail?.deleteExpired()
+    await act(on)
+    status = 200
+    await on.app.trail?.deliver()
+    assert.deepEqual(
+      received.at(-1)?.events.map(({ number }) => number),
+      [5, 6],
+    )
+    assert.ok(on.lines.some(line => line === 'audit webhook siem: entries 3 to 4 of zone svc are gone'))
+  })
+
+  it('never hold up requests, and never receive a secret', async () => {
+    const on = await start()
+    status = undefined
+    const marissa = { grant_type: 'password', username: 'marissa', password: 'koala' }
+    const answer = await on.token(marissa, { basic: ['app', 'app-secret'] })
+    assert.equal(answer.status, 200)
+    await on.token({ ...marissa, password: 'my-secret-word' }, { basic: ['app', 'app-secret'] })
+    await on.app.trail?.flush()
+    status = 200
+    await on.app.trail?.deliver()
+    const sent = received.map(({ text }) => text).join('')
+    assert.match(sent, /UserAuthenticationFailure/)
+    const { access_token } = answer.json<{ access_token: string }>()
+    for (const secret of ['koala', 'my-secret-word', 'app-secret', access_token, SECRET]) {
+      assert.ok(!sent.includes(secret))
+    }
+  })
+})
