@@ -6,8 +6,9 @@ import type { Client } from '../model/client.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
 import type { Zone } from '../model/zone.ts'
-import { isStorable } from './database.ts'
+import { type Database, isStorable, type Outage } from './database.ts'
 import type { Outline } from './listing.ts'
+import { StoreUnavailable } from './store.ts'
 
 const KINDS = ['zones', 'clients', 'providers', 'keys', 'everything'] as const
 
@@ -106,17 +107,38 @@ export function readChange(text: string): Change | undefined {
 }
 
 /**
- * The cached record, or the loaded one. Bypasses the cache while changes of other processes do not arrive. Undefined for a
- * key that cannot be stored: it could collide with another cache key.
+ * The cached record, or the loaded one. Bypasses the cache while changes of other processes do not arrive, unless the
+ * database is away: then nobody changes anything. Undefined for a key that cannot be stored: it could collide with another
+ * cache key.
  */
 export function remembered<V extends object>(
-  source: { hearsChanges(): boolean },
+  source: Pick<Database, 'hearsChanges' | 'outage'>,
   cache: Cache<V>,
   key: readonly [string, string?],
   load: () => Promise<V | undefined>,
 ): Promise<V | undefined> {
   const [first, second] = key
   if (!isStorable(first) || (second !== undefined && !isStorable(second))) return Promise.resolve(undefined)
-  if (!source.hearsChanges()) return load()
-  return cache.get(second === undefined ? first : keyInZone(first, second), load)
+  const place = second === undefined ? first : keyInZone(first, second)
+  if (source.hearsChanges()) return cache.get(place, load)
+  if (!source.outage) return load()
+  return loadedOrKept(source.outage, () => cache.peek(place), load)
+}
+
+async function loadedOrKept<V extends object>(
+  outage: Outage,
+  kept: () => V | undefined,
+  load: () => Promise<V | undefined>,
+): Promise<V | undefined> {
+  const known = outage.mayTrustCaches() ? kept() : undefined
+  if (known !== undefined) return known
+  try {
+    return await load()
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error
+    await outage.decided() // the database may just be found to be away
+    const late = outage.mayTrustCaches() ? kept() : undefined
+    if (late === undefined) throw error
+    return late
+  }
 }

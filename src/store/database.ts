@@ -86,8 +86,20 @@ export interface Database {
   listen(): Promise<void>
   /** Whether changes of other processes arrive in time; while false, caches must not be used. */
   hearsChanges(): boolean
+  /** Whether the database is there; absent for one that cannot be away, such as a file. */
+  readonly outage?: Outage
   /** Waits for pending writes, then closes every connection. */
   close(): Promise<void>
+}
+
+/** What is known of a database that may be away: stopped, frozen, or cut off. */
+export interface Outage {
+  /** While true, everything fails at once. */
+  isAway(): boolean
+  /** Whether cached records may stand in for the database: it is away, and nothing was missed before. */
+  mayTrustCaches(): boolean
+  /** Resolves when no attempt to reach the database is under way whose outcome decides the others. */
+  decided(): Promise<void>
 }
 
 /** Options of both databases. */

@@ -97,6 +97,7 @@ export async function openStore(
     async probeWriting(now) {
       await db.write(PROBE, { probed_at: now.getTime() })
     },
+    isAway: () => db.outage?.isAway() === true,
     close: () => db.close(),
   }
 }

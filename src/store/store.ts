@@ -27,6 +27,7 @@ export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
 export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 export type { SessionStore } from './session-store.ts'
+export { StoreBusy, StoreUnavailable } from './unavailable.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */
@@ -52,14 +53,6 @@ export class ChangedMeanwhile extends Error {
   constructor(what: string) {
     super(`${what} was changed meanwhile`)
     this.name = 'ChangedMeanwhile'
-  }
-}
-
-/** Thrown when the database cannot be reached or refuses to work: the caller answers 503. */
-export class StoreUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'StoreUnavailable'
   }
 }
 
@@ -96,6 +89,8 @@ export interface Store {
   ping(): Promise<void>
   /** Checks with a small write that the disk has space and the database is writable; throws `StoreUnavailable`. */
   probeWriting(now: Date): Promise<void>
+  /** Whether the database is known to be away: then only cached records are read, and everything else throws at once. */
+  isAway(): boolean
   /** Finishes pending writes and closes every connection. */
   close(): Promise<void>
 }

@@ -6,7 +6,7 @@ import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreBusy, StoreUnavailable } from '../store/store.ts'
 import { bearerChallenge, bearerHeader, inScheme } from './authorization-header.ts'
 import { MalformedInput } from './form.ts'
 import { securityHeaders } from './headers.ts'
@@ -81,6 +81,9 @@ export function answerFor(thrown: unknown): Answer {
       'temporarily_unavailable',
       'Too many changes of this kind at the moment. Try again in a few seconds.',
     )
+  }
+  if (thrown instanceof StoreBusy) {
+    return answer(503, 'temporarily_unavailable', 'Too many requests at the moment. Try again in a few seconds.')
   }
   if (thrown instanceof StoreUnavailable) {
     return { ...answer(503, 'temporarily_unavailable', 'Database unavailable. Retry later.'), fault: true }

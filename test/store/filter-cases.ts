@@ -16,6 +16,7 @@ import type { ListQuery, Store } from '../../src/store/store.ts'
 import type { DatabaseKind } from '../support/databases.ts'
 import { at, client } from './records.ts'
 import type { Lent } from './token-cases.ts'
+import { inBatches } from './batches.ts'
 
 interface Thing {
   readonly zone_id: string
@@ -539,17 +540,15 @@ export function filterCases({ store, open, newZone, url, kind, inTime }: FilterL
       const z = newZone()
       const ids = Array.from({ length: 1100 }, (_, index) => `c${String(index).padStart(4, '0')}`)
       const isEven = (_: string, index: number): boolean => index % 2 === 0
-      await Promise.all(
-        ids.map((clientId, index) =>
-          store().clients.insert(
-            z,
-            client({
-              zoneId: z,
-              clientId,
-              scope: [index % 2 === 0 ? 'even' : 'odd'],
-              accessTokenSeconds: 2000 - index,
-            }),
-          ),
+      await inBatches(ids, (clientId, index) =>
+        store().clients.insert(
+          z,
+          client({
+            zoneId: z,
+            clientId,
+            scope: [index % 2 === 0 ? 'even' : 'odd'],
+            accessTokenSeconds: 2000 - index,
+          }),
         ),
       )
       const even = parseFilter('scope eq "even"')

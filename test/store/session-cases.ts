@@ -5,11 +5,12 @@ import type { Approval } from '../../src/model/approval.ts'
 import type { Session } from '../../src/model/session.ts'
 import { approval, at, session, signIn, signedIn } from './records.ts'
 import type { Lent } from './token-cases.ts'
+import { inBatches } from './batches.ts'
 
 /** The cases of a person's own records, inside the suite of a database. */
 export function ownSessionCases({ store, newZone }: Lent): void {
   const insert = (zoneId: string, ...sessions: readonly Partial<Session>[]): Promise<unknown> =>
-    Promise.all(sessions.map(each => store().sessions.insert(zoneId, { ...signedIn({ zoneId }), ...each })))
+    inBatches(sessions, each => store().sessions.insert(zoneId, { ...signedIn({ zoneId }), ...each }))
   const of = (userId: string) => ({ signIn: { ...signIn, userId } })
   const digests = async (zoneId: string, userId: string, now = at(10)) =>
     (await store().sessions.listOfUser(zoneId, userId, now)).map(each => each.idDigest)

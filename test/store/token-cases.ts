@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import type { Store } from '../../src/store/store.ts'
 import type { StoredToken } from '../../src/model/token.ts'
 import { at, client, code, fullClient, fullUser, token, user } from './records.ts'
+import { inBatches } from './batches.ts'
 
 /** What the suite of one database lends to these cases. */
 export interface Lent {
@@ -21,7 +22,7 @@ export const winners = (outcomes: readonly unknown[]): number => outcomes.filter
 /** The cases of tokens, inside the suite of a database. */
 export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
   const insert = (zoneId: string, ...tokens: readonly Partial<StoredToken>[]): Promise<unknown> =>
-    Promise.all(tokens.map(each => store().tokens.insert(zoneId, token({ zoneId, ...each }))))
+    inBatches(tokens, each => store().tokens.insert(zoneId, token({ zoneId, ...each })))
   /** Which of the tokens of a zone are there. */
   const left = async (zoneId: string, ids: readonly string[]): Promise<readonly string[]> => {
     const found = await Promise.all(ids.map(id => store().tokens.find(zoneId, id)))

@@ -1,13 +1,15 @@
 // A PostgreSQL of the tests' own: made in a temporary folder, listening on loopback only, started once per test process.
 // It must not run as root, so root hands the folder to another user. A small shell keeps it: when the test process
-// ends, however it ends, the shell's input closes, and it stops the server by its process id and removes the folder.
+// ends, however it ends, the shell's input closes, and it stops the server by its process id and removes the folder. Tests
+// of outages start one of their own, which they may kill and freeze.
 import { execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { freePort } from './free-port.ts'
+import { childrenOf } from './process.ts'
 
 let running: Promise<string> | undefined
 
@@ -15,7 +17,7 @@ let running: Promise<string> | undefined
 export function postgresUrl(): Promise<string> {
   const given = process.env['LATCHKEY_TEST_POSTGRES']
   if (given !== undefined && given !== '') return Promise.resolve(given)
-  running ??= start()
+  running ??= startPostgres().then(({ url }) => url)
   return running
 }
 
@@ -53,7 +55,21 @@ function serverUser(): { uid: number; gid: number } | undefined {
   throw new Error('PostgreSQL does not run as root, and there is no user postgres or nobody')
 }
 
-async function start(): Promise<string> {
+/** A PostgreSQL that a test may disturb; it ends with the test's process. */
+export interface OwnPostgres {
+  /** The URL of a superuser's database. */
+  readonly url: string
+  /** Stops every process of it, as a machine that hangs does; `thaw` continues them. */
+  freeze(): void
+  thaw(): void
+  /** Ends it at once, as a crash does, and waits until it is gone. */
+  kill(): Promise<void>
+  /** Starts it again, and waits until it can be used. */
+  restart(): Promise<void>
+}
+
+/** Starts a server; throws where the programs are missing. */
+export async function startPostgres(): Promise<OwnPostgres> {
   const bin = programs()
   const user = serverUser()
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-postgres-'))
@@ -88,8 +104,14 @@ async function start(): Promise<string> {
     throw error
   }
   const port = await freePort()
-  const script = `"$1"/postgres -D "$2" -p "$3" -k "$4" -c listen_addresses=127.0.0.1 >"$4"/log 2>&1 </dev/null &
-    server=$!; read -r _; kill -QUIT $server; wait $server; cd /; rm -rf "$4"`
+  // Each line that it reads starts the server again.
+  const script = `bin=$1; data=$2; port=$3; folder=$4
+    start() {
+      "$bin"/postgres -D "$data" -p "$port" -k "$folder" -c listen_addresses=127.0.0.1 >>"$folder"/log 2>&1 </dev/null &
+      server=$!
+    }
+    start; while read -r _; do wait $server; start; done
+    kill -CONT $server $(cat /proc/$server/task/$server/children); kill -QUIT $server; wait $server; cd /; rm -rf "$folder"`
   const keeper = spawn('sh', ['-c', script, 'sh', bin, data, String(port), folder], {
     ...asUser,
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -100,7 +122,35 @@ async function start(): Promise<string> {
   Reflect.get(keeper.stdin, 'unref')?.call(keeper.stdin)
   const url = `postgres://latchkey:latchkey@127.0.0.1:${port}/postgres`
   await untilReady(url)
-  return url
+
+  const serverPid = (): number => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
+  const signalAll = (signal: NodeJS.Signals): void => {
+    const server = serverPid()
+    for (const pid of [server, ...childrenOf(server)]) process.kill(pid, signal)
+  }
+  return {
+    url,
+    freeze: () => signalAll('SIGSTOP'),
+    thaw: () => signalAll('SIGCONT'),
+    async kill() {
+      const pid = serverPid()
+      process.kill(pid, 'SIGQUIT')
+      while (isRunning(pid)) await pause(10)
+    },
+    async restart() {
+      keeper.stdin.write('\n')
+      await untilReady(url)
+    },
+  }
+}
+
+/** A child that its parent has not waited for yet does not run any more. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
 }
 
 async function untilReady(url: string): Promise<void> {

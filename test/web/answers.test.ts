@@ -5,7 +5,7 @@ import { TooManyHashes } from '../../src/base/passwords.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { OAuthError, withBody } from '../../src/model/oauth-error.ts'
 import type { RefusalBody } from '../../src/model/oauth-error.ts'
-import { StoreUnavailable } from '../../src/store/store.ts'
+import { StoreBusy, StoreUnavailable } from '../../src/store/store.ts'
 import {
   PageError,
   answerFor,
@@ -76,6 +76,13 @@ describe('answerFor', () => {
     },
     { name: 'one attempt too many', thrown: new TooManyRequests(7), status: 429, error: undefined },
     { name: 'too many sign-ins', thrown: new TooManyHashes(), status: 503, error: 'temporarily_unavailable' },
+    {
+      name: 'a database that too many wait for',
+      thrown: new StoreBusy('too many'),
+      status: 503,
+      error: 'temporarily_unavailable',
+      description: 'Too many requests at the moment. Try again in a few seconds.',
+    },
     {
       name: 'a database that is away',
       thrown: new StoreUnavailable('host db.internal'),

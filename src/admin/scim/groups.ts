@@ -1,5 +1,6 @@
 // The groups of SCIM, over the records and rules that every API of groups shares. Members are read and changed by their ids,
 // and never all of them unless a request is about all.
+import { mapInBatches } from '../../base/in-batches.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Group, Member } from '../../model/group.ts'
 import type { Service } from '../../model/service.ts'
@@ -104,13 +105,11 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
 
   /** The members with their types; a member of this API belongs to the accounts kept here. */
   const typed = (zone: Zone, members: readonly SentMember[]): Promise<readonly Member[]> =>
-    Promise.all(
-      members.map(async ({ memberId, memberType }) => ({
-        memberId,
-        memberType: memberType ?? ((await store.groups.find(zone.id, memberId)) ? 'GROUP' : 'USER'),
-        origin: service.name,
-      })),
-    )
+    mapInBatches(members, async ({ memberId, memberType }) => ({
+      memberId,
+      memberType: memberType ?? ((await store.groups.find(zone.id, memberId)) ? 'GROUP' : 'USER'),
+      origin: service.name,
+    }))
 
   /** Computes a change of the group as it is, again if others were faster. */
   async function change(
@@ -206,7 +205,7 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
       if (members.length <= MAX_MEMBERS_TO_FILTER) return members
       throw new ScimError('tooMany', 'The group has too many members for a filter: name them by members[value eq "…"]')
     }
-    const found = await Promise.all(ids.map(memberId => store.groups.findMember(zone.id, id, memberId)))
+    const found = await mapInBatches(ids, memberId => store.groups.findMember(zone.id, id, memberId))
     return found.filter(member => member !== undefined)
   }
 }

@@ -1,10 +1,8 @@
-// PostgreSQL and compatible databases, through `pg`, which is loaded only with this file. Owns everything specific to it:
-// a pool, named statements, and a connection that listens for changes of other processes. Notifications arrive in order,
-// so an answered heartbeat proves that all earlier ones have arrived: while one is overdue or the connection is lost,
-// caches are not used.
+// PostgreSQL and compatible databases, through `pg`, which is loaded only with this file. Owns everything specific to it: a
+// pool and named statements; postgres-feed.ts has the connection that listens for changes of other processes. While the
+// database is away everything fails at once, and what was under way is given up.
 import { Client, type ClientBase, DatabaseError, Pool, type PoolClient, types } from 'pg'
-import { stopwatch } from '../../base/clock.ts'
-import { type Change, type ChangeListener, readChange, writeChange } from '../changes.ts'
+import { type Change, writeChange } from '../changes.ts'
 import {
   type Database,
   type DatabaseOptions,
@@ -17,15 +15,16 @@ import {
 } from '../database.ts'
 import { nounOf } from '../schema.ts'
 import { AlreadyExists, StoreUnavailable } from '../store.ts'
+import { CHANNEL, createFeed, FEED_CONNECT_MS } from './postgres-feed.ts'
+import { createSlots } from './slots.ts'
 
-const CHANNEL = 'latchkey_changes'
 const CONNECTIONS = 10
-const CONNECT_MILLISECONDS = 5000
+const CONNECT_MILLISECONDS = 1500
+/** Who waits for a connection behind more than these, or longer, is refused. */
+const MAX_WAITING = 1000
+const MAX_WAIT_MS = 1500
 const QUERY_MILLISECONDS = 15_000
 const PATIENT_QUERY_MS = 3_600_000
-const HEARTBEAT_MILLISECONDS = 400
-const OVERDUE_MILLISECONDS = 5000
-const MAX_RETRY_MS = 5000
 const ATTEMPTS = 4
 // Each connection keeps every named statement in the server's memory; statements past the limit are unnamed.
 const NAMES_LIMIT = 500
@@ -46,16 +45,35 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
     keepAlive: true,
     types: { getTypeParser: parserFor },
   }
-  const pool = new Pool({ ...config, max: CONNECTIONS, idleTimeoutMillis: 60_000 })
   let closed = false
-  // The pool says that it is closed before the server knows; what the server ends until then was given up here.
-  pool.on('error', error => {
-    if (!closed) onError(error)
-  })
-  // A connection lost between two statements emits an error without another listener; the next statement fails.
-  pool.on('connect', client => client.on('error', () => {}))
+  let pool = openPool()
+  const slots = createSlots({ slots: CONNECTIONS, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS })
+  const busy = new Set<PoolClient>()
   const textOf = createTexts()
   const underWay = new Set<Promise<unknown>>()
+  const feedConfig = { ...config, connectionTimeoutMillis: FEED_CONNECT_MS, query_timeout: FEED_CONNECT_MS }
+  const feed = createFeed({ connect: () => new Client(feedConfig), listener, onError, onAway: abandon })
+
+  function openPool(): Pool {
+    const opened = new Pool({ ...config, max: CONNECTIONS, idleTimeoutMillis: 60_000 })
+    // The pool says that it is closed before the server knows; what the server ends until then was given up here.
+    opened.on('error', error => {
+      if (!closed && opened === pool) onError(error)
+    })
+    // A connection lost between two statements emits an error without another listener; the next statement fails.
+    opened.on('connect', client => client.on('error', () => {}))
+    return opened
+  }
+
+  /** Fails whatever waits for the database, and leaves every connection: none can be trusted to work again. */
+  function abandon(): void {
+    const left = pool
+    pool = openPool()
+    slots.refuseAll(new StoreUnavailable(AWAY))
+    for (const client of busy) client.release(true)
+    busy.clear()
+    void left.end()
+  }
 
   async function run<Args extends object, Row>(
     client: ClientBase,
@@ -77,6 +95,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   /** Tracked until it ends, because a closing pool never settles requests that wait for a connection. */
   async function withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     if (closed) throw new StoreUnavailable('the store is closed')
+    if (feed.isAway()) throw new StoreUnavailable(AWAY)
     const working = withOwnClient(work)
     underWay.add(working)
     try {
@@ -87,9 +106,20 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   }
 
   async function withOwnClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const turn = slots.take()
+    if (turn) await turn
+    try {
+      return await withConnection(work)
+    } finally {
+      slots.give()
+    }
+  }
+
+  async function withConnection<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await pool.connect().catch((error: unknown) => {
       throw translate(error)
     })
+    busy.add(client)
     let broken = false
     try {
       return await work(client)
@@ -97,7 +127,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
       broken = error instanceof StoreUnavailable // it may hang, or be in the middle of a transaction
       throw error
     } finally {
-      client.release(broken)
+      if (busy.delete(client)) client.release(broken)
     }
   }
 
@@ -126,8 +156,6 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
       }
     })
   }
-
-  const feed = createFeed(() => new Client(config), listener, onError)
 
   try {
     await withClient(client => run(client, PING, {}))
@@ -162,6 +190,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
     },
     listen: () => feed.start(),
     hearsChanges: () => feed.isCurrent(),
+    outage: feed,
     async close() {
       if (closed) return
       closed = true
@@ -183,6 +212,7 @@ async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+const AWAY = 'the database is away'
 const PING = statement(`select 1`)
 const BEGIN = statement(`begin isolation level read committed`)
 const COMMIT = statement(`commit`)
@@ -207,101 +237,6 @@ function createTexts(): (of: Statement<never, unknown>) => { readonly text: stri
     const made = names > NAMES_LIMIT ? { text } : { text, name: `latchkey_${names}` }
     texts.set(of, made)
     return made
-  }
-}
-
-interface Feed {
-  /** Makes the first connection; a failure is retried in the background, as every later one is. */
-  start(): Promise<void>
-  isCurrent(): boolean
-  stop(): Promise<void>
-}
-
-function createFeed(connect: () => Client, listener: ChangeListener, onError: (error: unknown) => void): Feed {
-  let client: Client | undefined
-  let current = false
-  let stopped = false
-  let retry: NodeJS.Timeout | undefined
-  let retryMilliseconds = 0
-  let outstanding: (() => number) | undefined
-  let heartbeat: NodeJS.Timeout | undefined
-
-  function lose(lost: Client, error: unknown): void {
-    if (lost !== client) return
-    client = undefined
-    current = false
-    outstanding = undefined
-    listener.missed()
-    void lost.end().catch(() => {}) // already broken
-    if (stopped) return
-    onError(error)
-    retryMilliseconds = Math.min(retryMilliseconds * 2 + 100, MAX_RETRY_MS)
-    retry = setTimeout(() => void open(), retryMilliseconds).unref()
-  }
-
-  async function open(): Promise<void> {
-    const opened = connect()
-    client = opened
-    opened.on('error', error => lose(opened, error))
-    opened.on('end', () => lose(opened, new StoreUnavailable('the connection that hears of changes has ended')))
-    opened.on('notification', ({ payload }) => {
-      const change = readChange(payload ?? '')
-      if (change === undefined) listener.missed()
-      else listener.changed(change)
-    })
-    try {
-      await opened.connect()
-      await opened.query(`listen ${CHANNEL}`)
-    } catch (error) {
-      lose(opened, error)
-      return
-    }
-    if (opened !== client) return
-    listener.missed() // changes before this moment may be lost
-    retryMilliseconds = 0
-    current = true
-  }
-
-  function beat(): void {
-    const asked = client
-    if (asked === undefined) return
-    if (outstanding !== undefined) {
-      current = false
-      if (outstanding() > OVERDUE_MILLISECONDS) lose(asked, new StoreUnavailable('no news from the database'))
-      return
-    }
-    if (!current) return // still connecting
-    outstanding = stopwatch()
-    void ask(asked)
-  }
-
-  async function ask(asked: Client): Promise<void> {
-    try {
-      await asked.query('select 1')
-    } catch (error) {
-      lose(asked, error)
-      return
-    }
-    if (asked !== client) return
-    outstanding = undefined
-    current = true
-  }
-
-  return {
-    async start() {
-      heartbeat = setInterval(beat, HEARTBEAT_MILLISECONDS).unref()
-      await open()
-    },
-    isCurrent: () => current,
-    async stop() {
-      stopped = true
-      clearInterval(heartbeat)
-      clearTimeout(retry)
-      const last = client
-      client = undefined
-      current = false
-      await last?.end()
-    },
   }
 }
 

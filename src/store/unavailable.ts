@@ -1,0 +1,15 @@
+/** Thrown when the database cannot be reached or refuses to work: the caller answers 503. */
+export class StoreUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'StoreUnavailable'
+  }
+}
+
+/** Thrown when too many requests wait for the database, which works: the caller answers 503. */
+export class StoreBusy extends StoreUnavailable {
+  constructor(message: string) {
+    super(message)
+    this.name = 'StoreBusy'
+  }
+}

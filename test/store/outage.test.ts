@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import { type Store, StoreUnavailable } from '../../src/store/store.ts'
+import { administer, type OwnPostgres, startPostgres } from '../support/postgres.ts'
+import { inTime } from './cases.ts'
+import { client, token } from './records.ts'
+
+/** What operators are promised, and what a busy machine adds. */
+const PROMPT_MS = 2000 + 500
+
+const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
+
+describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+  let postgres: OwnPostgres
+  let store: Store
+  before(async () => {
+    postgres = await startPostgres()
+    store = await openStore(postgres.url, { clock: systemClock })
+    await store.clients.insert('z1', client())
+    await store.clients.insert('z1', client({ clientId: 'cold' }))
+  })
+  after(async () => {
+    await store.close()
+    await postgres.kill()
+  })
+  beforeEach(async () => {
+    await inTime(false, () => Promise.resolve(store.isAway()))
+    await inTime(true, async () => (await findClient()) === (await findClient()))
+  })
+
+  const findClient = (): Promise<unknown> => store.clients.find('z1', 'app')
+
+  /** Whether it fails as it should, and in time. */
+  async function failsInTime(work: () => Promise<unknown>): Promise<void> {
+    const begin = performance.now()
+    await assert.rejects(work(), StoreUnavailable)
+    assert.ok(performance.now() - begin < PROMPT_MS, `it took ${performance.now() - begin} ms`)
+  }
+
+  const ways: readonly { name: string; away: () => unknown; back: () => unknown }[] = [
+    { name: 'is killed', away: () => postgres.kill(), back: () => postgres.restart() },
+    { name: 'is frozen', away: () => postgres.freeze(), back: () => postgres.thaw() },
+  ]
+  for (const { name, away, back } of ways) {
+    it(`fails reads and writes in time when it ${name}, keeps what is cached, and comes back`, async t => {
+      const known = await findClient()
+      await away()
+      let isBack = false
+      t.after(() => isBack || back())
+      const stored = token({ idDigest: name, grantId: name })
+      // More than there are connections, so that some wait for one.
+      const writes = Array.from({ length: 30 }, () => store.tokens.insert('z1', stored))
+      await Promise.all(writes.map(each => failsInTime(() => each)))
+      await inTime(true, () => Promise.resolve(store.isAway()))
+      assert.equal(await findClient(), known)
+      await failsInTime(() => store.clients.find('z1', 'cold'))
+      await failsInTime(() => store.ping())
+      await back()
+      isBack = true
+      await inTime(false, () => Promise.resolve(store.isAway()))
+      await inTime('written', () =>
+        store.tokens.insert('z1', token({ idDigest: `${name} again`, grantId: name })).then(
+          () => 'written',
+          () => 'refused',
+        ),
+      )
+      // Nothing of before is trusted.
+      assert.notEqual(await findClient(), known)
+    })
+  }
+
+  it('answers from its caches between the loss of its connections and the news that it is away', async () => {
+    await postgres.kill()
+    const found = await Promise.all(Array.from({ length: 20 }, findClient))
+    assert.ok(found.every(each => each !== undefined))
+    await postgres.restart()
+  })
+
+  it('is not away while a single statement waits for a lock', async t => {
+    const lock = administer(postgres.url, `begin; lock table clients; select pg_sleep(3); commit`)
+    t.after(() => lock)
+    await inTime(true, async () => {
+      await administer(postgres.url, 'select 1')
+      return true
+    })
+    const write = store.clients.update('z1', client({ name: 'changed' }))
+    await write
+    assert.equal(store.isAway(), false)
+  })
+})
