@@ -83,12 +83,12 @@ import { tokenEndpoint } from './oauth/token.ts'
 import type { AuditTrail } from './ops/audit/trail.ts'
 import { aboutBuild } from './ops/build.ts'
 import type { BuildFacts } from './ops/build.ts'
-import { createHealth, healthEndpoint } from './ops/health.ts'
+import { createHealth, healthEndpoints } from './ops/health.ts'
 import type { Health } from './ops/health.ts'
 import type { Log } from './ops/log.ts'
 import type { Metrics } from './ops/metrics.ts'
 import { rateLimitingStatusEndpoint } from './ops/rate-limiting-status.ts'
-import { StoreUnavailable } from './store/store.ts'
+import { StoreBusy, StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
 import { createForeignKeys } from './token/foreign-keys.ts'
 import { createTokenIssuer } from './token/issuer.ts'
@@ -302,7 +302,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const bearerGate = createBearerGate({ ...shared, reader, enterZone: createZoneSwitch(shared) })
   const denial = createDenial({ sessions, urls, behaviour })
   const signInDemands = createSignInDemands({ ...shared, sessions, remembered, owedBy })
-  const gates = createGates({ resolveZone, bearerGate, sessions, denial, signInDemands, urls, behaviour, nonces })
+  const gates = createGates({
+    resolveZone,
+    bearerGate,
+    sessions,
+    denial,
+    signInDemands,
+    urls,
+    behaviour,
+    nonces,
+    store,
+  })
   const routes = watchRoutes(http, gates)
 
   const assets = loadAssets(ASSETS, urls.basePath)
@@ -331,13 +341,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   // In limited mode the database may be meant to take no writes.
   const check = (): Promise<void> => (isLimited(limitedMode) ? store.ping() : store.probeWriting(clock.now()))
-  const health = createHealth({ check, log })
+  const health = createHealth({ check, isAway: () => store.isAway(), log })
   http.addHook('onClose', (_, done) => {
     directories.close()
     done()
   })
   http.addHook('onError', (_request, _reply, error, done) => {
-    if (error instanceof StoreUnavailable) health.suspect()
+    if (error instanceof StoreUnavailable && !(error instanceof StoreBusy)) health.suspect()
     done()
   })
   const limits = createLimits(clock)
@@ -351,7 +361,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const external = createExternalSignIn(elsewhere)
   const register = (app: FastifyInstance): void => {
     assets.serve(app)
-    healthEndpoint(app, { health })
+    healthEndpoints(app, { health })
     infoEndpoint(app, { serverInfo, behaviour })
     const rateLimiting = { settings: rateLimit, file: config.file, asOf: clock.now() }
     rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })

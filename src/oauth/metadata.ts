@@ -99,6 +99,7 @@ export const SUPPORTED = {
 const config = {
   access: { by: 'anyone', because: 'public by definition: Discovery §4, RFC 8414' },
   audience: 'open',
+  withoutDatabase: true,
 } as const
 
 /** Where a base URL has a path, RFC 8414 §3.1 puts the document before it, outside of everything else. */

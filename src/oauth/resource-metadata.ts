@@ -16,6 +16,7 @@ interface Deps {
 const config = {
   access: { by: 'anyone', because: 'public by definition: RFC 9728 §3' },
   audience: 'open',
+  withoutDatabase: true,
 } as const
 
 /** Below the base URL; with a path in the base URL also before it, at the origin (RFC 9728 §3.1). */

@@ -41,7 +41,7 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
   const because = behaviour.allPublicKeys
     ? 'public keys (RFC 7517); shared secrets are left out'
     : 'RSA keys are public; the handler requires authentication for the others'
-  const config = { access: { by: 'anyone', because }, audience: 'open' } as const
+  const config = { access: { by: 'anyone', because }, audience: 'open', withoutDatabase: true } as const
 
   const publicDocument = (key: PublicZoneKey): object => keyDocument(key, clock.now())
   const anyDocument = (key: ZoneKey): object => (isPublic(key) ? publicDocument(key) : sharedKeyDocument(key))

@@ -14,6 +14,7 @@ import { namedResources, resourcesFor } from '../model/resources.ts'
 import { bearerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import type { Zone } from '../model/zone.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 import type { Senders } from '../token/sender/sender.ts'
@@ -22,6 +23,7 @@ import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-h
 import { authorizationOf } from '../web/plain-basic.ts'
 import { basicChallenge } from '../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
+import { clientCredentials } from './grants/client-credentials.ts'
 import type { Grant, GrantDeps } from './grants/grant.ts'
 import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
@@ -80,6 +82,8 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const context = contextOf(request)
     const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
+    // Others would find out late, such as after asking another server.
+    if (grant !== clientCredentials && deps.store.isAway()) throw new StoreUnavailable('the database is away')
     const caller = isVouched(request, params, behaviour)
       ? await vouchedCaller(request, { params, endpoint }, deps)
       : await callerOf(request, { grant, params, endpoint }, deps)
@@ -109,7 +113,8 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
   // UAA: GET is treated like POST. See docs/compatibility.md, C5.
   const method = deps.settings.queryString ? ['GET', 'POST'] : ['POST']
   const handler = (request: FastifyRequest, reply: FastifyReply) => answer(request, reply, ENDPOINT)
-  app.route({ ...ROUTE, method, url: '/oauth/token', handler })
+  const config = { ...ROUTE.config, withoutDatabase: true } as const
+  app.route({ ...ROUTE, config, method, url: '/oauth/token', handler })
   app.route<{ Params: { entity: string } }>({
     ...ROUTE,
     method,

@@ -1,6 +1,8 @@
-// Health for load balancers. Decides when the database counts as unavailable; independent of zones.
-import type { FastifyInstance } from 'fastify'
+// Health for load balancers and whatever restarts processes. Decides when the database counts as unavailable; independent of
+// zones. A process whose database is away lives: to restart it would cure nothing, and lose what it remembers.
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
+import { StoreBusy } from '../store/store.ts'
 
 /** The state of this process. */
 export interface Health {
@@ -12,11 +14,11 @@ export interface Health {
   keepProbing(everyMilliseconds: number): () => void
   /** From now on reports that the process is stopping, whatever the database does. */
   stop(): void
-  /** What `/healthz` answers now. */
+  /** What `/healthz` and `/readyz` answer now. */
   readonly answer: HealthAnswer
 }
 
-/** An answer of `/healthz`. */
+/** An answer about the health. */
 export interface HealthAnswer {
   readonly status: 200 | 503
   readonly text: string
@@ -32,15 +34,20 @@ const ANSWERS = {
 /** A database that takes longer for a trivial query counts as unavailable. */
 const PROBE_TIMEOUT_MILLISECONDS = 5000
 const SUSPICION_PAUSE_MILLISECONDS = 1000
+/** While the database does not work it is probed more often, so that traffic comes back soon. */
+const RECOVERY_MILLISECONDS = 1000
 
 /**
- * `check` rejects if the database does not answer or accepts no writes. Before the first probe the state is `unknown`.
+ * `check` rejects if the database does not answer or accepts no writes; `isAway` tells without asking. Before the first
+ * probe the state is `unknown`. A database that too many wait for works.
  */
 export function createHealth({
   check,
+  isAway = () => false,
   log,
 }: {
   check: () => Promise<void>
+  isAway?: () => boolean
   log: { warn(message: string): void; info(message: string): void }
 }): Health {
   let database: 'unknown' | 'ok' | 'failed' = 'unknown'
@@ -61,6 +68,7 @@ export function createHealth({
     try {
       await check()
     } catch (error) {
+      if (error instanceof StoreBusy) return
       failure = `the database does not work: ${error instanceof Error ? error.message : String(error)}`
     }
     update(failure)
@@ -90,33 +98,34 @@ export function createHealth({
       void probe()
     },
     keepProbing(everyMilliseconds) {
-      const timer = setInterval(() => void probe(), everyMilliseconds)
-      timer.unref()
-      return () => clearInterval(timer)
+      const timers = [
+        setInterval(() => void probe(), everyMilliseconds),
+        setInterval(() => database === 'failed' && void probe(), RECOVERY_MILLISECONDS),
+      ]
+      for (const timer of timers) timer.unref()
+      return () => timers.forEach(clearInterval)
     },
     stop() {
       stopping = true
     },
     get answer() {
-      return stopping ? ANSWERS.stopping : ANSWERS[database]
+      return stopping ? ANSWERS.stopping : ANSWERS[isAway() ? 'failed' : database]
     },
   }
 }
 
-/** `GET /healthz`: `ok` while the server is ready. Independent of the zone; reports the last probe, and starts none. */
-export function healthEndpoint(app: FastifyInstance, { health }: { health: Pick<Health, 'answer'> }): void {
-  app.get(
-    '/healthz',
-    {
-      config: {
-        access: { by: 'anyone', because: 'a load balancer asks without credentials' },
-        audience: 'open',
-        zone: false,
-      },
-    },
-    (_, reply) => {
-      const { status, text } = health.answer
-      return reply.status(status).header('cache-control', 'no-store').type('text/plain; charset=utf-8').send(text)
-    },
-  )
+/**
+ * `GET /healthz` and `GET /readyz`: `ok` while the server can take requests; they report the last probe, and start none.
+ * `GET /livez`: `ok` as long as the process answers.
+ */
+export function healthEndpoints(app: FastifyInstance, { health }: { health: Pick<Health, 'answer'> }): void {
+  const config = {
+    access: { by: 'anyone', because: 'a load balancer asks without credentials' },
+    audience: 'open',
+    zone: false,
+  } as const
+  const send = (reply: FastifyReply, { status, text }: HealthAnswer): FastifyReply =>
+    reply.status(status).header('cache-control', 'no-store').type('text/plain; charset=utf-8').send(text)
+  for (const path of ['/healthz', '/readyz']) app.get(path, { config }, (_, reply) => send(reply, health.answer))
+  app.get('/livez', { config }, (_, reply) => send(reply, ANSWERS.ok))
 }

@@ -24,7 +24,7 @@ type GroupName = keyof typeof LIMITS
 /** The first pattern that matches a route determines its group. */
 const PATTERNS: readonly (readonly [RegExp, GroupName])[] = [
   [/^\/(?:resources|vendor)\/|^\/(?:zone\.css|square-logo\.png|favicon\.ico)$/, 'static-content'],
-  [/^\/(?:healthz|info|RateLimitingStatus)$/, 'system'],
+  [/^\/(?:healthz|livez|readyz|info|RateLimitingStatus)$/, 'system'],
   [/^\/oauth\/clients(?:\/|$)/, 'clients'],
   [/^\/oauth\/token|^\/(?:check_token|introspect|token_keys?)$/, 'token-api'],
   [/^\/oauth\/|^\/\.well-known\/|^\/userinfo$/, 'oauth-oidc'],

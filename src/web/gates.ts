@@ -4,6 +4,8 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { speaks } from '../model/protocols.ts'
 import type { Urls } from '../model/urls.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
 import { mentionsDpop } from '../token/sender/dpop.ts'
 import type { BearerGate } from './bearer.ts'
@@ -28,8 +30,9 @@ export function createGates(deps: {
   urls: Urls
   behaviour: Behaviour
   nonces: DpopNonces
+  store: Pick<Store, 'isAway'>
 }): (route: RouteOptions, config: RouteConfig) => void {
-  const { resolveZone, bearerGate, sessions, denial, signInDemands, urls, behaviour, nonces } = deps
+  const { resolveZone, bearerGate, sessions, denial, signInDemands, urls, behaviour, nonces, store } = deps
 
   async function requireSession(
     request: FastifyRequest,
@@ -57,7 +60,7 @@ export function createGates(deps: {
     }
   }
 
-  return (route, { access, audience, zone, body }) => {
+  return (route, { access, audience, zone, body, withoutDatabase }) => {
     const headers = securityHeaders(audience, urls.isHttps)
     const gate = gateFor(access)
     // Authorize before reading the body, except where the form may carry the token.
@@ -65,6 +68,8 @@ export function createGates(deps: {
     route.onRequest = async (request, reply) => {
       reply.headers(headers)
       if (zone === false) return
+      // Caches are behind by now: only what was meant for this may use them.
+      if (!withoutDatabase && store.isAway()) throw new StoreUnavailable('the database is away')
       await resolveZone(request)
       if (mentionsDpop(request) && speaks(request.zone, 'dpop', behaviour)) {
         request.usesDpop = true

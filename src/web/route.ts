@@ -56,6 +56,8 @@ export interface RouteConfig {
   readonly body?: 'form' | 'json' | 'json list' | 'scim' | 'text' | 'form or json'
   /** False for routes that belong to no zone. */
   readonly zone?: false
+  /** Set on routes that work from caches: they answer while the database is away, and every other one of a zone gets 503. */
+  readonly withoutDatabase?: true
   /** Set on routes that only refuse: an unsupported method, or a path that another route would match otherwise. */
   readonly refuses?: true
 }
@@ -99,10 +101,16 @@ export function watchRoutes(
 ): RegisteredRoute[] {
   const table: RegisteredRoute[] = []
   app.addHook('onRoute', route => {
-    const { access, audience, zone, body, refuses } = route.config ?? {}
+    const { access, audience, zone, body, withoutDatabase, refuses } = route.config ?? {}
     if (!access || !audience) throw new Error(`${String(route.method)} ${route.url} does not state who may call it`)
     const methods = Array.isArray(route.method) ? route.method : [route.method]
-    const config = { access, audience, ...(zone === false && { zone }), ...(body && { body }) }
+    const config = {
+      access,
+      audience,
+      ...(zone === false && { zone }),
+      ...(body && { body }),
+      ...(withoutDatabase && { withoutDatabase }),
+    }
     for (const method of methods) table.push({ method, url: route.url, ...config, ...(refuses && { refuses }) })
     prepare(route, config)
   })

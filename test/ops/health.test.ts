@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { createHealth } from '../../src/ops/health.ts'
+import { StoreBusy } from '../../src/store/store.ts'
 import { MODES } from '../support/oauth.ts'
 import { startServer } from '../support/server.ts'
 
@@ -92,6 +93,44 @@ describe('health', () => {
     assert.equal(check.mock.callCount(), 1)
   })
 
+  it('looks every second while the database does not work', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    let works = false
+    const check = mock.fn(() => (works ? Promise.resolve() : Promise.reject(new Error('gone'))))
+    const { health } = healthOf(check)
+    const end = health.keepProbing(10_000)
+    await health.probe()
+    t.mock.timers.tick(1000)
+    await settle()
+    assert.equal(check.mock.callCount(), 2)
+    works = true
+    t.mock.timers.tick(1000)
+    await settle()
+    assert.deepEqual(health.answer, OK)
+    t.mock.timers.tick(5000)
+    await settle()
+    assert.equal(check.mock.callCount(), 3)
+    end()
+  })
+
+  it('is not ready while the database is known to be away, whatever the last look saw', async () => {
+    let away = false
+    const log = { warn: () => {}, info: () => {} }
+    const health = createHealth({ check: () => Promise.resolve(), isAway: () => away, log })
+    await health.probe()
+    away = true
+    assert.deepEqual(health.answer, FAILED)
+    away = false
+    assert.deepEqual(health.answer, OK)
+  })
+
+  it('takes a database that too many wait for as one that works', async () => {
+    const { health, lines } = healthOf(() => Promise.reject(new StoreBusy('too many')))
+    await health.probe()
+    assert.deepEqual(health.answer, UNKNOWN)
+    assert.deepEqual(lines, [])
+  })
+
   it('says that it stops, whatever the database does', async () => {
     const { health, lines } = healthOf(() => Promise.reject(new Error('closed')))
     health.stop()
@@ -133,6 +172,10 @@ describe('GET /healthz', () => {
         server.app.health.stop()
         const stopping = await server.send('/healthz')
         assert.deepEqual({ status: stopping.status, text: stopping.text }, STOPPING)
+        const ready = await server.send('/readyz')
+        assert.deepEqual({ status: ready.status, text: ready.text }, STOPPING)
+        const live = await server.send('/livez')
+        assert.deepEqual({ status: live.status, text: live.text }, OK, 'which no outage changes')
       } finally {
         await server.stop()
       }

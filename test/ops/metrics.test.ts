@@ -170,6 +170,8 @@ describe('the group of a request', () => {
     ['/resources/*', 'open', 'static-content', 1000],
     ['/zone.css', 'open', 'static-content', 1000],
     ['/healthz', 'open', 'system', 1000],
+    ['/livez', 'open', 'system', 1000],
+    ['/readyz', 'open', 'system', 1000],
     ['/oauth/token', 'api', 'token-api', 3000],
     ['/oauth/token/alias/:entityId', 'api', 'token-api', 3000],
     ['/check_token', 'api', 'token-api', 3000],

@@ -31,7 +31,11 @@ export async function freshDatabase(kind: DatabaseKind): Promise<TestDatabase> {
       drop: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })),
     }
   }
-  const server = await postgresUrl()
+  return freshDatabaseOn(await postgresUrl())
+}
+
+/** Makes a database that nobody else uses on a PostgreSQL, by the URL of a superuser. */
+export async function freshDatabaseOn(server: string): Promise<TestDatabase> {
   const name = `latchkey_${randomBytes(8).toString('hex')}`
   await administer(server, `create database ${name} template template0 encoding 'UTF8'`)
   const url = new URL(server)

@@ -75,6 +75,8 @@ for (const mode of MODES) {
         '/error429',
         '/error500',
         '/healthz',
+        '/livez',
+        '/readyz',
         '/info',
         '/invalid_request',
         '/invitations/accept',

@@ -50,6 +50,14 @@ const info: Operation = {
   answers: { 200: json('Information about the server and the zone.', ref('ServerInfo')) },
 }
 
+const readiness = {
+  200: { about: 'Healthy.', content: { 'text/plain': text } },
+  503: {
+    about: 'The database is unavailable or takes no writes, or the server is stopping.',
+    content: { 'text/plain': text },
+  },
+}
+
 /** Information, keys, health and this document. */
 export const serverArea = (facts: Facts): Area => ({
   name: 'Server',
@@ -57,15 +65,11 @@ export const serverArea = (facts: Facts): Area => ({
   operations: {
     'GET /info': info,
     ...(!facts.behaviour.getInfoOnly && { 'POST /info': info, 'PUT /info': info, 'DELETE /info': info }),
-    'GET /healthz': {
-      summary: 'Check the health of the server',
-      answers: {
-        200: { about: 'Healthy.', content: { 'text/plain': text } },
-        503: {
-          about: 'The database is unavailable or takes no writes, or the server is stopping.',
-          content: { 'text/plain': text },
-        },
-      },
+    'GET /healthz': { summary: 'Check the health of the server', answers: readiness },
+    'GET /readyz': { summary: 'Check whether the server can take requests, as `/healthz` does', answers: readiness },
+    'GET /livez': {
+      summary: 'Check whether the process answers, whatever its database does',
+      answers: { 200: { about: 'It does.', content: { 'text/plain': text } } },
     },
     'GET /openapi.json': {
       summary: 'Read this document',

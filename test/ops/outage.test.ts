@@ -1,0 +1,135 @@
+// What a server answers while its PostgreSQL is killed or frozen, and after that.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { MODES } from '../support/oauth.ts'
+import { type OwnPostgres, startPostgres } from '../support/postgres.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import { freshDatabaseOn } from '../support/databases.ts'
+import { inTime } from '../store/cases.ts'
+
+/** What operators are promised, and what a busy machine adds. */
+const PROMPT_MS = 2000 + 500
+const RECOVERY_MS = 5000
+
+const SERVICE = { grant_type: 'client_credentials', client_id: 'service', client_secret: 'service-secret' }
+const APP = { client_id: 'app', client_secret: 'app-secret' }
+const MARISSA = { username: 'marissa', password: 'koala' }
+
+const bootstrap = {
+  ...defaultBootstrap,
+  clients: [
+    ...defaultBootstrap.clients,
+    {
+      client_id: 'cold',
+      client_secret: 'cold-secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['jobs.run'],
+    },
+  ],
+}
+
+type Ask = (server: TestServer, opaque: string) => Promise<TestAnswer>
+
+/** What goes on, from caches. */
+const GO_ON: Readonly<Record<string, Ask>> = {
+  'a token of a client that is known': server => server.token(SERVICE),
+  'the keys': server => server.send('/token_keys'),
+  'the active key': server => server.send('/token_key'),
+  'the discovery of OpenID Connect': server => server.send('/.well-known/openid-configuration'),
+  'the metadata of OAuth': server => server.send('/.well-known/oauth-authorization-server'),
+  'whether the process lives': server => server.send('/livez'),
+}
+
+/** What is refused. */
+const REFUSED: Readonly<Record<string, Ask>> = {
+  'a token of a client that is not known': server =>
+    server.token({ ...SERVICE, client_id: 'cold', client_secret: 'cold-secret' }),
+  'an opaque token': server => server.token({ ...SERVICE, token_format: 'opaque' }),
+  'a password at the token endpoint': server => server.token({ grant_type: 'password', ...APP, ...MARISSA }),
+  'a refresh token': server => server.token({ grant_type: 'refresh_token', refresh_token: 'x', ...APP }),
+  'a code': server => server.token({ grant_type: 'authorization_code', code: 'x', ...APP }),
+  introspection: (server, token) =>
+    server.send('/introspect', { form: { token }, basic: ['resource', 'resource-secret'] }),
+  revocation: (server, token) => server.send('/oauth/revoke', { form: { token }, basic: ['app', 'app-secret'] }),
+  userinfo: (server, bearer) => server.send('/userinfo', { bearer }),
+  'the list of users': (server, bearer) => server.send('/Users', { bearer }),
+  'the sign-in page': server => server.send('/login', { headers: { accept: 'text/html' } }),
+  'the form of the sign-in page': server => server.send('/login.do', { form: MARISSA }),
+  authorization: server => server.send('/oauth/authorize?response_type=code&client_id=app&scope=openid'),
+  'whether it is ready': server => server.send('/readyz'),
+  'whether it is well': server => server.send('/healthz'),
+}
+
+const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
+
+for (const mode of MODES) {
+  describe(`an outage of the database in ${mode}`, { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+    let postgres: OwnPostgres
+    let server: TestServer
+    let stopProbing: () => void
+    before(async () => {
+      postgres = await startPostgres()
+      const database = await freshDatabaseOn(postgres.url)
+      server = await startServer({ mode, database: database.url, config: { bootstrap } })
+      stopProbing = server.app.health.keepProbing(10_000)
+    })
+    after(async () => {
+      stopProbing()
+      await server.stop()
+      await postgres.kill()
+    })
+
+    async function inTwoSeconds(name: string, ask: Promise<TestAnswer>): Promise<TestAnswer> {
+      const begin = performance.now()
+      const answer = await ask
+      const took = performance.now() - begin
+      assert.ok(took < PROMPT_MS, `${name} took ${took} ms`)
+      return answer
+    }
+
+    /** Asks for everything at once, as users do. */
+    async function expectOutage(opaque: string): Promise<void> {
+      const all = async (asks: Readonly<Record<string, Ask>>, check: (name: string, answer: TestAnswer) => void) =>
+        Promise.all(
+          Object.entries(asks).map(async ([name, ask]) => check(name, await inTwoSeconds(name, ask(server, opaque)))),
+        )
+      await Promise.all([
+        all(GO_ON, (name, { status, text }) => assert.equal(status, 200, `${name}: ${text}`)),
+        all(REFUSED, (name, { status, headers, text }) => {
+          assert.equal(status, 503, `${name}: ${text}`)
+          if (!name.startsWith('whether')) assert.match(String(headers['retry-after']), /^\d+$/, name)
+        }),
+      ])
+    }
+
+    const ways: readonly { name: string; away: () => unknown; back: () => unknown }[] = [
+      { name: 'killed', away: () => postgres.kill(), back: () => postgres.restart() },
+      { name: 'frozen', away: () => postgres.freeze(), back: () => postgres.thaw() },
+    ]
+    for (const { name, away, back } of ways) {
+      it(`that is ${name}: what needs no database goes on, all else is refused in time, and it recovers`, async t => {
+        for (const ask of Object.values(GO_ON)) assert.equal((await ask(server, '')).status, 200)
+        const opaque = (await server.token({ ...SERVICE, token_format: 'opaque' })).json<{ access_token: string }>()
+        await away()
+        let isBack = false
+        t.after(() => isBack || back())
+        // Before it is known that the database is away nothing hangs either.
+        const signIn = { grant_type: 'password', ...APP, ...MARISSA }
+        const early = await inTwoSeconds('the first request', server.token(signIn))
+        assert.equal(early.status, 503)
+        await expectOutage(opaque.access_token)
+        await back()
+        isBack = true
+        const begin = performance.now()
+        await inTime(200, async () => (await server.token(signIn)).status)
+        await inTime(200, async () => (await server.send('/readyz')).status)
+        assert.ok(performance.now() - begin < RECOVERY_MS, 'it took too long to recover')
+        // What was acknowledged before is there.
+        const basic = ['resource', 'resource-secret'] as const
+        const form = { token: opaque.access_token }
+        assert.equal((await server.send('/introspect', { form, basic })).json<{ active: boolean }>().active, true)
+      })
+    }
+  })
+}
