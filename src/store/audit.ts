@@ -26,6 +26,10 @@ const INSERT_MANY = statement<Readonly<Record<string, Value>>>(
     (_, row) => `(${AUDIT_COLUMNS.map(column => `:${column}_${row}`).join(', ')})`,
   ).join(', ')}`,
 )
+/** Of the parameters of each row, by column. */
+const NAMES = Array.from({ length: ROWS_AT_ONCE }, (_, row) =>
+  AUDIT_COLUMNS.map(column => [column, `${column}_${row}`] as const),
+)
 const CHAIN_COLUMNS = ['zone_id', 'base_number', 'base_hash', 'head_number', 'head_hash', 'seal'] as const
 const CHAIN = statement<{ zone_id: string }, ChainRow>(
   `select ${list(CHAIN_COLUMNS)} from audit_chains where zone_id = :zone_id`,
@@ -176,8 +180,11 @@ async function insertAll(within: Transaction, entries: readonly AuditEntry[]): P
   let done = 0
   for (; done + ROWS_AT_ONCE <= entries.length; done += ROWS_AT_ONCE) {
     const args: Record<string, Value> = {}
-    for (const [row, entry] of entries.slice(done, done + ROWS_AT_ONCE).entries()) {
-      for (const [column, value] of Object.entries(toAuditRow(entry))) args[`${column}_${row}`] = value
+    for (const [index, names] of NAMES.entries()) {
+      const entry = entries[done + index]
+      if (!entry) break
+      const row = toAuditRow(entry)
+      for (const [column, name] of names) args[name] = row[column]
     }
     await within.run(INSERT_MANY, args)
   }

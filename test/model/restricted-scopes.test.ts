@@ -16,6 +16,10 @@ describe('restricted scopes', () => {
     ['zones.a.admin', true],
     ['zones.a.b.c.clients.read', true],
     ['zones..idps.write', true],
+    ['audit.read', true],
+    ['zones.a.audit.read', true],
+    ['audit.*', true],
+    ['audit.reads', false],
     ['zones.admin', false],
     ['zones.a.clients', false],
     ['zones.clients.read', true], // the zone could be called so, and its readers have this right

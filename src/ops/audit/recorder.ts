@@ -32,8 +32,8 @@ export interface RecorderDeps {
 
 const FLUSH_EVERY_MS = 250
 const RETRY_EVERY_MS = 2000
-/** One transaction, which on SQLite blocks the process for a few milliseconds. */
-const MAX_BATCH = 200
+/** One transaction: on SQLite it blocks the process, some 7 µs an entry; smaller ones would pay for more commits. */
+const MAX_BATCH = 1000
 /** Events that wait in memory: of all zones, of one, and of one those that anybody can cause. */
 const MAX_WAITING = 50_000
 const MAX_WAITING_OF_ZONE = 20_000
@@ -100,6 +100,7 @@ export function createAuditRecorder({ store, hashes, clock, excluded, log }: Rec
       return
     }
     const records = tried?.records ?? take(zoneId, backlog)
+    if (records.length === 0) return
     let head: AuditPlace | undefined
     let alteration: string | undefined
     backlog.tried = { records, head }
@@ -119,9 +120,13 @@ export function createAuditRecorder({ store, hashes, clock, excluded, log }: Rec
       log.warn(`the audit trail of zone ${zoneId} was altered in the database: ${alteration}`)
   }
 
-  /** False while the database is away. */
+  /**
+   * Writes what waits now; false while the database is away. What comes meanwhile waits for the next time: under load there
+   * would be a commit for every few events.
+   */
   async function writeZone(zoneId: string, backlog: Backlog): Promise<boolean> {
-    while (backlog.tried || backlog.waiting.length > 0 || backlog.lost > 0) {
+    const batches = Math.max(1, Math.ceil(backlog.waiting.length / MAX_BATCH)) + (backlog.tried ? 1 : 0)
+    for (let batch = 0; batch < batches; batch += 1) {
       try {
         await append(zoneId, backlog)
       } catch (cause) {
@@ -134,7 +139,8 @@ export function createAuditRecorder({ store, hashes, clock, excluded, log }: Rec
         return true
       }
     }
-    backlogs.delete(zoneId)
+    if (backlog.waiting.length > 0 || backlog.lost > 0) schedule(FLUSH_EVERY_MS)
+    else backlogs.delete(zoneId)
     return true
   }
 
@@ -162,6 +168,7 @@ export function createAuditRecorder({ store, hashes, clock, excluded, log }: Rec
     flush,
     async stop() {
       await flush()
+      if (count > 0) await flush() // what came meanwhile
       stopped = true
       clearTimeout(timer)
       const left = [...backlogs.values()].reduce(

@@ -297,6 +297,25 @@ describe('recording the audit trail', () => {
     )
   })
 
+  it('lets what comes during a write wait for the next one, so that there are few commits under load', async () => {
+    let calls = 0
+    const recorder = recorderOn(async call => {
+      calls += 1
+      if (calls < 4) recorder.record(event(`load ${calls + 1}`))
+      await call()
+    })
+    recorder.record(event('load 1'))
+    await recorder.flush()
+    assert.equal(calls, 1)
+    await recorder.flush()
+    assert.equal(calls, 2)
+    await recorder.stop()
+    assert.deepEqual(
+      (await stored('load')).map(({ data }) => data),
+      ['load 4', 'load 3', 'load 2', 'load 1'],
+    )
+  })
+
   it('says at the stop how many events it could not store', async () => {
     const recorder = recorderOn(() => Promise.reject(new StoreUnavailable('away')))
     for (let i = 0; i < 300; i += 1) recorder.record(event('never'))
