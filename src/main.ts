@@ -13,7 +13,7 @@ import { pauseUnless } from './base/pause.ts'
 import { applyBootstrap } from './bootstrap.ts'
 import { plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
-import { openStorage } from './cli/storage.ts'
+import { openAwaitedStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { readBuildFacts } from './ops/build.ts'
@@ -158,8 +158,7 @@ type Parts = Omit<AppDeps, 'build' | 'metrics' | 'onMail'> & {
 async function prepare(config: Config, log: Log): Promise<Parts> {
   const measuring = await openMeasuring(config, log)
   const metrics = measuring?.metrics
-  const onError = (cause: unknown): void => log.fault('database', cause)
-  const { clock, random, vault, store } = await openStorage(config, onError, metrics?.countQuery)
+  const { clock, random, vault, store } = await openAwaitedStorage(config, { log, onQuery: metrics?.countQuery })
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
   const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }

@@ -14,7 +14,7 @@ import { namedResources, resourcesFor } from '../model/resources.ts'
 import { bearerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
 import type { Zone } from '../model/zone.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreAway } from '../store/store.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 import type { Senders } from '../token/sender/sender.ts'
@@ -83,7 +83,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
     // Others would find out late, such as after asking another server.
-    if (grant !== clientCredentials && deps.store.isAway()) throw new StoreUnavailable('the database is away')
+    if (grant !== clientCredentials && deps.store.isAway()) throw new StoreAway('the database is away')
     const caller = isVouched(request, params, behaviour)
       ? await vouchedCaller(request, { params, endpoint }, deps)
       : await callerOf(request, { grant, params, endpoint }, deps)

@@ -27,7 +27,7 @@ export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
 export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 export type { SessionStore } from './session-store.ts'
-export { StoreBusy, StoreUnavailable } from './unavailable.ts'
+export { StoreAway, StoreBusy, StoreUnavailable } from './unavailable.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */

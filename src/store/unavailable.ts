@@ -13,3 +13,11 @@ export class StoreBusy extends StoreUnavailable {
     this.name = 'StoreBusy'
   }
 }
+
+/** Thrown when the database cannot be reached, and may be back soon: a start waits for it. */
+export class StoreAway extends StoreUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'StoreAway'
+  }
+}

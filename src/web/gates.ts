@@ -5,7 +5,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { speaks } from '../model/protocols.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Store } from '../store/store.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreAway } from '../store/store.ts'
 import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
 import { mentionsDpop } from '../token/sender/dpop.ts'
 import type { BearerGate } from './bearer.ts'
@@ -69,7 +69,7 @@ export function createGates(deps: {
       reply.headers(headers)
       if (zone === false) return
       // Caches are behind by now: only what was meant for this may use them.
-      if (!withoutDatabase && store.isAway()) throw new StoreUnavailable('the database is away')
+      if (!withoutDatabase && store.isAway()) throw new StoreAway('the database is away')
       await resolveZone(request)
       if (mentionsDpop(request) && speaks(request.zone, 'dpop', behaviour)) {
         request.usesDpop = true

@@ -102,7 +102,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       lines: [/^latchkey: .*192\.0\.2\.1/],
     },
     {
-      name: 'tells in one line, without the password, that PostgreSQL cannot be reached',
+      name: 'tells in one line, without the password, that PostgreSQL cannot be reached, after it waited',
       args: () => ['serve', '--database', `postgres://somebody:hidden@127.0.0.1:${port === 1 ? 2 : 1}/x`],
       status: 1,
       lines: [/^latchkey: (?!.*hidden).*database/],

@@ -14,7 +14,7 @@ import {
   valuesFor,
 } from '../database.ts'
 import { nounOf } from '../schema.ts'
-import { AlreadyExists, StoreUnavailable } from '../store.ts'
+import { AlreadyExists, StoreAway, StoreUnavailable } from '../store.ts'
 import { CHANNEL, createFeed, FEED_CONNECT_MS } from './postgres-feed.ts'
 import { createSlots } from './slots.ts'
 
@@ -69,7 +69,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   function abandon(): void {
     const left = pool
     pool = openPool()
-    slots.refuseAll(new StoreUnavailable(AWAY))
+    slots.refuseAll(new StoreAway(AWAY))
     for (const client of busy) client.release(true)
     busy.clear()
     void left.end()
@@ -95,7 +95,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   /** Tracked until it ends, because a closing pool never settles requests that wait for a connection. */
   async function withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     if (closed) throw new StoreUnavailable('the store is closed')
-    if (feed.isAway()) throw new StoreUnavailable(AWAY)
+    if (feed.isAway()) throw new StoreAway(AWAY)
     const working = withOwnClient(work)
     underWay.add(working)
     try {
@@ -245,16 +245,30 @@ const UNIQUE_VIOLATION = '23505'
 // unknown database, read-only (a standby), a lock or an answer that did not come.
 const REFUSALS = /^(08|53|57|58|28|3D000|25006|55P03|XX)/
 
+// The connection broke, too many connections, the server stops or starts, a standby that may be promoted.
+const PASSING_REFUSALS = /^(08|53|57P0|25006)/
+
+/** An error of the network, or a time that ran out: `pg` has no code for the latter. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code: unknown = Reflect.get(error, 'code')
+  return typeof code === 'string'
+    ? /^E[A-Z_]+$/.test(code) && !code.startsWith('ERR_')
+    : /time|terminated/.test(error.message)
+}
+
 /** Translates an error of `pg` to one of the store; programming errors stay as they are. */
 function translate(error: unknown): unknown {
   if (error instanceof TypeError) return error
   if (!(error instanceof DatabaseError)) {
     const reason = error instanceof Error ? error.message : String(error)
-    return new StoreUnavailable(`the database cannot be reached: ${reason}`, { cause: error })
+    const Kind = isPassing(error) ? StoreAway : StoreUnavailable
+    return new Kind(`the database cannot be reached: ${reason}`, { cause: error })
   }
   if (error.code === UNIQUE_VIOLATION) return new AlreadyExists(nounOf(error.table), { cause: error })
   if (REFUSALS.test(error.code ?? '')) {
-    return new StoreUnavailable(`the database refuses: ${error.message}`, { cause: error })
+    const Kind = PASSING_REFUSALS.test(error.code ?? '') ? StoreAway : StoreUnavailable
+    return new Kind(`the database refuses: ${error.message}`, { cause: error })
   }
   return error
 }

@@ -1,0 +1,112 @@
+// The real process with a PostgreSQL that is late, killed, frozen, and started again.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { freshDatabaseOn } from '../support/databases.ts'
+import { freePort } from '../support/free-port.ts'
+import { type OwnPostgres, startPostgres } from '../support/postgres.ts'
+import { isHealthy, launch, serve } from '../support/process.ts'
+import { defaultBootstrap } from '../support/server.ts'
+
+const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
+const KEY = { LATCHKEY_MASTER_KEY: 'cd'.repeat(32) }
+const SERVICE = { grant_type: 'client_credentials', client_id: 'service', client_secret: 'service-secret' }
+const JOEL = {
+  grant_type: 'password',
+  client_id: 'app',
+  client_secret: 'app-secret',
+  username: 'joel',
+  password: 'wombat',
+}
+
+/** What operators are promised, and what a busy machine adds. */
+const PROMPT_MS = 2000 + 500
+
+describe('the process and its database', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+  let postgres: OwnPostgres
+  before(async () => (postgres = await startPostgres()))
+  after(() => postgres.kill())
+
+  /** Asks again until it is as wanted; in five seconds, and what a busy machine adds. */
+  async function becomes<T>(wanted: T, ask: () => Promise<T>): Promise<void> {
+    const begin = performance.now()
+    for (;;) {
+      const found = await ask()
+      if (found === wanted) return
+      assert.ok(performance.now() - begin < 8000, `still ${String(found)}`)
+      await pause(20)
+    }
+  }
+
+  it('waits for a database that starts later, and says so', async t => {
+    const { url } = await freshDatabaseOn(postgres.url)
+    await postgres.kill()
+    const port = await freePort()
+    const started = launch(['serve', '--port', String(port), '--database', url], { env: KEY })
+    t.after(() => started.signal('SIGKILL'))
+    await started.printed(/waiting for the database/)
+    assert.equal(await isHealthy(port), false)
+    await postgres.restart()
+    await started.printed(/^Latchkey is ready/m)
+    assert.equal(await isHealthy(port), true)
+    assert.match(started.stdout, /the database answers/)
+    started.signal('SIGTERM')
+    assert.equal((await started.ended).status, 0)
+  })
+
+  it('stops at once while it waits', async () => {
+    const port = await freePort()
+    const nobody = `postgres://somebody:hidden@127.0.0.1:${await freePort()}/x`
+    const started = launch(['serve', '--port', String(port), '--database', nobody], { env: KEY })
+    await started.printed(/waiting for the database/)
+    assert.doesNotMatch(started.stdout, /hidden/)
+    const begin = performance.now()
+    started.signal('SIGTERM')
+    assert.equal((await started.ended).status, 0)
+    assert.ok(performance.now() - begin < 3000)
+  })
+
+  for (const workers of [1, 2]) {
+    it(`outlives three outages with ${workers} worker(s), and loses nothing that it acknowledged`, async t => {
+      const { url } = await freshDatabaseOn(postgres.url)
+      const server = await serve({ config: { bootstrap: defaultBootstrap, database: url, workers }, env: KEY })
+      t.after(() => server.stop())
+      let slowest = 0
+      const send = async (path: string, form?: Record<string, string>, basic?: string): Promise<Response> => {
+        const begin = performance.now()
+        const headers = { connection: 'close', ...(basic && { authorization: `Basic ${btoa(basic)}` }) }
+        const init = form ? { method: 'POST', body: new URLSearchParams(form) } : {}
+        const response = await fetch(`${server.baseUrl}${path}`, { ...init, headers })
+        slowest = Math.max(slowest, performance.now() - begin)
+        return response
+      }
+      const status = async (form: Record<string, string>): Promise<number> => (await send('/oauth/token', form)).status
+      const opaque: string[] = []
+      for (const outage of ['kill', 'freeze', 'kill'] as const) {
+        // Every worker gets to know the client.
+        for (let count = 0; count < 20; count += 1) assert.equal(await status(SERVICE), 200)
+        const kept = await send('/oauth/token', { ...SERVICE, token_format: 'opaque' })
+        opaque.push(JSON.parse(await kept.text()).access_token)
+        await postgres[outage]()
+        slowest = 0
+        const asked = Array.from({ length: 20 }, () => Promise.all([status(SERVICE), status(JOEL)]))
+        for (const [service, joel] of await Promise.all(asked)) assert.deepEqual([service, joel], [200, 503])
+        assert.equal((await send('/token_keys')).status, 200)
+        assert.equal((await send('/livez')).status, 200)
+        assert.equal((await send('/readyz')).status, 503)
+        assert.ok(slowest < PROMPT_MS, `${outage}: an answer took ${slowest} ms`)
+        if (outage === 'freeze') postgres.thaw()
+        else await postgres.restart()
+        for (let worker = 0; worker < workers * 4; worker += 1) {
+          await becomes(200, () => status(JOEL))
+          await becomes(200, async () => (await send('/readyz')).status)
+        }
+        for (const token of opaque) {
+          const answer = await send('/introspect', { token }, 'resource:resource-secret')
+          assert.equal(JSON.parse(await answer.text()).active, true)
+        }
+      }
+      assert.equal((await server.stop()).status, 0)
+    })
+  }
+})
