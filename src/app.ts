@@ -67,6 +67,7 @@ import { createUrls } from './model/urls.ts'
 import { authorizeEndpoint } from './oauth/authorize/authorize.ts'
 import { createClientAuthenticator } from './clients/authentication/authentication.ts'
 import type { BackChannel } from './oauth/logout/back-channel.ts'
+import { createClientDocuments, withClientDocuments } from './oauth/client-documents/documents.ts'
 import { deviceEndpoints } from './oauth/device/routes.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
@@ -183,7 +184,8 @@ const withHost = (settings: TokenSettings, base: string | undefined): TokenSetti
 /** Builds the server; nothing is read from the database yet. */
 export async function buildApp(deps: AppDeps): Promise<App> {
   const { config, vault, passwords, clock, random, log, metrics } = deps
-  const store = withGlobalPolicies(deps.store, config.service, config.policies)
+  /** Without the clients that are not stored: for the APIs that change what is stored. */
+  const stored = withGlobalPolicies(deps.store, config.service, config.policies)
   const behaviour = behaviourOf(config.compatibility)
   const service = serviceNamed(config.service)
   const { mutualTls } = config
@@ -194,12 +196,15 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const { trustedProxies } = config.listen
   const background = createBackground({ most: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
   const notWritten = (cause: unknown): void => log.fault('events of accounts were not written', cause)
-  const history = createAccountHistory({ store, clock, background, onError: notWritten })
   // Behind a proxy the server listens on loopback and serves everybody: only the base URL says that this is one machine.
   const outbound = createOutbound({
     allowPrivate: config.outbound.allowPrivate,
     allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),
   })
+  const keys = createKeyRing({ ...deps, defaultZoneId })
+  const ofDocuments = { store: stored, outbound, keys, service, behaviour, mutualTls, clock, log }
+  const store = withClientDocuments(stored, createClientDocuments(ofDocuments))
+  const history = createAccountHistory({ store, clock, background, onError: notWritten })
   const trail = config.audit && (await openTrail({ ...deps, outbound }, config.audit))
   const logged = metrics ? metrics.counted(log.audit) : log.audit
   const shared = {
@@ -225,7 +230,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     random,
     onQueued: config.smtp ? deps.onMail : createMailLog(log.info),
   })
-  const keys = createKeyRing({ ...deps, defaultZoneId })
   const groupsOf = createGroupsOf(shared)
   const owedBy = createOwedBy({ ...shared, groupsOf })
   const verifiedTokens = createVerifiedTokens()
@@ -374,13 +378,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     revokeEndpoints(app, { ...shared, reader, authenticator })
     tokenListEndpoints(app, shared)
     clientInfoEndpoint(app, { ...shared, authenticator })
-    clientEndpoints(app, { ...shared, keys, limits, clientSecrets: deps.clientSecrets })
+    clientEndpoints(app, { ...shared, store: stored, keys, limits, clientSecrets: deps.clientSecrets })
     deviceEndpoints(app, { ...web, authenticator, groupsOf })
-    registrationEndpoints(app, { ...shared, keys, limits, clientSecrets: deps.clientSecrets, outbound })
+    registrationEndpoints(app, { ...shared, store: stored, keys, limits, clientSecrets: deps.clientSecrets, outbound })
     approvalEndpoints(app, shared)
     auditEndpoint(app, { ...shared, trail })
     codeEndpoints(app, shared)
-    invitationEndpoints(app, { ...shared, users })
+    invitationEndpoints(app, { ...shared, store: stored, users })
     passwordEndpoints(app, { ...shared, users })
     providerEndpoints(app, { ...shared, outbound, directories, vault, log })
     const groups = createGroups(shared)
@@ -388,7 +392,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     emailChangeEndpoints(app, { ...shared, users })
     groupEndpoints(app, { ...shared, groups })
     const ofZones = { vault, keys, clientSecrets: deps.clientSecrets, samlEntityId: config.saml.entityId }
-    zoneEndpoints(app, { ...shared, ...ofZones })
+    zoneEndpoints(app, { ...shared, store: stored, ...ofZones })
     scimEndpoints(app, {
       ...shared,
       users,

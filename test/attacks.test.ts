@@ -14,6 +14,7 @@ import { invitationAttacks } from './attacks/invitations.ts'
 import { loadAttacks } from './attacks/load.ts'
 import { logoutChannelAttacks } from './attacks/logout-channels.ts'
 import { mailAttacks } from './attacks/mail.ts'
+import { metadataDocumentAttacks } from './attacks/metadata-documents.ts'
 import { mutualTlsAttacks } from './attacks/mutual-tls.ts'
 import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
@@ -64,6 +65,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'certificates of clients': mutualTlsAttacks,
   'tokens that are bound to their sender': senderConstraintAttacks,
   'clients that register themselves': registrationAttacks,
+  'clients that nobody registered': metadataDocumentAttacks,
   'accounts of people': accountAttacks,
   approvals: approvalAttacks,
   invitations: invitationAttacks,

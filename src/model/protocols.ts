@@ -5,6 +5,9 @@ import type { Zone } from './zone.ts'
 
 export type { Protocol } from '../records/protocols.ts'
 
+/** Whoever switches one of these on lets strangers in, so that no mode does. */
+const ONLY_IF_SET: ReadonlySet<Protocol> = new Set(['clientMetadataDocuments'])
+
 /**
  * The zone's setting, otherwise the mode's (row N1). A protocol that a zone does not speak is unknown there: its
  * endpoints, grants, parameters and headers are treated as if they had never been thought of.
@@ -14,5 +17,5 @@ export function speaks(
   protocol: Protocol,
   { furtherProtocols }: Pick<Behaviour, 'furtherProtocols'>,
 ): boolean {
-  return config.protocols?.[protocol] ?? furtherProtocols
+  return config.protocols?.[protocol] ?? (furtherProtocols && !ONLY_IF_SET.has(protocol))
 }

@@ -19,8 +19,10 @@ export interface ClientSecret {
 
 /** What is remembered of a client that registered itself (RFC 7591); only such clients have it. */
 export interface Registration {
-  /** Of the registration access token (RFC 7592). */
-  readonly tokenDigest: string
+  /** Of the registration access token (RFC 7592); a client that is described by its document has none. */
+  readonly tokenDigest?: string
+  /** Its id is the address of the document that describes it; it is not stored. */
+  readonly byDocument?: true
   /** The response types that it may use. */
   readonly responseTypes: readonly string[]
 }

@@ -12,6 +12,8 @@ export const PROTOCOLS = {
   tokenExchange: 'Tokens for tokens (RFC 8693).',
   frontchannelLogout: 'Logout of applications through the browser (OpenID Connect Front-Channel Logout).',
   backchannelLogout: 'Logout of applications by requests to them (OpenID Connect Back-Channel Logout).',
+  clientMetadataDocuments:
+    'Clients whose id is the address of a document about them (Client ID Metadata Document); off unless set.',
   protectedResourceMetadata: 'The description of our own APIs for clients that meet them first (RFC 9728).',
   signedUserinfo: 'Signed answers of the userinfo endpoint (OpenID Connect Core §5.3.2).',
   pairwiseSubjects: 'A different subject for each sector of clients (OpenID Connect Core §8.1).',

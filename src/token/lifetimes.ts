@@ -6,12 +6,15 @@ import { setting } from '../model/zone.ts'
 
 const DAY = 86_400
 
+/** The settings of a client; a client that cannot be found has none. */
+export type LifetimesOf = Pick<Client, 'accessTokenSeconds' | 'refreshTokenSeconds'>
+
 /** Lifetime of access and ID tokens in seconds: the client's setting, then the zone's, then the server's (row T9). */
-export const accessTokenSeconds = (zone: Zone, client: Client, behaviour: Behaviour): number =>
+export const accessTokenSeconds = (zone: Zone, client: LifetimesOf, behaviour: Behaviour): number =>
   client.accessTokenSeconds ?? setting(zone.config.tokenPolicy?.accessTokenValidity) ?? behaviour.accessTokenSeconds
 
 /** Lifetime of refresh tokens in seconds: the client's setting, then the zone's, then thirty days. */
-export const refreshTokenSeconds = (zone: Zone, client: Client): number =>
+export const refreshTokenSeconds = (zone: Zone, client: LifetimesOf): number =>
   client.refreshTokenSeconds ?? setting(zone.config.tokenPolicy?.refreshTokenValidity) ?? 30 * DAY
 
 /**
@@ -34,11 +37,11 @@ export function maxTokenSeconds(
 }
 
 /** When a used code may be deleted: after its access token has expired, and after at least ten minutes (row T11). */
-export const rememberCodeUntil = (zone: Zone, client: Client, now: Date, behaviour: Behaviour): Date =>
+export const rememberCodeUntil = (zone: Zone, client: LifetimesOf, now: Date, behaviour: Behaviour): Date =>
   addSeconds(now, behaviour.codeSeconds + Math.max(600, accessTokenSeconds(zone, client, behaviour)))
 
 /** When the revocation of a grant made now may be deleted: all its tokens have expired, even one issued right now. */
-export function forgetGrantAt(zone: Zone, client: Client, now: Date, behaviour: Behaviour): Date {
+export function forgetGrantAt(zone: Zone, client: LifetimesOf, now: Date, behaviour: Behaviour): Date {
   const longest = Math.max(accessTokenSeconds(zone, client, behaviour), refreshTokenSeconds(zone, client))
   return addSeconds(now, Math.max(longest, 60 * DAY)) // the settings may have been more generous when it was issued
 }

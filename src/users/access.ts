@@ -8,6 +8,7 @@ import { revocationEvent } from '../model/revocation-event.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
+import type { LifetimesOf } from '../token/lifetimes.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { noSuchResource } from './refusal.ts'
 import type { Session, SignIn } from '../model/session.ts'
@@ -28,7 +29,7 @@ export interface AccessDeps {
  */
 export async function endAccessOfClient(
   zone: Zone,
-  { userId, client }: { readonly userId: string; readonly client: Client },
+  { userId, client }: { readonly userId: string; readonly client: Pick<Client, 'clientId'> & LifetimesOf },
   { store, clock, behaviour }: AccessDeps,
 ): Promise<void> {
   const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
@@ -126,8 +127,7 @@ async function endSessionByProvider(
   const stored = await store.tokens.listOfUser(zone.id, userId, clock.now())
   const granted = stored.filter(({ claims }) => typeof claims['sid'] === 'string' && ids.has(claims['sid']))
   for (const [sessionId, clientId] of ids) {
-    const client = await store.clients.find(zone.id, clientId)
-    if (!client) continue
+    const client = (await store.clients.find(zone.id, clientId)) ?? {} // its document may be away for a while
     const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
     const grants = granted.filter(({ claims }) => claims['sid'] === sessionId).flatMap(({ grantId }) => grantId ?? [])
     for (const grantId of new Set(grants)) await store.tokens.revokeGrant(zone.id, grantId, forgetAt)

@@ -67,8 +67,8 @@ async function finish(owner: ApprovalOwner, change: Change, deps: ApprovalDeps):
   reportDecisions(owner, change, deps)
   const { zone, userId } = owner
   for (const clientId of clientsWithoutApproval(change.before, change.after)) {
-    const client = await deps.store.clients.find(zone.id, clientId)
-    if (client) await endAccessOfClient(zone, { userId, client }, deps)
+    const client = (await deps.store.clients.find(zone.id, clientId)) ?? { clientId } // its document may be away
+    await endAccessOfClient(zone, { userId, client }, deps)
   }
 }
 

@@ -31,12 +31,14 @@ export function bearerChallenge(
   return `Bearer ${parts.join(', ')}`
 }
 
-/** The challenge in the scheme of the request (RFC 9449 §7.1). */
+/** The challenge in the scheme of the request (RFC 9449 §7.1), with where a client that is new here learns how to go on. */
 export function inScheme(request: FastifyRequest, challenge: string): string {
-  const isBearer = /^Bearer\b/.test(challenge)
-  if (!isBearer || !request.usesDpop || tokenByDpop(request) === undefined) return challenge
-  const told = challenge.replace(/^Bearer\s*/, '')
-  return `DPoP ${told === '' ? '' : `${told}, `}algs="${FOREIGN_ALGORITHMS.join(' ')}"`
+  if (!/^Bearer\b/.test(challenge)) return challenge
+  const url = request.resourceMetadata
+  const parts = [challenge.replace(/^Bearer\s*/, ''), url === undefined ? '' : `resource_metadata="${url}"`]
+  const isDpop = request.usesDpop && tokenByDpop(request) !== undefined
+  if (isDpop) parts.push(`algs="${FOREIGN_ALGORITHMS.join(' ')}"`)
+  return `${isDpop ? 'DPoP' : 'Bearer'} ${parts.filter(part => part !== '').join(', ')}`
 }
 
 /** Adds a challenge with the service's realm to an `OAuthError`; returns any other error unchanged. */

@@ -73,6 +73,8 @@ declare module 'fastify' {
     encodedBasic: string | undefined
     /** Whether it has a proof or a token of DPoP (RFC 9449), in a zone that speaks it. */
     usesDpop: boolean
+    /** For challenges; see resource-metadata-url.ts. */
+    readonly resourceMetadata: string | undefined
     /** The certificate of the caller, as a trusted proxy wrote it; see client-certificate.ts. */
     clientCertificate: string | undefined
     /** The verified token; set on routes with bearer access. */

@@ -6,6 +6,7 @@ import { acceptBodies } from './bodies.ts'
 import { answerBrokenRequest } from './broken-request.ts'
 import { sendPlainJson } from './headers.ts'
 import { parseQuery } from './query.ts'
+import { resourceMetadataOf } from './resource-metadata-url.ts'
 import { createPrefixRemover, withoutTrailingSlash } from './zone.ts'
 
 const BODY_LIMIT = 64 * 1024
@@ -68,6 +69,11 @@ export function createHttpServer({
     .decorateRequest('waiting')
   http.decorateRequest('visitLoaded', false)
   http.decorateRequest('usesDpop', false)
+  http.decorateRequest('resourceMetadata', {
+    getter() {
+      return resourceMetadataOf(this, { urls, behaviour })
+    },
+  })
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
   return http

@@ -58,3 +58,46 @@ describe(`GET ${PATH}`, () => {
     await inServer({}, async server => assert.equal((await server.send(PATH)).status, 404), 'uaa')
   })
 })
+
+describe('challenges', () => {
+  const challengeOf = async (server: TestServer, path: string, host?: string): Promise<string> =>
+    String((await server.send(path, host === undefined ? {} : { host })).headers['www-authenticate'])
+
+  it('of the server’s own interfaces name it (§5.1), each zone its own', () =>
+    inServer({}, async server => {
+      for (const path of ['/Users', '/userinfo', '/scim/v2/Users', '/oauth/clients', '/Users/x/unknown']) {
+        assert.match(
+          await challengeOf(server, path),
+          /^Bearer .*resource_metadata="http:\/\/localhost:8080\/\.well-known\/oauth-protected-resource"/,
+          path,
+        )
+      }
+      const ofZone = /resource_metadata="http:\/\/localhost:8080\/\.well-known\/oauth-protected-resource\/z\/z1"/
+      assert.match(await challengeOf(server, '/z/z1/Users'), ofZone)
+      assert.match(
+        await challengeOf(server, '/Users', 'z1.localhost:8080'),
+        /resource_metadata="http:\/\/z1\.localhost:8080\//,
+      )
+      const named = /resource_metadata="([^"]+)"/.exec(await challengeOf(server, '/Users'))?.[1] ?? ''
+      assert.equal((await server.send(new URL(named).pathname)).status, 200)
+    }))
+
+  it('name it before the path of the base URL', () =>
+    inServer({ base_url: 'http://localhost:8080/uaa' }, async server => {
+      const url = /resource_metadata="http:\/\/localhost:8080\/\.well-known\/oauth-protected-resource\/uaa"/
+      assert.match(await challengeOf(server, '/uaa/Users'), url)
+    }))
+
+  it('do not name it in uaa, or where the zone does not have it', async () => {
+    const told = /resource_metadata/
+    await inServer({}, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), told), 'uaa')
+    const zone_config = { protocols: { protectedResourceMetadata: false } }
+    await inServer({ zone_config }, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), told))
+  })
+
+  it('of the token endpoint, which is no such interface, do not', () =>
+    inServer({}, async server => {
+      const answer = await server.send('/oauth/token', { form: { grant_type: 'client_credentials' } })
+      assert.doesNotMatch(String(answer.headers['www-authenticate']), /resource_metadata/)
+    }))
+})

@@ -221,7 +221,9 @@ export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps
   const challenge = params.get('code_challenge')
   const named = params.get('code_challenge_method')
   // RFC 9700 §2.1.1: without a credential, PKCE is all that ties the code to the client.
-  const needsS256 = strictPkce && found(asked.responseType).has('code') && !hasCredential(found(asked.client))
+  const client = found(asked.client)
+  const isBare = (strictPkce && !hasCredential(client)) || client.registration?.byDocument === true
+  const needsS256 = isBare && found(asked.responseType).has('code')
   if (challenge === undefined) {
     if (strictPkce && named !== undefined) throw refuse('A code_challenge_method needs a code_challenge')
     if (needsS256) throw refuse('This client must send a code_challenge of method S256')

@@ -1,0 +1,155 @@
+// Clients that nobody registered: their id is the address of a document that describes them (OAuth Client ID Metadata
+// Document). The document is fetched when its client is met, kept in memory for a while, and never stored. Who may use
+// what is decided as for clients that register themselves.
+import { createCache } from '../../base/cache.ts'
+import type { Cache } from '../../base/cache.ts'
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { parseJson } from '../../base/json.ts'
+import { loadOnce } from '../../base/load-once.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import { OutboundError } from '../../base/outbound-error.ts'
+import { registrantShare } from '../../clients/outbound-share.ts'
+import type { Client } from '../../model/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { speaks } from '../../model/protocols.ts'
+import type { Zone } from '../../model/zone.ts'
+import type { Store } from '../../store/store.ts'
+import { TooManyRequests, createLimiter } from '../../web/limits.ts'
+import type { ReadingDeps } from './reading.ts'
+import { documentUrlProblem, isAddress } from './url.ts'
+
+/** Finds the client that a document describes. */
+export interface ClientDocuments {
+  /** Undefined for an id that is no such address, in a zone without them, and for a document that cannot be used. */
+  find(zoneId: string, clientId: string): Promise<Client | undefined>
+}
+
+/** What they are fetched and read with. */
+export interface DocumentDeps extends ReadingDeps {
+  readonly store: Store
+  readonly outbound: Outbound
+  readonly behaviour: Behaviour
+  readonly clock: Clock
+  readonly log: { refusal(message: string): void }
+}
+
+/** Of the document; the draft asks for at least 5 kB. */
+const MAX_BYTES = 16 * 1024
+const FRESH_SECONDS = 15 * 60
+/** How long a document is used that cannot be fetched again. */
+const STALE_SECONDS = 24 * 60 * 60
+/** How long one that could not be used is not fetched again. */
+const PAUSE_SECONDS = 60
+/** Of one zone; strangers choose the addresses. */
+const MAX_KEPT = 200
+const MAX_ZONES = 1000
+const FETCHES = { max: 60, seconds: 60, keys: MAX_ZONES }
+
+const reading = loadOnce(() => import('./reading.ts'))
+
+/** What is known of one address. */
+interface Kept {
+  /** Absent when the document cannot be used. */
+  readonly client?: Client
+  readonly fetchAfter: Date
+  readonly forgetAt: Date
+  /** What the reading depended on: another policy of the zone reads the document anew. */
+  readonly zone: Zone['config']
+}
+
+/** Makes that. */
+export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
+  const { store, behaviour, clock } = deps
+  const zones = createCache<Cache<Kept>>(MAX_ZONES)
+  // Whoever names many addresses keeps the zone from fetching more of them for a minute, and nobody from what is known.
+  const fetches = createLimiter(clock, FETCHES)
+  const underWay = new Map<string, Promise<Kept>>()
+
+  async function fetched(zone: Zone, clientId: string, before: Kept | undefined): Promise<Kept> {
+    const now = clock.now()
+    const known = {
+      zone: zone.config,
+      fetchAfter: addSeconds(now, FRESH_SECONDS),
+      forgetAt: addSeconds(now, STALE_SECONDS),
+    }
+    try {
+      const { readDocument } = await reading()
+      const text = await textAt(zone, clientId, deps.outbound)
+      return { ...known, client: await readDocument(parseJson(text), { zone, clientId }, deps) }
+    } catch (cause) {
+      if (!(cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
+      deps.log.refusal(`the metadata document ${clientId} cannot be used: ${cause.message}`)
+      const fetchAfter = addSeconds(now, PAUSE_SECONDS)
+      // Only an address that does not answer is forgiven: a document that says something else counts at once.
+      const isAway = cause instanceof OutboundError && before?.client !== undefined && before.zone === zone.config
+      return isAway && now < before.forgetAt
+        ? { ...before, fetchAfter }
+        : { ...known, fetchAfter, forgetAt: fetchAfter }
+    }
+  }
+
+  async function refreshed(zone: Zone, clientId: string, cache: Cache<Kept>): Promise<Client | undefined> {
+    const kept = cache.peek(clientId)
+    const now = clock.now()
+    const isRead = kept !== undefined && kept.zone === zone.config
+    if (isRead && now < kept.fetchAfter) return kept.client
+    const key = JSON.stringify([zone.id, clientId])
+    const running = underWay.get(key)
+    if (running) return (await running).client
+    try {
+      fetches.check(zone.id)
+    } catch (cause) {
+      if (!(cause instanceof TooManyRequests)) throw cause
+      return isRead && now < kept.forgetAt ? kept.client : undefined
+    }
+    fetches.count(zone.id)
+    const work = fetched(zone, clientId, kept).finally(() => underWay.delete(key))
+    underWay.set(key, work)
+    const found = await work
+    cache.drop(clientId)
+    await cache.get(clientId, () => Promise.resolve(found))
+    return found.client
+  }
+
+  return {
+    async find(zoneId, clientId) {
+      if (documentUrlProblem(clientId) !== undefined) return undefined
+      const zone = await store.zones.find(zoneId)
+      if (!zone?.active || !speaks(zone, 'clientMetadataDocuments', behaviour)) return undefined
+      const cache = await zones.get(zoneId, () => Promise.resolve(createCache<Kept>(MAX_KEPT)))
+      return cache && refreshed(zone, clientId, cache)
+    },
+  }
+}
+
+/** The JSON at the address; no redirect is followed. Throws `OutboundError`, and `OAuthError` for anything else. */
+async function textAt(zone: Zone, address: string, outbound: Outbound): Promise<string> {
+  const answer = await outbound.fetch(address, {
+    headers: { accept: 'application/json' },
+    maxBytes: MAX_BYTES,
+    share: registrantShare(zone.id, 'background'),
+  })
+  if (answer.status !== 200) throw new OAuthError('invalid_client', `the answer has status ${answer.status}`)
+  const [type = ''] = (answer.headers.get('content-type') ?? '').toLowerCase().split(';', 1)
+  if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type.trim())) {
+    throw new OAuthError('invalid_client', 'the answer is not JSON')
+  }
+  return answer.text()
+}
+
+/**
+ * The store, in which a client may be described by its document: no stored client has an address as its id. The APIs that
+ * change clients read and write what is stored.
+ */
+export function withClientDocuments(store: Store, documents: ClientDocuments): Store {
+  const { clients } = store
+  return {
+    ...store,
+    clients: {
+      ...clients,
+      find: (zoneId, clientId) => (isAddress(clientId) ? documents : clients).find(zoneId, clientId),
+    },
+  }
+}

@@ -1,0 +1,106 @@
+// What a metadata document says, as a client. The rules are those of clients that register themselves, and stricter where a
+// document lets anybody speak for a host.
+import { isLoopbackHost } from '../../base/loopback.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isJsonRecord, memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Outbound } from '../../base/outbound.ts'
+import { clientFromJson } from '../../clients/client-json.ts'
+import { problemInZone } from '../../clients/in-zone.ts'
+import type { InZoneDeps } from '../../clients/in-zone.ts'
+import type { Client } from '../../model/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { registrationPolicy } from '../../model/registration.ts'
+import type { Service } from '../../model/service.ts'
+import type { Zone } from '../../model/zone.ts'
+import { readMetadata } from '../registration/metadata.ts'
+import { checkSector } from '../registration/sector.ts'
+
+/** What the rules look at. */
+export interface ReadingDeps extends InZoneDeps {
+  readonly service: Service
+  readonly clock: Clock
+  readonly outbound: Outbound
+}
+
+const refuse = (description: string): OAuthError => new OAuthError('invalid_client', description)
+
+const METHODS: ReadonlySet<unknown> = new Set(['none', 'private_key_jwt'])
+
+/** Throws an `OAuthError` that says why the document cannot be used. */
+export async function readDocument(
+  sent: unknown,
+  { zone, clientId }: { readonly zone: Zone; readonly clientId: string },
+  deps: ReadingDeps,
+): Promise<Client> {
+  const { service, behaviour, clock } = deps
+  if (!isJsonRecord(sent)) throw refuse('it is no JSON object')
+  if (memberOf(sent, 'client_id') !== clientId) throw refuse('its client_id is not its address')
+  for (const name of ['client_secret', 'client_secret_expires_at']) {
+    if (memberOf(sent, name) !== undefined) throw refuse(`it has ${name}, which everybody could read`)
+  }
+  // Whoever has no secret authenticates by nothing, unless the document says how.
+  const method = memberOf(sent, 'token_endpoint_auth_method') ?? 'none'
+  if (!METHODS.has(method)) throw refuse('its token_endpoint_auth_method must be none or private_key_jwt')
+  const policy = registrationPolicy(zone, service)
+  const { jwks, jwks_uri: jwksUri, ...others } = sent
+  const keys = method === 'none' ? {} : { jwks, jwks_uri: jwksUri }
+  const asked = { ...others, ...keys, ...narrowed(sent, policy), token_endpoint_auth_method: method }
+  const requested = readMetadata(asked, { zone, policy, behaviour })
+  const name = memberOf(requested.json, 'name')
+  // No stored client can have an address as its id; every other rule is for this client too.
+  const json = { ...requested.json, client_id: 'document', name: nameOf(clientId, name) }
+  const rules = { service, exactRedirectUri: true, furtherProtocols: behaviour.furtherProtocols }
+  const { definition: read, problems } = clientFromJson(json, rules, { as: 'configured', withSecondSecret: false })
+  const [problem] = problems
+  if (problem) throw refuse(problem.message)
+  for (const uri of read.redirectUris) requireOwnHost(uri, clientId)
+  const definition = { ...read, clientId, authorizedGrantTypes: requested.grantTypes }
+  const problemHere = await problemInZone(zone, definition, deps)
+  if (problemHere !== undefined) throw refuse(problemHere)
+  await checkSector(zone.id, definition, deps.outbound)
+  const now = clock.now()
+  const { responseTypes } = requested
+  return {
+    ...definition,
+    zoneId: zone.id,
+    secrets: [],
+    registration: { responseTypes, byDocument: true },
+    createdAt: now,
+    updatedAt: now,
+  }
+}
+
+/** One document serves many servers: what it asks for and this zone does not give is left out. */
+function narrowed(
+  sent: JsonRecord,
+  policy: { readonly scopes: readonly string[]; readonly grantTypes: readonly string[] },
+): JsonRecord {
+  const grants = memberOf(sent, 'grant_types')
+  const scope = memberOf(sent, 'scope')
+  const words = typeof scope === 'string' ? scope.split(' ').filter(word => policy.scopes.includes(word)) : []
+  return {
+    ...(Array.isArray(grants) && { grant_types: grants.filter(grant => policy.grantTypes.includes(String(grant))) }),
+    scope: words.length > 0 ? words.join(' ') : undefined,
+    ...(isForDevices(sent) && { application_type: 'native' }),
+  }
+}
+
+/** One document describes an application on the web and on devices: then the rules are those of devices. */
+function isForDevices(sent: JsonRecord): boolean {
+  const uris = memberOf(sent, 'redirect_uris')
+  return Array.isArray(uris) && uris.some(uri => typeof uri === 'string' && !uri.toLowerCase().startsWith('https:'))
+}
+
+/** The host first, which nobody can invent; what the document calls itself only beside it. */
+function nameOf(clientId: string, name: unknown): string {
+  const { host } = new URL(clientId)
+  return typeof name === 'string' ? `${host} (${name})` : host
+}
+
+/** A document speaks for its own host, and for programs on the device of the person, which have none. */
+function requireOwnHost(uri: string, clientId: string): void {
+  const { protocol, host, hostname } = new URL(uri)
+  if (protocol !== 'https:' || isLoopbackHost(hostname) || host === new URL(clientId).host) return
+  throw refuse('a redirect URI is of another host than the document')
+}

@@ -1,0 +1,128 @@
+// docs/agents.md: its API and its agent are taken from the page and run, with oauth4webapi, against a listening server.
+import assert from 'node:assert/strict'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import * as oauth from 'oauth4webapi'
+import { authorizeBootstrap, signedIn } from './support/authorize.ts'
+import { temporaryFolder } from './support/config.ts'
+import { freePort } from './support/free-port.ts'
+import type { DocumentServer } from './support/metadata-documents.ts'
+import { LOOPBACK_CALLBACK, startDocumentServer } from './support/metadata-documents.ts'
+import type { TestServer } from './support/server.ts'
+import { startServer } from './support/server.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const [API = '', AGENT = ''] = Array.from(
+  readFileSync(join(ROOT, 'docs/agents.md'), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm),
+).map(match => match[1] ?? '')
+
+interface Kept {
+  readonly server: oauth.AuthorizationServer
+}
+interface Recipe {
+  createApi(options: object): Server
+  begin(api: string, options: object): Promise<{ readonly goTo: URL; readonly kept: Kept }>
+  finish(callback: URL, kept: Kept, options: object): Promise<oauth.TokenEndpointResponse>
+}
+
+describe('docs/agents.md', () => {
+  let server: TestServer
+  let documents: DocumentServer
+  let recipe: Recipe
+  let base: string
+  let resource: string
+  const apis: Server[] = []
+  const options = { [oauth.allowInsecureRequests]: true }
+  const scope = 'openid cloud.read'
+
+  async function startApi(url: string, issuer: string): Promise<void> {
+    const api = recipe.createApi({ resource: url, issuer, keysUrl: `${base}/token_keys`, scope: 'cloud.read' })
+    await new Promise<void>(resolve => api.listen(Number(new URL(url).port), '127.0.0.1', resolve))
+    apis.push(api)
+  }
+
+  before(async () => {
+    const folder = temporaryFolder()
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    const run = createRequire(join(folder, 'recipe.mjs'))
+    const load = (name: string, text: string): object => {
+      writeFileSync(join(folder, name), text)
+      return run(join(folder, name)) as object
+    }
+    recipe = { ...load('api.mjs', API), ...load('agent.mjs', AGENT) } as Recipe
+    const port = await freePort()
+    base = `http://localhost:${port}`
+    resource = `http://127.0.0.1:${await freePort()}/mcp`
+    const zone_config = {
+      protocols: { clientMetadataDocuments: true },
+      registration: { scopes: ['openid', 'cloud.read'], resources: [resource] },
+    }
+    server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap, zone_config } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    documents = await startDocumentServer()
+    const metadata = (await (await fetch(`${base}/.well-known/oauth-authorization-server`)).json()) as {
+      issuer: string
+    }
+    await startApi(resource, metadata.issuer)
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    for (const api of apis) api.close()
+    documents.stop()
+    await server.stop()
+  })
+
+  /** The person signs in and allows what the agent asks for. */
+  async function allow(goTo: URL, path: string): Promise<URL> {
+    const browser = await signedIn(server)
+    const page = await browser.send(goTo.pathname + goTo.search)
+    assert.equal(page.status, 200, page.text)
+    assert.ok(page.text.includes(new URL(documents.id(path)).host))
+    const scopes = Object.fromEntries(
+      [...page.text.matchAll(/name="(scope\.\d+)" value="([^"]+)"/g)].map(([, name = '', value = '']) => [name, value]),
+    )
+    const answer = await browser.send('/oauth/authorize', {
+      form: { user_oauth_approval: 'true', ...scopes, 'X-Svc-Csrf': browser.csrf },
+    })
+    return answer.location()
+  }
+
+  it('takes an agent from the URL of an API to an answer of it', async () => {
+    const clientId = documents.publish('/agent.json')
+    const agent = { clientId, redirectUri: LOOPBACK_CALLBACK, scope, options }
+    const { goTo, kept } = await recipe.begin(resource, agent)
+    const tokens = await recipe.finish(await allow(goTo, '/agent.json'), kept, agent)
+    assert.deepEqual(decodeJwt(tokens.access_token).aud, [resource])
+    const answer = await fetch(resource, { headers: { authorization: `Bearer ${tokens.access_token}` } })
+    assert.equal(answer.status, 200)
+    // RFC 8707 §2.2: the API that has the token cannot use it anywhere else.
+    assert.equal((await server.send('/userinfo', { bearer: tokens.access_token })).status, 401)
+  })
+
+  it('gives no token for an API that the zone does not name', async () => {
+    const clientId = documents.publish('/curious.json')
+    const agent = { clientId, redirectUri: LOOPBACK_CALLBACK, scope, options }
+    const { goTo } = await recipe.begin(resource, agent)
+    goTo.searchParams.set('resource', 'https://other.example.org/mcp')
+    const browser = await signedIn(server)
+    const answer = await browser.send(goTo.pathname + goTo.search)
+    assert.equal(answer.status, 302, answer.text)
+    assert.match(answer.location().href, /error=invalid_target/)
+  })
+
+  it('has an API that refuses who has no token, or one for another', async () => {
+    const told = (await fetch(resource)).headers.get('www-authenticate') ?? ''
+    const [, address = ''] = /resource_metadata="([^"]+)"/.exec(told) ?? []
+    const described = (await (await fetch(address)).json()) as { resource: string }
+    assert.equal(described.resource, resource)
+    const form = { grant_type: 'password', client_id: 'app', username: 'marissa', password: 'koala' }
+    const other = (await server.send('/oauth/token', { form, basic: ['app', 'app-secret'] })).json()['access_token']
+    const answer = await fetch(resource, { headers: { authorization: `Bearer ${String(other)}` } })
+    assert.equal(answer.status, 401)
+  })
+})

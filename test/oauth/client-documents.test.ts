@@ -1,0 +1,241 @@
+// Clients whose id is the address of a document about them.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, describe, it } from 'node:test'
+import { authorize, responseOf, signedIn } from '../support/authorize.ts'
+import type { DocumentServer } from '../support/metadata-documents.ts'
+import {
+  LOOPBACK_CALLBACK,
+  plainDocument,
+  startDocumentServer,
+  startTakingDocuments,
+  takeDocuments,
+} from '../support/metadata-documents.ts'
+import { MODES } from '../support/oauth.ts'
+import type { Browser, TestServer } from '../support/server.ts'
+import { sendJson, tokenOf } from '../support/zones.ts'
+
+const VERIFIER = 'v'.repeat(43)
+const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
+
+const asking = (client_id: string, more: Readonly<Record<string, string | undefined>> = {}) => ({
+  response_type: 'code',
+  client_id,
+  redirect_uri: LOOPBACK_CALLBACK,
+  scope: 'openid profile',
+  state: 's1',
+  code_challenge: CHALLENGE,
+  code_challenge_method: 'S256',
+  ...more,
+})
+
+/** Allows what the page asks for, and returns the answer. */
+async function allow(browser: Browser, page: string) {
+  const scopes = Object.fromEntries(
+    [...page.matchAll(/name="(scope\.\d+)" value="([^"]+)"/g)].map(([, name = '', value = '']) => [name, value]),
+  )
+  return browser.send('/oauth/authorize', {
+    form: { user_oauth_approval: 'true', ...scopes, 'X-Svc-Csrf': browser.csrf },
+  })
+}
+
+for (const mode of MODES) {
+  describe(`client metadata documents in ${mode}`, () => {
+    let server: TestServer
+    let documents: DocumentServer
+    let browser: Browser
+    before(async () => {
+      documents = await startDocumentServer()
+      server = await startTakingDocuments({ mode })
+      browser = await signedIn(server)
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      documents.stop()
+      await server.stop()
+    })
+
+    const redeem = (client_id: string, code = '', more: Readonly<Record<string, string>> = {}) =>
+      server.send('/oauth/token', {
+        form: {
+          grant_type: 'authorization_code',
+          client_id,
+          code,
+          redirect_uri: LOOPBACK_CALLBACK,
+          code_verifier: VERIFIER,
+          ...more,
+        },
+      })
+
+    it('let a client in that nobody registered: page, code, tokens, refresh, userinfo', async () => {
+      const id = documents.publish('/app.json')
+      const page = await authorize(browser, asking(id))
+      assert.equal(page.status, 200, page.text)
+      assert.match(page.text, new RegExp(new URL(id).host), 'the host of the document')
+      assert.match(page.text, /Helper/)
+      const { query } = responseOf(await allow(browser, page.text))
+      const tokens = await redeem(id, query['code'])
+      assert.equal(tokens.status, 200, tokens.text)
+      const { access_token, refresh_token } = tokens.json<Record<string, string>>()
+      const told = await server.send('/userinfo', { bearer: access_token ?? '' })
+      assert.equal(told.status, 200, told.text)
+      const again = await server.send('/oauth/token', {
+        form: { grant_type: 'refresh_token', client_id: id, refresh_token: refresh_token ?? '' },
+      })
+      assert.equal(again.status, 200, again.text)
+      assert.equal(
+        (await server.store.clients.listMetadata('svc', { count: 1000, all: true })).some(each => each.clientId === id),
+        false,
+      )
+      const remembered = await authorize(browser, asking(id))
+      assert.equal(remembered.status, 302, 'the approval is kept for the id')
+    })
+
+    it('are fetched once and kept, then fetched again; one that is away for a while is used on', async () => {
+      const id = documents.publish('/kept.json')
+      for (let i = 0; i < 3; i += 1) await authorize(browser, asking(id))
+      assert.equal(documents.asked('/kept.json'), 1)
+      server.clock.advance(16 * 60)
+      await authorize(browser, asking(id))
+      assert.equal(documents.asked('/kept.json'), 2)
+      documents.publish('/kept.json', of => ({
+        body: plainDocument(of, { redirect_uris: ['http://127.0.0.1/other'] }),
+      }))
+      assert.equal((await authorize(browser, asking(id))).status, 200, 'as fetched')
+      server.clock.advance(16 * 60)
+      browser = await signedIn(server)
+      assert.equal((await authorize(browser, asking(id))).status, 400, 'as it is now')
+    })
+
+    it('count at once when they say something else, and the client loses its tokens', async () => {
+      const id = documents.publish('/changing.json')
+      const { query } = responseOf(await allow(browser, (await authorize(browser, asking(id))).text))
+      const { access_token } = (await redeem(id, query['code'])).json<Record<string, string>>()
+      documents.publish('/changing.json', () => ({ body: {} }))
+      server.clock.advance(16 * 60)
+      assert.equal((await server.send('/userinfo', { bearer: access_token ?? '' })).status, 401)
+      browser = await signedIn(server)
+    })
+
+    it('are off unless a zone switches them on', async () => {
+      const id = documents.publish('/off.json')
+      await takeDocuments(server, false)
+      assert.notEqual((await authorize(browser, asking(id))).status, 200)
+      assert.equal(documents.asked('/off.json'), 0)
+      const told = await server.send('/.well-known/openid-configuration')
+      assert.equal(told.json()['client_id_metadata_document_supported'], undefined)
+      await takeDocuments(server)
+      assert.equal((await authorize(browser, asking(id))).status, 200)
+    })
+
+    it('share no id with a stored client', async () => {
+      const bearer = await tokenOf(server, 'root')
+      const body = {
+        client_id: documents.publish('/stored.json'),
+        client_secret: 's',
+        authorized_grant_types: ['client_credentials'],
+      }
+      assert.equal((await sendJson(server, 'POST', '/oauth/clients', body, { bearer })).status, 400)
+      for (const method of ['GET', 'DELETE']) {
+        const path = `/oauth/clients/${encodeURIComponent(body.client_id)}`
+        assert.equal((await server.send(path, { method, bearer })).status, 404, method)
+      }
+      assert.equal(documents.asked('/stored.json'), 0)
+    })
+
+    const refused: readonly [
+      why: string,
+      document: (id: string) => { body: unknown; status?: number; headers?: Record<string, string> },
+    ][] = [
+      ['the client_id of another document', id => ({ body: plainDocument(id, { client_id: `${id}x` }) })],
+      ['no client_id', id => ({ body: plainDocument(id, { client_id: undefined }) })],
+      ['a client_id in another spelling', id => ({ body: plainDocument(id, { client_id: id.toUpperCase() }) })],
+      ['a secret', id => ({ body: plainDocument(id, { client_secret: 'open' }) })],
+      ['an end of a secret', id => ({ body: plainDocument(id, { client_secret_expires_at: 0 }) })],
+      [
+        'a method with a secret',
+        id => ({ body: plainDocument(id, { token_endpoint_auth_method: 'client_secret_basic' }) }),
+      ],
+      ['keys that it lacks', id => ({ body: plainDocument(id, { token_endpoint_auth_method: 'private_key_jwt' }) })],
+      ['no redirect URI', id => ({ body: plainDocument(id, { redirect_uris: [] }) })],
+      [
+        'a redirect URI of another host',
+        id => ({ body: plainDocument(id, { redirect_uris: [LOOPBACK_CALLBACK, 'https://evil.example/cb'] }) }),
+      ],
+      ['a redirect URI that runs', id => ({ body: plainDocument(id, { redirect_uris: ['javascript:alert(1)'] }) })],
+      [
+        'a redirect URI with a wildcard',
+        id => ({ body: plainDocument(id, { redirect_uris: ['http://127.0.0.1/*'] }) }),
+      ],
+      ['a list', id => ({ body: [plainDocument(id)] })],
+      ['no JSON', () => ({ body: '{"client_id":' })],
+      ['a page', id => ({ body: plainDocument(id), headers: { 'content-type': 'text/html' } })],
+      ['a status of its own', id => ({ body: plainDocument(id), status: 203 })],
+      ['a redirect', id => ({ body: '', status: 302, headers: { location: id.replace(/[^/]+$/, 'app.json') } })],
+      ['too much', id => ({ body: plainDocument(id, { filler: 'x'.repeat(20_000) }) })],
+      ['a software statement', id => ({ body: plainDocument(id, { software_statement: 'a.b.c' }) })],
+    ]
+    for (const [why, document] of refused) {
+      it(`are refused with ${why}, and not fetched again at once`, async () => {
+        const path = `/refused-${why.replaceAll(/\W/g, '-')}.json`
+        const id = documents.publish(path, document)
+        const answer = await authorize(browser, asking(id))
+        assert.ok(answer.status === 400 || answer.status === 401, `${answer.status}`)
+        await authorize(browser, asking(id))
+        assert.equal(documents.asked(path), 1)
+        server.clock.advance(61) // so that the number of fetches in a minute is not what refuses the next one
+      })
+    }
+
+    it('leave out what the zone does not give: grants, scopes', async () => {
+      const id = documents.publish('/greedy.json', of => ({
+        body: plainDocument(of, {
+          grant_types: ['authorization_code', 'client_credentials', 'password'],
+          scope: 'openid svc.admin scim.write',
+          autoapprove: true,
+          authorities: ['svc.admin'],
+        }),
+      }))
+      browser = await signedIn(server)
+      assert.equal(
+        (await authorize(browser, asking(id, { scope: 'openid' }))).status,
+        200,
+        'asks, though it wants no question',
+      )
+      for (const grant_type of ['client_credentials', 'password']) {
+        const answer = await server.send('/oauth/token', {
+          form: { grant_type, client_id: id, username: 'marissa', password: 'koala' },
+        })
+        assert.ok(answer.status === 400 || answer.status === 401, `${grant_type}: ${answer.status} ${answer.text}`)
+      }
+      const answer = await authorize(browser, asking(id, { scope: 'openid svc.admin' }))
+      assert.equal(answer.status, 302)
+      assert.match(answer.location().href, /error=invalid_scope/)
+    })
+
+    it('need PKCE with S256', async () => {
+      const id = documents.publish('/pkce.json')
+      for (const more of [
+        { code_challenge: undefined, code_challenge_method: undefined },
+        { code_challenge: VERIFIER, code_challenge_method: 'plain' },
+        { code_challenge: VERIFIER, code_challenge_method: undefined },
+      ]) {
+        const answer = await authorize(browser, asking(id, more))
+        const told = answer.status === 302 ? answer.location().href : answer.text // UAA: on a page
+        assert.match(told, /invalid_request/)
+      }
+    })
+  })
+}
+
+describe('discovery of client metadata documents', () => {
+  it('tells of them where they are switched on, in standard', async () => {
+    const server = await startTakingDocuments({ mode: 'standard' })
+    try {
+      const told = await server.send('/.well-known/openid-configuration')
+      assert.equal(told.json()['client_id_metadata_document_supported'], true)
+    } finally {
+      await server.stop()
+    }
+  })
+})
