@@ -12,6 +12,8 @@ export interface AuditRecord {
   readonly principal: string
   readonly clientId: string | null
   readonly remoteAddress: string | null
+  /** The id of the person who did it, where it is another one than the principal. */
+  readonly actor: string | null
   /** JSON of the other facts. */
   readonly facts: string
 }
@@ -90,6 +92,7 @@ export function auditRecordOf(event: AuditEvent, at: Date): AuditRecord {
     principal: kept(principalOf(event), MAX_ID_LENGTH),
     clientId: event.clientId === undefined ? null : kept(event.clientId, MAX_ID_LENGTH),
     remoteAddress: event.remoteAddress === undefined ? null : kept(event.remoteAddress, MAX_ID_LENGTH),
+    actor: event.actor === undefined || event.actor === event.principal ? null : kept(event.actor, MAX_ID_LENGTH),
     facts: JSON.stringify(facts),
   }
 }
@@ -117,6 +120,7 @@ export const hashedText = (zoneId: string, number: number, record: AuditRecord):
     record.clientId,
     record.remoteAddress,
     record.facts,
+    ...(record.actor === null ? [] : [record.actor]),
   ])
 
 /** An entry for programs: the answer of the API, and what webhooks are sent. */
@@ -127,6 +131,7 @@ export function auditEntryToJson({
   principal,
   clientId,
   remoteAddress,
+  actor,
   facts,
   hash,
 }: AuditEntry): Readonly<Record<string, unknown>> {
@@ -137,6 +142,7 @@ export function auditEntryToJson({
     outcome: outcomeOf(type),
     principal,
     ...(clientId !== null && { clientId }),
+    ...(actor !== null && { actor }),
     ...(remoteAddress !== null && { remoteAddress }),
     ...readFacts(facts),
     hash,

@@ -7,6 +7,8 @@ export interface AuditEvent {
   readonly clientId?: string
   readonly origin?: string
   readonly remoteAddress?: string | undefined
+  /** The id of the person whose token was used, where it is another one than the principal. */
+  readonly actor?: string
   /** The browser or program that asked, shortened by `keptUserAgent`. */
   readonly userAgent?: string
   /** Set when another person, or a client by itself, changed the account of the principal. */
@@ -17,8 +19,8 @@ export interface AuditEvent {
   readonly data?: string
 }
 
-/** Who caused an event: the address, the program there, and the client whose token was used. */
-export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clientId'>
+/** Who caused an event: the address, the program there, and the client and the person whose token was used. */
+export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clientId' | 'actor'>
 
 /** In the data of `ApprovalModifiedEvent` for a client that keeps no approval. */
 export const ALL_REVOKED = 'all revoked'

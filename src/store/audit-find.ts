@@ -13,11 +13,11 @@ const DISORDER_SECONDS = 60
 /** How many entries a page may look at. */
 const WINDOW = 20_000
 /**
- * Looks at a bounded number of entries, found by the primary key or by the index of principals, and leaves the rest to the
+ * Looks at a bounded number of entries, found by the primary key or by the index of principals or of actors, and leaves the rest to the
  * next page: a search for something rare takes more requests, and none takes long.
  */
 export async function findAuditEntries(db: Database, zoneId: string, query: AuditQuery): Promise<AuditPage> {
-  const { principal, clientId, outcome, from, to, before = Number.MAX_SAFE_INTEGER, count } = query
+  const { principal, actor, clientId, outcome, from, to, before = Number.MAX_SAFE_INTEGER, count } = query
   const types = query.types ?? []
   const lowest = from && (await boundary(db, zoneId, 'first', addSeconds(from, -DISORDER_SECONDS)))
   const highest = to && (await boundary(db, zoneId, 'last', addSeconds(to, DISORDER_SECONDS)))
@@ -27,6 +27,7 @@ export async function findAuditEntries(db: Database, zoneId: string, query: Audi
     before: Math.min(before, (highest ?? Number.MAX_SAFE_INTEGER - 1) + 1),
     lowest: lowest ?? 0,
     ...(principal !== undefined && { principal }),
+    ...(actor !== undefined && { actor }),
     ...(clientId !== undefined && { client_id: clientId }),
     ...(from && { from: from.getTime() }),
     ...(to && { to: to.getTime() }),
@@ -37,6 +38,7 @@ export async function findAuditEntries(db: Database, zoneId: string, query: Audi
   }
   const seen = `select ${list(AUDIT_COLUMNS)} from audit_entries where zone_id = :zone_id
     ${principal === undefined ? '' : 'and principal = :principal'}
+    ${actor === undefined ? '' : 'and actor = :actor'}
     and number < :before and number >= :lowest order by number desc limit :window`
   const wanted = [
     ...(clientId === undefined ? [] : ['client_id = :client_id']),

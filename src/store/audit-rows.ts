@@ -12,6 +12,7 @@ export const AUDIT_COLUMNS = [
   'principal',
   'client_id',
   'remote_address',
+  'actor',
   'facts',
   'hash',
 ] as const
@@ -25,6 +26,7 @@ export interface AuditRow {
   principal: string
   client_id: string | null
   remote_address: string | null
+  actor: string | null
   facts: string
   hash: string
 }
@@ -45,6 +47,7 @@ export const toAuditRow = (entry: AuditEntry): AuditRow => ({
   principal: entry.principal,
   client_id: entry.clientId,
   remote_address: entry.remoteAddress,
+  actor: entry.actor,
   facts: entry.facts,
   hash: entry.hash,
 })
@@ -58,6 +61,7 @@ export const toAuditEntry = (row: AuditRow): AuditEntry => ({
   principal: row.principal,
   clientId: row.client_id,
   remoteAddress: row.remote_address,
+  actor: row.actor,
   facts: row.facts,
   hash: row.hash,
 })

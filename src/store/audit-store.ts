@@ -12,6 +12,7 @@ export interface AuditState {
 /** Which entries to find; the newest come first. */
 export interface AuditQuery {
   readonly principal?: string | undefined
+  readonly actor?: string | undefined
   readonly clientId?: string | undefined
   readonly types?: readonly AuditEventType[] | undefined
   readonly outcome?: AuditOutcome | undefined

@@ -1,10 +1,10 @@
 // All changes to the schema, for both databases. Never edit a released migration; append a new one. All pending ones run
 // in one transaction under one lock, so that processes that start at once do not conflict.
 import type { Clock } from '../base/clock.ts'
-import { userNameKey } from '../model/user.ts'
 import { type ColumnTypes, type Database, migrationStatement, statement, type Transaction } from './database.ts'
 import { nestingTable } from './groups/nesting.ts'
 import { StoreUnavailable } from './store.ts'
+import { normalizeUserNames } from './users/normalized-names.ts'
 
 /** One step of the schema. */
 interface Migration {
@@ -444,26 +444,14 @@ const MIGRATIONS: readonly Migration[] = [
         next_attempt_at ${integer} not null, attempts ${integer} not null, primary key (zone_id, webhook))${tableEnd}`,
     ],
   },
+  {
+    id: '0028-actors-of-the-audit-trail',
+    statements: ({ text }) => [
+      `alter table audit_entries add column actor ${text}`,
+      `create index audit_entries_by_actor on audit_entries (zone_id, actor, number) where actor is not null`,
+    ],
+  },
 ]
-
-const NAMES_BEYOND_ASCII = statement<object, { zone_id: string; id: string; user_name: string }>(
-  `select zone_id, id, user_name from users where octet_length(user_name) <> length(user_name)`,
-)
-const SET_NAME_KEY = statement<{ zone_id: string; id: string; key: string }>(
-  `update users set user_name_lower = :key where zone_id = :zone_id and id = :id and not exists (
-   select 1 from users other where other.zone_id = users.zone_id and other.origin = users.origin
-   and other.user_name_lower = :key and other.id <> users.id)`,
-)
-
-/**
- * User names that differ in their Unicode form only are the same from now on. Where there are two already, the one whose
- * name has the common form keeps it, and the other is found by its id only, for an administrator to rename.
- */
-async function normalizeUserNames(within: Transaction): Promise<void> {
-  for (const { zone_id, id, user_name: userName } of (await within.run(NAMES_BEYOND_ASCII, {})).rows) {
-    await within.run(SET_NAME_KEY, { zone_id, id, key: userNameKey(userName) })
-  }
-}
 
 const APPLIED = statement<object, { id: string }>(`select id from migrations`)
 const REMEMBER = statement<{ id: string; applied_at: number }>(

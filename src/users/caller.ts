@@ -19,5 +19,6 @@ export function originOf(
     ...(userAgent !== undefined && { userAgent }),
     ...(clientId !== undefined && { clientId }),
     ...(isOther && { byOther: true }),
+    ...(isOther && userId !== undefined && { actor: userId }),
   }
 }

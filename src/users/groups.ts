@@ -90,7 +90,11 @@ export function createGroups(deps: GroupDeps): Groups {
   ): void {
     const { userId, remoteAddress, clientId } = by
     const data = [`group_name=${displayName}`, ...facts, ...(userId === undefined ? [] : [`caller=${userId}`])]
-    const origin = { remoteAddress, ...(clientId !== undefined && { clientId }) }
+    const origin = {
+      remoteAddress,
+      ...(clientId !== undefined && { clientId }),
+      ...(userId !== undefined && { actor: userId }),
+    }
     audit({ type, zoneId, principal: id, ...origin, data: JSON.stringify(data) })
   }
 

@@ -105,6 +105,33 @@ for (const mode of MODES) {
       assert.equal(whole.at(-1), 1)
     })
 
+    it('names the administrator of each change, also where others are the ones it is about', async () => {
+      const boss = (await server.store.users.findByName('svc', 'svc', 'boss'))?.id ?? ''
+      const form = { grant_type: 'password', username: 'boss', password: 'marsupial' }
+      const answer = await server.token(form, { basic: ['console', 'console-secret'] })
+      const bearer = answer.json<{ access_token: string }>().access_token
+      const send = async (path: string, method: string, body?: object) => {
+        const sent = { ...(body && { body: JSON.stringify(body) }), headers: { 'content-type': 'application/json' } }
+        const { status, text } = await server.send(path, { method, bearer, ...sent })
+        assert.ok(status < 300, text)
+      }
+      const client = { client_id: 'made', client_secret: 'x', authorized_grant_types: ['client_credentials'] }
+      await send('/oauth/clients', 'POST', { ...client, authorities: ['svc.resource'] })
+      await send(`/Users/${marissa}/sessions`, 'DELETE')
+      await send('/Groups', 'POST', { displayName: 'made.by.boss' })
+      const events = await eventsOf(server, { actor: boss })
+      assert.deepEqual(
+        events.map(({ type, principal }) => [type, type.startsWith('Group') ? 'group' : principal]),
+        [
+          ['GroupCreatedEvent', 'group'],
+          ['SessionsEndedEvent', marissa],
+          ['ClientCreateSuccess', 'made'],
+        ],
+      )
+      assert.ok(events.every(({ actor, clientId }) => actor === boss && clientId === 'console'))
+      assert.ok((await eventsOf(server, { principal: boss })).every(({ actor }) => actor === undefined))
+    })
+
     it('shows an auditor of a zone the events of that zone alone', async () => {
       const events = await eventsOf(server, { principal: 'service' }, { host: Z1 })
       assert.deepEqual(

@@ -56,6 +56,7 @@ export function auditCases({ store, open, newZone }: Lent): void {
         clientId: 'app',
         origin: 'ldap',
         remoteAddress: '2001:db8::1',
+        actor: 'u9',
         userAgent: 'Browser/1',
         byOther: true,
         authenticationType: 'ldap',
@@ -78,10 +79,12 @@ export function auditCases({ store, open, newZone }: Lent): void {
         { principal: 'u1', clientId: 'app' },
         { principal: 'u2', type: 'UserAuthenticationFailure' },
         { principal: 'u1', type: 'UserAuthenticationFailure', clientId: 'other' },
-        { principal: 'u1', type: 'TokenIssuedEvent' },
+        { principal: 'u1', type: 'TokenIssuedEvent', actor: 'u2' },
       ])
       assert.deepEqual(await numbers(z), [4, 3, 2, 1])
       assert.deepEqual(await numbers(z, { principal: 'u1' }), [4, 3, 1])
+      assert.deepEqual(await numbers(z, { actor: 'u2' }), [4])
+      assert.deepEqual(await numbers(z, { actor: 'u2', principal: 'u2' }), [])
       assert.deepEqual(await numbers(z, { clientId: 'app' }), [1])
       assert.deepEqual(await numbers(z, { types: ['TokenIssuedEvent', 'UserModifiedEvent'] }), [4, 1])
       assert.deepEqual(await numbers(z, { outcome: 'failure' }), [3, 2])

@@ -14,6 +14,7 @@ export interface ShownEvent {
   readonly type: string
   readonly outcome: string
   readonly principal: string
+  readonly actor?: string
   readonly clientId?: string
   readonly remoteAddress?: string
   readonly data?: string
@@ -32,12 +33,28 @@ export const auditBootstrap = {
   ...defaultBootstrap,
   clients: [
     ...defaultBootstrap.clients,
+    {
+      client_id: 'console',
+      client_secret: 'console-secret',
+      authorized_grant_types: ['password'],
+      scope: ['clients.write', 'scim.write', 'scim.read'],
+      authorities: ['svc.resource'],
+    },
     machine('auditor', ['audit.read']),
     machine('root', ['svc.admin']),
     machine('guest', ['scim.read', 'clients.read', 'zones.z1.read']),
     machine('z1-admin', ['zones.z1.admin']),
     machine('z1-auditor', ['zones.z1.audit.read']),
     machine('z2-auditor', ['zones.z2.audit.read']),
+  ],
+  users: [
+    ...defaultBootstrap.users,
+    {
+      userName: 'boss',
+      password: 'marsupial',
+      emails: [{ value: 'boss@example.org' }],
+      groups: ['clients.write', 'scim.write', 'scim.read'],
+    },
   ],
   identity_zones: ['z1', 'z2'].map(id => ({
     id,

@@ -1,4 +1,4 @@
-// The stored audit trail of a zone, for auditors: newest first, by person, client, type, outcome and time.
+// The stored audit trail of a zone, for auditors: newest first, by person, administrator, client, type, outcome and time.
 import { auditEntryToJson } from '../../model/audit-entry.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { AuditEventType } from '../../model/event.ts'
@@ -22,7 +22,7 @@ export interface AuditEndpointDeps {
 const DEFAULT_COUNT = 100
 const MAX_COUNT = 500
 const MAX_TYPES = 20
-const ONCE = ['principal', 'client_id', 'outcome', 'from', 'to', 'before', 'count']
+const ONCE = ['principal', 'actor', 'client_id', 'outcome', 'from', 'to', 'before', 'count']
 
 /** Answers `GET /audit/events`, with all that this process knows of. */
 export function auditHandlers(on: On<AuditRoute>, { store, behaviour, trail }: AuditEndpointDeps): void {
@@ -47,6 +47,7 @@ function readQuery(query: Form): AuditQuery {
   if (types.length > MAX_TYPES) throw refuse('type', `given at most ${MAX_TYPES} times`)
   return {
     principal: query.get('principal') || undefined,
+    actor: query.get('actor') || undefined,
     clientId: query.get('client_id') || undefined,
     types: types as readonly AuditEventType[], // only compared
     outcome,

@@ -16,6 +16,7 @@ export const auditArea = (): Area => ({
         'Newest first. A page may have fewer events than were asked for, or none: others follow as long as the answer has `next`.',
       query: {
         principal: mayBe('Id of the user, client or other record that the event is about.'),
+        actor: mayBe('Id of the person who did it to somebody or something else.'),
         client_id: mayBe('The client that was used.'),
         type: mayBe('Type of the event; may be given up to twenty times.'),
         outcome: mayBe('Only successes, or only failures.', outcome),
@@ -46,6 +47,7 @@ export const auditArea = (): Area => ({
         type: text,
         outcome,
         principal: described(text, 'Id of what the event is about; of a name without an account, a digest.'),
+        actor: described(text, 'Id of the person whose token was used, where it is another one than the principal.'),
         clientId: text,
         remoteAddress: text,
         userAgent: text,
@@ -55,7 +57,7 @@ export const auditArea = (): Area => ({
         data: described(text, 'Further facts.'),
         hash: described(text, 'Covers this event and the hash of the one before it.'),
       },
-      ['clientId', 'remoteAddress', 'userAgent', 'origin', 'authenticationType', 'byOther', 'data'],
+      ['actor', 'clientId', 'remoteAddress', 'userAgent', 'origin', 'authenticationType', 'byOther', 'data'],
     ),
   },
 })

@@ -61,6 +61,11 @@ describe('the chain of the audit trail', () => {
       want: /^entry 3 was changed$/,
     },
     {
+      name: 'an entry for which somebody else is made responsible',
+      sql: [`update audit_entries set actor = 'somebody' where number = 5`],
+      want: /^entry 5 was changed$/,
+    },
+    {
       name: 'a fact that was changed',
       sql: [`update audit_entries set facts = '{}' where number = 4`],
       want: /^entry 4 was changed$/,
@@ -100,7 +105,7 @@ describe('the chain of the audit trail', () => {
     {
       name: 'an entry that was added behind the head',
       sql: [
-        `insert into audit_entries select zone_id, 7, happened_at, type, principal, client_id, remote_address, facts, hash
+        `insert into audit_entries select zone_id, 7, happened_at, type, principal, client_id, remote_address, facts, hash, actor
          from audit_entries where number = 6`,
       ],
       want: /^entry 7 stands behind the head$/,
