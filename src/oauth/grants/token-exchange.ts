@@ -9,6 +9,7 @@ import type { ExchangeRule } from '../../records/token-exchange.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
 import { signInOf } from '../presented-sign-in.ts'
 import { tokenFormatOf } from '../params.ts'
+import type { Params } from '../params.ts'
 import { approvalProblem } from '../token-approvals.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
@@ -38,7 +39,8 @@ export const tokenExchange: Grant = {
     const subject = await readToken(request, 'subject_token', deps)
     const { user } = subject
     if (!user) throw new OAuthError('invalid_request', 'The subject_token is not that of a person')
-    const rule = ruleFor(client, subject, params.get('audience') ?? params.get('resource'))
+    requireBound(subject, request)
+    const rule = ruleFor(client, subject, audienceIn(params))
     const actor = await actorOf(request, { rule, subject }, deps)
     await checkPerson(request, user, deps)
     const signIn = signInOf(subject.claims, zone, deps.behaviour)
@@ -111,6 +113,21 @@ async function readToken(
   }
   if (token.client.clientId === client.clientId || token.audience.includes(client.clientId)) return token
   throw new OAuthError('invalid_request', `The ${name} is not meant for this client`)
+}
+
+/** RFC 8693 §2.1: the token would be for all that are named, and a rule is for one. */
+function audienceIn(params: Params): string | undefined {
+  const [named, another] = new Set([...params.all('audience'), ...params.all('resource')].filter(one => one !== ''))
+  if (another === undefined) return named
+  throw new OAuthError('invalid_target', 'A token can be exchanged for one audience only')
+}
+
+/** A stolen token of the new kind must not be worth more than a stolen one of the old kind. */
+function requireBound({ claims }: VerifiedToken, { confirmation }: GrantRequest): void {
+  if (claims['cnf'] === undefined || confirmation) return
+  const description =
+    'The subject_token is bound to its sender: the new one must be bound too, by DPoP or a certificate'
+  throw new OAuthError('invalid_request', description)
 }
 
 /** The rule for the audience; without one in the request, the only rule for tokens of that client. */
