@@ -35,18 +35,19 @@ export async function inSignedResponse(
 /** Those that clients expect, if the active key is a shared secret. */
 const COMMON = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
-/** Of the algorithm that the client registered; otherwise the active one, if its profile allows it and others can verify with it. */
+/** Of the algorithm that the client registered; otherwise the active one, if others can verify with it: whatever its profile allows. */
 async function keyFor(
   zone: AddressedZone,
   client: Client,
   { keys }: Pick<Unsigned['deps'], 'keys'>,
 ): Promise<SigningKey | undefined> {
   const { authorizationSignedResponseAlg: own } = client
-  if (own !== undefined) return keys.withAlgorithm(zone.id, own)
-  const active = await keys.active(zone.id)
   const { algorithms } = demandsOn(zone, client)
-  const isAllowed = algorithms?.some(one => one === active.algorithm) !== false
-  if (isAllowed && isPublic(active)) return active
+  const isAllowed = (algorithm: string): boolean => algorithms?.some(one => one === algorithm) !== false
+  // A zone may have got its profile after the client got its algorithm.
+  if (own !== undefined && isAllowed(own)) return keys.withAlgorithm(zone.id, own)
+  const active = await keys.active(zone.id)
+  if (isAllowed(active.algorithm) && isPublic(active)) return active
   for (const algorithm of algorithms ?? COMMON) {
     const key = await keys.withAlgorithm(zone.id, algorithm)
     if (key) return key

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { createLocalJWKSet, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { authorize, responseOf, signedIn } from '../../support/authorize.ts'
 import { hiddenFields } from '../../support/forms.ts'
@@ -12,6 +12,7 @@ import { startServer } from '../../support/server.ts'
 
 const bootstrap = withBanks(
   bankClient('ec', { authorization_signed_response_alg: 'ES256' }),
+  bankClient('rsa', { authorization_signed_response_alg: 'RS256' }),
   bankClient('keyless', { authorization_signed_response_alg: 'ES512' }),
 )
 const signingKeys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
@@ -105,6 +106,18 @@ describe('signed authorization responses (JARM)', () => {
 })
 
 describe('a zone and signed responses', () => {
+  it('signs by no algorithm that its profile of FAPI 2.0 rules out, whatever a client registered before', async () => {
+    const config = { bootstrap, signing_keys: signingKeys, zone_config: { profile: 'fapi2-security' } } as const
+    const server = await startServer({ config })
+    try {
+      const asked = { ...BANK_REQUEST, client_id: 'rsa', response_mode: 'jwt' }
+      const { query } = responseOf(await authorize(server.browser(), asked))
+      assert.equal(decodeProtectedHeader(query['response'] ?? '').alg, 'ES256')
+    } finally {
+      await server.stop()
+    }
+  })
+
   it('has no such mode where it does not speak them', async () => {
     const config = { bootstrap, zone_config: { protocols: { signedResponses: false } } }
     const server = await startServer({ config })
