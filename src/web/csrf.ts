@@ -27,6 +27,8 @@ export interface Csrf {
   isStale(request: FastifyRequest): boolean
   /** Stands for this browser while it keeps the cookie of pages before sign-in: a day at least since it saw one. */
   browserOf(request: FastifyRequest): string | undefined
+  /** The same; a browser without that cookie gets one. */
+  browserFor(request: FastifyRequest, reply: FastifyReply): string
   /** Expires the cookie. */
   clear(reply: FastifyReply): void
 }
@@ -78,6 +80,14 @@ export function createCsrf(deps: {
     const visitor = cookieOf(request, visitorName)
     return visitor?.length === VISITOR_LENGTH ? visitor : undefined
   }
+  // Once for each answer: a second value would replace the first one.
+  const visitors = new WeakMap<FastifyReply, string>()
+  function visitorFor(request: FastifyRequest, reply: FastifyReply): string {
+    const visitor = visitorOf(request) ?? visitors.get(reply) ?? random.alphanumeric(VISITOR_LENGTH)
+    visitors.set(reply, visitor)
+    setCookie(reply, visitorName, visitor, { ...visitorAttributes, maxAge: LIFE_SECONDS })
+    return visitor
+  }
   const underSession = ({ idDigest }: Session): string => `session ${idDigest}`
   const underVisit = (visitor: string): string => `visitor ${visitor}`
 
@@ -97,10 +107,7 @@ export function createCsrf(deps: {
   /** The same, but sets a visitor cookie if there is none; it expires with the value. */
   async function secretFor(request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const session = await signedIn(request)
-    if (session) return underSession(session)
-    const visitor = visitorOf(request) ?? random.alphanumeric(VISITOR_LENGTH)
-    setCookie(reply, visitorName, visitor, { ...visitorAttributes, maxAge: LIFE_SECONDS })
-    return underVisit(visitor)
+    return session ? underSession(session) : underVisit(visitorFor(request, reply))
   }
 
   function sentValue(request: FastifyRequest): string | undefined {
@@ -144,13 +151,16 @@ export function createCsrf(deps: {
     isStale: request => !isScript(request) && isOwnOrigin(request) && VALUE.test(sentValue(request) ?? ''),
     browserOf(request) {
       const visitor = visitorOf(request)
-      return visitor === undefined ? undefined : digest(`browser ${visitor}`)
+      return visitor === undefined ? undefined : browserNamed(visitor)
     },
+    browserFor: (request, reply) => browserNamed(visitorFor(request, reply)),
     clear(reply) {
       set(reply, '', 0)
     },
   }
 }
+
+const browserNamed = (visitor: string): string => digest(`browser ${visitor}`)
 
 /** Behind a proxy or under another local name, the browser's origin may differ from the base URL's. */
 function isSameHost(origin: string, request: FastifyRequest): boolean {

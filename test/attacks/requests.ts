@@ -190,6 +190,39 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'finds a signed request in the history of a browser, and has it answered again',
+    outcome: 'it is answered once where the client named it (`jti`), however often it is tried at the same time',
+    attempt: against(async ({ victim, object, server }) => {
+      const request = await object()
+      const ask = () => authorize(victim, { client_id: 'bank', request })
+      const codes = async (answers: readonly TestAnswer[]) =>
+        answers.filter(answer => answer.status === 302 && responseOf(answer).query['code'] !== undefined).length
+      assert.equal(await codes(await Promise.all(Array.from({ length: 8 }, ask))), 1)
+      isPage(await ask())
+      server.clock.advance(400)
+      refusedAs(
+        await authorize(victim, { client_id: 'bank', redirect_uri: CALLBACK, request }),
+        'invalid_request_object',
+      )
+    }),
+  },
+  {
+    attack: 'begins a pushed or signed request, and sends the address to which a sign-in leads to somebody else, later',
+    outcome: 'it goes on only in the browser where it was begun',
+    attempt: against(async ({ server, victim, object }) => {
+      for (const isPushed of [true, false]) {
+        const own = server.browser()
+        const query = isPushed ? { request_uri: await pushed(server) } : { request: await object() }
+        await authorize(own, { client_id: 'bank', ...query })
+        const { pathname, search } = (await own.signIn('joel', 'wombat')).location()
+        server.clock.advance(1000)
+        isPage(await victim.send(pathname + search))
+        isPage(await server.browser().send(pathname + search))
+        assert.ok(responseOf(await own.send(pathname + search)).query['code'])
+      }
+    }),
+  },
+  {
     attack: 'has the server fetch request objects from inside addresses, by plain http, from files, or elsewhere',
     outcome: 'invalid_request_uri, and nothing is fetched',
     attempt: against(async ({ victim, fetched, address }) => {

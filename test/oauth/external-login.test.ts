@@ -5,6 +5,7 @@ import { responseOf } from '../support/authorize.ts'
 import type { LoginServerApi } from '../support/login-server.ts'
 import { OTHER_HOST, startLoginServer } from '../support/login-server.ts'
 import { isAlive, MODES, refresh, tokensOf, verified } from '../support/oauth.ts'
+import { push } from '../support/request-objects.ts'
 import type { TestAnswer } from '../support/server.ts'
 
 interface Row {
@@ -390,6 +391,39 @@ for (const mode of MODES) {
         const answer = { user_oauth_approval: 'true', 'scope.0': 'scope.password.write' }
         assert.ok(responseOf(await api.authorize({ ...form, ...answer })).query['code'])
         assert.ok(responseOf(await api.authorize(form)).query['code'], 'the approval is remembered')
+      })
+
+      it('takes the parameters that the client pushed, and the person beside them', async () => {
+        const zone = await api.server.store.zones.find('svc')
+        assert.ok(zone)
+        const config = { ...zone.config, protocols: { pushedRequests: true } }
+        await api.server.store.zones.update({ ...zone, config })
+        const asked = {
+          response_type: 'code',
+          redirect_uri: 'https://shop.example/cb',
+          scope: 'openid password.write',
+          state: 'pushed',
+          username: 'nobody',
+          origin: 'ext-b',
+        }
+        const uri = (await push(api.server, asked, ['shop', 'shop-secret'])).json<{ request_uri: string }>().request_uri
+        const form = {
+          request_uri: uri,
+          username: 'pusher',
+          scope: 'openid',
+          response_type: undefined,
+          state: undefined,
+        }
+        const question = await api.authorize(form)
+        assert.equal(question.status, 200, question.text)
+        assert.match(question.text, /scope\.password\.write/)
+        const answer = { user_oauth_approval: 'true', 'scope.0': 'scope.password.write' }
+        const { query } = responseOf(await api.authorize({ ...form, ...answer }))
+        assert.ok(query['code'])
+        assert.equal(query['state'], 'pushed')
+        assert.ok(await api.userOf('ext-a', 'pusher'))
+        assert.equal(await api.userOf('ext-b', 'nobody'), undefined)
+        await api.server.store.zones.update(zone)
       })
 
       it('refuses with prompt=none instead of asking', async () => {

@@ -149,6 +149,8 @@ export interface RequestSource {
   readonly begunAt?: Date | undefined
   /** Digest of the pushed request, which the answer uses up. */
   readonly pushedDigest?: string
+  /** What the answer uses up of a signed one that names itself: its digest, and until when it is remembered. */
+  readonly once?: { readonly idDigest: string; readonly until: Date }
 }
 
 /** One request at the endpoint. The mutable members are what the checks found. */

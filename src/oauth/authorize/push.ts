@@ -27,7 +27,7 @@ import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { pushedChecks } from './parameter-checks.ts'
 import { isSilent } from './prompt.ts'
 import { RedirectRefusal } from './redirect.ts'
-import { MAX_PUSHED_OBJECT_LENGTH, parametersOf } from './request-object.ts'
+import { MAX_PUSHED_OBJECT_LENGTH, readObject } from './request-object.ts'
 
 /** The services of the endpoint. */
 export interface PushDeps extends AuthorizeDeps {
@@ -133,7 +133,7 @@ async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, de
   if (jwt.length > MAX_PUSHED_OBJECT_LENGTH) {
     throw new OAuthError({ error: 'invalid_request_object', status: 413 }, 'The request object is too long')
   }
-  return parametersOf({ jwt, client, zone, at: deps.clock.now() }, deps)
+  return (await readObject({ jwt, client, zone, at: deps.clock.now() }, deps)).parameters
 }
 
 /** RFC 9449 §10.1: a proof with the push binds the code to its key, as `dpop_jkt` does. */

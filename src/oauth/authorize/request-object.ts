@@ -3,12 +3,14 @@
 import { isUtf8 } from 'node:buffer'
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { compactVerify } from 'jose/jws/compact/verify'
+import { addSeconds } from '../../base/clock.ts'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { demandsOn } from '../../model/client-demands.ts'
 import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { BEGUN_SECONDS } from '../../model/pushed-request.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Urls } from '../../model/urls.ts'
 import { SECRETS } from './context.ts'
@@ -23,6 +25,9 @@ export const MAX_PUSHED_OBJECT_LENGTH = 32_768
 const SKEW_SECONDS = 60
 /** FAPI 2.0 Message Signing §5.3.1: how old `nbf` may be, and how long an object is good from then. */
 const MAX_SECONDS = 3600
+
+/** Of an object that is good for longer, or for ever. */
+const MAX_REMEMBERED_SECONDS = 30 * 86_400
 
 /** A request object on its way. */
 export interface ReceivedObject {
@@ -41,8 +46,16 @@ interface RequestObjectDeps {
 const refuse = (description: string, cause?: unknown): OAuthError =>
   new OAuthError('invalid_request_object', description, { cause })
 
-/** The parameters of a verified object, form-encoded. Throws `invalid_request_object`. */
-export async function parametersOf(received: ReceivedObject, deps: RequestObjectDeps): Promise<string> {
+/** What a verified object says. */
+export interface VerifiedObject {
+  /** Form-encoded. */
+  readonly parameters: string
+  /** Its name, if it has one (RFC 7519 §4.1.7), and until when it must be remembered, so that it is answered once. */
+  readonly once?: { readonly id: string; readonly until: Date }
+}
+
+/** Verifies the object. Throws `invalid_request_object`. */
+export async function readObject(received: ReceivedObject, deps: RequestObjectDeps): Promise<VerifiedObject> {
   const { jwt, client } = received
   const alg = algorithmOf(received)
   const { kid } = headerOf(jwt)
@@ -55,7 +68,13 @@ export async function parametersOf(received: ReceivedObject, deps: RequestObject
   if (!key) throw refuse('No key of the client fits the request object')
   const claims = await verified(jwt, key, alg)
   checkClaims(claims, received, deps)
-  return encode(claims)
+  const { jti, exp } = claims
+  const parameters = encode(claims)
+  if (typeof jti !== 'string') return { parameters }
+  const end = addSeconds(received.at, MAX_REMEMBERED_SECONDS)
+  const until = isMoment(exp) && exp * 1000 < end.getTime() ? new Date(exp * 1000) : end
+  // Whoever began in time may come back later.
+  return { parameters, once: { id: jti, until: addSeconds(until, SKEW_SECONDS + BEGUN_SECONDS) } }
 }
 
 /** RFC 9101 §10.8, RFC 8725 §3.11: neither an assertion nor a proof nor a token of another kind. */

@@ -12,24 +12,33 @@ import type { AddressedZone } from '../../model/request.ts'
 import { PageError } from '../../web/answers.ts'
 import { MalformedInput, parseForm } from '../../web/form.ts'
 import type { Form } from '../../web/form.ts'
+import { encodeForm } from '../../web/query.ts'
 import { readParams } from '../params.ts'
 import type { AuthorizeContext, AuthorizeDeps, RequestSource } from './context.ts'
 import { MARKS, isSilent } from './prompt.ts'
-import { MAX_REQUEST_OBJECT_LENGTH, parametersOf } from './request-object.ts'
+import { MAX_REQUEST_OBJECT_LENGTH, readObject } from './request-object.ts'
 import { refusal, verifyRedirectUri } from './request.ts'
 
-/** The time at which the request first came, sealed: a URL cannot claim another one. */
+/** When and how the request first came, sealed: a URL cannot claim anything else, and is good in one browser only. */
 const BEGUN = 'begun'
 
 /** Kept beside the source for the pages of the sign-in, which do not open it; the endpoint reads those of the source. */
 const HINTS = ['login_hint', 'ui_locales', 'acr_values']
 
+/** How a request first came. */
+interface Begun {
+  readonly at: Date
+  /** Whether its object was fetched: the browser comes back with the object itself. */
+  readonly isFetched: boolean
+}
+
 /** A request whose parameters were found. */
-interface Resolved extends Pick<RequestSource, 'kind' | 'isSigned' | 'pushedDigest'> {
+interface Resolved extends Pick<RequestSource, 'kind' | 'isSigned' | 'pushedDigest' | 'once'> {
   readonly parameters: string
   /** How the browser names it when it comes back. */
   readonly name: 'request' | 'request_uri'
   readonly value: string
+  readonly isFetched?: boolean
 }
 
 /** The context with the parameters that the request refers to. Throws the refusal of one that is not good. */
@@ -38,19 +47,27 @@ export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): P
   const { zone } = request
   const client = await deps.store.clients.find(zone.id, params.get('client_id') ?? '')
   if (!client) return context // refused by the check that looks for it
-  const begunAt = begunAtOf(sent, { zone, client }, deps)
+  const begun = begunOf(context, client, deps)
+  const begunAt = begun?.at
   const now = deps.clock.now()
   try {
-    const resolved = await find(params, { zone, client, begunAt, now }, deps)
+    const resolved = await find(params, { zone, client, begun, now }, deps)
     const form = parseForm(resolved.parameters)
-    const { kind, isSigned, pushedDigest } = resolved
+    const { kind, isSigned, pushedDigest, once } = resolved
     return {
       ...context,
       form,
       params: readParams(form),
       silent: isSilent(form, deps.behaviour),
-      query: queryOf(resolved, { form, sent, zone, client, begunAt: begunAt ?? now }, deps),
-      source: { kind, isSigned, sent, begunAt, ...(pushedDigest !== undefined && { pushedDigest }) },
+      query: queryOf(resolved, { form, context, client, begunAt: begunAt ?? now }, deps),
+      source: {
+        kind,
+        isSigned,
+        sent,
+        begunAt,
+        ...(pushedDigest !== undefined && { pushedDigest }),
+        ...(once && { once }),
+      },
     }
   } catch (cause) {
     if (cause instanceof OAuthError) throw refusalTo(client, { context, cause }, deps)
@@ -63,7 +80,7 @@ export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): P
 interface Asked {
   readonly zone: AddressedZone
   readonly client: Client
-  readonly begunAt: Date | undefined
+  readonly begun: Begun | undefined
   readonly now: Date
 }
 
@@ -81,19 +98,34 @@ async function find(params: AuthorizeContext['params'], asked: Asked, deps: Auth
     const name = reference === undefined ? 'invalid_request_object' : 'invalid_request_uri'
     throw new OAuthError(name, `A request object must have at most ${MAX_REQUEST_OBJECT_LENGTH} characters`)
   }
-  const { zone, client, begunAt, now } = asked
-  const parameters = await parametersOf({ jwt, client, zone, at: begunAt ?? now }, deps)
-  return { kind: 'object', isSigned: true, parameters, name: 'request', value: jwt }
+  const { zone, client, begun, now } = asked
+  const { parameters, once } = await readObject({ jwt, client, zone, at: begun?.at ?? now }, deps)
+  // What a client publishes at an address is for many (OpenID Connect Core §6.2).
+  const isFetched = value === undefined || begun?.isFetched === true
+  const used = isFetched ? undefined : once
+  return {
+    kind: 'object',
+    isSigned: true,
+    parameters,
+    name: 'request',
+    value: jwt,
+    isFetched,
+    ...(used && { once: { idDigest: onceDigest(client, used.id), until: used.until } }),
+  }
 }
+
+/** Apart from the ids of the client's assertions. */
+const onceDigest = ({ clientId }: Client, id: string): string =>
+  digest(JSON.stringify(['request object', clientId, id]))
 
 async function findPushed(
   reference: string,
-  { zone, client, begunAt, now }: Asked,
+  { zone, client, begun, now }: Asked,
   { store }: AuthorizeDeps,
 ): Promise<Resolved> {
   const pushedDigest = digest(reference.slice(PUSHED_PREFIX.length))
   const pushed = await store.pushedRequests.find(zone.id, pushedDigest)
-  const isInTime = pushed && (now < pushed.expiresAt || (begunAt && begunAt < pushed.expiresAt))
+  const isInTime = pushed && (now < pushed.expiresAt || (begun && begun.at < pushed.expiresAt))
   // The same words for another client's, so that nobody learns what exists.
   if (!pushed || !isInTime || pushed.clientId !== client.clientId) {
     throw new OAuthError('invalid_request_uri', 'The request_uri is unknown, has expired or was used')
@@ -156,43 +188,58 @@ function refusalTo(
   return refusal(outer, deps, cause)
 }
 
-interface Begun {
-  readonly zone: AddressedZone
-  readonly client: Client
-}
+/** What the seal is for: one request of one client, in one browser. Programs, which have none, vouch for themselves. */
+const sealOf = ({ request }: AuthorizeContext, { clientId }: Client, of: { value: string; browser: string }): string =>
+  JSON.stringify(['begun request', request.zone.id, clientId, digest(of.value), of.browser])
 
-const sealOf = ({ zone, client }: Begun, value: string): string =>
-  JSON.stringify(['begun request', zone.id, client.clientId, digest(value)])
-
-/** The sealed time, if it is of this request and not too long ago. */
-function begunAtOf(sent: Form, begun: Begun, { vault, clock }: AuthorizeDeps): Date | undefined {
+/** What the seal tells, if it is of this request and not too old. */
+function begunOf(context: AuthorizeContext, client: Client, { vault, clock, csrf }: AuthorizeDeps): Begun | undefined {
+  const { form: sent, program, request } = context
   const sealed = sent.get(BEGUN)
   if (!sealed) return undefined
+  const value = sent.get('request_uri') ?? sent.get('request') ?? ''
+  const browser = program ? '' : (csrf.browserOf(request) ?? '')
   try {
-    const at = new Date(vault.open(sealed, sealOf(begun, sent.get('request_uri') ?? sent.get('request') ?? '')))
-    return clock.now() < addSeconds(at, BEGUN_SECONDS) ? at : undefined
+    const [at = '', how] = vault.open(sealed, sealOf(context, client, { value, browser })).split(' ')
+    const begun = { at: new Date(at), isFetched: how === FETCHED }
+    return clock.now() < addSeconds(begun.at, BEGUN_SECONDS) ? begun : undefined
   } catch {
-    return undefined // of another request, or made up
+    return undefined // of another request or browser, or made up
   }
+}
+
+const FETCHED = 'fetched'
+
+interface Returning {
+  readonly form: Form
+  readonly context: AuthorizeContext
+  readonly client: Client
+  readonly begunAt: Date
 }
 
 /** The query with which the browser comes back. */
 function queryOf(
-  { name, value }: Resolved,
-  { form, sent, begunAt, ...begun }: Begun & { readonly form: Form; readonly sent: Form; readonly begunAt: Date },
-  { vault }: AuthorizeDeps,
+  { name, value, isFetched }: Resolved,
+  { form, context, client, begunAt }: Returning,
+  { vault, csrf, behaviour }: AuthorizeDeps,
 ): string {
+  const { form: sent, program, request, reply } = context
   const marks = sent.names.filter(mark => MARKS.includes(mark)).map(mark => [mark, 'true'])
   const hints = HINTS.flatMap(hint => {
     const text = form.get(hint)
     return text === undefined ? [] : [[hint, text]]
   })
+  // A silent request shows no page to come back from.
+  const browser = program || isSilent(form, behaviour) ? '' : csrf.browserFor(request, reply)
+  const begun = `${begunAt.toISOString()}${isFetched ? ` ${FETCHED}` : ''}`
   const pairs = [
-    ['client_id', begun.client.clientId],
+    ['client_id', client.clientId],
     [name, value],
     ...hints,
     ...marks,
-    [BEGUN, vault.seal(begunAt.toISOString(), sealOf(begun, value))],
+    [BEGUN, vault.seal(begun, sealOf(context, client, { value, browser }))],
   ]
-  return pairs.map(pair => pair.map(encodeURIComponent).join('=')).join('&')
+  const query = pairs.map(pair => pair.map(encodeURIComponent).join('=')).join('&')
+  if (program?.by !== 'login-server') return query
+  return `${query}&${encodeForm(sent, [...pairs.map(([own = '']) => own), 'login', 'user_oauth_approval'])}` // and the person
 }

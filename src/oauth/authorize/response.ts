@@ -61,9 +61,11 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
   return send(context, { target, mode: target.mode, parameters: { ...issued, ...shared } }, deps)
 }
 
-/** A pushed request is answered once (RFC 9126 §7.3); false for the second of two answers. */
+/** A request that was pushed (RFC 9126 §7.3), or has a `jti`, is answered once; false for the second of two answers. */
 async function useUp({ request, source }: AuthorizeContext, { store }: AuthorizeDeps): Promise<boolean> {
-  return source?.pushedDigest === undefined || store.pushedRequests.take(request.zone.id, source.pushedDigest)
+  const { pushedDigest, once } = source ?? {}
+  if (once) return store.assertions.use(request.zone.id, once.idDigest, once.until)
+  return pushedDigest === undefined || store.pushedRequests.take(request.zone.id, pushedDigest)
 }
 
 /** Sends a refusal to the client (RFC 6749 §4.1.2.1). */

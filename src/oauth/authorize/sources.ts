@@ -17,11 +17,9 @@ const resolver = loadOnce(() => import('./resolve.ts'))
  * not speak, which `refuseUnsupported` refuses. Throws the refusal of a source that is not good.
  */
 export async function fromSource(context: AuthorizeContext, deps: AuthorizeDeps): Promise<AuthorizeContext> {
-  const { params, program, request } = context
+  const { params, request } = context
   const reference = params.get('request_uri')
   if (reference === undefined && params.get('request') === undefined) return context
-  // A login server's request carries the person beside the parameters.
-  if (program?.by === 'login-server') return context
   const protocol = reference?.startsWith(PUSHED_PREFIX) ? 'pushedRequests' : 'requestObjects'
   if (!speaks(request.zone, protocol, deps.behaviour)) return context
   return (await resolver()).resolve(context, deps)

@@ -56,11 +56,13 @@ export async function vouchedContext(
 
 /** Signs the person in for this request only; the client is known by now, so that none is created in vain. */
 export async function signInVouched(context: AuthorizeContext, { vouching, clock }: AuthorizeDeps): Promise<void> {
-  const { request, form, asked, program } = context
+  const { request, form, source, asked, program } = context
   if (program?.by !== 'login-server') return
+  // The client vouches for the parameters, and the login server for the person beside them.
+  const sent = source?.sent ?? form
   const result = await vouching.signIn(contextOf(request), {
-    person: vouchedPersonOf(name => form.get(name)),
-    addNew: form.get('add_new') === 'true',
+    person: vouchedPersonOf(name => sent.get(name)),
+    addNew: sent.get('add_new') === 'true',
     server: program.server,
     client: found(asked.client),
   })

@@ -107,6 +107,22 @@ describe('request objects (RFC 9101)', () => {
     assert.ok(responseOf(await ask({ claims })).query['code'])
   })
 
+  it('is answered once where it has a jti, with a code or an error, and any number of times without', async () => {
+    for (const claims of [{}, { exp: 1e300 }, { exp: undefined }, { scope: 'cloud.write' }]) {
+      const request = await object({ claims })
+      const first = responseOf(await authorize(browser, { client_id: 'bank', request })).query
+      assert.ok(first['code'] ?? first['error'] === 'invalid_scope')
+      assert.ok(first['code'] || 'scope' in claims)
+      if ('scope' in claims) continue
+      const second = await authorize(browser, { client_id: 'bank', request })
+      assert.deepEqual([second.status, second.headers['location']], [400, undefined], second.text)
+    }
+    const unnamed = await object({ claims: { jti: undefined } })
+    for (const _ of [1, 2]) {
+      assert.ok(responseOf(await authorize(browser, { client_id: 'bank', request: unnamed })).query['code'])
+    }
+  })
+
   it('is signed by any algorithm of asymmetric keys', async () => {
     assert.ok(responseOf(await ask({ by: 'rsa' })).query['code'])
   })
@@ -391,6 +407,16 @@ describe('request objects (RFC 9101)', () => {
       const back = (await visitor.signIn('marissa', 'koala')).location()
       assert.ok(responseOf(await visitor.send(back.pathname + back.search)).query['code'])
       assert.equal(fetched - before, 1)
+    })
+
+    it('gives a published object to many, also where each has to sign in', async () => {
+      answers(await object(as('by-reference')))
+      for (const _ of [1, 2]) {
+        const visitor = server.browser()
+        await authorize(visitor, { client_id: 'by-reference', request_uri: `${FILES}/request` })
+        const back = (await visitor.signIn('marissa', 'koala')).location()
+        assert.ok(responseOf(await visitor.send(back.pathname + back.search)).query['code'])
+      }
     })
 
     it('keeps an object whose address has the hash of its content', async () => {
