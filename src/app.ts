@@ -118,6 +118,7 @@ import { createHostCheck } from './web/host.ts'
 import { createLimitedModeHook, isLimited } from './web/limited-mode.ts'
 import { createLimits } from './web/limits.ts'
 import { createNoRouteHook } from './web/no-route.ts'
+import { createLoadShedding } from './web/overload.ts'
 import { createPageWriter } from './web/pages.ts'
 import type { PageWriter } from './web/pages.ts'
 import { createRememberedDevices } from './web/remembered-devices.ts'
@@ -335,6 +336,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     }
   }
   http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, denial, urls }))
+  http.addHook('preValidation', createLoadShedding())
 
   const serverInfo = createServerInfo({
     ...shared,

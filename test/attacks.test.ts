@@ -19,6 +19,7 @@ import { mutualTlsAttacks } from './attacks/mutual-tls.ts'
 import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
+import { overloadAttacks } from './attacks/overload.ts'
 import { registrationAttacks } from './attacks/registration.ts'
 import { requestAttacks } from './attacks/requests.ts'
 import { samlBearerAttacks } from './attacks/saml-bearer.ts'
@@ -56,6 +57,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'directories and their people': directoryAttacks,
   'reaching the inside network': outboundAttacks,
   'keeping others out': loadAttacks,
+  'more than the machine can do': overloadAttacks,
   'authorization requests': authorizationAttacks,
   'requests that are signed or pushed': requestAttacks,
   'tokens and clients': tokenAttacks,

@@ -12,6 +12,7 @@ import { MalformedInput } from './form.ts'
 import { securityHeaders } from './headers.ts'
 import { sendJson } from './json.ts'
 import { TooManyRequests } from './limits.ts'
+import { Overloaded } from './overload.ts'
 import type { PageWriter } from './pages.ts'
 
 /** A refusal shown to a person: status and sentence, with the protocol's error code where there is one. */
@@ -82,7 +83,7 @@ export function answerFor(thrown: unknown): Answer {
       'Too many changes of this kind at the moment. Try again in a few seconds.',
     )
   }
-  if (thrown instanceof StoreBusy) {
+  if (thrown instanceof StoreBusy || thrown instanceof Overloaded) {
     return answer(503, 'temporarily_unavailable', 'Too many requests at the moment. Try again in a few seconds.')
   }
   if (thrown instanceof StoreUnavailable) {

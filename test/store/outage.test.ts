@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { Client } from 'pg'
 import { systemClock } from '../../src/base/clock.ts'
+import { createFeed } from '../../src/store/engine/postgres-feed.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type Store, StoreUnavailable } from '../../src/store/store.ts'
 import { administer, type OwnPostgres, startPostgres } from '../support/postgres.ts'
@@ -88,5 +90,48 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     const write = store.clients.update('z1', client({ name: 'changed' }))
     await write
     assert.equal(store.isAway(), false)
+  })
+
+  it('does not bring back what another process deleted just before', async () => {
+    const other = await openStore(postgres.url, { clock: systemClock })
+    await store.clients.insert('z1', client({ clientId: 'leaked' }))
+    assert.ok(await store.clients.find('z1', 'leaked'))
+    await other.clients.apply('z1', [{ kind: 'delete', clientId: 'leaked', revision: 0 }])
+    await other.close()
+    await inTime(undefined, () => store.clients.find('z1', 'leaked'))
+    await postgres.kill()
+    await failsInTime(() => store.clients.find('z1', 'leaked'))
+    await postgres.restart()
+  })
+
+  it('lets caches stand in for a limited time only', async () => {
+    const url = new URL(postgres.url)
+    let isAway = false
+    const feed = createFeed({
+      connect: () => new Client({ connectionString: url.href, connectionTimeoutMillis: 800 }),
+      listener: { changed: () => {}, missed: () => {} },
+      onError: () => {},
+      onAway: () => (isAway = true),
+      maxKeptMs: 1000,
+    })
+    await feed.start()
+    assert.deepEqual([feed.isCurrent(), feed.isAway(), feed.mayTrustCaches()], [true, false, false])
+    await postgres.kill()
+    await inTime(true, () => Promise.resolve(isAway))
+    assert.deepEqual([feed.isCurrent(), feed.isAway(), feed.mayTrustCaches()], [false, true, true])
+    await inTime(false, () => Promise.resolve(feed.mayTrustCaches()))
+    assert.equal(feed.isAway(), true)
+    await feed.stop()
+    await postgres.restart()
+  })
+
+  it('is left in time when it is frozen', async () => {
+    const other = await openStore(postgres.url, { clock: systemClock })
+    await other.ping()
+    postgres.freeze()
+    const begin = performance.now()
+    await other.close()
+    assert.ok(performance.now() - begin < PROMPT_MS)
+    postgres.thaw()
   })
 })

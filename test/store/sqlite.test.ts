@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
-import { type Store, StoreUnavailable } from '../../src/store/store.ts'
+import { type Store, StoreBusy, StoreUnavailable } from '../../src/store/store.ts'
 import { createWriteQueue } from '../../src/store/engine/write-queue.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { storeCases, inTime } from './cases.ts'
@@ -244,5 +244,21 @@ describe('the write queue', () => {
     assert.equal(rows().length, 1200)
     await Promise.all(added)
     await queue.drain()
+  })
+
+  it('refuses what comes when 4096 wait, and takes more once they are done', async () => {
+    const { queue, insert, rows } = recorded()
+    const gate = Promise.withResolvers<void>()
+    const first = queue.addTransaction(() => gate.promise)
+    await new Promise(resolve => setImmediate(resolve)) // its batch is open
+    const added = Array.from({ length: 4096 }, (_, number) => queue.addStatement(() => insert(`v${number}`)))
+    await assert.rejects(
+      queue.addStatement(() => insert('refused')),
+      StoreBusy,
+    )
+    gate.resolve()
+    await Promise.all([first, ...added])
+    await queue.addStatement(() => insert('last'))
+    assert.equal(rows().length, 4097)
   })
 })

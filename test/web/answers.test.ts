@@ -6,6 +6,7 @@ import { behaviourOf } from '../../src/model/compatibility.ts'
 import { OAuthError, withBody } from '../../src/model/oauth-error.ts'
 import type { RefusalBody } from '../../src/model/oauth-error.ts'
 import { StoreBusy, StoreUnavailable } from '../../src/store/store.ts'
+import { Overloaded } from '../../src/web/overload.ts'
 import {
   PageError,
   answerFor,
@@ -83,6 +84,7 @@ describe('answerFor', () => {
       error: 'temporarily_unavailable',
       description: 'Too many requests at the moment. Try again in a few seconds.',
     },
+    { name: 'too many requests', thrown: new Overloaded(), status: 503, error: 'temporarily_unavailable' },
     {
       name: 'a database that is away',
       thrown: new StoreUnavailable('host db.internal'),

@@ -34,10 +34,12 @@ export interface FeedDeps {
   readonly onError: (error: unknown) => void
   /** Called when the database is found to be away: what waits for it waits in vain. */
   readonly onAway: () => void
+  /** An hour unless given. */
+  readonly maxKeptMs?: number
 }
 
 /** Nothing is opened before `start`. */
-export function createFeed({ connect, listener, onError, onAway }: FeedDeps): Feed {
+export function createFeed({ connect, listener, onError, onAway, maxKeptMs = MAX_KEPT_MS }: FeedDeps): Feed {
   let client: Client | undefined
   let current = false
   let away = false
@@ -135,7 +137,7 @@ export function createFeed({ connect, listener, onError, onAway }: FeedDeps): Fe
     },
     isCurrent: () => current,
     isAway: () => away,
-    mayTrustCaches: () => away && sinceNews !== undefined && sinceNews() < MAX_KEPT_MS,
+    mayTrustCaches: () => away && sinceNews !== undefined && sinceNews() < maxKeptMs,
     decided: () => opening ?? Promise.resolve(),
     async stop() {
       stopped = true

@@ -1,6 +1,7 @@
 // PostgreSQL and compatible databases, through `pg`, which is loaded only with this file. Owns everything specific to it: a
 // pool and named statements; postgres-feed.ts has the connection that listens for changes of other processes. While the
 // database is away everything fails at once, and what was under way is given up.
+import { setTimeout as pause } from 'node:timers/promises'
 import { Client, type ClientBase, DatabaseError, Pool, type PoolClient, types } from 'pg'
 import { type Change, writeChange } from '../changes.ts'
 import {
@@ -195,7 +196,11 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
       if (closed) return
       closed = true
       await Promise.allSettled(underWay)
-      await Promise.all([feed.stop(), pool.end()])
+      // A database that is frozen does not say goodbye.
+      await Promise.race([
+        Promise.all([feed.stop(), pool.end()]),
+        pause(CONNECT_MILLISECONDS, undefined, { ref: false }),
+      ])
     },
   }
 }

@@ -2,6 +2,8 @@
 // its promise resolves, but no SQL. A failed job is rolled back alone; no promise resolves before the commit, and the
 // whole batch rejects when the commit fails.
 
+import { StoreBusy } from '../store.ts'
+
 /** The connection as the queue uses it. */
 export interface BatchConnection {
   /** Opens the transaction; rejects when another process holds the database for too long. */
@@ -39,6 +41,8 @@ type Settle = () => void
 
 // A batch blocks the event loop while it runs; further jobs wait for the next turn.
 const MAX_BATCH = 512
+// Some tenths of a second of work; more come only while another process holds the database.
+const MAX_WAITING = 4096
 
 /** Makes the queue of one connection, which must have no other writer. */
 export function createWriteQueue(connection: BatchConnection): WriteQueue {
@@ -114,6 +118,7 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
   }
 
   function add<T>(work: () => unknown, inSavepoint: boolean): Promise<T> {
+    if (waiting.length >= MAX_WAITING) return Promise.reject(new StoreBusy('too many writes wait for the database'))
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, inSavepoint, resolve, reject })
       if (waiting.length === 1 && open === undefined) setImmediate(runNext)

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+const SERVICE = { grant_type: 'client_credentials', client_id: 'service', client_secret: 'service-secret' }
+
+async function withServer(attempt: (server: TestServer) => Promise<void>): Promise<void> {
+  const server = await startServer()
+  try {
+    await attempt(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Opens connections to the server. */
+async function socketsTo(server: TestServer, count: number): Promise<readonly Socket[]> {
+  const { port } = new URL(await server.app.http.listen({ host: '127.0.0.1', port: 0 }))
+  const sockets = Array.from({ length: count }, () => connect(Number(port), '127.0.0.1').on('error', () => {}))
+  await Promise.all(sockets.map(socket => once(socket, 'connect')))
+  return sockets
+}
+
+const HALF_A_BODY = `POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n
+Content-Type: application/x-www-form-urlencoded\r\n\r\ngrant_type=`.replace('\r\n\n', '\r\n')
+
+/** Floods and slow senders: what a process does when more comes than it can do. */
+export const overloadAttacks: readonly Attack[] = [
+  {
+    attack: 'asks for two thousand tokens at the same moment',
+    outcome: 'a thousand are made, the others are refused at once and may come again, and the next caller is served',
+    attempt: () =>
+      withServer(async server => {
+        await server.token(SERVICE)
+        const asked = Array.from({ length: 2000 }, () => server.token(SERVICE))
+        const answers = await Promise.all(asked)
+        const refused = answers.filter(({ status }) => status === 503)
+        assert.ok(refused.length > 0 && refused.length <= 1000, `${refused.length} were refused`)
+        assert.equal(answers.filter(({ status }) => status === 200).length, 2000 - refused.length)
+        for (const { headers, text } of refused) {
+          assert.equal(headers['retry-after'], '2')
+          assert.equal(JSON.parse(text).error, 'temporarily_unavailable')
+        }
+        assert.equal((await server.token(SERVICE)).status, 200)
+        assert.deepEqual(server.faults, [])
+      }),
+  },
+  {
+    attack: 'asks for so many tokens that health checks might fail',
+    outcome: 'the process is neither restarted nor left without traffic',
+    attempt: () =>
+      withServer(async server => {
+        const asked = Array.from({ length: 1500 }, () => server.token(SERVICE))
+        const checks = ['/livez', '/readyz', '/healthz'].map(async path => (await server.send(path)).status)
+        assert.deepEqual(await Promise.all(checks), [200, 200, 200])
+        await Promise.all(asked)
+      }),
+  },
+  {
+    attack: 'opens more requests than a process works on, and never ends their bodies',
+    outcome: 'they take nobody’s place',
+    attempt: () =>
+      withServer(async server => {
+        const sockets = await socketsTo(server, 1100)
+        try {
+          for (const socket of sockets) socket.write(HALF_A_BODY)
+          assert.equal((await server.token(SERVICE)).status, 200)
+        } finally {
+          for (const socket of sockets) socket.destroy()
+        }
+      }),
+  },
+  {
+    attack: 'sends two thousand requests and hangs up before any is answered, again and again',
+    outcome: 'no place stays taken',
+    attempt: () =>
+      withServer(async server => {
+        const body = new URLSearchParams(SERVICE).toString()
+        const request = HALF_A_BODY.replace('99', String(body.length)).replace('grant_type=', body)
+        const sockets = await socketsTo(server, 2000)
+        for (const socket of sockets) {
+          socket.write(request)
+          socket.destroySoon()
+        }
+        await Promise.all(sockets.filter(socket => !socket.closed).map(socket => once(socket, 'close')))
+        assert.equal((await server.token(SERVICE)).status, 200)
+        const answers = await Promise.all(Array.from({ length: 900 }, () => server.token(SERVICE)))
+        assert.ok(answers.every(({ status }) => status === 200))
+      }),
+  },
+]
