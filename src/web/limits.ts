@@ -116,8 +116,10 @@ export interface Limits {
   readonly mailsBy: Limiter
   /** Codes that devices ask for, by where they are. */
   readonly deviceCodes: Limiter
-  /** Codes of devices that a person entered and that are none, by the person, and by where they are. */
+  /** Codes of devices that a person entered and that are none, by the person. */
   readonly wrongUserCodes: Limiter
+  /** The same by where they are: more, because one person must not shut out everybody of a network. */
+  readonly wrongUserCodesAt: Limiter
   /** Proofs of DPoP that came with a grant that was none, of clients without a credential, by where they are. */
   readonly vainProofs: Limiter
   /** Clients that strangers register, by where they are, and changes of one by itself. */
@@ -137,6 +139,7 @@ export function createLimits(clock: Clock): Limits {
     mailsBy: createLimiter(clock, { max: 300, seconds: 3600, keys: KEYS }),
     deviceCodes: createLimiter(clock, { max: 100, seconds: 60, keys: KEYS }),
     wrongUserCodes: createLimiter(clock, { max: 10, seconds: 300, keys: KEYS }),
+    wrongUserCodesAt: createLimiter(clock, { max: 100, seconds: 300, keys: KEYS }),
     vainProofs: createLimiter(clock, { max: 300, seconds: 60, keys: KEYS }),
     registrations: createLimiter(clock, { max: 60, seconds: 3600, keys: KEYS }),
   }

@@ -115,12 +115,15 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     code: string | undefined,
   ): Promise<{ readonly device: DeviceRequest; readonly client: Client } | undefined> {
     const { zone } = request
-    const keys = [`${zone.id} ${user.id}`, callerKey(contextOf(request), 'user-code')]
-    for (const key of keys) limits.wrongUserCodes.check(key)
+    const person = `${zone.id} ${user.id}`
+    const place = callerKey(contextOf(request), 'user-code')
+    limits.wrongUserCodes.check(person)
+    limits.wrongUserCodesAt.check(place)
     const device = code === undefined ? undefined : await store.devices.enter(zone.id, digest(code), clock.now())
     const client = device && (await store.clients.find(zone.id, device.clientId))
     if (device && client && mayUseGrant(client, TYPE)) return { device, client }
-    for (const key of keys) limits.wrongUserCodes.count(key)
+    limits.wrongUserCodes.count(person)
+    limits.wrongUserCodesAt.count(place)
     return undefined
   }
 
