@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
-import { authorize, signedIn, Z1_HOST } from '../support/authorize.ts'
+import { authorize, authorizeBootstrap, signedIn, Z1_HOST } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
 import {
   initialToken,
@@ -88,6 +88,42 @@ export const registrationAttacks: readonly Attack[] = [
           assert.equal(answer.status, 400, redirect_uri)
         }
       }),
+  },
+  {
+    attack: 'registers a host that an application accepts by its domain or a wildcard, or the scheme of its app',
+    outcome: 'refused, where the mode has such rules; other hosts of nobody are free',
+    attempt: async () => {
+      for (const mode of MODES) {
+        const isUaa = mode === 'uaa'
+        const uris = isUaa
+          ? ['https://*.corp.example/**', 'http*://**.wide.example/cb', 'https://shop.example/cb']
+          : ['com.corp.app:/cb']
+        const corp = { client_id: 'corp', client_secret: 'x', authorized_grant_types: ['authorization_code'] }
+        const clients = [...authorizeBootstrap.clients, { ...corp, scope: ['openid'], redirect_uri: uris }]
+        const server = await startRegistrationServer(
+          { mode: 'open' },
+          { mode, config: { bootstrap: { ...authorizeBootstrap, clients } } },
+        )
+        try {
+          const taken = isUaa
+            ? [
+                'https://x.corp.example/cb',
+                'https://X.Y.corp.example',
+                'https://a.wide.example/',
+                'https://pay.shop.example/',
+              ]
+            : ['com.corp.app:/other', 'COM.corp.app://cb']
+          const free = isUaa ? ['https://corp.example.evil/', 'https://notshop.example/'] : ['com.corp.app2:/cb']
+          for (const uri of taken) {
+            await refuses(server, { redirect_uris: [uri], application_type: isUaa ? 'web' : 'native' }, uri)
+          }
+          for (const uri of free) registered(await register(server, { redirect_uris: [uri] }))
+          assert.deepEqual(server.faults, [])
+        } finally {
+          await server.stop()
+        }
+      }
+    },
   },
   {
     attack:

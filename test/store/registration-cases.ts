@@ -99,6 +99,13 @@ export function registrationCases({ store, newZone }: Lent): void {
         assert.equal(await isTaken(host), false, host)
       }
       assert.equal(await store().registrations.isHostTaken(newZone(), 'bare.example'), false)
+      const { registrations } = store()
+      assert.equal(await registrations.isSchemeTaken(z, 'https:'), true)
+      for (const scheme of ['ttps:', 'ftp:', '%', 'self:'])
+        assert.equal(await registrations.isSchemeTaken(z, scheme), false, scheme)
+      assert.deepEqual(await registrations.redirectUrisWith(z, 'BARE.example'), [redirectUris])
+      for (const text of ['self.example', '%', 'axb'])
+        assert.deepEqual(await registrations.redirectUrisWith(z, text), [], text)
     })
   })
 }

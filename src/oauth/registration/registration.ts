@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { digest, sameSecret } from '../../base/secrets.ts'
+import { acceptsHost } from '../../clients/redirect-uri.ts'
 import { applyWrites, deletion, newClient, recordCreation, update } from '../../clients/changes.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
 import type { ClientDefinition } from '../../clients/client-json.ts'
@@ -109,13 +110,25 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
 
   /** Strangers must not take the host of an application that an administrator registered: people judge by it. */
   async function refuseForeignHosts(request: FastifyRequest, redirectUris: readonly string[]): Promise<void> {
-    const urls = redirectUris.map(uri => new URL(uri)).filter(({ protocol }) => protocol === 'https:')
-    const hosts = new Set(urls.map(({ hostname }) => hostname.replace(/\.$/, ''))) // the same host by its full name
-    for (const host of hosts) {
-      if (await store.registrations.isHostTaken(request.zone.id, host)) {
-        throw invalidMetadata(`redirect_uris: ${host} belongs to another application`, 'invalid_redirect_uri')
-      }
+    const urls = redirectUris.map(uri => new URL(uri))
+    const web = urls.filter(({ protocol }) => protocol === 'https:')
+    const hosts = new Set(web.map(({ hostname }) => hostname.replace(/\.$/, ''))) // the same host by its full name
+    const schemes = new Set(urls.map(({ protocol }) => protocol).filter(each => each.includes('.')))
+    const refuse = (what: string): OAuthError =>
+      invalidMetadata(`redirect_uris: ${what} belongs to another application`, 'invalid_redirect_uri')
+    for (const host of hosts) if (await isHostTaken(request.zone.id, host)) throw refuse(host)
+    for (const scheme of schemes) {
+      if (await store.registrations.isSchemeTaken(request.zone.id, scheme)) throw refuse(scheme)
     }
+  }
+
+  async function isHostTaken(zoneId: string, host: string): Promise<boolean> {
+    if (await store.registrations.isHostTaken(zoneId, host)) return true
+    if (behaviour.exactRedirectUri) return false
+    // UAA: an entry may stand for many hosts (row A15). One that names no more than the last of their words is nobody's.
+    const domain = host.split('.').slice(-2).join('.')
+    const lists = await store.registrations.redirectUrisWith(zoneId, domain)
+    return lists.flat().some(entry => entry.toLowerCase().includes(domain) && acceptsHost(entry, host))
   }
 
   const answer = (

@@ -3,7 +3,7 @@ import type { RegistrationToken } from '../../model/registration.ts'
 import type { ClientRow } from '../../records/client.ts'
 import { type Database, statement } from '../database.ts'
 import type { RegistrationStore } from '../registration-store.ts'
-import { withoutNulls } from '../rows.ts'
+import { fromJson, withoutNulls } from '../rows.ts'
 import { insertInto, list } from '../schema.ts'
 import { CLIENT_COLUMNS, toClientRow } from './client-rows.ts'
 
@@ -44,6 +44,10 @@ const OF_HOST = statement<{ zone_id: string; a: string; b: string; c: string; d:
    and (lower(redirect_uris) like :a escape '!' or lower(redirect_uris) like :b escape '!'
      or lower(redirect_uris) like :c escape '!' or lower(redirect_uris) like :d escape '!') limit 1`,
 )
+const WITH_TEXT = statement<{ zone_id: string; text: string }, { redirect_uris: string }>(
+  `select redirect_uris from clients where zone_id = :zone_id and registration is null
+   and lower(redirect_uris) like :text escape '!'`,
+)
 const INSERT_TOKEN = statement<TokenRow>(insertInto('registration_tokens', TOKEN_COLUMNS))
 const COUNT_TOKENS = statement<{ zone_id: string }, { total: number }>(
   `select count(*) as total from registration_tokens where zone_id = :zone_id`,
@@ -67,6 +71,9 @@ const toToken = (row: TokenRow): RegistrationToken => ({
   maxUses: row.max_uses,
   uses: row.uses,
 })
+
+/** For `like`. */
+const literal = (text: string): string => text.toLowerCase().replace(/[%_!]/g, character => `!${character}`)
 
 const lockOf = (zoneId: string): string => `registrations ${zoneId}`
 
@@ -97,9 +104,16 @@ export function createRegistrations(db: Database): RegistrationStore {
       }
     },
     async isHostTaken(zoneId, hostname) {
-      const literal = hostname.toLowerCase().replace(/[%_!]/g, character => `!${character}`)
-      const [a = '', b = '', c = '', d = ''] = AFTER_HOST.map(end => `%://${literal}${end}%`)
+      const [a = '', b = '', c = '', d = ''] = AFTER_HOST.map(end => `%://${literal(hostname)}${end}%`)
       return (await db.scan(OF_HOST, { zone_id: zoneId, a, b, c, d })).length > 0
+    },
+    async isSchemeTaken(zoneId, scheme) {
+      const like = `%"${literal(scheme)}%`
+      return (await db.scan(OF_HOST, { zone_id: zoneId, a: like, b: like, c: like, d: like })).length > 0
+    },
+    async redirectUrisWith(zoneId, text) {
+      const rows = await db.scan(WITH_TEXT, { zone_id: zoneId, text: `%${literal(text)}%` })
+      return rows.map(row => fromJson<readonly string[]>(row.redirect_uris))
     },
     addToken: (zoneId, token, maxTokens) =>
       db.transaction(async within => {
