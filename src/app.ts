@@ -86,8 +86,8 @@ import { aboutBuild } from './ops/build.ts'
 import type { BuildFacts } from './ops/build.ts'
 import { createHealth, healthEndpoints } from './ops/health.ts'
 import type { Health } from './ops/health.ts'
+import type { Instrument } from './ops/instrument.ts'
 import type { Log } from './ops/log.ts'
-import type { Metrics } from './ops/metrics.ts'
 import { rateLimitingStatusEndpoint } from './ops/rate-limiting-status.ts'
 import { StoreBusy, StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
@@ -152,8 +152,8 @@ export interface AppDeps {
   readonly generateKey?: typeof generateKey
   /** Called when a mail was queued that is to be sent. */
   readonly onMail?: (() => void) | undefined
-  /** Counts requests and audit events; absent if metrics are off. */
-  readonly metrics?: Metrics | undefined
+  /** Observes requests and audit events; absent if nothing is measured. */
+  readonly instrument?: Instrument | undefined
 }
 
 /** A built server, not yet listening. */
@@ -184,7 +184,7 @@ const withHost = (settings: TokenSettings, base: string | undefined): TokenSetti
 
 /** Builds the server; nothing is read from the database yet. */
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { config, vault, passwords, clock, random, log, metrics } = deps
+  const { config, vault, passwords, clock, random, log, instrument } = deps
   /** Without the clients that are not stored: for the APIs that change what is stored. */
   const stored = withGlobalPolicies(deps.store, config.service, config.policies)
   const behaviour = behaviourOf(config.compatibility)
@@ -207,7 +207,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const store = withClientDocuments(stored, createClientDocuments(ofDocuments))
   const history = createAccountHistory({ store, clock, background, onError: notWritten })
   const trail = config.audit && (await openTrail({ ...deps, outbound }, config.audit))
-  const logged = metrics ? metrics.counted(log.audit) : log.audit
+  const logged = instrument ? instrument.counted(log.audit) : log.audit
   const shared = {
     store,
     clock,
@@ -292,7 +292,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const resolveZone = createZoneResolver({ ...shared, isPlayground: config.playground })
   const cors = createCors({ system: config.cors, resolveZone, urls })
-  metrics?.watch(http)
+  instrument?.watch(http)
   http.addHook('onRequest', createHostCheck(urls.isHttps))
   if (mutualTls) http.addHook('onRequest', createCertificateHook(mutualTls, trustedProxies))
   http.addHook('onRequest', cors.onRequest)

@@ -10,6 +10,7 @@ import { readConfigFile } from './config/file.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { parseMasterKey } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
+import { logOf } from './config/log.ts'
 import { mutualTlsOf, mutualTlsWarnings } from './config/mutual-tls.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
@@ -161,6 +162,7 @@ export async function loadConfig({
     policies,
     ...(rateLimit && { rateLimit }),
     operations,
+    log: logOf(file.log, problems),
     ...(audit && { audit }),
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,

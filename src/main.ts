@@ -10,6 +10,7 @@ import { buildApp } from './app.ts'
 import { stopwatch, systemClock } from './base/clock.ts'
 import { createPasswords } from './base/passwords.ts'
 import { pauseUnless } from './base/pause.ts'
+import { createRandom } from './base/random.ts'
 import { applyBootstrap } from './bootstrap.ts'
 import { plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
@@ -18,6 +19,7 @@ import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { readBuildFacts } from './ops/build.ts'
 import { collectAtFirstRest } from './ops/first-rest.ts'
+import { combined } from './ops/instrument.ts'
 import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
 import type { Measuring } from './ops/measuring.ts'
@@ -35,9 +37,26 @@ const MAIL_QUEUED = 'mail queued'
 // Hashing never takes more of the thread pool than the cores can use; the launcher leaves the rest to signing.
 const HASHES_AT_ONCE = availableParallelism()
 
+/** What finds the requests of lines is loaded only where it is configured. */
+async function openLog({ log: { requests }, baseUrl, listen }: Config): Promise<Log> {
+  if (requests === 'none') return createLog()
+  const { createRequestLog } = await import('./ops/request-log.ts')
+  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '')
+  const log: Log = createLog(
+    { fd: 1 },
+    createRequestLog({
+      random: createRandom(),
+      trustedProxies: listen.trustedProxies,
+      basePath,
+      onAnswer: requests === 'all' ? answered => log.request(answered) : undefined,
+    }),
+  )
+  return log
+}
+
 /** Runs until SIGTERM or SIGINT; rejects when the database or the port is unavailable. */
 export async function start(given: Config): Promise<void> {
-  const log = createLog()
+  const log = await openLog(given)
   process.on('exit', log.flush) // writes the last lines however the process ends
   if (cluster.isWorker) return follow(given, log)
   const config = await withUsablePort(given)
@@ -147,7 +166,7 @@ async function stopWorkers(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
 const endOf = (status: number | null, signal: string | null): string =>
   signal === null ? `status ${status}` : `signal ${signal}`
 
-type Parts = Omit<AppDeps, 'build' | 'metrics' | 'onMail'> & {
+type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
   readonly app: App
   readonly measuring: Measuring | undefined
   /** Absent without a mail server, and in worker processes: the primary process sends. */
@@ -157,8 +176,8 @@ type Parts = Omit<AppDeps, 'build' | 'metrics' | 'onMail'> & {
 /** Opens the database and builds the server, but does not listen. */
 async function prepare(config: Config, log: Log): Promise<Parts> {
   const measuring = await openMeasuring(config, log)
-  const metrics = measuring?.metrics
-  const { clock, random, vault, store } = await openAwaitedStorage(config, { log, onQuery: metrics?.countQuery })
+  const instrument = combined([log.requests, measuring?.metrics])
+  const { clock, random, vault, store } = await openAwaitedStorage(config, { log, onQuery: instrument?.countQuery })
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
   const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
@@ -168,7 +187,7 @@ async function prepare(config: Config, log: Log): Promise<Parts> {
     ...deps,
     measuring,
     sender,
-    app: await buildApp({ ...deps, metrics, onMail, build: readBuildFacts() }),
+    app: await buildApp({ ...deps, instrument, onMail, build: readBuildFacts() }),
   }))
 }
 

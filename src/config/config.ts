@@ -8,6 +8,7 @@ import type { MutualTlsSettings } from '../model/mutual-tls.ts'
 import type { RateLimitSettings } from '../model/rate-limit.ts'
 import type { PageSettings, TokenSettings } from '../model/settings.ts'
 import type { ZoneConfig } from '../model/zone.ts'
+import type { LogSettings } from './log.ts'
 import type { OperationsSettings } from './operations.ts'
 import type { PasskeySettings } from './passkeys.ts'
 import type { Bootstrap } from './records.ts'
@@ -65,6 +66,7 @@ export interface Config {
   /** If absent, only the built-in limits apply. */
   readonly rateLimit?: RateLimitSettings
   readonly operations: OperationsSettings
+  readonly log: LogSettings
   /** Absent: the audit trail is only written to the log. */
   readonly audit?: AuditSettings
   /** The configuration file, absolute; absent in the playground. */

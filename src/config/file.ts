@@ -6,6 +6,7 @@ import { checkSchema } from './check-schema.ts'
 import type { AuditFile } from './audit.ts'
 import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
+import type { LogFile } from './log.ts'
 import type { MutualTlsFile } from './mutual-tls.ts'
 import type { OperationsFile } from './operations.ts'
 import type { PagesFile } from './pages.ts'
@@ -49,6 +50,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
   readonly passkeys?: PasskeysFile
   readonly mutual_tls?: MutualTlsFile
   readonly audit?: AuditFile
+  readonly log?: LogFile
   readonly outbound?: { readonly allow_private?: boolean }
   readonly passwords?: HashCostFile
   readonly session?: { readonly same_site?: string }

@@ -7,6 +7,7 @@ import { zoneConfigSettings } from '../records/zone-config.ts'
 import { auditSchema } from './audit.ts'
 import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
+import { logSchema } from './log.ts'
 import { mutualTlsSchema } from './mutual-tls.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { tlsSchema } from './tls.ts'
@@ -289,6 +290,7 @@ export const CONFIG_SCHEMA = {
       },
     },
     audit: auditSchema,
+    log: logSchema,
     ...settingsSchemas,
     ...operationsSchemas,
     ...pagesSchemas,

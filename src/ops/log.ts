@@ -6,6 +6,7 @@ import { createIsoNow, systemClock } from '../base/clock.ts'
 import type { Audit } from '../model/event.ts'
 import { paintTerminal, readableLines } from './terminal.ts'
 import { createFaultSummary } from './fault-summary.ts'
+import type { AnsweredRequest, RequestLog } from './request-log.ts'
 
 /** The log as the rest of the server sees it. */
 export interface Log {
@@ -19,17 +20,26 @@ export interface Log {
   readonly refusal: (message: string) => void
   /** The audit trail. */
   readonly audit: Audit
+  /** One answered request. */
+  readonly request: (answered: AnsweredRequest) => void
+  /** Finds the request that a line belongs to; absent if lines do not name it. */
+  readonly requests: RequestLog | undefined
   /** Writes buffered lines; call before the process ends. */
   readonly flush: () => void
 }
 
-/** Writes lines in blocks of 16 KB, at the latest after a second, so that a line costs no system call. */
-export function createLog(destination: { fd: number } = { fd: 1 }): Log {
+/**
+ * Writes lines in blocks of 16 KB, at the latest after a second, so that a line costs no system call. With `requests`,
+ * each names the request that it belongs to.
+ */
+export function createLog(destination: { fd: number } = { fd: 1 }, requests?: RequestLog): Log {
   const isoNow = createIsoNow(systemClock)
   const isTerminal = isatty(destination.fd)
   const stream = pino.destination({ dest: destination.fd, sync: isTerminal, minLength: isTerminal ? 0 : 16_000 })
   const output = isTerminal ? { write: (text: string) => stream.write(readableLines(text, paintTerminal)) } : stream
-  const logger = pino({ base: null, timestamp: () => `,"time":"${isoNow()}"` }, output)
+  const timestamp = (): string => `,"time":"${isoNow()}"`
+  const mixin = requests && (() => ({ ...requests.current() }))
+  const logger = pino({ base: null, timestamp, ...(mixin && { mixin }) }, output)
   const audited = createBatch(text => output.write(text), isTerminal ? 0 : BATCH_LENGTH)
   const { info } = logger.levels.values
   const flush = (): void => {
@@ -42,16 +52,20 @@ export function createLog(destination: { fd: number } = { fd: 1 }): Log {
     summary: message => logger.error(message),
   })
   setInterval(() => faults.tell(), 60_000).unref()
+  // Formats the line itself: for the frequent token events, pino would cost as much as creating the claims.
+  function add(kind: string, line: object, message: string): void {
+    const facts = JSON.stringify({ ...line, ...requests?.current() }).slice(1, -1)
+    audited.add(`{"level":${info},"time":"${isoNow()}","log":"${kind}",${facts},"msg":"${message}"}\n`)
+  }
+
   return {
     info: message => logger.info(message),
     warn: message => logger.warn(message),
     fault: (message, cause) => faults.note(message, cause),
     refusal: message => logger.info(message),
-    // Formats the line itself: for the frequent token events, pino would cost as much as creating the claims.
-    audit(event) {
-      const facts = JSON.stringify(event).slice(1, -1)
-      audited.add(`{"level":${info},"time":"${isoNow()}","log":"audit",${facts},"msg":"${event.type}"}\n`)
-    },
+    audit: event => add('audit', event, event.type),
+    request: answered => add('request', answered, 'request'),
+    requests,
     flush() {
       faults.tell()
       audited.flush()

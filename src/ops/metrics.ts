@@ -2,9 +2,10 @@
 // names; does not know where the numbers are sent. Created only if metrics are configured.
 import { availableParallelism, freemem, loadavg, totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
-import type { Audit, AuditEventType } from '../model/event.ts'
+import type { AuditEventType } from '../model/event.ts'
+import type { Instrument } from './instrument.ts'
 import { createGroupFinder } from './request-groups.ts'
 import type { RequestGroup } from './request-groups.ts'
 
@@ -17,12 +18,7 @@ export interface Measurement {
 }
 
 /** The numbers of one process. */
-export interface Metrics {
-  /** Counts every request of the server from now on; must be called before any other hook is added. */
-  watch(http: FastifyInstance): void
-  /** Wraps the audit trail and counts its events. */
-  counted(audit: Audit): Audit
-  /** Counts a database query. */
+export interface Metrics extends Instrument {
   readonly countQuery: (milliseconds: number) => void
   /** All measurements; resets the counts. */
   report(): readonly Measurement[]

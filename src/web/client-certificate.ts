@@ -1,11 +1,10 @@
 // Takes the certificate of a client from the connection, or from the header of a trusted proxy, and the header out of every
 // request: nothing else of the server reads it, whoever sent it.
-import { BlockList, isIPv6 } from 'node:net'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { canonicalAddress } from '../base/network-address.ts'
 import type { MutualTlsSettings } from '../model/mutual-tls.ts'
+import { createProxyTrust } from './trusted-proxies.ts'
 
 /** What proxies write if there is no certificate: nothing, or Apache's word. */
 const NONE = new Set(['', '-', '(null)'])
@@ -15,14 +14,14 @@ const NONE = new Set(['', '-', '(null)'])
  * of anybody else the certificate of the connection. An address in `X-Forwarded-For` proves nothing about who wrote the others.
  */
 export function createCertificateHook({ header, asks }: MutualTlsSettings, trustedProxies: readonly string[]) {
-  const trusted = blockListOf(trustedProxies)
+  const isTrusted = createProxyTrust(trustedProxies)
   // Not async: every request passes here.
   return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
     const { headers, socket } = request.raw
     const value = header === undefined ? undefined : headers[header]
     if (header !== undefined && value !== undefined) delete headers[header]
     if (value === undefined && !asks) return done()
-    if (isTrusted(trusted, socket.remoteAddress)) {
+    if (isTrusted(socket.remoteAddress)) {
       const text = String(value ?? '') // two headers are joined by a comma, which no certificate has
       if (!NONE.has(text.trim())) request.clientCertificate = text
     } else if (asks) {
@@ -43,21 +42,4 @@ function certificateOf(socket: Socket): string | undefined {
     seen.set(socket, certificate && `:${certificate.raw.toString('base64')}:`)
   }
   return seen.get(socket)
-}
-
-function isTrusted(trusted: BlockList, peer: string | undefined): boolean {
-  const address = canonicalAddress(peer)
-  return address !== undefined && trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
-}
-
-/** Of addresses and blocks that the configuration has checked. */
-function blockListOf(blocks: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const block of blocks) {
-    const [address = '', prefix] = block.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    if (prefix === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(prefix), family)
-  }
-  return list
 }

@@ -206,6 +206,8 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     fault: (_: string, cause: unknown) => void faults.push(cause),
     refusal: (line: string) => void refusals.push(line),
     audit: (event: AuditEvent) => void events.push(event),
+    request: () => {},
+    requests: undefined,
     flush: () => {},
   }
   const clientSecrets = passwords

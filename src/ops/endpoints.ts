@@ -1,0 +1,31 @@
+// Names of requests for metrics, traces and the log of requests: few, whatever callers send. A path may hold ids and codes, so
+// the pattern of its route stands for it.
+import type { FastifyRequest } from 'fastify'
+import { TOKEN_GRANT_TYPES } from '../model/grant-types.ts'
+import { bodyForm } from '../web/route.ts'
+
+/** A request without a route. */
+export const UNKNOWN_ENDPOINT = 'unknown'
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const GRANTS: ReadonlySet<string> = new Set(TOKEN_GRANT_TYPES)
+
+/** The pattern of the route below the base path, such as `/Users/:id`. */
+export function endpointOf(route: string | undefined, basePath: string): string {
+  if (route === undefined) return UNKNOWN_ENDPOINT
+  const path = route.startsWith(basePath) ? route.slice(basePath.length) : route
+  return path === '' ? '/' : path
+}
+
+/** The method, or `other`: Node accepts some thirty. */
+export const methodOf = ({ method }: FastifyRequest): string => (METHODS.has(method) ? method : 'other')
+
+/** Whether the endpoint issues tokens by grants. */
+export const issuesTokens = (endpoint: string): boolean =>
+  endpoint === '/oauth/token' || endpoint.startsWith('/oauth/token/alias/')
+
+/** The grant type that a token request asked for; `none` or `other` unless it is one of this server's. */
+export function grantTypeOf(request: FastifyRequest): string {
+  const type = bodyForm(request)?.get('grant_type')
+  return type === undefined ? 'none' : GRANTS.has(type) ? type : 'other'
+}

@@ -1,0 +1,137 @@
+// Gives the lines of the log the request that they belong to: its id, its zone and its trace. Loaded only where it is
+// configured.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { stopwatch } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { createProxyTrust } from '../web/trusted-proxies.ts'
+import { endpointOf, methodOf } from './endpoints.ts'
+import type { Instrument } from './instrument.ts'
+
+/** What tells the request of a line. */
+export interface RequestFacts {
+  readonly request_id: string
+  /** The id of the zone; absent before it is known, and for requests that belong to none. */
+  readonly zone?: string
+  /** W3C Trace Context. */
+  readonly trace_id?: string
+}
+
+/** One answered request, for the log of requests. */
+export interface AnsweredRequest {
+  readonly method: string
+  /** The pattern of its route: a path may hold codes. */
+  readonly endpoint: string
+  /** 0: the caller left before the answer. */
+  readonly status: number
+  readonly milliseconds: number
+  readonly address: string
+}
+
+/** Finds the request of the code that runs. */
+export interface RequestLog extends Pick<Instrument, 'watch'> {
+  current(): RequestFacts | undefined
+}
+
+/** Another header may be long, or forge a line of a reader of the log that expects an id. */
+const REQUEST_ID = /^[\w.:-]{1,64}$/
+/** https://www.w3.org/TR/trace-context/#traceparent-header: version, trace, parent, flags. */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
+const ID_LENGTH = 10
+
+interface Entry {
+  readonly request: FastifyRequest
+  readonly id: string
+  readonly traceId: string | undefined
+  /** Kept once it has the zone. */
+  facts?: RequestFacts
+}
+
+/** `onAnswer` is called for every answered request, inside of its context. */
+export function createRequestLog({
+  random,
+  trustedProxies,
+  basePath,
+  traceIdOf = givenTraceId,
+  onAnswer,
+}: {
+  readonly random: Random
+  readonly trustedProxies: readonly string[]
+  readonly basePath: string
+  readonly traceIdOf?: (request: FastifyRequest) => string | undefined
+  readonly onAnswer?: ((answered: AnsweredRequest) => void) | undefined
+}): RequestLog {
+  const storage = new AsyncLocalStorage<Entry>()
+  const entries = new WeakMap<FastifyRequest, Entry>()
+  const isTrusted = createProxyTrust(trustedProxies)
+  const process = random.urlSafe(ID_LENGTH)
+  let count = 0
+
+  /** That of a trusted proxy, so that nobody else can make two requests look like one. */
+  function idOf({ raw: { headers, socket } }: FastifyRequest): string {
+    const given = headers['x-request-id']
+    if (typeof given === 'string' && REQUEST_ID.test(given) && isTrusted(socket.remoteAddress)) return given
+    count += 1
+    return `${process}-${count.toString(36)}`
+  }
+
+  function onRequest(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    const entry: Entry = { request, id: idOf(request), traceId: traceIdOf(request) }
+    entries.set(request, entry)
+    reply.header('x-request-id', entry.id)
+    if (onAnswer) tellAnswer(entry, reply, onAnswer)
+    storage.run(entry, done)
+  }
+
+  function tellAnswer(entry: Entry, { raw }: FastifyReply, tell: (answered: AnsweredRequest) => void): void {
+    const elapsed = stopwatch()
+    raw.once('close', () => {
+      const { request } = entry
+      const answered = {
+        method: methodOf(request),
+        endpoint: endpointOf(request.routeOptions.url, basePath),
+        status: raw.headersSent ? raw.statusCode : 0,
+        milliseconds: Math.round(elapsed() * 10) / 10,
+        address: request.ip,
+      }
+      storage.run(entry, () => tell(answered))
+    })
+  }
+
+  /** A body is read by callbacks of its connection, which have lost the context. */
+  function afterBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+    const entry = entries.get(request)
+    if (entry) storage.run(entry, done)
+    else done()
+  }
+
+  return {
+    watch(http: FastifyInstance) {
+      http.addHook('onRequest', onRequest)
+      http.addHook('preValidation', afterBody)
+    },
+    current() {
+      const entry = storage.getStore()
+      return entry && factsOf(entry)
+    },
+  }
+}
+
+function factsOf(entry: Entry): RequestFacts {
+  const { facts, request, id, traceId } = entry
+  if (facts) return facts
+  // Undefined until it is resolved, whatever its type says.
+  const zone = (request.zone as FastifyRequest['zone'] | undefined)?.id
+  const found = {
+    request_id: id,
+    ...(zone !== undefined && { zone }),
+    ...(traceId !== undefined && { trace_id: traceId }),
+  }
+  if (zone !== undefined) entry.facts = found
+  return found
+}
+
+/** The trace that the caller takes part in. */
+export function givenTraceId({ headers: { traceparent } }: FastifyRequest): string | undefined {
+  return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined
+}
