@@ -148,7 +148,7 @@ export function createAudit(db: Database): AuditStore {
       const args = { webhook, now: now.getTime() }
       for (const due of await db.read(zones ? dueOf(zones) : DUE_OF_ALL, { ...args, ...named('zone', zones ?? []) })) {
         const { zone_id, number, next_attempt_at: before, attempts } = due
-        if (attempts === 0) await db.write(BEGIN_DELIVERY, { zone_id, webhook })
+        if (number === 0 && attempts === 0) await db.write(BEGIN_DELIVERY, { zone_id, webhook })
         const claim = { zone_id, webhook, before, next: until.getTime(), number }
         // Another process may have been faster.
         if ((await db.write(CLAIM, claim)).changes === 0) continue

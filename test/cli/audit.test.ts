@@ -23,6 +23,7 @@ async function askForTokens(baseUrl: string, count: number): Promise<void> {
 for (const kind of DATABASE_KINDS) {
   describe(`latchkey audit verify on ${kind}`, () => {
     const folder = temporaryFolder()
+    const killed = temporaryFolder()
     let database: TestDatabase
     before(async () => {
       database = await freshDatabase(kind)
@@ -55,6 +56,21 @@ for (const kind of DATABASE_KINDS) {
       const altered = await verify('--zone', 'svc')
       assert.equal(altered.status, 1)
       assert.match(altered.stdout, /^svc: ALTERED, entries 1 to 20\n.*\n {2}entry 7 is missing\n$/)
+    })
+
+    it('finds the trail of a server that was killed intact, and goes on with it', async () => {
+      const own = await freshDatabase(kind)
+      const config = { database: own.url, bootstrap: auditBootstrap, audit: { enabled: true } }
+      const first = await serve({ folder: killed, config })
+      await askForTokens(first.baseUrl, 100)
+      await first.stop('SIGKILL')
+      const second = await serve({ folder: killed, config })
+      await askForTokens(second.baseUrl, 1)
+      await second.stop()
+      const args = ['audit', 'verify', '--config', 'latchkey.json', '--zone', 'svc']
+      const { status, stdout } = await runToEnd(args, { folder: killed })
+      assert.equal(status, 0, stdout)
+      await own.drop()
     })
 
     for (const [args, message] of [
