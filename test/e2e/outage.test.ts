@@ -20,7 +20,7 @@ const JOEL = {
 }
 
 /** What operators are promised, and what a busy machine adds. */
-const PROMPT_MS = 2000 + 500
+const PROMPT_MS = 2000 + 1000
 
 describe('the process and its database', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
   let postgres: OwnPostgres

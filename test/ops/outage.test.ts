@@ -9,7 +9,7 @@ import { freshDatabaseOn } from '../support/databases.ts'
 import { inTime } from '../store/cases.ts'
 
 /** What operators are promised, and what a busy machine adds. */
-const PROMPT_MS = 2000 + 500
+const PROMPT_MS = 2000 + 1000
 const RECOVERY_MS = 5000
 
 const SERVICE = { grant_type: 'client_credentials', client_id: 'service', client_secret: 'service-secret' }
@@ -109,6 +109,7 @@ for (const mode of MODES) {
     ]
     for (const { name, away, back } of ways) {
       it(`that is ${name}: what needs no database goes on, all else is refused in time, and it recovers`, async t => {
+        await inTime(200, async () => (await server.send('/readyz')).status)
         for (const ask of Object.values(GO_ON)) assert.equal((await ask(server, '')).status, 200)
         const opaque = (await server.token({ ...SERVICE, token_format: 'opaque' })).json<{ access_token: string }>()
         await away()
@@ -118,6 +119,7 @@ for (const mode of MODES) {
         const signIn = { grant_type: 'password', ...APP, ...MARISSA }
         const early = await inTwoSeconds('the first request', server.token(signIn))
         assert.equal(early.status, 503)
+        await inTime(503, async () => (await server.send('/readyz')).status)
         await expectOutage(opaque.access_token)
         await back()
         isBack = true

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { systemClock } from '../../src/base/clock.ts'
 import { createFeed } from '../../src/store/engine/postgres-feed.ts'
@@ -10,7 +11,7 @@ import { inTime } from './cases.ts'
 import { client, token } from './records.ts'
 
 /** What operators are promised, and what a busy machine adds. */
-const PROMPT_MS = 2000 + 500
+const PROMPT_MS = 2000 + 1000
 
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
 
@@ -90,6 +91,21 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     const write = store.clients.update('z1', client({ name: 'changed' }))
     await write
     assert.equal(store.isAway(), false)
+  })
+
+  it('is not away because this process did nothing for two seconds', async () => {
+    const errors: unknown[] = []
+    const stalled = await openStore(postgres.url, { clock: systemClock, onError: error => errors.push(error) })
+    const known = await stalled.clients.find('z1', 'app')
+    for (let stall = 0; stall < 3; stall += 1) {
+      await pause(100 * stall) // so that an answer is due when it begins, or is not
+      const begin = performance.now()
+      while (performance.now() - begin < 2000);
+      await stalled.ping()
+      assert.equal(await stalled.clients.find('z1', 'app'), known)
+    }
+    assert.deepEqual(errors, [])
+    await stalled.close()
   })
 
   it('does not bring back what another process deleted just before', async () => {

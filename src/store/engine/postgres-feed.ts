@@ -1,18 +1,21 @@
 // The connection to PostgreSQL that hears of changes, and by which the store knows whether the database is there. It asks
 // for an answer several times a second: notifications arrive in order, so an answer proves that all earlier ones have
-// arrived. When the connection ends or falls silent another one is opened at once. If that fails too, the database is away.
+// arrived. When the connection ends or falls silent another one is opened at once. Until that succeeds, and if it takes
+// more than a moment, the database is away.
 import { type Client, DatabaseError } from 'pg'
 import { stopwatch } from '../../base/clock.ts'
 import { type ChangeListener, readChange } from '../changes.ts'
 import type { Outage } from '../database.ts'
-import { StoreUnavailable } from '../store.ts'
+import { StoreAway } from '../store.ts'
 
 /** What changes are announced to. */
 export const CHANNEL = 'latchkey_changes'
-/** How long a connection of the feed may take to open. With the two below: at most 1.55 s until a silence is noticed. */
-export const FEED_CONNECT_MS = 800
+/** An attempt that takes longer is made anew. */
+export const FEED_CONNECT_MS = 2500
+// At most 1.35 s until a silence is known to be an outage.
 const HEARTBEAT_MS = 250
-const OVERDUE_MS = 500
+const OVERDUE_MS = 400
+const VERDICT_MS = 700
 const MAX_RETRY_MS = 1000
 /** Longer than this, cached records are not used without the database. */
 const MAX_KEPT_MS = 3_600_000
@@ -44,110 +47,118 @@ export function createFeed({ connect, listener, onError, onAway, maxKeptMs = MAX
   let current = false
   let away = false
   let stopped = false
-  let opening: Promise<void> | undefined
+  /** From the loss of a connection until it is known whether the database is away. */
+  let doubt: PromiseWithResolvers<void> | undefined
   let sinceNews: (() => number) | undefined
   let heartbeat: NodeJS.Timeout | undefined
-  let overdue: NodeJS.Timeout | undefined
+  let isAsking = false
   let retry: NodeJS.Timeout | undefined
   let retryMs = 0
 
   function lose(lost: Client, error: unknown): void {
     if (lost !== client) return
     client = undefined
-    clearTimeout(overdue)
-    overdue = undefined
+    isAsking = false
     void lost.end().catch(() => {}) // already broken
     if (stopped) return
     onError(error)
     if (current) {
       current = false
       sinceNews = stopwatch()
-      open()
+      const asked = (doubt = Promise.withResolvers<void>())
+      afterStalls(VERDICT_MS, () => asked === doubt && decide(true))
+      void open()
       return
     }
     if (isReachable(error)) {
       listener.missed() // others may be changing records now
-      away = false
-    } else if (!away) {
-      away = true
-      onAway()
-    }
+      decide(false)
+    } else decide(true)
     retryMs = Math.min(retryMs * 2 + 100, MAX_RETRY_MS)
-    retry = setTimeout(open, retryMs).unref()
+    retry = setTimeout(() => void open(), retryMs).unref()
   }
 
-  function open(): void {
-    opening = tryOpening().finally(() => (opening = undefined))
+  function decide(isAway: boolean): void {
+    const before = away
+    away = isAway
+    doubt?.resolve()
+    doubt = undefined
+    if (isAway && !before) onAway()
   }
 
-  async function tryOpening(): Promise<void> {
+  async function open(): Promise<void> {
     const opened = connect()
     client = opened
     opened.on('error', error => lose(opened, error))
-    opened.on('end', () => lose(opened, new StoreUnavailable('the connection that hears of changes has ended')))
+    opened.on('end', () => lose(opened, new StoreAway('the connection that hears of changes has ended')))
     opened.on('notification', ({ payload }) => {
       const change = readChange(payload ?? '')
       if (change === undefined) listener.missed()
       else listener.changed(change)
     })
+    const timer = afterStalls(FEED_CONNECT_MS, () => lose(opened, new StoreAway('the database does not answer')))
     try {
       await opened.connect()
       await opened.query(`listen ${CHANNEL}`)
     } catch (error) {
       lose(opened, error)
       return
+    } finally {
+      timer.clear()
     }
     if (opened !== client) return
     listener.missed() // changes before this moment may be lost
     retryMs = 0
-    away = false
     current = true
+    decide(false)
   }
 
-  function beat(): void {
+  async function beat(): Promise<void> {
     const asked = client
-    if (!current || asked === undefined || overdue !== undefined) return
-    const timer = setTimeout(() => {
-      // After a stall of this process the answer may be there, and is read before this runs.
-      setImmediate(() => {
-        if (overdue === timer) lose(asked, new StoreUnavailable('no news from the database'))
-      })
-    }, OVERDUE_MS).unref()
-    overdue = timer
-    void ask(asked, timer)
-  }
-
-  async function ask(asked: Client, timer: NodeJS.Timeout): Promise<void> {
+    if (!current || asked === undefined || isAsking) return
+    isAsking = true
+    const timer = afterStalls(OVERDUE_MS, () => lose(asked, new StoreAway('no news from the database')))
     try {
       await asked.query('select 1')
     } catch (error) {
       lose(asked, error)
-      return
+    } finally {
+      timer.clear()
     }
-    if (overdue !== timer) return
-    clearTimeout(timer)
-    overdue = undefined
+    if (asked === client) isAsking = false
   }
 
   return {
     async start() {
-      heartbeat = setInterval(beat, HEARTBEAT_MS).unref()
-      open()
-      await opening
+      heartbeat = setInterval(() => void beat(), HEARTBEAT_MS).unref()
+      await open()
     },
     isCurrent: () => current,
     isAway: () => away,
     mayTrustCaches: () => away && sinceNews !== undefined && sinceNews() < maxKeptMs,
-    decided: () => opening ?? Promise.resolve(),
+    decided: () => doubt?.promise ?? Promise.resolve(),
     async stop() {
       stopped = true
       clearInterval(heartbeat)
-      clearTimeout(overdue)
       clearTimeout(retry)
+      doubt?.resolve()
+      doubt = undefined
       const last = client
       client = undefined
       current = false
       await last?.end()
+    },
+  }
+}
+
+/** Acts after so many milliseconds. After a stall of this process what has arrived meanwhile is read first. */
+function afterStalls(milliseconds: number, act: () => void): { clear(): void } {
+  let isCleared = false
+  const timer = setTimeout(() => setImmediate(() => isCleared || act()), milliseconds).unref()
+  return {
+    clear() {
+      isCleared = true
+      clearTimeout(timer)
     },
   }
 }

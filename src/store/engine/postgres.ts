@@ -52,7 +52,8 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   const busy = new Set<PoolClient>()
   const textOf = createTexts()
   const underWay = new Set<Promise<unknown>>()
-  const feedConfig = { ...config, connectionTimeoutMillis: FEED_CONNECT_MS, query_timeout: FEED_CONNECT_MS }
+  // Its own limits take a stall of this process into account; that of a query would not.
+  const feedConfig = { ...config, connectionTimeoutMillis: FEED_CONNECT_MS, query_timeout: undefined }
   const feed = createFeed({ connect: () => new Client(feedConfig), listener, onError, onAway: abandon })
 
   function openPool(): Pool {
