@@ -19,7 +19,7 @@ const WITHOUT_APPROVAL: ReadonlySet<unknown> = new Set<TokenGrantType>([
  */
 export async function approvalProblem(
   zone: Zone,
-  { user, client, claims }: VerifiedToken,
+  { user, client, claims }: Pick<VerifiedToken, 'user' | 'client' | 'claims'>,
   scopes: readonly string[],
   { store, clock }: { store: Store; clock: Clock },
 ): Promise<string | undefined> {

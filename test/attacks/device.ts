@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { signedIn } from '../support/authorize.ts'
 import { hiddenFields } from '../support/forms.ts'
+import { userNamed } from '../support/oauth.ts'
 import { setPolicy } from '../support/second-factor.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -15,7 +16,7 @@ const device = (id: string, more: object = {}) => ({
   autoapprove: true,
   ...more,
 })
-const clients = [...defaultBootstrap.clients, device('tv'), device('radio')]
+const clients = [...defaultBootstrap.clients, device('tv'), device('radio'), device('frame', { autoapprove: false })]
 const bootstrap = {
   ...defaultBootstrap,
   clients,
@@ -167,6 +168,21 @@ export const deviceAttacks: readonly Attack[] = [
       assert.equal((await victim.send('/device/decision', { form })).status, 200)
       assert.equal((await allow(victim, page)).status, 422)
       assert.equal(await errorOf(server, codes.device_code), 'access_denied')
+    }),
+  },
+  {
+    attack: 'collects the tokens of a device after the person has seen the trick, and taken the approval back',
+    outcome: 'there are none',
+    attempt: against(async server => {
+      const codes = await begin(server, 'frame')
+      const victim = await signedIn(server)
+      await allow(victim, await enter(victim, codes.user_code))
+      const { id: userId } = await userNamed(server, 'marissa')
+      await server.store.approvals.replace('svc', { userId, clientId: 'frame' }, [])
+      assert.equal(await errorOf(server, codes.device_code, 'frame'), 'invalid_grant')
+      const others = await begin(server, 'frame')
+      await allow(victim, await enter(victim, others.user_code))
+      assert.equal(await errorOf(server, others.device_code, 'frame'), undefined)
     }),
   },
   {

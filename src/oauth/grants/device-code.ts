@@ -5,6 +5,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
+import { approvalProblem } from '../token-approvals.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { checkProvider } from './resource-owner.ts'
@@ -34,6 +35,9 @@ export const deviceCode: Grant = {
     const lost = lostScopes(client, held, decision.scopes)
     const scopes = approvedScopes(storedScopes(decision.scopes), scope => !lost.includes(scope))
     if (scopes.length === 0) throw new OAuthError(deps.behaviour.nothingGranted, 'No scopes were granted')
+    // Whoever was tricked may have taken it back before the device asked.
+    const unapproved = await approvalProblem(zone, { user, client, claims: { grant_type: TYPE } }, scopes, deps)
+    if (unapproved !== undefined) throw unknown()
     return {
       zone,
       client,
