@@ -279,11 +279,12 @@ function keepPurging(store: Store, log: Log): () => void {
 /** Tells applications of ended sessions; what is left when the process stops is told by the next one. */
 function keepTelling({ app, store, clock }: Pick<Parts, 'app' | 'store' | 'clock'>, log: Log): () => Promise<void> {
   let running: Promise<void> | undefined
+  let isStopping = false
   async function tell(): Promise<void> {
     try {
       if (!(await store.endedSessions.isDue(clock.now()))) return
       const channel = await app.backChannel()
-      await channel.deliver()
+      await channel.deliver(() => isStopping)
     } catch (cause) {
       log.fault('back-channel logout', cause)
     }
@@ -295,6 +296,7 @@ function keepTelling({ app, store, clock }: Pick<Parts, 'app' | 'store' | 'clock
   }, TELL_EVERY_MS)
   timer.unref()
   return async () => {
+    isStopping = true
     clearInterval(timer)
     await running
   }

@@ -51,8 +51,8 @@ const CLAIM = statement<Claim>(
   `update ended_sessions set next_attempt_at = :next, attempts = attempts + 1
    where zone_id = :zone_id and id = :id and next_attempt_at = :before`,
 )
-const RETRY = statement<Claim & { clients: string }>(
-  `update ended_sessions set next_attempt_at = :next, clients = :clients
+const RETRY = statement<Claim & { clients: string; attempts: number }>(
+  `update ended_sessions set next_attempt_at = :next, clients = :clients, attempts = :attempts
    where zone_id = :zone_id and id = :id and next_attempt_at = :before`,
 )
 const DELETE = statement<{ zone_id: string; id: string }>(
@@ -84,9 +84,10 @@ export function createEndedSessions(db: Database): EndedSessionStore {
       }
       return undefined
     },
-    async retry(claimed, { clients, nextAttemptAt }) {
+    async retry(claimed, { clients, nextAttemptAt, attempts }) {
       const key = { zone_id: claimed.zoneId, id: claimed.id, before: claimed.nextAttemptAt.getTime() }
-      await db.write(RETRY, { ...key, next: nextAttemptAt.getTime(), clients: clients.map(lineOf).join('') })
+      const kept = clients.map(lineOf).join('')
+      await db.write(RETRY, { ...key, next: nextAttemptAt.getTime(), clients: kept, attempts })
     },
     async delete({ zoneId, id }) {
       await db.write(DELETE, { zone_id: zoneId, id })

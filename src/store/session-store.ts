@@ -22,11 +22,8 @@ export interface EndedSessionStore {
   isDue(now: Date): Promise<boolean>
   /** One that is due, which nobody else gets before `until`; the attempt is counted. */
   claim(now: Date, until: Date): Promise<EndedSession | undefined>
-  /** Ends a claim, with the clients that are left. Does nothing if another process has claimed it since. */
-  retry(
-    claimed: EndedSession,
-    left: { readonly clients: readonly string[]; readonly nextAttemptAt: Date },
-  ): Promise<void>
+  /** Ends a claim, with the clients that are left, and the attempts that count. Does nothing if another process has claimed it since. */
+  retry(claimed: EndedSession, left: Pick<EndedSession, 'clients' | 'nextAttemptAt' | 'attempts'>): Promise<void>
   delete(ended: EndedSession): Promise<void>
   /** How many wait, counted up to 10,000. */
   waiting(): Promise<number>

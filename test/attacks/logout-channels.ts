@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { AUTO_REQUEST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
 import { startLogoutReceiver } from '../support/logout-receiver.ts'
 import type { LogoutReceiver } from '../support/logout-receiver.ts'
-import { changeClient } from '../support/oauth.ts'
+import { changeClient, userNamed } from '../support/oauth.ts'
 import { startServer } from '../support/server.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
@@ -42,6 +42,16 @@ async function staging(attempt: (scene: Scene) => Promise<void>, uri?: string): 
 
 const leave = (browser: Browser, token: string): Promise<TestAnswer> =>
   browser.send('/logout.do', { query: { id_token_hint: token } })
+
+/** As if so many sessions of marissa had ended in which a client was used. */
+async function endMany(server: TestServer, client: string, count: number): Promise<void> {
+  const { id: userId } = await userNamed(server, 'marissa')
+  for (let number = 0; number < count; number += 1) {
+    const id = `${client}-${number}`
+    const ended = { zoneId: 'svc', id, userId, sessionSalt: id, clients: [client], attempts: 0 }
+    await server.store.endedSessions.add({ ...ended, nextAttemptAt: server.clock.now() })
+  }
+}
 
 /** Telling applications that a session ended. */
 export const logoutChannelAttacks: readonly Attack[] = [
@@ -111,6 +121,46 @@ export const logoutChannelAttacks: readonly Attack[] = [
         while (receiver.tokens.length === 0 || silent.tokens.length === 0) await new Promise(setImmediate)
         await silent.stop()
         await delivering
+      }),
+  },
+  {
+    attack: 'ends hundreds of sessions at once, so that an application which is slower than the server misses some',
+    outcome: 'it is told of every one, none of which is given up for want of a place',
+    attempt: () =>
+      staging(async ({ server, receiver, deliver }) => {
+        receiver.answer(200, 5)
+        await endMany(server, 'auto', 200)
+        for (let round = 0; round < 12; round += 1) {
+          await deliver()
+          server.clock.advance(6) // less than a failed attempt waits
+        }
+        assert.equal(await server.store.endedSessions.waiting(), 0)
+        assert.equal(receiver.tokens.length, 200)
+        assert.equal(new Set(receiver.claims().map(({ sid }) => sid)).size, 200)
+        assert.deepEqual(server.lines, [])
+      }),
+  },
+  {
+    attack: 'names a page of another application that is no end of a logout, so that the application is left alone',
+    outcome: 'only the attacker’s own client is',
+    attempt: () =>
+      staging(async ({ server, receiver, deliver }) => {
+        await changeClient(server, 'many', { backchannelLogoutUri: receiver.url })
+        receiver.answer(302)
+        await endMany(server, 'many', 20)
+        await deliver()
+        receiver.answer(200)
+        const before = receiver.tokens.length
+        assert.ok(before >= 5)
+        await endMany(server, 'auto', 1)
+        await deliver()
+        assert.deepEqual(
+          receiver
+            .claims()
+            .slice(before)
+            .map(({ aud }) => aud),
+          ['auto'],
+        )
       }),
   },
   {

@@ -151,7 +151,7 @@ for (const mode of MODES) {
       }
       assert.equal(await server.store.endedSessions.waiting(), 0)
       assert.equal(shop.tokens.length, 1 + 8)
-      assert.ok(server.lines.some(line => /given up after 8 attempts: shop/.test(line)))
+      assert.ok(server.lines.some(line => /given up after 8 attempts: shop \(it answers 500\)/.test(line)))
       shop.answer = 200
     })
 
@@ -182,18 +182,32 @@ for (const mode of MODES) {
       )
     })
 
-    for (const status of [404, 403]) {
-      it(`is over after an answer of ${status}`, async () => {
+    for (const status of [401, 403, 404, 410]) {
+      it(`tells the log of an answer of ${status}, which may be of what stands before the application, and tries again`, async () => {
         shop.tokens.length = 0
         shop.answer = status
         const browser = await signedIn(server)
         await visit(browser, 'shop')
         await leave(browser)
         await deliver()
-        assert.equal(await server.store.endedSessions.waiting(), 0)
+        assert.ok(server.lines.includes(`back-channel logout: shop answers ${status}`))
+        assert.equal(await server.store.endedSessions.waiting(), 1)
         shop.answer = 200
+        server.clock.advance(11)
+        await deliver()
+        assert.deepEqual([shop.tokens.length, await server.store.endedSessions.waiting()], [2, 0])
       })
     }
+
+    it('begins no attempt while the process stops', async () => {
+      shop.tokens.length = 0
+      const browser = await signedIn(server)
+      await visit(browser, 'shop')
+      await leave(browser)
+      assert.equal(await (await server.app.backChannel()).deliver(() => true), 0)
+      assert.deepEqual([shop.tokens.length, await server.store.endedSessions.waiting()], [0, 1])
+      assert.equal(await deliver(), 1)
+    })
 
     it('is given up at once where the address may not be reached', async () => {
       await changeClient(server, 'bank', { backchannelLogoutUri: 'https://169.254.169.254/bye' })

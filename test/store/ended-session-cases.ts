@@ -88,11 +88,12 @@ export function endedSessionCases(store: () => Store): void {
       assert.equal(await store().endedSessions.isDue(at(9)), false)
       const again = await store().endedSessions.claim(at(10), at(20))
       assert.equal(again?.attempts, 2)
-      await store().endedSessions.retry(claimed, { clients: [], nextAttemptAt: at(11) }) // too late: it is another's
+      await store().endedSessions.retry(claimed, { clients: [], nextAttemptAt: at(11), attempts: 1 }) // too late: it is another's
       assert.equal(await store().endedSessions.isDue(at(19)), false)
       assert.ok(again)
-      await store().endedSessions.retry(again, { clients: ['told'], nextAttemptAt: at(30) })
-      assert.deepEqual((await store().endedSessions.claim(at(30), at(40)))?.clients, ['told'])
+      await store().endedSessions.retry(again, { clients: ['told'], nextAttemptAt: at(30), attempts: 1 })
+      const third = await store().endedSessions.claim(at(30), at(40))
+      assert.deepEqual([third?.clients, third?.attempts], [['told'], 2])
       assert.equal(await store().endedSessions.waiting(), 1)
       const last = await store().endedSessions.claim(at(40), at(50))
       if (last) await store().endedSessions.delete(last)

@@ -12,8 +12,8 @@ export interface LogoutReceiver {
   readonly tokens: readonly string[]
   /** Their claims. */
   claims(): readonly JWTPayload[]
-  /** What it answers from now on; undefined for nothing at all. */
-  answer(status: number | undefined): void
+  /** What it answers from now on, after so many milliseconds; undefined for nothing at all. */
+  answer(status: number | undefined, afterMs?: number): void
   stop(): Promise<void>
 }
 
@@ -21,6 +21,7 @@ export interface LogoutReceiver {
 export async function startLogoutReceiver(): Promise<LogoutReceiver> {
   const tokens: string[] = []
   let status: number | undefined = 200
+  let delay = 0
   const server = createServer((request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', (chunk: string) => {
@@ -34,7 +35,10 @@ export async function startLogoutReceiver(): Promise<LogoutReceiver> {
       tokens.push(form.get('logout_token') ?? '')
       if (status === undefined) return
       const location = status === 302 ? { location: '/elsewhere' } : {}
-      response.writeHead(status, { 'cache-control': 'no-store', ...location }).end()
+      const headers = { 'cache-control': 'no-store', ...location }
+      const code = status
+      if (delay === 0) response.writeHead(code, headers).end()
+      else setTimeout(() => response.writeHead(code, headers).end(), delay)
     })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -44,8 +48,9 @@ export async function startLogoutReceiver(): Promise<LogoutReceiver> {
     url: `http://127.0.0.1:${address.port}/logged-out`,
     tokens,
     claims: () => tokens.map(token => decodeJwt(token)),
-    answer(next) {
+    answer(next, afterMs = 0) {
       status = next
+      delay = afterMs
     },
     async stop() {
       server.closeAllConnections()

@@ -1,6 +1,7 @@
 // Tells applications of ended sessions (OpenID Connect Back-Channel Logout §2.5). What is to be told is in the database
 // (`EndedSession`), so that a process that stops loses nothing, and any process can go on. Nobody waits for it.
 import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { createBreaker } from '../../base/breaker.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { OutboundError } from '../../base/outbound.ts'
@@ -20,9 +21,14 @@ const CLAIM_SECONDS = 300
 /** Before the next attempt at those that did not answer; given up after the last, which is about six hours later. */
 const DELAYS_SECONDS = [10, 60, 300, 900, 3600, 7200, 10_800]
 const SESSIONS_AT_ONCE = 8
-/** Statuses of the client's fault that another attempt may change. */
-const PASSING = new Set([408, 425, 429])
-const MAX_ANSWER_BYTES = 4096
+/** Before the next attempt at those for which there was no place; it does not count. */
+const BUSY_SECONDS = 5
+/** To one server, fewer than base/outbound.ts admits; with those that wait, too few to take every session's turn. */
+const REQUESTS_AT_ONCE = 3
+const MAX_QUEUED = 2
+/** The same does not hold for servers that answer within this time: waiting is shorter than coming back. */
+const QUICK_MS = 100
+const MAX_QUICK = 1000
 
 /** What the sender needs. */
 export interface BackChannelDeps extends LogoutTokenDeps {
@@ -34,87 +40,102 @@ export interface BackChannelDeps extends LogoutTokenDeps {
 
 /** Delivers what is due. */
 export interface BackChannel {
-  /** Tells the clients of every session that is due now; the number of sessions. */
-  deliver(): Promise<number>
+  /** Tells the clients of every session that is due now, until `isStopping`; the number of sessions. */
+  deliver(isStopping?: () => boolean): Promise<number>
 }
 
-type Outcome = 'told' | 'refused' | 'failed'
+/** A client that is still to be told. `busy`: it was not asked, for want of a place. */
+interface Untold {
+  readonly clientId: string
+  readonly why: string
+  readonly isBusy: boolean
+}
 
 /** One instance serves the process. A client that answers nothing is left alone for a while, and holds up nobody else. */
 export function createBackChannel(deps: BackChannelDeps): BackChannel {
   const { store, outbound, behaviour, clock, log } = deps
   const breaker = createBreaker({ clock })
+  const places = createPlaces({ clock })
 
-  async function tell(zone: AddressedZone, ended: EndedSession, client: Client): Promise<Outcome> {
-    const { backchannelLogoutUri: uri } = client
-    if (uri === undefined || !speaks(zone, 'backchannelLogout', behaviour)) return 'told'
-    const server = new URL(uri).origin
-    if (!breaker.admits(`${zone.id} ${server}`)) return 'failed'
-    const sid = sessionIdFor(ended, client.clientId)
-    const token = await logoutToken(zone, { client, userId: ended.userId, sid }, deps)
+  /** Undefined if nothing is left to do. */
+  async function tell(zone: AddressedZone, ended: EndedSession, client: Client): Promise<Untold | undefined> {
+    const { clientId, backchannelLogoutUri: uri } = client
+    if (uri === undefined || !speaks(zone, 'backchannelLogout', behaviour)) return undefined
+    const share = outboundShareOf(client, 'background')
+    const left = (why: string, isBusy = false): Untold => ({ clientId, why, isBusy })
+    const leave = await places.enter(`${share.zoneId} ${new URL(uri).host}`)
+    if (!leave) return left('too many requests are under way', true)
+    // By client, not by server: no client has another one's server left alone.
+    const key = `${zone.id} ${clientId}`
     try {
-      const response = await outbound.fetch(uri, {
+      if (!breaker.admits(key)) return left('it did not answer lately')
+      const sid = sessionIdFor(ended, clientId)
+      const token = await logoutToken(zone, { client, userId: ended.userId, sid }, deps)
+      const { status } = await outbound.fetch(uri, {
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
         body: new URLSearchParams({ logout_token: token }).toString(),
-        maxBytes: MAX_ANSWER_BYTES,
-        share: outboundShareOf(client, 'background'),
+        share,
       })
-      breaker.report(`${zone.id} ${server}`, 'answered')
-      if (response.status < 300) return 'told'
-      // §2.8: the application understood, and will not; another attempt would be the same.
-      if (response.status >= 400 && response.status < 500 && !PASSING.has(response.status))
-        return refused(client, `it answers ${response.status}`)
-      return 'failed'
+      breaker.report(key, 'answered')
+      if (status < 300) return undefined
+      // §2.8: the application understood, and will not. Any other status may be of what stands before it.
+      if (status === 400) return refused(client, 'it answers 400')
+      if (status < 500 && ended.attempts === 1) log.warn(`back-channel logout: ${clientId} answers ${status}`)
+      return left(`it answers ${status}`)
     } catch (cause) {
-      if (cause instanceof OutboundError && cause.failure === 'forbidden') return refused(client, cause.message)
-      breaker.report(`${zone.id} ${server}`, 'failed')
-      return cause instanceof OutboundError ? 'failed' : fault(cause)
+      if (!(cause instanceof OutboundError)) throw cause
+      if (cause.failure === 'forbidden') return refused(client, cause.message)
+      const isBusy = cause.failure === 'busy'
+      if (!isBusy) breaker.report(key, 'failed')
+      return left(cause.message, isBusy)
+    } finally {
+      leave()
     }
   }
 
-  function refused({ clientId }: Client, why: string): Outcome {
+  function refused({ clientId }: Client, why: string): undefined {
     log.warn(`back-channel logout: ${clientId} was not signed out: ${why}`)
-    return 'refused'
-  }
-
-  function fault(cause: unknown): Outcome {
-    log.fault('back-channel logout', cause)
-    return 'failed'
   }
 
   /** Those that are still to be told. */
-  async function tellAll(zone: AddressedZone, ended: EndedSession): Promise<readonly string[]> {
+  async function tellAll(zone: AddressedZone, ended: EndedSession): Promise<readonly Untold[]> {
     const outcomes = await Promise.all(
-      ended.clients.map(async (clientId): Promise<readonly string[]> => {
+      ended.clients.map(async clientId => {
         const client = await store.clients.find(zone.id, clientId)
-        if (!client) return []
-        const outcome = await tell(zone, ended, client).catch(fault)
-        return outcome === 'failed' ? [clientId] : []
+        if (!client) return undefined
+        return tell(zone, ended, client).catch((cause: unknown): Untold => {
+          log.fault('back-channel logout', cause)
+          return { clientId, why: 'a fault', isBusy: false }
+        })
       }),
     )
-    return outcomes.flat()
+    return outcomes.filter(each => each !== undefined)
   }
 
   async function settle(ended: EndedSession): Promise<void> {
     const zone = await store.zones.find(ended.zoneId)
     const left = zone?.active ? await tellAll({ ...zone, address: ended.byPath ? 'path' : 'host' }, ended) : []
     if (left.length === 0) return store.endedSessions.delete(ended)
-    const delay = DELAYS_SECONDS[ended.attempts - 1]
+    const isCounted = left.some(({ isBusy }) => !isBusy)
+    const delay = isCounted ? DELAYS_SECONDS[ended.attempts - 1] : BUSY_SECONDS
     if (delay === undefined) {
-      log.warn(
-        `back-channel logout: given up after ${ended.attempts} attempts: ${left.join(', ')} in zone ${ended.zoneId}`,
-      )
+      const who = left.map(({ clientId, why }) => `${clientId} (${why})`).join(', ')
+      log.warn(`back-channel logout: given up after ${ended.attempts} attempts: ${who} in zone ${ended.zoneId}`)
       return store.endedSessions.delete(ended)
     }
-    return store.endedSessions.retry(ended, { clients: left, nextAttemptAt: addSeconds(clock.now(), delay) })
+    return store.endedSessions.retry(ended, {
+      clients: left.map(({ clientId }) => clientId),
+      nextAttemptAt: addSeconds(clock.now(), delay),
+      attempts: isCounted ? ended.attempts : ended.attempts - 1,
+    })
   }
 
   return {
-    async deliver() {
+    async deliver(isStopping = () => false) {
       let count = 0
       const work = async (): Promise<void> => {
-        for (;;) {
+        while (!isStopping()) {
           const now = clock.now()
           const ended = await store.endedSessions.claim(now, addSeconds(now, CLAIM_SECONDS))
           if (!ended) return
@@ -124,6 +145,36 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       }
       await Promise.all(Array.from({ length: SESSIONS_AT_ONCE }, work))
       return count
+    },
+  }
+}
+
+/** Requests to one server: so many run, the others wait if it answers quickly, and otherwise come back later. */
+function createPlaces({ clock }: { clock: Clock }) {
+  const servers = new Map<string, { running: number; readonly queue: (() => void)[] }>()
+  const quick = new Set<string>()
+  function note(key: string, since: Date): void {
+    if (quick.size >= MAX_QUICK) quick.clear()
+    if (clock.now().getTime() - since.getTime() < QUICK_MS) quick.add(key)
+    else quick.delete(key)
+  }
+  return {
+    /** What gives the place back; undefined if there is none to wait for. */
+    async enter(key: string): Promise<(() => void) | undefined> {
+      const server = servers.get(key) ?? { running: 0, queue: [] }
+      const isFull = server.running === REQUESTS_AT_ONCE
+      if (isFull && server.queue.length >= MAX_QUEUED && !quick.has(key)) return undefined
+      servers.set(key, server)
+      if (isFull) await new Promise<void>(resolve => server.queue.push(resolve))
+      else server.running += 1
+      const since = clock.now()
+      return () => {
+        note(key, since)
+        const next = server.queue.shift()
+        if (next) return next() // has the place now
+        server.running -= 1
+        if (server.running === 0) servers.delete(key)
+      }
     },
   }
 }
