@@ -32,7 +32,7 @@ import type { CompatibilityMode } from './model/compatibility.ts'
 
 export type { Config } from './config/config.ts'
 export type { OperationsSettings, StatsdSettings } from './config/operations.ts'
-export { masterKeyFor } from './config/master-key.ts'
+export { masterKeyFor, missingMasterKeyFile } from './config/master-key.ts'
 export type { Problem } from './config/problems.ts'
 export { ConfigError } from './config/problems.ts'
 export type { Bootstrap, ZoneBootstrap } from './config/records.ts'

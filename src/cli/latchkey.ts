@@ -14,6 +14,8 @@ const commands = async (): Promise<readonly Command[]> => [
   (await import('./check-config.ts')).checkConfig,
   (await import('./keys.ts')).keys,
   (await import('./audit.ts')).audit,
+  (await import('./backup.ts')).backup,
+  (await import('./backup.ts')).restore,
 ]
 
 const help = (all: readonly Command[]): string => `Latchkey, an identity and authorization server.

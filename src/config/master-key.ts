@@ -1,8 +1,22 @@
-import { constants, copyFileSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Random } from '../base/random.ts'
 
 const KEY_BYTES = 32
+
+interface KeyPlace {
+  readonly masterKey?: Buffer
+  readonly database: string
+}
 
 /** Parses 32 bytes in hexadecimal, base64 or base64url; undefined for anything else. */
 export function parseMasterKey(text: string): Buffer | undefined {
@@ -17,17 +31,23 @@ export function parseMasterKey(text: string): Buffer | undefined {
  * The key that encrypts secrets: the configured one, else that of `latchkey.key` beside the SQLite database
  * (`./data/latchkey.key` for PostgreSQL), which is created if missing; random for a database in memory.
  */
-export async function masterKeyFor(
-  config: { readonly masterKey?: Buffer; readonly database: string },
-  random: Random,
-): Promise<Buffer> {
+export async function masterKeyFor(config: KeyPlace, random: Random): Promise<Buffer> {
   if (config.masterKey !== undefined) return config.masterKey
   if (config.database === 'sqlite::memory:') return random.bytes(KEY_BYTES)
-  const path = config.database.startsWith('sqlite:')
-    ? join(dirname(config.database.slice('sqlite:'.length)), 'latchkey.key')
-    : join('data', 'latchkey.key')
+  const path = keyFileOf(config.database)
   return readKey(path) ?? createKey(path, random)
 }
+
+/** The file that `masterKeyFor` would create; undefined if there is a key. */
+export function missingMasterKeyFile({ masterKey, database }: KeyPlace): string | undefined {
+  const path = keyFileOf(database)
+  return masterKey === undefined && !existsSync(path) ? path : undefined
+}
+
+const keyFileOf = (database: string): string =>
+  database.startsWith('sqlite:')
+    ? join(dirname(database.slice('sqlite:'.length)), 'latchkey.key')
+    : join('data', 'latchkey.key')
 
 function readKey(path: string): Buffer | undefined {
   let content: string

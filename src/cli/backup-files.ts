@@ -1,0 +1,104 @@
+// The work of `latchkey backup` and `latchkey restore`. A backup is a SQLite file without the master key.
+import { chownSync, existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { systemClock } from '../base/clock.ts'
+import { createRandom } from '../base/random.ts'
+import { createVault } from '../base/secrets.ts'
+import { refuseForeignDatabase } from '../bootstrap.ts'
+import type { Config } from '../config.ts'
+import { masterKeyFor, missingMasterKeyFile } from '../config.ts'
+import { copySqlite, lockSqlite } from '../store/engine/sqlite-copy.ts'
+import { openStore } from '../store/open.ts'
+import { CommandFailure } from './command.ts'
+import { refuseMissingDatabase } from './storage.ts'
+
+/** Writes the file and returns the lines to print. The file appears under its name once it is complete and checked. */
+export function writeBackup(config: Config, to: string): string {
+  const path = sqlitePath(config, 'use pg_dump')
+  refuseMissingDatabase(config.database)
+  if (existsSync(to)) throw new CommandFailure(`${to} exists already`)
+  const draft = `${to}.partial`
+  copySqlite(path, draft)
+  renameSync(draft, to)
+  return `Wrote ${to}, ${statSync(to).size} bytes, and checked it.\nThe master key is not in it: keep a copy of the key elsewhere.\n`
+}
+
+/**
+ * Replaces the database and returns the lines to print. Refuses a backup that the server would refuse to start with, before
+ * anything is changed.
+ */
+export async function restoreBackup(config: Config, from: string): Promise<string> {
+  const path = sqlitePath(config, 'use pg_restore or psql')
+  if (!existsSync(from)) throw new CommandFailure(`there is no file ${from}`)
+  const keyFile = missingMasterKeyFile(config)
+  if (keyFile !== undefined) {
+    throw new CommandFailure(
+      `there is no ${keyFile}: put the master key of the backup there, or set LATCHKEY_MASTER_KEY`,
+    )
+  }
+  const isThere = existsSync(path)
+  const target = isThere ? realpathSync(path) : resolve(path)
+  if (realpathSync(from) === target) throw new CommandFailure(`${from} is the database itself`)
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+  const unlock = isThere ? lockSqlite(target) : () => {}
+  const draft = `${target}.restoring`
+  try {
+    copySqlite(from, draft)
+    try {
+      await examine(draft, config, from)
+      giveToOwner(draft)
+      unlock()
+      const kept = isThere ? moveAside(target) : undefined
+      renameSync(draft, target)
+      return `Restored ${path} from ${from}.\n${kept === undefined ? '' : `The database before is ${kept}.\n`}`
+    } catch (error) {
+      for (const ending of ['', '-wal', '-shm']) rmSync(`${draft}${ending}`, { force: true })
+      throw error
+    }
+  } finally {
+    unlock()
+  }
+}
+
+function sqlitePath({ database }: Config, instead: string): string {
+  if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
+  const path = /^sqlite:(.+)$/.exec(database)?.[1]
+  if (path === undefined) throw new CommandFailure(`this is for SQLite only: for PostgreSQL, ${instead}`)
+  return path
+}
+
+/** Opens the copy as the server would, which brings its schema up to date. */
+async function examine(draft: string, config: Config, from: string): Promise<void> {
+  const random = createRandom()
+  const vault = createVault(await masterKeyFor(config, random), random)
+  const store = await openStore(`sqlite:${draft}`, { clock: systemClock })
+  try {
+    await refuseForeignDatabase({ store, vault, config })
+    if (!(await store.zones.find(config.service))) throw new CommandFailure(`${from} has no zones`)
+  } finally {
+    await store.close()
+  }
+}
+
+/** When root restores, the server's account must still be able to open the file. */
+function giveToOwner(path: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(dirname(path))
+  chownSync(path, uid, gid)
+}
+
+/** Keeps the database under a name with the time, and returns that. A log beside it belongs to a damaged one. */
+function moveAside(path: string): string {
+  const stamp = systemClock.now().toISOString().slice(0, 19).replace(/:/g, '-')
+  const kept = `${path}.before-${stamp}Z`
+  for (const ending of ['-wal', '-shm']) {
+    if (existsSync(`${path}${ending}`)) renameSync(`${path}${ending}`, `${kept}${ending}`)
+  }
+  try {
+    linkSync(path, kept) // so that there is a database at every moment: a server that finds none makes one
+  } catch {
+    if (existsSync(kept)) throw new CommandFailure(`${kept} exists already: try again in a second`)
+    renameSync(path, kept) // a file system without links
+  }
+  return kept
+}

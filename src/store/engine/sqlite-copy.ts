@@ -1,0 +1,97 @@
+// Copies of SQLite databases, for backups and for putting them back.
+import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { StoreUnavailable } from '../unavailable.ts'
+
+const PATIENCE_MILLISECONDS = 5000
+const IN_USE_MILLISECONDS = 1000
+
+/**
+ * Writes all that is committed in the database `from` into the new file `to`, which only its owner may read, and checks it;
+ * others may read and write `from` meanwhile. Throws `StoreUnavailable` and leaves no file behind when it cannot.
+ */
+export function copySqlite(from: string, to: string): void {
+  closeSync(createFile(to))
+  try {
+    // Not `readOnly`: such a connection leaves its -wal and -shm files behind, which the server's account may not open.
+    const source = new DatabaseSync(from, { timeout: PATIENCE_MILLISECONDS })
+    try {
+      source.exec('pragma trusted_schema = off') // a backup may come from anywhere
+      refuseOtherTables(source, from)
+      // One read transaction. The backup interface of SQLite begins again whenever another process writes.
+      source.prepare('vacuum into ?').run(to)
+    } finally {
+      source.close()
+    }
+    refuseDamage(to)
+    flush(to)
+  } catch (cause) {
+    rmSync(to, { force: true })
+    if (cause instanceof StoreUnavailable) throw cause
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new StoreUnavailable(`cannot copy ${from} to ${to}: ${reason}`, { cause })
+  }
+}
+
+function createFile(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600)
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause
+    const message = `${path} exists: another backup or restore runs, or one was interrupted; then delete the file`
+    throw new StoreUnavailable(message, { cause })
+  }
+}
+
+function refuseOtherTables(database: DatabaseSync, path: string): void {
+  const names = database.prepare(`select 1 from sqlite_schema where type = 'table' and name in ('migrations', 'zones')`)
+  if (names.all().length !== 2) throw new StoreUnavailable(`${path} is not a database of Latchkey`)
+}
+
+function refuseDamage(path: string): void {
+  const copy = new DatabaseSync(path, { readOnly: true })
+  try {
+    const [first] = copy.prepare('pragma integrity_check').all()
+    if (first?.['integrity_check'] !== 'ok') throw new StoreUnavailable(`${path} is damaged: check the disk`)
+  } finally {
+    copy.close()
+  }
+}
+
+/** `vacuum into` leaves it to the operating system when the file is on disk. */
+function flush(path: string): void {
+  const file = openSync(path, 'r+')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+const BUSY = 5
+const DAMAGED = new Set([11, 26]) // https://www.sqlite.org/rescode.html: corrupt, not a database
+
+/**
+ * Keeps every other process out of a database until the result is called (again is harmless), and writes its log back, so that it is one file.
+ * Throws `StoreUnavailable` while a server has it open. A damaged file cannot be locked; it is left as it is.
+ */
+export function lockSqlite(path: string): () => void {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { timeout: IN_USE_MILLISECONDS })
+    database.exec('pragma journal_mode = delete') // fails while anybody else has the file open
+    database.exec('begin exclusive')
+    const locked = database
+    return () => {
+      if (locked.isOpen) locked.close()
+    }
+  } catch (cause) {
+    database?.close()
+    const code: unknown = cause instanceof Error ? Reflect.get(cause, 'errcode') : undefined
+    if (typeof code === 'number' && DAMAGED.has(code & 0xff)) return () => {}
+    if (typeof code === 'number' && (code & 0xff) === BUSY) {
+      throw new StoreUnavailable(`${path} is in use: stop the server first`, { cause })
+    }
+    throw new StoreUnavailable(`cannot open ${path}: ${String(Reflect.get(Object(cause), 'message'))}`, { cause })
+  }
+}

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { before, describe, it } from 'node:test'
+import { temporaryFolder } from '../support/config.ts'
+import type { ServerProcess } from '../support/process.ts'
+import { runToEnd, serve } from '../support/process.ts'
+import { openTables } from '../support/tables.ts'
+
+const machine = (id: string, authorities: readonly string[]) => ({
+  client_id: id,
+  client_secret: `${id}-secret`,
+  authorized_grant_types: ['client_credentials'],
+  authorities,
+})
+const config = {
+  database: 'sqlite:./data/latchkey.db',
+  bootstrap: { clients: [machine('admin', ['clients.admin', 'svc.resource'])] },
+}
+
+async function requestToken(server: ServerProcess, id: string, more = {}): Promise<Response> {
+  return fetch(`${server.baseUrl}/oauth/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa(`${id}:${id}-secret`)}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials', ...more }),
+  })
+}
+
+async function token(server: ServerProcess, more = {}): Promise<string> {
+  const answer = await requestToken(server, 'admin', more)
+  assert.equal(answer.status, 200)
+  return String(Reflect.get(Object(await answer.json()), 'access_token'))
+}
+
+async function createClient(server: ServerProcess, id: string): Promise<void> {
+  const answer = await fetch(`${server.baseUrl}/oauth/clients`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await token(server)}`, 'content-type': 'application/json' },
+    body: JSON.stringify(machine(id, ['jobs.run'])),
+  })
+  assert.equal(answer.status, 201, await answer.text())
+}
+
+async function isActive(server: ServerProcess, value: string): Promise<boolean> {
+  const answer = await fetch(`${server.baseUrl}/introspect`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa('admin:admin-secret')}` },
+    body: new URLSearchParams({ token: value }),
+  })
+  return Reflect.get(Object(await answer.json()), 'active') === true
+}
+
+/** Runs a command in the folder of a server. */
+const run = (folder: string, args: readonly string[]) =>
+  runToEnd([...args, '--config', 'latchkey.json'], { folder, files: { 'latchkey.json': JSON.stringify(config) } })
+
+const inData = (folder: string): readonly string[] => readdirSync(join(folder, 'data')).toSorted()
+
+describe('latchkey backup and restore', () => {
+  it('copies what is committed while the server writes, and puts it back', async test => {
+    const folder = temporaryFolder()
+    const first = await serve({ folder, config })
+    const { port } = first // part of the issuer of its tokens
+    test.after(() => first.stop())
+    await createClient(first, 'before')
+    const signed = await token(first)
+
+    // Opaque tokens are rows, so that the server writes throughout the backup.
+    const backedUp = new AbortController()
+    let stored = 0
+    const writing = (async () => {
+      while (!backedUp.signal.aborted) {
+        await token(first, { token_format: 'opaque' })
+        stored += 1
+      }
+    })()
+    const backup = await run(folder, ['backup', '--to', 'copy.db'])
+    backedUp.abort()
+    await writing
+    assert.equal(backup.status, 0, backup.stderr)
+    assert.match(
+      backup.stdout,
+      /^Wrote copy\.db, \d+ bytes, and checked it\.\nThe master key is not in it: keep a copy of the key elsewhere\.\n$/,
+    )
+    assert.ok(stored > 0)
+    assert.equal(statSync(join(folder, 'copy.db')).mode & 0o777, 0o600)
+    const key = readFileSync(join(folder, 'data/latchkey.key'), 'utf8').trim()
+    assert.ok(!readFileSync(join(folder, 'copy.db')).includes(key))
+
+    await createClient(first, 'after')
+    const inUse = await run(folder, ['restore', '--from', 'copy.db'])
+    assert.equal(inUse.status, 1)
+    assert.match(inUse.stderr, /^latchkey: \S+latchkey\.db is in use: stop the server first\n$/)
+    assert.equal((await requestToken(first, 'after')).status, 200)
+    await first.stop()
+
+    const restored = await run(folder, ['restore', '--from', 'copy.db'])
+    assert.equal(restored.status, 0, restored.stderr)
+    const [, kept = ''] = /^The database before is (.+)\.$/m.exec(restored.stdout) ?? []
+    assert.equal(statSync(join(folder, 'data/latchkey.db')).mode & 0o777, 0o600)
+    const second = await serve({ folder, config, port })
+    test.after(() => second.stop())
+    assert.equal((await requestToken(second, 'before')).status, 200)
+    assert.equal((await requestToken(second, 'after')).status, 401)
+    assert.ok(await isActive(second, signed), 'the signing key is that of the backup')
+    await createClient(second, 'afterwards')
+    await second.stop()
+
+    assert.equal((await run(folder, ['restore', '--from', kept])).status, 0)
+    const third = await serve({ folder, config, port })
+    test.after(() => third.stop())
+    assert.equal((await requestToken(third, 'after')).status, 200)
+    assert.equal((await requestToken(third, 'afterwards')).status, 401)
+    await third.stop()
+  })
+})
+
+describe('latchkey backup refuses', () => {
+  const folder = temporaryFolder()
+  before(async () => void (await (await serve({ folder, config })).stop()))
+
+  const cases: readonly {
+    name: string
+    args: readonly string[]
+    status: number
+    says: RegExp
+    files?: readonly string[]
+  }[] = [
+    { name: 'to guess where to', args: [], status: 2, says: /'--to <value>' is missing/ },
+    { name: 'to overwrite a file', args: ['--to', 'latchkey.json'], status: 1, says: /latchkey\.json exists already/ },
+    { name: 'a folder that is not there', args: ['--to', 'disk/copy.db'], status: 1, says: /ENOENT.*disk/ },
+    {
+      name: 'to write beside what another backup writes',
+      args: ['--to', 'copy.db'],
+      files: ['copy.db.partial'],
+      status: 1,
+      says: /copy\.db\.partial exists: another backup or restore runs, or one was interrupted/,
+    },
+    {
+      name: 'a database that is not there, and makes none',
+      args: ['--to', 'x.db', '--database', 'sqlite:none/latchkey.db'],
+      status: 1,
+      says: /there is no database none/,
+    },
+    {
+      name: 'a database in memory',
+      args: ['--to', 'x.db', '--database', 'sqlite::memory:'],
+      status: 1,
+      says: /belongs to one process/,
+    },
+    {
+      name: 'PostgreSQL, whose tools are better',
+      args: ['--to', 'x.db', '--database', 'postgres://localhost/latchkey'],
+      status: 1,
+      says: /for SQLite only: for PostgreSQL, use pg_dump/,
+    },
+    {
+      name: 'a database of another program',
+      args: ['--to', 'x.db', '--database', 'sqlite:other.db'],
+      status: 1,
+      says: /other\.db is not a database of Latchkey/,
+    },
+  ]
+  for (const { name, args, status, says, files = [] } of cases) {
+    it(name, async () => {
+      const other = await openTables(`sqlite:${join(folder, 'other.db')}`)
+      await other.run('create table if not exists notes (text text)')
+      await other.close()
+      for (const file of files) writeFileSync(join(folder, file), '')
+      const ending = await run(folder, ['backup', ...args])
+      assert.match(ending.stderr, says)
+      assert.deepEqual([ending.status, ending.stdout], [status, ''])
+      for (const file of ['x.db', 'x.db.partial', 'copy.db', 'none']) assert.ok(!existsSync(join(folder, file)), file)
+    })
+  }
+})
+
+describe('latchkey restore', () => {
+  const folder = temporaryFolder()
+  let untouched: Buffer
+  before(async () => {
+    await (await serve({ folder, config })).stop()
+    assert.equal((await run(folder, ['backup', '--to', 'good.db'])).status, 0)
+    untouched = readFileSync(join(folder, 'data/latchkey.db'))
+    const good = readFileSync(join(folder, 'good.db'))
+    writeFileSync(join(folder, 'text.db'), 'not a database at all, '.repeat(300))
+    writeFileSync(join(folder, 'short.db'), good.subarray(0, good.length / 2))
+    await changed('newer.db', `insert into migrations (id, applied_at) values ('9999-tomorrow', 1)`)
+    await changed('empty.db', `delete from zones`)
+    await changed('service.db', `update zones set id = 'uaa' where subdomain = ''`)
+  })
+
+  async function changed(name: string, sql: string): Promise<void> {
+    copyFileSync(join(folder, 'good.db'), join(folder, name))
+    const tables = await openTables(`sqlite:${join(folder, name)}`)
+    await tables.run(sql)
+    await tables.close()
+  }
+
+  const cases = [
+    { name: 'without a file', args: [], status: 2, says: /'--from <value>' is missing/ },
+    { name: 'a file that is not there', args: ['--from', 'none.db'], status: 1, says: /there is no file none\.db/ },
+    { name: 'what is no database', args: ['--from', 'text.db'], status: 1, says: /file is not a database/ },
+    { name: 'half a file', args: ['--from', 'short.db'], status: 1, says: /malformed|damaged/ },
+    { name: 'a backup of a newer version', args: ['--from', 'newer.db'], status: 1, says: /by a newer version/ },
+    { name: 'a backup without zones', args: ['--from', 'empty.db'], status: 1, says: /empty\.db has no zones/ },
+    { name: 'a backup of another service', args: ['--from', 'service.db'], status: 1, says: /service name uaa/ },
+    { name: 'the database itself', args: ['--from', 'data/latchkey.db'], status: 1, says: /is the database itself/ },
+  ]
+  for (const { name, args, status, says } of cases) {
+    it(`refuses ${name}, and leaves the database as it is`, async () => {
+      const ending = await run(folder, ['restore', ...args])
+      assert.match(ending.stderr, says)
+      assert.deepEqual([ending.status, ending.stdout], [status, ''])
+      assert.deepEqual(inData(folder), ['latchkey.db', 'latchkey.key'])
+      // The header also counts changes of the journal mode.
+      assert.ok(readFileSync(join(folder, 'data/latchkey.db')).subarray(100).equals(untouched.subarray(100)))
+    })
+  }
+
+  it('refuses a backup whose master key is another one', async () => {
+    const env = { LATCHKEY_MASTER_KEY: 'ab'.repeat(32) }
+    const ending = await runToEnd(['restore', '--from', 'good.db', '--config', 'latchkey.json'], { folder, env })
+    assert.equal(ending.status, 1)
+    assert.match(ending.stderr, /the master key is not the one/)
+    assert.deepEqual(inData(folder), ['latchkey.db', 'latchkey.key'])
+  })
+
+  it('needs the master key of the backup on a new machine, and makes none', async () => {
+    const elsewhere = temporaryFolder()
+    copyFileSync(join(folder, 'good.db'), join(elsewhere, 'good.db'))
+    const without = await run(elsewhere, ['restore', '--from', 'good.db'])
+    assert.equal(without.status, 1)
+    assert.match(without.stderr, /there is no data\/latchkey\.key: put the master key of the backup there/)
+    assert.ok(!existsSync(join(elsewhere, 'data')))
+
+    mkdirSync(join(elsewhere, 'data'))
+    copyFileSync(join(folder, 'data/latchkey.key'), join(elsewhere, 'data/latchkey.key'))
+    const restored = await run(elsewhere, ['restore', '--from', 'good.db'])
+    assert.equal(restored.stdout, 'Restored ./data/latchkey.db from good.db.\n', restored.stderr)
+    assert.deepEqual(inData(elsewhere), ['latchkey.db', 'latchkey.key'])
+    const server = await serve({ folder: elsewhere, config })
+    assert.equal((await requestToken(server, 'admin')).status, 200)
+    await server.stop()
+  })
+
+  it('replaces a damaged database together with its log', async () => {
+    const damaged = temporaryFolder()
+    copyFileSync(join(folder, 'good.db'), join(damaged, 'good.db'))
+    mkdirSync(join(damaged, 'data'))
+    copyFileSync(join(folder, 'data/latchkey.key'), join(damaged, 'data/latchkey.key'))
+    for (const ending of ['', '-wal']) writeFileSync(join(damaged, `data/latchkey.db${ending}`), 'ruined '.repeat(2000))
+    const restored = await run(damaged, ['restore', '--from', 'good.db'])
+    assert.equal(restored.status, 0, restored.stderr)
+    const names = inData(damaged).map(name => name.replace(/\d{4}-\d\d-\d\dT[\d-]{8}Z/, 'TIME'))
+    assert.deepEqual(names, ['latchkey.db', 'latchkey.db.before-TIME', 'latchkey.key'])
+    const server = await serve({ folder: damaged, config })
+    assert.equal((await requestToken(server, 'admin')).status, 200)
+    await server.stop()
+  })
+
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can give files away' }
+  it('leaves the file to the owner of the folder when root restores', asRoot, async () => {
+    const owned = temporaryFolder()
+    copyFileSync(join(folder, 'good.db'), join(owned, 'good.db'))
+    mkdirSync(join(owned, 'data'))
+    copyFileSync(join(folder, 'data/latchkey.key'), join(owned, 'data/latchkey.key'))
+    chownSync(join(owned, 'data'), 12_345, 12_346)
+    assert.equal((await run(owned, ['restore', '--from', 'good.db'])).status, 0)
+    const { uid, gid } = statSync(join(owned, 'data/latchkey.db'))
+    assert.deepEqual([uid, gid], [12_345, 12_346])
+  })
+})
