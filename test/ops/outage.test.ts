@@ -1,5 +1,9 @@
 // What a server answers while its PostgreSQL is killed or frozen, and after that.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
 import { type OwnPostgres, startPostgres } from '../support/postgres.ts'
@@ -61,7 +65,52 @@ const REFUSED: Readonly<Record<string, Ask>> = {
   'whether it is well': server => server.send('/healthz'),
 }
 
+/** A client whose keys are at a server that takes connections and says nothing. */
+const SIGNER = {
+  client_id: 'signer',
+  authorized_grant_types: ['client_credentials'],
+  authorities: ['jobs.run'],
+  token_endpoint_auth_method: 'private_key_jwt',
+}
+
+/** What looks like its assertion, as far as it is read before the keys. */
+function assertionOfSigner(server: TestServer): string {
+  const now = Math.floor(server.clock.now().getTime() / 1000)
+  const aud = `${server.baseUrl}/oauth/token`
+  const claims = { iss: 'signer', sub: 'signer', aud, jti: randomUUID(), iat: now, exp: now + 60 }
+  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${encode({ alg: 'ES256', kid: 'k1' })}.${encode(claims)}.${'A'.repeat(86)}`
+}
+
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
+
+describe('an outage of the database and keys at another server', {
+  skip: isFast && 'a fast run has no PostgreSQL',
+}, () => {
+  it('refuses an assertion before its keys are fetched', async t => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo // it listens on TCP
+    const postgres = await startPostgres()
+    const clients = [...bootstrap.clients, { ...SIGNER, jwks_uri: `http://127.0.0.1:${port}/keys` }]
+    const { url } = await freshDatabaseOn(postgres.url)
+    const server = await startServer({ database: url, config: { bootstrap: { ...bootstrap, clients } } })
+    t.after(async () => {
+      silent.close()
+      silent.closeAllConnections()
+      await server.stop()
+    })
+    await server.store.clients.find('svc', 'signer')
+    await postgres.kill()
+    await inTime(true, () => Promise.resolve(server.store.isAway()))
+    const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+    const form = { client_assertion_type: type, client_assertion: assertionOfSigner(server) }
+    const begin = performance.now()
+    const answer = await server.token({ grant_type: 'client_credentials', ...form })
+    assert.equal(answer.status, 503, answer.text)
+    assert.ok(performance.now() - begin < PROMPT_MS)
+  })
+})
 
 for (const mode of MODES) {
   describe(`an outage of the database in ${mode}`, { skip: isFast && 'a fast run has no PostgreSQL' }, () => {

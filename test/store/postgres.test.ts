@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
-import { type Store, StoreUnavailable } from '../../src/store/store.ts'
+import { type Store, StoreAway, StoreUnavailable } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { administer } from '../support/postgres.ts'
 import { storeCases, inTime } from './cases.ts'
@@ -122,15 +122,16 @@ describe('a PostgreSQL store', () => {
       }
     }))
 
-  it('tells what refuses as unavailable: a database that does not exist, a wrong password', async () => {
+  it('tells what refuses, and what no waiting cures, as unavailable: a database that does not exist, a wrong password', async () => {
     const database = await freshDatabase('postgres')
     const missing = new URL(database.url)
     missing.pathname = '/there_is_none'
-    await assert.rejects(openStore(missing.href, { clock: systemClock }), StoreUnavailable)
+    const isLasting = (error: unknown): boolean => error instanceof StoreUnavailable && !(error instanceof StoreAway)
+    await assert.rejects(openStore(missing.href, { clock: systemClock }), isLasting)
     const wrong = new URL(database.url)
     if (process.env['LATCHKEY_TEST_POSTGRES'] === undefined) {
       wrong.password = 'wrong'
-      await assert.rejects(openStore(wrong.href, { clock: systemClock }), StoreUnavailable)
+      await assert.rejects(openStore(wrong.href, { clock: systemClock }), isLasting)
     }
     await database.drop()
   })
@@ -141,7 +142,7 @@ describe('a PostgreSQL store', () => {
     await new Promise(resolve => server.close(resolve))
     const url = `postgres://latchkey:hidden@127.0.0.1:${port}/latchkey`
     await assert.rejects(openStore(url, { clock: systemClock }), (error: unknown) => {
-      assert.ok(error instanceof StoreUnavailable)
+      assert.ok(error instanceof StoreAway)
       assert.match(error.message, /^the database cannot be reached: [^\n]+$/)
       assert.ok(!error.message.includes('hidden'))
       return true

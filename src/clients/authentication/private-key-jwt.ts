@@ -8,6 +8,7 @@ import { demandsOn } from '../../model/client-demands.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
+import { StoreAway } from '../../store/store.ts'
 import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
 import type { ForeignKeys, KeySource, WantedKey } from '../../token/foreign-keys.ts'
 import { outboundShareOf } from '../outbound-share.ts'
@@ -121,6 +122,8 @@ async function verifyAssertion(
   if (!assertion.audience.some(each => ours.includes(each))) throw unauthorized('its audience is not this server')
   if (client) checkDemands(assertion, client, zone, deps)
 
+  // Its id could not be remembered, and to fetch the keys may take long.
+  if (behaviour.assertionOnce && store.isAway()) throw new StoreAway('the database is away')
   await checkSignature(assertion, client, foreignKeys)
   if (!behaviour.assertionOnce) return true
   // After the signature: a forged assertion must not use up the id of a genuine one.
