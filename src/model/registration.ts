@@ -70,11 +70,16 @@ export function registrationPolicy({ config }: Pick<Zone, 'config'>, service: Se
 }
 
 /** Whether an administrator gave the client what no registration gives: then its own token changes it no longer. */
-export function isElevated(client: Client, service: Service): boolean {
+export function isElevated(
+  client: Client,
+  { resources }: Pick<RegistrationPolicy, 'resources'>,
+  service: Service,
+): boolean {
   const none = service.scope('none')
   const isRegistrable = (grant: string): boolean => REGISTRABLE_GRANT_TYPES.some(each => each === grant)
   return (
     client.authorities.some(authority => authority !== none) ||
+    client.resources?.some(resource => !resources.includes(resource)) === true ||
     client.autoapprove === true ||
     client.autoapprove.length > 0 ||
     !client.authorizedGrantTypes.every(isRegistrable) ||

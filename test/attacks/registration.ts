@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import { authorize, authorizeBootstrap, signedIn, Z1_HOST } from '../support/authorize.ts'
-import { MODES } from '../support/oauth.ts'
+import { changeClient, MODES } from '../support/oauth.ts'
 import {
   initialToken,
   manage,
@@ -87,6 +87,34 @@ export const registrationAttacks: readonly Attack[] = [
           const answer = await authorize(browser, asking(client, { redirect_uri }))
           assert.equal(answer.status, 400, redirect_uri)
         }
+      }),
+  },
+  {
+    attack: 'shows links to another application as its own, to be taken for it on the approval page',
+    outcome: 'refused, also when a client changes itself; what it showed before it may keep',
+    attempt: () =>
+      trying(async server => {
+        for (const name of ['client_uri', 'policy_uri', 'tos_uri']) {
+          await refuses(server, { ...METADATA, [name]: 'https://APP.example./privacy' }, name)
+        }
+        const metadata = { ...METADATA, client_uri: 'https://new.example/' }
+        let client = registered(await register(server, metadata))
+        const change = (more: object) => ({ client_id: client.client_id, ...metadata, ...more })
+        const refused = await manage(server, 'PUT', client, change({ tos_uri: 'https://app.example/' }))
+        assert.deepEqual([refused.status, refused.json()['error']], [400, 'invalid_client_metadata'])
+        client = registered(await manage(server, 'PUT', client, change({ policy_uri: 'https://new.example/privacy' })))
+      }),
+  },
+  {
+    attack: 'takes a resource that an administrator allowed it to another redirect URI, by its registration token',
+    outcome: 'the client is the administrator’s now',
+    attempt: () =>
+      trying(async server => {
+        const client = registered(await register(server))
+        await changeClient(server, client.client_id, { resources: ['https://payments.example/'] })
+        const moved = { client_id: client.client_id, redirect_uris: ['https://evil.example/cb'] }
+        const answer = await manage(server, 'PUT', client, moved)
+        assert.deepEqual([answer.status, answer.json()['error']], [403, 'access_denied'])
       }),
   },
   {

@@ -122,6 +122,14 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     }
   }
 
+  /** The same for links, which the approval page shows with their hosts. */
+  async function refuseForeignLinks(request: FastifyRequest, links: readonly string[]): Promise<void> {
+    for (const host of new Set(links.map(link => new URL(link).hostname.replace(/\.$/, '')))) {
+      if (!(await isHostTaken(request.zone.id, host))) continue
+      throw invalidMetadata(`client_uri, policy_uri or tos_uri: ${host} belongs to another application`)
+    }
+  }
+
   async function isHostTaken(zoneId: string, host: string): Promise<boolean> {
     if (await store.registrations.isHostTaken(zoneId, host)) return true
     if (behaviour.exactRedirectUri) return false
@@ -155,7 +163,10 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     const clientId = random.urlSafe(22)
     const secret = requested.needsSecret ? random.urlSafe(TOKEN_LENGTH) : undefined
     const definition = await define(request, requested, { clientId, secret })
-    if (!initial) await refuseForeignHosts(request, definition.redirectUris)
+    if (!initial) {
+      await refuseForeignHosts(request, definition.redirectUris)
+      await refuseForeignLinks(request, linksOf(definition))
+    }
     const draft = { definition, secrets: secret === undefined ? [] : [secret] }
     const token = random.urlSafe(TOKEN_LENGTH)
     const { responseTypes } = requested
@@ -207,7 +218,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     if (memberOf(sent, 'client_id') !== clientId) throw invalidMetadata('client_id must be that of the client')
     const unwanted = OF_ANSWERS.find(name => (memberOf(sent, name) ?? undefined) !== undefined)
     if (unwanted !== undefined) throw invalidMetadata(`${unwanted} must not be sent`)
-    if (isElevated(existing, service)) {
+    if (isElevated(existing, policy, service)) {
       throw new OAuthError('access_denied', 'An administrator has taken over this client')
     }
     const sentSecret = memberOf(sent, 'client_secret') ?? undefined
@@ -222,7 +233,14 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     const definition = await define(request, requested, { clientId, secret })
     const addedUris = definition.redirectUris.filter(uri => !existing.redirectUris.includes(uri))
     const isTrusted = (await store.clients.findMetadata(zone.id, clientId))?.createdBy !== 'registration'
-    if (!isTrusted) await refuseForeignHosts(request, addedUris)
+    if (!isTrusted) {
+      const shown = linksOf(existing)
+      await refuseForeignHosts(request, addedUris)
+      await refuseForeignLinks(
+        request,
+        linksOf(definition).filter(link => !shown.includes(link)),
+      )
+    }
     const token = random.urlSafe(TOKEN_LENGTH)
     const secrets = secret === undefined ? [] : [await newSecret(secret, requesterOf(request), deps)]
     const client: Client = {
@@ -251,6 +269,10 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     })
   }
 }
+
+/** What the approval page links to. */
+const linksOf = ({ clientUri, policyUri, tosUri }: Pick<Client, 'clientUri' | 'policyUri' | 'tosUri'>) =>
+  [clientUri, policyUri, tosUri].filter(link => link !== undefined)
 
 /** The client with the members that a registration sets; what an administrator set beside them stays. */
 function withMembersOf(existing: Client, definition: ClientDefinition): Client {
