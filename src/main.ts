@@ -72,7 +72,7 @@ export async function start(given: Config): Promise<void> {
   parts.sender?.start()
   onStop(parts, async () => {
     stopPurging()
-    await Promise.all([stopTelling(), stopAuditing(), stopServing(parts)])
+    await stopServing(parts, Promise.all([stopTelling(), stopAuditing()]))
   })
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
@@ -234,20 +234,21 @@ async function serve({ app, config, measuring, sender, log }: Parts): Promise<vo
   keepReloading(app.http.server as unknown as TlsServer, tls, log)
 }
 
-/** Reports unready for the configured time, then closes. */
-async function stopServing(parts: Parts): Promise<void> {
+/** Reports unready for the configured time, then closes; deliveries to others that are under way end before the store. */
+async function stopServing(parts: Parts, deliveries?: Promise<unknown>): Promise<void> {
   const { stoppingMilliseconds } = parts.config.operations
   parts.app.health.stop()
   if (stoppingMilliseconds > 0) await pause(stoppingMilliseconds)
-  await close(parts)
+  await close(parts, deliveries)
 }
 
 /** A connection whose last request was under way at the beginning would be kept by its client for a minute. */
-async function close({ app, store, sender }: Parts): Promise<void> {
+async function close({ app, store, sender }: Parts, deliveries?: Promise<unknown>): Promise<void> {
   const sweep = setInterval(() => app.http.server.closeIdleConnections(), SWEEP_MS)
   await app.http.close()
   clearInterval(sweep)
   await app.background.idle()
+  await deliveries // whose outcome is still to be written
   await app.trail?.stop()
   await sender?.stop()
   await store.close()

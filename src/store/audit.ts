@@ -60,7 +60,7 @@ const DELETE_TO = statement<{ zone_id: string; number: number; before: number }>
   `delete from audit_entries where zone_id = :zone_id and number <= :number and happened_at < :before`,
 )
 
-const PURGED_AT_ONCE = 200
+const PURGED_AT_ONCE = 500
 
 interface DeliveryRow {
   zone_id: string

@@ -13,8 +13,8 @@ import { createAuditWebhooks } from './webhooks.ts'
 export interface AuditTrail extends AuditRecorder {
   /** Deletes a batch of expired entries; returns their number. */
   deleteExpired(): Promise<number>
-  /** Sends webhooks what is due. */
-  deliver(): Promise<void>
+  /** Sends webhooks what is due; begins nothing new once the signal is aborted. */
+  deliver(signal?: AbortSignal): Promise<void>
 }
 
 /** Dependencies of `createAuditTrail`. */
@@ -34,6 +34,6 @@ export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
   return {
     ...createAuditRecorder({ ...deps, excluded: new Set(settings.excluded) }),
     deleteExpired: () => deleteExpired({ store, hashes }, clock.now(), settings.days),
-    deliver: () => sender.deliver(),
+    deliver: signal => sender.deliver(signal),
   }
 }

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { stopwatch } from '../../base/clock.ts'
 import type { AuditTrail } from './trail.ts'
 
 const DELIVER_EVERY_MS = 1000
@@ -8,12 +10,14 @@ export function keepAuditTrail(
   trail: AuditTrail,
   log: { fault(message: string, cause: unknown): void },
 ): () => Promise<void> {
-  let stopped = false
+  const stopped = new AbortController()
   const stops = [
-    repeat(DELIVER_EVERY_MS, () => trail.deliver()),
+    repeat(DELIVER_EVERY_MS, () => trail.deliver(stopped.signal)),
     repeat(DELETE_EVERY_MS, async () => {
       for (;;) {
-        if (stopped || (await trail.deleteExpired()) === 0) return
+        const elapsed = stopwatch()
+        if (stopped.signal.aborted || (await trail.deleteExpired()) === 0) return
+        await pause(elapsed()) // at most half of the time is the deletion's
       }
     }),
   ]
@@ -35,7 +39,7 @@ export function keepAuditTrail(
   }
 
   return async () => {
-    stopped = true
+    stopped.abort()
     await Promise.all(stops.map(stop => stop()))
   }
 }

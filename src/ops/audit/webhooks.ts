@@ -28,7 +28,7 @@ const DELAYS_SECONDS = [5, 30, 120, 600, 1800]
 const MAX_ANSWER_BYTES = 4096
 
 /** Sends what is due to every webhook; one instance serves the process. */
-export function createAuditWebhooks(deps: AuditWebhookDeps): { deliver(): Promise<void> } {
+export function createAuditWebhooks(deps: AuditWebhookDeps): { deliver(signal?: AbortSignal): Promise<void> } {
   const { store, webhooks, outbound, clock, log } = deps
   const breaker = createBreaker({ clock })
 
@@ -77,22 +77,29 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): { deliver(): Promis
     return store.audit.retryDelivery(claimed, addSeconds(clock.now(), delay))
   }
 
-  async function deliverTo(webhook: AuditWebhook): Promise<void> {
-    const work = async (): Promise<void> => {
-      while (breaker.admits(webhook.name)) {
-        const now = clock.now()
-        const until = addSeconds(now, CLAIM_SECONDS)
-        const claimed = await store.audit.claimDelivery(webhook.name, now, until, webhook.zones)
-        if (!claimed) return
-        await settle(webhook, claimed)
-      }
+  async function deliverTo(webhook: AuditWebhook, signal: AbortSignal | undefined): Promise<void> {
+    const claim = async (): Promise<AuditDelivery | undefined> => {
+      if (signal?.aborted || !breaker.admits(webhook.name)) return undefined
+      const now = clock.now()
+      return store.audit.claimDelivery(webhook.name, now, addSeconds(now, CLAIM_SECONDS), webhook.zones)
     }
-    await Promise.all(Array.from({ length: ZONES_AT_ONCE }, work))
+    const work = async (first: AuditDelivery | undefined): Promise<void> => {
+      for (let claimed = first; claimed; claimed = await claim()) await settle(webhook, claimed)
+    }
+    // Nearly always there is nothing, or one zone.
+    const first = await claim()
+    if (!first) return
+    await Promise.all([
+      work(first),
+      ...Array.from({ length: ZONES_AT_ONCE - 1 }, async () => {
+        await work(await claim())
+      }),
+    ])
   }
 
   return {
-    async deliver() {
-      const outcomes = await Promise.allSettled(webhooks.map(deliverTo))
+    async deliver(signal) {
+      const outcomes = await Promise.allSettled(webhooks.map(webhook => deliverTo(webhook, signal)))
       for (const outcome of outcomes) {
         if (outcome.status === 'rejected') log.fault('audit webhooks', outcome.reason)
       }
