@@ -20,6 +20,7 @@ import { oauth2Attacks } from './attacks/oauth2.ts'
 import { operationsAttacks } from './attacks/operations.ts'
 import { outboundAttacks } from './attacks/outbound.ts'
 import { overloadAttacks } from './attacks/overload.ts'
+import { resourceAttacks } from './attacks/resources.ts'
 import { registrationAttacks } from './attacks/registration.ts'
 import { requestAttacks } from './attacks/requests.ts'
 import { samlBearerAttacks } from './attacks/saml-bearer.ts'
@@ -66,6 +67,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'tokens that are bound to a key': senderKeyAttacks,
   'certificates of clients': mutualTlsAttacks,
   'tokens that are bound to their sender': senderConstraintAttacks,
+  'tokens for one API': resourceAttacks,
   'clients that register themselves': registrationAttacks,
   'clients that nobody registered': metadataDocumentAttacks,
   'accounts of people': accountAttacks,

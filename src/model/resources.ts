@@ -1,10 +1,10 @@
 // The resources that a request names (RFC 8707 §2): who is to read the access token.
+import { isAbsoluteUri } from '../base/absolute-uri.ts'
 import type { Client } from './client.ts'
 import { OAuthError } from './oauth-error.ts'
 
 /** Each is in every token. */
 const MAX_RESOURCES = 10
-const MAX_LENGTH = 1024
 
 const refuse = (description: string): OAuthError => new OAuthError('invalid_target', description)
 
@@ -16,9 +16,7 @@ export function namedResources(values: readonly string[], { resources = [] }: Cl
   const named = [...new Set(values.filter(value => value !== ''))]
   if (named.length > MAX_RESOURCES) throw refuse(`There are more than ${MAX_RESOURCES} resources`)
   for (const resource of named) {
-    const isUri =
-      resource.length <= MAX_LENGTH && /^[a-z][a-z0-9+.-]*:[^\s#]+$/i.test(resource) && URL.canParse(resource)
-    if (!isUri) throw refuse('A resource must be an absolute URI without a fragment')
+    if (!isAbsoluteUri(resource)) throw refuse('A resource must be an absolute URI without a fragment')
     if (!resources.includes(resource)) throw refuse('This client may not ask for a token for this resource')
   }
   return named

@@ -1,5 +1,6 @@
 // The settings of a zone in `/identity-zones` and the configuration file. Includes settings without effect, so that
 // requests for UAA are accepted.
+import { isAbsoluteUri } from '../base/absolute-uri.ts'
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -346,7 +347,18 @@ export const zoneConfigSettings = (serviceName: string) =>
             about: 'Most clients that are registered at a time; 1000 unless set.',
           }),
           scopes: fewNames('Scopes that they may have; those of OpenID Connect unless set.'),
-          resources: fewNames('Resources that they may name in requests (RFC 8707); none unless set.'),
+          resources: setting({
+            kind: v.pipe(
+              v.array(v.pipe(v.string(), v.check(isAbsoluteUri))),
+              v.minLength(1),
+              v.maxLength(MAX_POLICY_NAMES),
+              v.readonly(),
+            ),
+            needs: `a list of 1 to ${MAX_POLICY_NAMES} absolute URIs without a fragment`,
+            unset: undefined,
+            about: 'Resources that they may name in requests (RFC 8707); none unless set.',
+            schema: { items: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9+.-]*:[^\\s#]+$', maxLength: 1024 } },
+          }),
           grantTypes: setting({
             kind: v.pipe(v.array(v.picklist(REGISTRABLE_GRANT_TYPES)), v.minLength(1), v.readonly()),
             needs: `a list of ${REGISTRABLE_GRANT_TYPES.join(', ')}`,

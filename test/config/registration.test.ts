@@ -23,6 +23,9 @@ describe('the policy of registration in the configuration', () => {
     [{ grantTypes: ['password'] }, /grantTypes/],
     [{ scopes: ['openid', 'svc.admin'] }, /registration\.scopes.*svc\.admin/],
     [{ scopes: ['*'] }, /registration\.scopes/],
+    [{ resources: ['https://api.example/', 'notes'] }, /registration\.resources\[1\].*must match/],
+    [{ resources: ['https://api.example/#part'] }, /registration\.resources\[0\].*must match/],
+    [{ resources: [''] }, /registration\.resources/],
     [{ scopes: ['approvals.me'] }, /registration\.scopes/],
     ['open', /must be/],
   ] as const) {
