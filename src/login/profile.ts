@@ -1,9 +1,9 @@
 // What people can see and change themselves: name and language, approvals of clients, sessions and events of the account.
+import { findKnownClient } from '../token/known-client.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../accounts/switches.ts'
 import type { Clock } from '../base/clock.ts'
 import type { AccountEventType } from '../model/account-event.ts'
-import { displayName } from '../model/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
 import { SECURITY_PATH } from '../model/fresh-sign-in.ts'
@@ -115,14 +115,14 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
       const byClient = Map.groupBy(approvals, approval => approval.clientId)
       const clients = await Promise.all(
         Array.from(byClient, async ([clientId, decisions]) => {
-          const client = await store.clients.find(zone.id, clientId)
-          if (!client) return []
+          const known = await findKnownClient(store, zone, clientId)
+          if (!known) return []
           const scopes = decisions.map(({ scope, status }) => ({
             scope,
             text: sentences.get(scope.toLowerCase()) ?? scopeText(texts, scope, service),
             approved: status === 'APPROVED',
           }))
-          return [{ clientId, name: displayName(client), scopes }]
+          return [{ clientId, name: known.name, scopes }]
         }),
       )
       return clients.flat()
@@ -157,7 +157,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const clientId = form.get('clientId') ?? ''
-    const isKnown = (await store.clients.find(request.zone.id, clientId)) !== undefined
+    const isKnown = (await findKnownClient(store, request.zone, clientId)) !== undefined
     if (isKnown && form.get('update') !== undefined) {
       const prefix = `${clientId}-`
       const ticked = form.all('checkedScopes').filter(value => value.startsWith(prefix))
@@ -223,14 +223,14 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     const shown = all.filter(({ type, at }) => type !== 'details-changed' || !precise.has(at.getTime()))
     return Promise.all(
       shown.slice(0, MAX_EVENTS).map(async ({ type, at, byOther, userAgent, remoteAddress, clientId }) => {
-        const client = clientId === undefined ? undefined : await store.clients.find(zoneId, clientId)
+        const known = clientId === undefined ? undefined : await findKnownClient(store, { id: zoneId }, clientId)
         return {
           type,
           at,
           byOther,
           device: userAgent === undefined ? undefined : describeUserAgent(userAgent, texts.browsers),
           address: remoteAddress,
-          clientName: client && displayName(client),
+          clientName: known?.name,
         }
       }),
     )

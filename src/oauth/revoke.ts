@@ -1,4 +1,5 @@
 // Token revocation: RFC 7009 for a client and one of its tokens, and UAA's API for all tokens of a user or client.
+import { findKnownClient } from '../token/known-client.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -141,7 +142,7 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
       const { userId, clientId } = params
       const isPair = userOf(request) === userId && holderOf(request).client.clientId === clientId
       if (!mayRevokeAll(request) && !isPair) throw notAllowed()
-      const found = await Promise.all([store.users.find(zone.id, userId), store.clients.find(zone.id, clientId)])
+      const found = await Promise.all([store.users.find(zone.id, userId), findKnownClient(store, zone, clientId)])
       if (found.includes(undefined)) throw notFound()
       // There is no salt for a user and client together, so every token has to be deleted.
       while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);

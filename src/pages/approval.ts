@@ -1,3 +1,4 @@
+import { leavesDevice } from '../model/safe-uri.ts'
 import { type Html, html } from '../base/html.ts'
 import { clientPicture, tick } from './components.ts'
 import { isolated } from './foreign.ts'
@@ -32,6 +33,10 @@ export interface ApprovalProps {
   readonly links?: Readonly<Partial<Record<'website' | 'policy' | 'terms', string | undefined>>>
   /** For an application that registered itself: every redirect URI that it has. */
   readonly registeredUris?: readonly string[] | undefined
+  /** For an application that is described by a document: its URL, whose host is all that is known of it for certain. */
+  readonly documentUrl?: string | undefined
+  /** The APIs that the tokens are for, where the application names any (RFC 8707). */
+  readonly resources?: readonly string[] | undefined
 }
 
 /** The page that asks whether a client may have what it asks for (RFC 6749 §4.1.1). */
@@ -46,7 +51,7 @@ ${csrfField(chrome)}${hiddenField('form_redirect_uri', props.formRedirectUri)}
 ${props.scopes.map(scope => (isMandatory(chrome, scope) ? mandatory(texts, scope) : choice(texts, scope)))}</ul>
 </fieldset>
 <p class="note">${texts.thenReturn(html`<strong>${isolated(destination(props.redirectUri), 1000)}</strong>`)}</p>
-${props.registeredUris && registeredNote(texts, props.redirectUri, props.registeredUris)}${linksNote(texts, props.links)}<p class="note">${texts.changeLater}</p>
+${props.resources && resourcesNote(texts, props.resources)}${notesOnClient(texts, props)}${linksNote(texts, props.links)}<p class="note">${texts.changeLater}</p>
 <div class="buttons">
 <button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">${texts.allow}</button>
 <button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">${texts.deny}</button>
@@ -77,6 +82,28 @@ function choice(texts: Texts['approval'], { name, value, text, state }: ScopeCho
   }><label for="${name}">${isolated(text, 500)}${
     details.length > 0 && html` <small>${details[0]}${details.length > 1 && html` · ${details[1]}`}</small>`
   }</label></li>
+`
+}
+
+/** What a person must know of an application that no administrator made. */
+function notesOnClient(texts: Texts['approval'], props: ApprovalProps): Html | undefined {
+  const { documentUrl, redirectUri, registeredUris } = props
+  if (documentUrl !== undefined) return documentNote(texts, documentUrl, redirectUri)
+  return registeredUris && registeredNote(texts, redirectUri, registeredUris)
+}
+
+/** Says which host the application is of, uncut, and when it runs where any program could say that it is this one. */
+function documentNote(texts: Texts['approval'], documentUrl: string, redirectUri: string): Html {
+  const { host } = new URL(documentUrl)
+  const isHere = !leavesDevice(redirectUri)
+  return html`<p class="note" id="self_registered">${texts.describedAt(html`<strong>${isolated(host, 1000)}</strong>`)}${isHere && html` ${texts.runsHere}`}</p>
+`
+}
+
+/** The APIs by their whole addresses: two of one host may belong to different people. */
+function resourcesNote(texts: Texts['approval'], resources: readonly string[]): Html {
+  const names = resources.map((name, index) => html`${index > 0 && ', '}<strong>${isolated(name, 1100)}</strong>`)
+  return html`<p class="note" id="resources">${texts.forResources(names)}</p>
 `
 }
 

@@ -128,6 +128,18 @@ export const metadataDocumentAttacks: readonly Attack[] = [
         assert.ok(fetched < 60, `${fetched} fetched`)
         assert.equal((await authorize(browser, asking(known))).status, 200)
         assert.equal(documents.asked('/known.json'), 1)
+        // More than are kept, over some minutes; then what was of use before is still fetched first.
+        for (let i = 0; i < 250; i += 1) {
+          if (i % 50 === 0) server.clock.advance(61)
+          await authorize(browser, asking(documents.id(`/more-${i}.json`)))
+        }
+        assert.equal((await authorize(browser, asking(known))).status, 200)
+        assert.equal(documents.asked('/known.json'), 1)
+        server.clock.advance(15 * 60)
+        const again = await signedIn(server)
+        for (let i = 0; i < 70; i += 1) await authorize(again, asking(documents.id(`/last-${i}.json`)))
+        assert.equal((await authorize(again, asking(known))).status, 200)
+        assert.equal(documents.asked('/known.json'), 2)
       }),
   },
   {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
+import { exportJWK, generateKeyPair } from 'jose'
 import { authorize, responseOf, signedIn } from '../support/authorize.ts'
 import type { DocumentServer } from '../support/metadata-documents.ts'
 import {
@@ -11,7 +12,7 @@ import {
   startTakingDocuments,
   takeDocuments,
 } from '../support/metadata-documents.ts'
-import { MODES } from '../support/oauth.ts'
+import { MODES, userNamed } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { sendJson, tokenOf } from '../support/zones.ts'
 
@@ -87,8 +88,9 @@ for (const mode of MODES) {
         (await server.store.clients.listMetadata('svc', { count: 1000, all: true })).some(each => each.clientId === id),
         false,
       )
-      const remembered = await authorize(browser, asking(id))
-      assert.equal(remembered.status, 302, 'the approval is kept for the id')
+      const { id: userId } = await userNamed(server, 'marissa')
+      const kept = await server.store.approvals.list('svc', userId, id, server.clock.now())
+      assert.ok(kept.length > 0, 'the approval is kept for the id')
     })
 
     it('are fetched once and kept, then fetched again; one that is away for a while is used on', async () => {
@@ -211,6 +213,95 @@ for (const mode of MODES) {
       const answer = await authorize(browser, asking(id, { scope: 'openid svc.admin' }))
       assert.equal(answer.status, 302)
       assert.match(answer.location().href, /error=invalid_scope/)
+    })
+
+    it('are of a host that the page names uncut, with the APIs that the tokens are for', async () => {
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      const api = 'https://notes.example/mcp'
+      const protocols = { ...zone.config.protocols, resourceIndicators: true }
+      await server.store.zones.update({
+        ...zone,
+        config: { ...zone.config, protocols, registration: { resources: [api] } },
+      })
+      const id = documents.publish('/host.json')
+      const long = id.replace('localhost', `accounts.example.com.${'a'.repeat(60)}.evil.localhost`)
+      documents.publish('/long.json', () => ({ body: plainDocument(long.replace('/host.', '/long.')) }))
+      const page = await authorize(browser, asking(long.replace('/host.', '/long.'), { resource: api }))
+      assert.equal(page.status, 200, page.text)
+      const [note = ''] = /<p class="note" id="self_registered">.*/.exec(page.text) ?? []
+      assert.ok(note.includes(new URL(long).host), note)
+      const [resources = ''] = /<p class="note" id="resources">.*/.exec(page.text) ?? []
+      assert.ok(resources.includes(api), page.text)
+      await server.store.zones.update(zone)
+    })
+
+    it('are approved each time where any program of the device could name them', async () => {
+      const id = documents.publish('/each-time.json')
+      const first = await authorize(browser, asking(id))
+      assert.match(first.text, /It runs on your device/)
+      assert.equal((await allow(browser, first.text)).status, 302)
+      assert.equal((await authorize(browser, asking(id))).status, 200)
+      const silent = await authorize(browser, asking(id, { prompt: 'none' }))
+      assert.match(silent.location().href, /error=(?:consent|interaction)_required/)
+      const { publicKey } = await generateKeyPair('ES256')
+      const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1' }] }
+      const more = { token_endpoint_auth_method: 'private_key_jwt', jwks }
+      const proven = documents.publish('/proven.json', of => ({ body: plainDocument(of, more) }))
+      const page = await authorize(browser, asking(proven))
+      assert.equal((await allow(browser, page.text)).status, 302)
+      assert.equal((await authorize(browser, asking(proven))).status, 302, 'its keys tell it from other programs')
+    })
+
+    it('get nothing but codes', async () => {
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      const registration = { grantTypes: ['authorization_code', 'implicit', 'refresh_token'] as const }
+      await server.store.zones.update({ ...zone, config: { ...zone.config, registration } })
+      const id = documents.publish('/codes.json', of => ({
+        body: plainDocument(of, {
+          grant_types: ['authorization_code', 'implicit'],
+          response_types: ['code', 'token', 'id_token', 'code id_token'],
+        }),
+      }))
+      for (const response_type of ['token', 'id_token', 'code id_token', 'id_token token']) {
+        const answer = await authorize(browser, asking(id, { response_type, nonce: 'n' }))
+        const told = answer.status === 302 ? answer.location().href : answer.text
+        assert.match(told, /unauthorized_client|may only ask for a code|unsupported_response_type/, response_type)
+      }
+      await server.store.zones.update(zone)
+    })
+
+    it('need not be there for a person to see what they may do, and to take it back', async () => {
+      const id = documents.publish('/hidden.json')
+      const first = await authorize(browser, asking(id))
+      const code = (await allow(browser, first.text)).location().searchParams.get('code') ?? ''
+      const { refresh_token } = (await redeem(id, code)).json<{ refresh_token: string }>()
+      documents.publish('/hidden.json', () => ({ status: 404, body: {} }))
+      server.clock.advance(16 * 60)
+      const asked = documents.asked('/hidden.json')
+      const again = await signedIn(server)
+      assert.ok((await again.send('/profile')).text.includes(id))
+      assert.equal(documents.asked('/hidden.json'), asked, 'nothing is fetched for it')
+      const form = { clientId: id, delete: '', 'X-Svc-Csrf': again.csrf }
+      assert.equal((await again.send('/profile', { form })).status, 302)
+      documents.publish('/hidden.json')
+      server.clock.advance(61)
+      const refreshed = { grant_type: 'refresh_token', refresh_token, client_id: id }
+      assert.notEqual((await server.send('/oauth/token', { form: refreshed })).status, 200)
+      browser = await signedIn(server)
+    })
+
+    it('stay known while their site answers with a fault, not when it says that they are gone', async () => {
+      const id = documents.publish('/fault.json')
+      assert.equal((await authorize(browser, asking(id))).status, 200)
+      documents.publish('/fault.json', () => ({ status: 503, body: {} }))
+      server.clock.advance(16 * 60)
+      browser = await signedIn(server)
+      assert.equal((await authorize(browser, asking(id))).status, 200)
+      documents.publish('/fault.json', () => ({ status: 410, body: {} }))
+      server.clock.advance(61)
+      assert.ok([400, 401].includes((await authorize(browser, asking(id))).status))
     })
 
     it('need PKCE with S256', async () => {

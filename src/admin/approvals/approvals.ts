@@ -1,4 +1,6 @@
 // UAA's API of a person's own approvals: what they allow and deny clients, for a token that may change it.
+import type { KnownClient } from '../../token/known-client.ts'
+import { findKnownClient } from '../../token/known-client.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -39,13 +41,13 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     const { id } = personOf(request)
     const { startIndex, count } = pageOf(request)
     const all = await store.approvals.listAllOfUser(zone.id, id)
-    const clients = new Map<string, Client | undefined>()
+    const clients = new Map<string, KnownClient | undefined>()
     for (const clientId of new Set(all.map(approval => approval.clientId))) {
-      clients.set(clientId, await store.clients.find(zone.id, clientId))
+      clients.set(clientId, await findKnownClient(store, zone, clientId))
     }
     const shown = all.filter(({ clientId, scope }) => {
-      const client = clients.get(clientId)
-      return client !== undefined && !isAutoApproved(client, scope)
+      const known = clients.get(clientId)
+      return known !== undefined && !(known.client && isAutoApproved(known.client, scope))
     })
     return sendJson(reply, shown.slice(startIndex - 1, startIndex - 1 + count).map(approvalToJson))
   })
@@ -64,7 +66,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     refuseRepeated(request, ['clientId'])
     const clientId = queryForm(request).get('clientId') ?? ''
     if (clientId === '') throw refuse('The parameter clientId is missing')
-    await clientIn(request, clientId)
+    if (!(await findKnownClient(store, request.zone, clientId))) throw noClient(clientId)
     await replaceApprovals(owner, { clientId, approvals: [] }, deps)
     return sendJson(reply, {
       status: 'ok',
@@ -125,8 +127,11 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
   async function clientIn({ zone }: FastifyRequest, clientId: string): Promise<Client> {
     const client = await store.clients.find(zone.id, clientId)
     if (client) return client
-    throw refuseResource('uaa', `No client with requested id: ${clientId.slice(0, MAX_SHOWN)}`, { status: 404 })
+    throw noClient(clientId)
   }
+
+  const noClient = (clientId: string): OAuthError =>
+    refuseResource('uaa', `No client with requested id: ${clientId.slice(0, MAX_SHOWN)}`, { status: 404 })
 
   function pageOf(request: FastifyRequest): { startIndex: number; count: number } {
     refuseRepeated(request, ['startIndex', 'count'])

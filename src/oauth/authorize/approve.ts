@@ -63,6 +63,8 @@ export async function askForApproval(
     formRedirectUri: originalUri,
     links: { website: client.clientUri, policy: client.policyUri, terms: client.tosUri },
     registeredUris: client.registration && client.redirectUris,
+    documentUrl: client.registration?.byDocument && client.clientId,
+    resources: authorization.resources,
     scopes: scopes.map(({ scope, state }, index) => ({
       name: `scope.${index}`,
       value: `scope.${scope}`,

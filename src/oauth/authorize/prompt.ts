@@ -1,4 +1,5 @@
 // prompt and max_age (OpenID Connect Core §3.1.2.1): what a request asks of the person's sign-in, and how it is asked.
+import { leavesDevice } from '../../model/safe-uri.ts'
 import type { FastifyReply } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -29,7 +30,14 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   const maxAge = isMet ? undefined : age === undefined ? defaultAge(context) : Number(age)
   if (!deps.behaviour.promptWords) {
     const forceLogin = prompt === 'login' && !isMet
-    context.asked = { ...context.asked, silent, forceLogin, forceConsent: false, chooseAccount: false, maxAge }
+    context.asked = {
+      ...context.asked,
+      silent,
+      forceLogin,
+      forceConsent: asksAlways(context),
+      chooseAccount: false,
+      maxAge,
+    }
     return
   }
   const words = wordsOf(prompt)
@@ -38,12 +46,21 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
     ...context.asked,
     silent,
     forceLogin: words.has('login') && !isMet,
-    forceConsent: words.has('consent'),
+    forceConsent: words.has('consent') || asksAlways(context),
     // A token or password names its account.
     chooseAccount:
       words.has('select_account') && program === undefined && !isMet && !isMarked(context, ACCOUNT_WAS_CHOSEN),
     maxAge,
   }
+}
+
+/**
+ * RFC 8252 §8.6: any program on the person's device could say that it is this application, whose document everybody may name
+ * and which proves nothing. So a former approval does not count.
+ */
+function asksAlways({ asked: { client, target } }: AuthorizeContext): boolean {
+  const isUnproven = client?.registration?.byDocument === true && client.tokenEndpointAuthMethod === 'none'
+  return isUnproven && !leavesDevice(target?.redirectUri ?? '')
 }
 
 /** The `default_max_age` of the client. A sign-in that it led to meets it for as long as somebody may read the approval page. */

@@ -179,6 +179,11 @@ export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps)
   }
   const { type } = target
   if (!type) throw refusal(context, deps, new OAuthError('unsupported_response_type', 'Unsupported response types'))
+  // Its codes need a proof; what comes through the browser needs none.
+  const isCodeAlone = type.size === 1 && type.has('code')
+  if (found(asked.client).registration?.byDocument && !isCodeAlone) {
+    throw refusal(context, deps, new OAuthError('unauthorized_client', 'This client may only ask for a code'))
+  }
   const { zone } = context.request
   const mode = behaviour.responseModes ? params.get('response_mode') : undefined
   if (mode !== undefined && !suitable(mode, { type, zone }, behaviour)) {

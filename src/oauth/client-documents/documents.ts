@@ -18,7 +18,7 @@ import type { Zone } from '../../model/zone.ts'
 import type { Store } from '../../store/store.ts'
 import { TooManyRequests, createLimiter } from '../../web/limits.ts'
 import type { ReadingDeps } from './reading.ts'
-import { documentUrlProblem, isAddress } from './url.ts'
+import { documentUrlProblem, isAddress } from '../../model/document-address.ts'
 
 /** Finds the client that a document describes. */
 export interface ClientDocuments {
@@ -44,6 +44,8 @@ const STALE_SECONDS = 24 * 60 * 60
 const PAUSE_SECONDS = 60
 /** Of one zone; strangers choose the addresses. */
 const MAX_KEPT = 200
+/** Ids of one zone whose documents were of use: no flood of other addresses keeps these from being fetched again. */
+const MAX_KNOWN = 2000
 const MAX_ZONES = 1000
 const FETCHES = { max: 60, seconds: 60, keys: MAX_ZONES }
 
@@ -59,10 +61,29 @@ interface Kept {
   readonly zone: Zone['config']
 }
 
+/** What is kept of one zone. What failed is apart, so that made-up addresses displace no document. */
+interface OfZone {
+  readonly usable: Cache<Kept>
+  readonly failed: Cache<Kept>
+  readonly known: Cache<object>
+}
+
+const nothingYet = (): OfZone => ({
+  usable: createCache(MAX_KEPT),
+  failed: createCache(MAX_KEPT),
+  known: createCache(MAX_KNOWN),
+})
+
+const isBusy = (cause: unknown): boolean => cause instanceof OutboundError && cause.failure === 'busy'
+
+/** Whether the document may well be there. */
+const isAway = (cause: unknown): boolean =>
+  isBusy(cause) || (cause instanceof OutboundError && ['timeout', 'unreachable'].includes(cause.failure))
+
 /** Makes that. */
 export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const { store, behaviour, clock } = deps
-  const zones = createCache<Cache<Kept>>(MAX_ZONES)
+  const zones = createCache<OfZone>(MAX_ZONES)
   // Whoever names many addresses keeps the zone from fetching more of them for a minute, and nobody from what is known.
   const fetches = createLimiter(clock, FETCHES)
   const underWay = new Map<string, Promise<Kept>>()
@@ -81,35 +102,41 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     } catch (cause) {
       if (!(cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
       deps.log.refusal(`the metadata document ${clientId} cannot be used: ${cause.message}`)
-      const fetchAfter = addSeconds(now, PAUSE_SECONDS)
-      // Only an address that does not answer is forgiven: a document that says something else counts at once.
-      const isAway = cause instanceof OutboundError && before?.client !== undefined && before.zone === zone.config
-      return isAway && now < before.forgetAt
+      const fetchAfter = isBusy(cause) ? now : addSeconds(now, PAUSE_SECONDS) // then no request was sent
+      // Only a site that is away is forgiven: a document that says something else counts at once.
+      const isForgiven = isAway(cause) && before?.client !== undefined && before.zone === zone.config
+      return isForgiven && now < before.forgetAt
         ? { ...before, fetchAfter }
         : { ...known, fetchAfter, forgetAt: fetchAfter }
     }
   }
 
-  async function refreshed(zone: Zone, clientId: string, cache: Cache<Kept>): Promise<Client | undefined> {
-    const kept = cache.peek(clientId)
+  async function refreshed(zone: Zone, clientId: string, ofZone: OfZone): Promise<Client | undefined> {
+    const { usable, failed, known } = ofZone
+    // `get`, so that what is in use is displaced last.
+    const kept = (await usable.get(clientId, () => Promise.resolve(undefined))) ?? failed.peek(clientId)
+    const isKnown = (await known.get(clientId, () => Promise.resolve(undefined))) !== undefined
     const now = clock.now()
     const isRead = kept !== undefined && kept.zone === zone.config
     if (isRead && now < kept.fetchAfter) return kept.client
     const key = JSON.stringify([zone.id, clientId])
     const running = underWay.get(key)
     if (running) return (await running).client
-    try {
-      fetches.check(zone.id)
-    } catch (cause) {
-      if (!(cause instanceof TooManyRequests)) throw cause
-      return isRead && now < kept.forgetAt ? kept.client : undefined
+    if (!isKnown) {
+      try {
+        fetches.check(zone.id)
+      } catch (cause) {
+        if (!(cause instanceof TooManyRequests)) throw cause
+        return undefined
+      }
+      fetches.count(zone.id)
     }
-    fetches.count(zone.id)
     const work = fetched(zone, clientId, kept).finally(() => underWay.delete(key))
     underWay.set(key, work)
     const found = await work
-    cache.drop(clientId)
-    await cache.get(clientId, () => Promise.resolve(found))
+    for (const cache of [usable, failed]) cache.drop(clientId)
+    await (found.client ? usable : failed).get(clientId, () => Promise.resolve(found))
+    if (found.client) await known.get(clientId, () => Promise.resolve({}))
     return found.client
   }
 
@@ -118,8 +145,8 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       if (documentUrlProblem(clientId) !== undefined) return undefined
       const zone = await store.zones.find(zoneId)
       if (!zone?.active || !speaks(zone, 'clientMetadataDocuments', behaviour)) return undefined
-      const cache = await zones.get(zoneId, () => Promise.resolve(createCache<Kept>(MAX_KEPT)))
-      return cache && refreshed(zone, clientId, cache)
+      const ofZone = await zones.get(zoneId, () => Promise.resolve(nothingYet()))
+      return ofZone && refreshed(zone, clientId, ofZone)
     },
   }
 }
@@ -129,8 +156,9 @@ async function textAt(zone: Zone, address: string, outbound: Outbound): Promise<
   const answer = await outbound.fetch(address, {
     headers: { accept: 'application/json' },
     maxBytes: MAX_BYTES,
-    share: registrantShare(zone.id, 'background'),
+    share: registrantShare(zone.id, 'sign-in'), // somebody waits for it
   })
+  if (answer.status >= 500) throw new OutboundError('unreachable', `the answer has status ${answer.status}`)
   if (answer.status !== 200) throw new OAuthError('invalid_client', `the answer has status ${answer.status}`)
   const [type = ''] = (answer.headers.get('content-type') ?? '').toLowerCase().split(';', 1)
   if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type.trim())) {

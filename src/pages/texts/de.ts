@@ -74,6 +74,10 @@ export const de: Texts = {
     always: 'für die Anmeldung nötig',
     selfRegistered: 'Diese Anwendung hat sich selbst registriert. Niemand hier hat geprüft, wer dahintersteht.',
     alsoReturns: others => html`Sie kann auch zurückführen zu ${others}`,
+    describedAt: host => html`Sie gibt an, zu ${host} zu gehören. Niemand hier hat geprüft, wer dahintersteht.`,
+    runsHere:
+      'Sie läuft auf Ihrem Gerät, und jedes Programm dort könnte sich für sie ausgeben: Fahren Sie nur fort, wenn Sie sie gerade gestartet haben.',
+    forResources: resources => html`Sie bittet nur um Zugriff auf ${resources}.`,
     links: { website: 'Internetseite', policy: 'Datenschutzerklärung', terms: 'Nutzungsbedingungen' },
   },
   scopes: {

@@ -71,6 +71,10 @@ export const en: Texts = {
     always: 'needed to sign in',
     selfRegistered: 'This application registered itself. Nobody here has checked who is behind it.',
     alsoReturns: others => html`It can also return to ${others}`,
+    describedAt: host => html`It says that it belongs to ${host}. Nobody here has checked who is behind it.`,
+    runsHere:
+      'It runs on your device, and any program there could claim to be it: continue only if you have just started it.',
+    forResources: resources => html`It asks for access to ${resources} only.`,
     links: { website: 'Website', policy: 'Privacy policy', terms: 'Terms of service' },
   },
   scopes: {

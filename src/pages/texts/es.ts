@@ -72,6 +72,10 @@ export const es: Texts = {
     always: 'necesario para iniciar sesión',
     selfRegistered: 'Esta aplicación se registró por sí misma. Nadie aquí ha comprobado quién está detrás.',
     alsoReturns: others => html`También puede volver a ${others}`,
+    describedAt: host => html`Dice que pertenece a ${host}. Nadie aquí ha comprobado quién está detrás.`,
+    runsHere:
+      'Se ejecuta en su dispositivo y cualquier programa podría hacerse pasar por ella: continúe solo si acaba de iniciarla.',
+    forResources: resources => html`Solo solicita acceso a ${resources}.`,
     links: { website: 'Sitio web', policy: 'Política de privacidad', terms: 'Condiciones del servicio' },
   },
   scopes: {

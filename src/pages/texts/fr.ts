@@ -72,6 +72,10 @@ export const fr: Texts = {
     always: 'nécessaire à la connexion',
     selfRegistered: 'Cette application s’est enregistrée elle-même. Personne ici n’a vérifié qui en est responsable.',
     alsoReturns: others => html`Elle peut aussi renvoyer vers ${others}`,
+    describedAt: host => html`Elle déclare appartenir à ${host}. Personne ici n’a vérifié qui en est responsable.`,
+    runsHere:
+      'Elle s’exécute sur votre appareil, et tout programme pourrait se faire passer pour elle : continuez seulement si vous venez de la lancer.',
+    forResources: resources => html`Elle demande l’accès à ${resources} uniquement.`,
     links: { website: 'Site web', policy: 'Politique de confidentialité', terms: 'Conditions d’utilisation' },
   },
   scopes: {

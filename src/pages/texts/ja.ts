@@ -71,6 +71,10 @@ export const ja: Texts = {
     always: 'サインインに必要です',
     selfRegistered: 'このアプリケーションは自ら登録したものです。提供元は確認されていません。',
     alsoReturns: others => html`次の場所に戻る場合もあります：${others}`,
+    describedAt: host => html`このアプリケーションは ${host} のものと称しています。提供元は確認されていません。`,
+    runsHere:
+      'お使いの端末で動作しており、ほかのプログラムがなりすます可能性があります。ご自分で起動した直後の場合のみ続行してください。',
+    forResources: resources => html`次へのアクセスのみを求めています：${resources}`,
     links: { website: 'ウェブサイト', policy: 'プライバシーポリシー', terms: '利用規約' },
   },
   scopes: {

@@ -79,6 +79,12 @@ export interface Texts extends SelfServiceTexts {
     /** Of a client that no administrator made. */
     readonly selfRegistered: string
     readonly alsoReturns: (others: readonly Html[]) => Html
+    /** Of a client that is described by a document on this host. */
+    readonly describedAt: (host: Html) => Html
+    /** Of such a client on the person's own device. */
+    readonly runsHere: string
+    /** Which APIs the access is for. */
+    readonly forResources: (resources: readonly Html[]) => Html
     /** Texts of links to what the client says of itself. */
     readonly links: Readonly<Record<'website' | 'policy' | 'terms', string>>
   }

@@ -68,6 +68,9 @@ export const zh: Texts = {
     always: '登录所必需',
     selfRegistered: '此应用是自行注册的，其提供者未经核实。',
     alsoReturns: others => html`它也可能返回 ${others}`,
+    describedAt: host => html`此应用自称属于 ${host}，其提供者未经核实。`,
+    runsHere: '它在您的设备上运行，其他程序可能冒充它：仅当您刚刚启动它时才继续。',
+    forResources: resources => html`它仅请求访问 ${resources}。`,
     links: { website: '网站', policy: '隐私政策', terms: '服务条款' },
   },
   scopes: {

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../base/loopback.ts'
+import { isLoopbackHost } from '../base/loopback.ts'
 
 const MAX_LENGTH = 255
 
