@@ -66,6 +66,18 @@ describe('the process and its database', { skip: isFast && 'a fast run has no Po
     assert.ok(performance.now() - begin < 3000)
   })
 
+  it('stops in time, with status 0, while the database is frozen', async t => {
+    const { url } = await freshDatabaseOn(postgres.url)
+    const server = await serve({ config: { bootstrap: defaultBootstrap, database: url }, env: KEY })
+    t.after(() => server.signal('SIGKILL'))
+    postgres.freeze()
+    t.after(() => postgres.thaw())
+    const begin = performance.now()
+    assert.equal((await server.stop()).status, 0)
+    const took = performance.now() - begin
+    assert.ok(took < 9500, `it took ${took} ms, nearly as long as requests under way are given`)
+  })
+
   for (const workers of [1, 2]) {
     it(`outlives three outages with ${workers} worker(s), and loses nothing that it acknowledged`, async t => {
       const { url } = await freshDatabaseOn(postgres.url)
