@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   chownSync,
   copyFileSync,
@@ -15,6 +16,8 @@ import { temporaryFolder } from '../support/config.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { runToEnd, serve } from '../support/process.ts'
 import { openTables } from '../support/tables.ts'
+
+const LAUNCHER = join(import.meta.dirname, '../../bin/latchkey.cjs')
 
 const machine = (id: string, authorities: readonly string[]) => ({
   client_id: id,
@@ -180,6 +183,30 @@ describe('latchkey backup refuses', () => {
       assert.match(ending.stderr, says)
       assert.deepEqual([ending.status, ending.stdout], [status, ''])
       for (const file of ['x.db', 'x.db.partial', 'copy.db', 'none']) assert.ok(!existsSync(join(folder, file)), file)
+    })
+  }
+})
+
+describe('latchkey backup and restore on a disk without space', () => {
+  const folder = temporaryFolder()
+  before(async () => {
+    await (await serve({ folder, config })).stop()
+    const tables = await openTables(`sqlite:${join(folder, 'data/latchkey.db')}`)
+    const numbers = 'with recursive numbers (id) as (select 2 union all select id + 1 from numbers where id < 1000000)'
+    await tables.run(`${numbers} insert into probes (id, probed_at) select id, id from numbers`) // more than SQLite's cache
+    await tables.close()
+    assert.equal((await run(folder, ['backup', '--to', 'good.db'])).status, 0)
+  })
+
+  for (const args of ['backup --to copy.db', 'restore --from good.db']) {
+    it(`${args} fails and leaves nothing behind`, () => {
+      const before = [...readdirSync(folder), ...inData(folder)]
+      const command = `ulimit -f 4096; exec "$0" "$1" ${args} --config latchkey.json` // 2 or 4 MB in a file
+      const shell = ['-c', command, process.execPath, LAUNCHER]
+      const { status, stderr } = spawnSync('sh', shell, { cwd: folder, encoding: 'utf8', timeout: 30_000 })
+      assert.match(stderr, /^latchkey: cannot copy \S+ to \S+: disk I\/O error\n$/)
+      assert.equal(status, 1)
+      assert.deepEqual([...readdirSync(folder), ...inData(folder)], before)
     })
   }
 })

@@ -26,7 +26,7 @@ export function copySqlite(from: string, to: string): void {
     refuseDamage(to)
     flush(to)
   } catch (cause) {
-    rmSync(to, { force: true })
+    for (const ending of ['', '-journal']) rmSync(`${to}${ending}`, { force: true })
     if (cause instanceof StoreUnavailable) throw cause
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new StoreUnavailable(`cannot copy ${from} to ${to}: ${reason}`, { cause })
