@@ -229,12 +229,13 @@ export function userInfo(
   { behaviour, sub, isPairwise }: { readonly behaviour: Behaviour; readonly sub: string; readonly isPairwise: boolean },
 ): Record<string, unknown> {
   const has = (scope: string): boolean => scopes.includes(scope)
-  // A pairwise client must learn nothing that another client knows the account by, unless a scope says so.
-  const identity = isPairwise ? { sub } : { user_id: user.id, sub, user_name: user.userName }
   const fromProvider = {
     user_attributes: has('user_attributes') ? customAttributes(user) : undefined,
     roles: has('roles') ? roles(user) : undefined,
   }
+  // A pairwise client must learn nothing that another client knows the account by, unless a scope says so.
+  if (isPairwise) return { sub, ...personClaims(user, has), ...fromProvider }
+  const identity = { user_id: user.id, sub, user_name: user.userName }
   if (!behaviour.claimsByScope) {
     return {
       ...identity,

@@ -136,8 +136,9 @@ export function idTokenClaims(
   // OpenID Connect Core §5.4: claims requested by scope come from userinfo, unless no access token is issued.
   const isOnlySource = !tokens.includes('access_token') && code === undefined
   const has = (scope: string): boolean => scopes.includes(scope) && (!isMinimal || isOnlySource)
+  const isPairwise = facts.pairwiseSubject !== undefined
   // UAA: the e-mail address always.
-  const tells = (scope: string): boolean => has(scope) || (scope === 'email' && !isMinimal)
+  const tells = (scope: string): boolean => has(scope) || (scope === 'email' && !isMinimal && !isPairwise)
   const attributes = has('user_attributes') ? customAttributes(user) : undefined
   return {
     sub: facts.pairwiseSubject ?? user.id,
@@ -188,7 +189,8 @@ const referenceClaims = (
   rev_sig: pairwiseSubject === undefined ? revocationSignature : undefined,
   grant_type: authorization.grantType,
   scope: ['openid'],
-  previous_logon_time: user.previousLogonAt?.getTime(),
+  // To the millisecond: two sectors would know by it that they have the same person.
+  previous_logon_time: pairwiseSubject === undefined ? user.previousLogonAt?.getTime() : undefined,
 })
 
 /** The client that a token was issued to: an explicit claim, or the audience of a minimal ID token. */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { decodeJwt } from 'jose'
 import { sectorOf, sectorProblem } from '../../src/model/subject.ts'
 import { authorize, signedIn } from '../support/authorize.ts'
-import { exchange, isAlive, refresh, RESOURCE, tokensOf, userNamed, verified } from '../support/oauth.ts'
+import { exchange, isAlive, MODES, refresh, RESOURCE, tokensOf, userNamed, verified } from '../support/oauth.ts'
 import type { Tokens } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -92,6 +93,35 @@ describe('subjects of pairwise clients', () => {
     assert.equal(info.json()['user_name'], undefined)
     for (const claim of ['user_id', 'user_name', 'origin', 'rev_sig']) {
       assert.equal(decodeJwt(issued.id_token)[claim], undefined, claim)
+    }
+  })
+
+  it('share nothing by which two sectors could tell that they have the same person', async () => {
+    for (const mode of MODES) {
+      const zone_config = { protocols: { pairwiseSubjects: true } }
+      const there = await startServer({ mode, config: { bootstrap, zone_config } })
+      await signedIn(there) // so that there is a previous sign-in to tell of
+      there.clock.advance(5)
+      const visitor = await signedIn(there)
+      const told = async (id: string) => {
+        const asked = await authorize(visitor, request(id, { scope: 'openid' }))
+        const code = asked.location().searchParams.get('code') ?? ''
+        const form = { redirect_uri: request(id).redirect_uri }
+        const issued = tokensOf(await exchange(there, code, form, secret(id)))
+        const info = await there.send('/userinfo', { bearer: issued.access_token })
+        return { ...info.json(), ...decodeJwt(issued.id_token) }
+      }
+      const [one, other] = [await told('one'), await told('other')]
+      const common = Object.keys(one).filter(name => isDeepStrictEqual(one[name], other[name]))
+      // Of the request and the sign-in, in whole seconds.
+      const harmless = new Set(['iss', 'iat', 'exp', 'auth_time', 'amr', 'acr', 'scope', 'zid', 'grant_type'])
+      assert.deepEqual(
+        common.filter(name => !harmless.has(name)),
+        [],
+        mode,
+      )
+      assert.deepEqual(there.faults, [])
+      await there.stop()
     }
   })
 
