@@ -38,6 +38,17 @@ export type Redemption =
   | { readonly outcome: 'redeemed'; readonly code: AuthorizationCode; readonly user: User | undefined }
   | { readonly outcome: 'used'; readonly code: AuthorizationCode }
   | { readonly outcome: 'unknown' }
+  /** The proof beside it was used before; the code is as it was. */
+  | { readonly outcome: 'replayed' }
+
+/** The id of a proof that counts once (RFC 9449 §11.1), as it is kept. */
+export interface ProofId {
+  readonly idDigest: string
+  readonly expiresAt: Date
+}
+
+/** The description of the refusal of a proof that was used before. */
+export const PROOF_USED = 'The proof was used before'
 
 /** Lifetime of a passcode. */
 export const PASSCODE_SECONDS = 300

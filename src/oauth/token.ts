@@ -17,7 +17,7 @@ import type { Zone } from '../model/zone.ts'
 import { StoreAway } from '../store/store.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
-import type { Senders } from '../token/sender/sender.ts'
+import type { AskedProof, Senders } from '../token/sender/sender.ts'
 import { PageError } from '../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
@@ -96,8 +96,10 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     }
     const counted = clientAuthMethod === 'none' && context.headers['dpop'] !== undefined
     if (counted) deps.limits.vainProofs.check(callerKey(context, 'proofs'))
-    const confirmation = await confirmationOf(context, client, grant, deps)
-    const asked = { ...context, client, params, clientAuthMethod, confirmation }
+    const keepsProof = grant.usesProof === true && !('server' in caller)
+    const confirmation = await confirmationOf({ request: context, client, keepsProof }, grant, deps)
+    const proof = keepsProof && confirmation ? await deps.senders.unusedProof(context) : undefined
+    const asked = { ...context, client, params, clientAuthMethod, confirmation, proof }
     const authorize = async (): Promise<Authorization> =>
       'server' in caller
         ? authorizeVouched(asked, caller.server, deps)
@@ -158,16 +160,16 @@ const isPending = (reason: unknown): boolean => reason instanceof OAuthError && 
 
 /** What the tokens will be bound to. Refuses a grant that the client's demands rule out, and a client that must bind its tokens and does not. */
 async function confirmationOf(
-  request: RequestContext,
-  client: Client,
+  asked: AskedProof,
   grant: Grant,
   { senders, behaviour }: TokenEndpointDeps,
 ): Promise<Confirmation | undefined> {
+  const { request, client } = asked
   const { grantTypes, bound } = demandsOn(request.zone, client)
   if (grantTypes && !grantTypes.includes(grant.type)) {
     throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type')
   }
-  const confirmation = await senders.confirmationOf(request, client)
+  const confirmation = await senders.confirmationOf(asked)
   if (confirmation || !bound) return confirmation
   throw new OAuthError('invalid_request', 'This client must bind its tokens, by DPoP or by its certificate')
 }

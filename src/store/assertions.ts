@@ -14,7 +14,8 @@ const useIn = (table: string): Statement<Used, never> =>
   )
 
 const USE_ASSERTION = useIn('used_assertions')
-const USE_PROOF = useIn('used_proofs')
+/** Uses an id of a proof; changes nothing if it was used. */
+export const USE_PROOF = useIn('used_proofs')
 
 const createOnce = (db: Database, use: Statement<Used, never>): OnceStore => ({
   async use(zoneId, idDigest, expiresAt) {

@@ -10,7 +10,7 @@ import type { Group } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
 import type { WaitingMail } from '../model/mail.ts'
-import type { AuthorizationCode, Redemption, StoredToken } from '../model/token.ts'
+import type { AuthorizationCode, ProofId, Redemption, StoredToken } from '../model/token.ts'
 import type { Zone } from '../model/zone.ts'
 import type { AuditStore } from './audit-store.ts'
 import type { FactorStore } from './factor-store.ts'
@@ -372,8 +372,11 @@ export interface ApprovalStore {
 export interface CodeStore {
   /** Stores the code; in the same transaction, adds its client to the session that answers, if one is given. */
   insert(zoneId: string, code: AuthorizationCode, answering?: AnsweringSession): Promise<void>
-  /** Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. */
-  redeem(zoneId: string, codeDigest: string, now: Date): Promise<Redemption>
+  /**
+   * Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. A proof beside it is used
+   * up in the same transaction.
+   */
+  redeem(zoneId: string, codeDigest: string, now: Date, proof?: ProofId): Promise<Redemption>
   /** Deletes the user's unused codes of these sessions (`AuthorizationCode.sessionId`). */
   deleteOfSessions(zoneId: string, userId: string, sessionIds: ReadonlySet<string>): Promise<void>
 }

@@ -1,7 +1,8 @@
 // Codes, stored tokens and revoked grants: the most frequent writes. Each is one statement, so that it needs no savepoint;
 // `used_at is null` in an update lets exactly one caller win, on both databases.
-import type { AuthorizationCode, StoredToken, TokenFormat } from '../model/token.ts'
-import { type Database, isStorable, type Statement, statement } from './database.ts'
+import type { AuthorizationCode, ProofId, StoredToken, TokenFormat } from '../model/token.ts'
+import { USE_PROOF } from './assertions.ts'
+import { type Database, isStorable, type Outcome, type Statement, statement } from './database.ts'
 import { FIND_WITH_GROUPS, toPerson } from './users/person.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { CODE_COLUMNS, type CodeRow, insertInto, list, TOKEN_COLUMNS, type TokenRow } from './schema.ts'
@@ -32,6 +33,19 @@ const DELETE_UNUSED = statement<CodeKey>(
 
 /** Implements `CodeStore` for both databases. */
 export function createCodes(db: Database): CodeStore {
+  /** One commit for both: a proof of its own would cost as much as the code. */
+  function redeemWithProof(
+    zoneId: string,
+    use: CodeKey & { used_at: number },
+    { idDigest, expiresAt }: ProofId,
+  ): Promise<Outcome<CodeRow> | 'replayed'> {
+    return db.transaction(async within => {
+      const id = { zone_id: zoneId, id_digest: idDigest, expires_at: expiresAt.getTime() }
+      if ((await within.run(USE_PROOF, id)).changes === 0) return 'replayed'
+      return within.run(REDEEM, use)
+    })
+  }
+
   return {
     async insert(zoneId, code, answering) {
       if (answering === undefined) {
@@ -43,10 +57,13 @@ export function createCodes(db: Database): CodeStore {
         await addClientTo(within, zoneId, { ...answering, clientId: code.clientId })
       })
     },
-    async redeem(zoneId, codeDigest, now) {
+    async redeem(zoneId, codeDigest, now, proof) {
       if (!isStorable(zoneId) || !isStorable(codeDigest)) return { outcome: 'unknown' }
       const key = { zone_id: zoneId, code_digest: codeDigest }
-      const [redeemed] = (await db.write(REDEEM, { ...key, used_at: now.getTime() })).rows
+      const use = { ...key, used_at: now.getTime() }
+      const written = proof ? await redeemWithProof(zoneId, use, proof) : await db.write(REDEEM, use)
+      if (written === 'replayed') return { outcome: 'replayed' }
+      const [redeemed] = written.rows
       if (redeemed !== undefined) {
         const [row] = await db.read(FIND_WITH_GROUPS, { zone_id: zoneId, id: redeemed.user_id })
         return { outcome: 'redeemed', code: toCode(redeemed), user: row && toPerson(row) }

@@ -194,6 +194,21 @@ for (const mode of MODES) {
         assert.equal(tokensOf(await server.token(form(await codeFor(undefined)), { basic: AUTO })).token_type, 'bearer')
       })
 
+      it('and does not use a code up, nor revoke anything, when a proof comes again', async () => {
+        const content = { claims: { jti: `again-${mode}` } }
+        const first = await codeFor(key.jkt)
+        const { access_token: token } = tokensOf(await provenToken(server, key, form(first), { basic: AUTO }, content))
+        assert.equal(
+          refusal(await provenToken(server, key, form(first), { basic: AUTO }, content)),
+          '400 invalid_dpop_proof',
+        )
+        assert.equal((await sendProven(server, key, { path: '/userinfo', token })).status, 200)
+        const second = await codeFor(key.jkt)
+        const again = await provenToken(server, key, form(second), { basic: AUTO }, content)
+        assert.equal(refusal(again), '400 invalid_dpop_proof')
+        assert.equal((await provenToken(server, key, form(second), { basic: AUTO })).status, 200)
+      })
+
       it('and does not use a code up while a nonce is missing', async () => {
         const code = await codeFor(key.jkt)
         const first = await provenToken(server, key, form(code), { basic: AUTO }, { nonce: undefined })

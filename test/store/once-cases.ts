@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { PushedRequest } from '../../src/model/pushed-request.ts'
 import type { OneTimeCode } from '../../src/model/token.ts'
 import { AlreadyExists } from '../../src/store/store.ts'
-import { at } from './records.ts'
+import { at, code } from './records.ts'
 import type { Lent } from './token-cases.ts'
 import { winners } from './token-cases.ts'
 
@@ -158,6 +158,35 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(winners(own), 1)
       assert.equal(await store().proofs.use(y, 'a', at(100)), true)
       assert.equal(await store().assertions.use(z, 'a', at(100)), true)
+    })
+
+    it('beside a code is used up with it, by exactly one of many at once', async () => {
+      const z = newZone()
+      const digests = Array.from({ length: 10 }, (_, number) => `code-${number}`)
+      for (const codeDigest of digests) await store().codes.insert(z, code({ zoneId: z, codeDigest }))
+      const other = await open()
+      const proof = { idDigest: 'beside', expiresAt: at(100) }
+      const outcomes = await Promise.all(
+        digests.map(async (codeDigest, number) => {
+          const { codes } = number % 2 === 0 ? store() : other
+          return (await codes.redeem(z, codeDigest, at(1), proof)).outcome
+        }),
+      )
+      await other.close()
+      assert.deepEqual(outcomes.toSorted(), ['redeemed', ...Array<string>(9).fill('replayed')])
+      assert.equal(await store().proofs.use(z, 'beside', at(100)), false)
+      const untouched = digests.find((_, number) => outcomes[number] === 'replayed') ?? ''
+      assert.equal((await store().codes.redeem(z, untouched, at(1))).outcome, 'redeemed', 'the code is as it was')
+    })
+
+    it('beside a code that is unknown or used is used up all the same', async () => {
+      const z = newZone()
+      const proof = (idDigest: string) => ({ idDigest, expiresAt: at(100) })
+      await store().codes.insert(z, code({ zoneId: z, codeDigest: 'once' }))
+      assert.equal((await store().codes.redeem(z, 'once', at(1), proof('a'))).outcome, 'redeemed')
+      assert.equal((await store().codes.redeem(z, 'once', at(1), proof('b'))).outcome, 'used')
+      assert.equal((await store().codes.redeem(z, 'none', at(1), proof('c'))).outcome, 'unknown')
+      for (const id of ['a', 'b', 'c']) assert.equal(await store().proofs.use(z, id, at(100)), false, id)
     })
 
     it('is forgotten minutes after it expired', async () => {

@@ -5,6 +5,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isWellFormed } from '../../model/pkce.ts'
 import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
+import { PROOF_USED } from '../../model/token.ts'
 import type { AuthorizationCode } from '../../model/token.ts'
 import type { User } from '../../model/user.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
@@ -21,6 +22,7 @@ import { checkProvider } from './resource-owner.ts'
 export const authorizationCode: Grant = {
   type: 'authorization_code',
   caller: 'client',
+  usesProof: true,
   async authorize(request, deps) {
     const { zone, client, params, clientAuthMethod } = request
     const { behaviour } = deps
@@ -80,13 +82,14 @@ export const authorizationCode: Grant = {
 }
 
 async function consume(
-  { zone, client, remoteAddress }: GrantRequest,
+  { zone, client, remoteAddress, proof }: GrantRequest,
   value: string,
   deps: GrantDeps,
 ): Promise<{ readonly code: AuthorizationCode; readonly user: User | undefined }> {
   const { store, clock, behaviour, audit } = deps
   const now = clock.now()
-  const redemption = await store.codes.redeem(zone.id, digest(value), now)
+  const redemption = await store.codes.redeem(zone.id, digest(value), now, proof)
+  if (redemption.outcome === 'replayed') throw new OAuthError('invalid_dpop_proof', PROOF_USED)
   if (redemption.outcome === 'redeemed') {
     if (redemption.code.expiresAt > now) return redemption
     throw new OAuthError('invalid_grant', 'Authorization code expired')

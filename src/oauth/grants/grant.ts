@@ -14,6 +14,7 @@ import type { TokenSettings } from '../../model/settings.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/user.ts'
 import type { AddressedZone, RequestContext } from '../../model/request.ts'
+import type { ProofId } from '../../model/token.ts'
 import type { Store } from '../../store/store.ts'
 import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
 import type { Limits } from '../../web/limits.ts'
@@ -27,6 +28,8 @@ export interface GrantRequest extends RequestContext {
   readonly clientAuthMethod?: string | undefined
   /** What the request proved of its sender: what its tokens will be bound to. */
   readonly confirmation?: Confirmation | undefined
+  /** The proof of the request, for a grant with `usesProof`: to be used up together with what it redeems. */
+  readonly proof?: ProofId | undefined
   /** The calling user's token; present only for grants with the caller `user-token`. */
   readonly bearer?: VerifiedToken | undefined
 }
@@ -55,6 +58,8 @@ export interface Grant {
   readonly type: TokenGrantType
   /** Who calls: a client that authenticates, or a user by a token. */
   readonly caller: 'client' | 'user-token'
+  /** Set for a grant that uses the proof of a request up itself; for all others that is done before. */
+  readonly usesProof?: true
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
 }
 

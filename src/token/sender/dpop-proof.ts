@@ -8,6 +8,8 @@ import { isJsonRecord, parseJson } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import type { SentRequest } from '../../model/request.ts'
+import { PROOF_USED } from '../../model/token.ts'
+import type { ProofId } from '../../model/token.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
 import { FOREIGN_ALGORITHMS, openBrought } from '../foreign-keys.ts'
@@ -32,8 +34,10 @@ export interface ProofKey {
   readonly jkt: string
 }
 
-/** A proof that holds for its request, and does so only once. */
+/** A proof that holds for its request; whether it was used before is another question. */
 export interface Proof {
+  /** What counts once. */
+  readonly id: ProofId
   /** The key's thumbprint (RFC 7638). */
   readonly jkt: string
   readonly alg: string
@@ -65,7 +69,7 @@ const JWS = /^([\w-]+)\.([\w-]+)\.[\w-]+$/
 const bad = (description: string, cause?: unknown): ProofProblem =>
   new ProofProblem('invalid_dpop_proof', description, cause)
 
-/** Cheap checks first; the id last, so that only whoever has the key can use one up. Throws `ProofProblem`. */
+/** Cheap checks first, the signature last. Throws `ProofProblem`. */
 export async function verifyProof(request: SentRequest, deps: ProofDeps): Promise<Proof> {
   const { jwt, header, claims } = decode(request.headers['dpop'])
   const { alg, key, jkt } = await keyIn(header, deps)
@@ -78,11 +82,16 @@ export async function verifyProof(request: SentRequest, deps: ProofDeps): Promis
   } catch (cause) {
     throw bad('The signature of the proof is wrong', cause)
   }
-  const forgetAt = addSeconds(deps.clock.now(), REMEMBERED_SECONDS)
-  if (!(await deps.store.proofs.use(request.zone.id, digest(JSON.stringify([jkt, jti])), forgetAt))) {
-    throw bad('The proof was used before')
+  const id = {
+    idDigest: digest(JSON.stringify([jkt, jti])),
+    expiresAt: addSeconds(deps.clock.now(), REMEMBERED_SECONDS),
   }
-  return { jkt, alg, ath }
+  return { id, jkt, alg, ath }
+}
+
+/** Uses the proof up, which only whoever has the key can do. Throws `ProofProblem` if it was used before. */
+export async function useProof({ zone }: SentRequest, { id }: Proof, { store }: ProofDeps): Promise<void> {
+  if (!(await store.proofs.use(zone.id, id.idDigest, id.expiresAt))) throw bad(PROOF_USED)
 }
 
 function decode(sent: unknown): { jwt: string; header: string; claims: JsonRecord } {

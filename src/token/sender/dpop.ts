@@ -4,25 +4,41 @@ import { digest } from '../../base/secrets.ts'
 import { demandsOn } from '../../model/client-demands.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { SentRequest } from '../../model/request.ts'
+import type { ProofId } from '../../model/token.ts'
 import type { Proof } from './dpop-proof.ts'
 import type { SenderDeps, SenderProof } from './sender.ts'
 
 const proofs = loadOnce(() => import('./dpop-proof.ts'))
 
-/** One request may be asked for its proof twice, as a token request that presents a token too, and has used it up once. */
+/** One request may be asked for its proof twice, as a token request that presents a token too, and uses it up once. */
 const verified = new WeakMap<SentRequest['headers'], Promise<Proof>>()
+const used = new WeakMap<SentRequest['headers'], Promise<void>>()
 
 /** Throws with the status of the endpoint: 400 where tokens are issued, 401 where they are used. */
-async function proofOf(request: SentRequest, status: 400 | 401, deps: SenderDeps): Promise<Proof> {
-  const { verifyProof, ProofProblem } = await proofs()
-  const proof = verified.get(request.headers) ?? verifyProof(request, deps)
-  verified.set(request.headers, proof)
+async function proofOf(
+  request: SentRequest,
+  { status, keepsProof = false }: { readonly status: 400 | 401; readonly keepsProof?: boolean | undefined },
+  deps: SenderDeps,
+): Promise<Proof> {
+  const { verifyProof, useProof, ProofProblem } = await proofs()
+  const pending = verified.get(request.headers) ?? verifyProof(request, deps)
+  verified.set(request.headers, pending)
   try {
-    return await proof
+    const proof = await pending
+    if (keepsProof) return proof
+    const use = used.get(request.headers) ?? useProof(request, proof, deps)
+    used.set(request.headers, use)
+    await use
+    return proof
   } catch (cause) {
     if (!(cause instanceof ProofProblem)) throw cause
     throw new OAuthError({ error: cause.error, status }, cause.message, { cause })
   }
+}
+
+/** The id of a proof that `proven` has verified and not used up. */
+export async function unusedProof({ headers }: SentRequest): Promise<ProofId | undefined> {
+  return used.has(headers) ? undefined : (await verified.get(headers))?.id
 }
 
 const DPOP = /^dpop +/i
@@ -42,12 +58,12 @@ export const dpop: SenderProof = {
   member: 'jkt',
   protocol: 'dpop',
   concerns: ({ headers }, client) => headers['dpop'] !== undefined || client.dpopBoundTokens === true,
-  async proven(request, client, deps) {
+  async proven({ request, client, keepsProof }, deps) {
     // §5.2: a client that uses DPoP always is not to be talked out of it.
     if (request.headers['dpop'] === undefined) {
       throw new OAuthError('invalid_request', 'This client must send a DPoP proof')
     }
-    const { jkt, alg } = await proofOf(request, 400, deps)
+    const { jkt, alg } = await proofOf(request, { status: 400, keepsProof }, deps)
     const { algorithms } = demandsOn(request.zone, client)
     const name = alg === 'Ed25519' ? 'EdDSA' : alg // RFC 9864: the same for this curve
     if (algorithms && !algorithms.some(each => each === name)) {
@@ -59,7 +75,7 @@ export const dpop: SenderProof = {
     if (tokenByDpop(request) !== token) {
       throw new OAuthError('invalid_token', 'The token is bound to a key: send it by Authorization: DPoP, with a proof')
     }
-    const { jkt, ath } = await proofOf(request, 401, deps)
+    const { jkt, ath } = await proofOf(request, { status: 401 }, deps)
     if (ath !== digest(token)) {
       throw new OAuthError({ error: 'invalid_dpop_proof', status: 401 }, 'The ath of the proof is not of this token')
     }

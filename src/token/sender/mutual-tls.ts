@@ -18,7 +18,7 @@ export const mutualTls: SenderProof = {
   protocol: 'mutualTls',
   concerns: (_, client) => client.certificateBoundTokens === true,
 
-  async proven(request) {
+  async proven({ request }) {
     const thumbprint = await thumbprintOf(request)
     if (thumbprint !== undefined) return thumbprint
     throw new OAuthError('invalid_request', 'This client must send its certificate: its tokens are bound to it')

@@ -11,11 +11,12 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { Protocol } from '../../model/protocols.ts'
 import { speaks } from '../../model/protocols.ts'
 import type { SentRequest, TokenPresentation } from '../../model/request.ts'
+import type { ProofId } from '../../model/token.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
 import type { DpopNonces } from './dpop-nonce.ts'
 import type { ProofKey } from './dpop-proof.ts'
-import { dpop, tokenByDpop } from './dpop.ts'
+import { dpop, tokenByDpop, unusedProof } from './dpop.ts'
 import { mutualTls } from './mutual-tls.ts'
 
 /** What proofs are verified with. */
@@ -39,9 +40,17 @@ export interface SenderProof {
   /** Whether the request carries a proof, or the client may not do without. Must cost nothing. */
   concerns(request: SentRequest, client: Client): boolean
   /** The thumbprint that a token request proves; undefined if it proves none and need not. Throws an `OAuthError`. */
-  proven(request: SentRequest, client: Client, deps: SenderDeps): Promise<string | undefined>
+  proven(asked: AskedProof, deps: SenderDeps): Promise<string | undefined>
   /** Checks that whoever presents the token is the one it is bound to. Throws an `OAuthError`. */
   check(request: SentRequest, bound: BoundToken, deps: SenderDeps): Promise<void>
+}
+
+/** A token request and its client. */
+export interface AskedProof {
+  readonly request: SentRequest
+  readonly client: Client
+  /** Leaves a proof that counts once to somebody who uses it up together with what it comes with; see `unusedProof`. */
+  readonly keepsProof?: boolean | undefined
 }
 
 /** A token and the thumbprint that it is bound to. */
@@ -56,7 +65,9 @@ const SENDER_PROOFS: readonly SenderProof[] = [dpop, mutualTls]
 /** Binds tokens to senders. */
 export interface Senders {
   /** What the tokens of this request will be bound to; undefined for bearer tokens. Throws for a proof that is wrong or missing. */
-  confirmationOf(request: SentRequest, client: Client): Promise<Confirmation | undefined>
+  confirmationOf(asked: AskedProof): Promise<Confirmation | undefined>
+  /** What of the request is left to be used up, after `confirmationOf` that keeps it. */
+  unusedProof(request: SentRequest): Promise<ProofId | undefined>
   /**
    * The key that must redeem the code of a pushed authorization request (RFC 9449 §10.1): the one that the request proves, or
    * names as `dpop_jkt`. Refuses a proof of another one than it names.
@@ -71,21 +82,24 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
   const deps: SenderDeps = { ...given, proofKeys: createCache(MAX_PROOF_KEYS) }
   const { behaviour } = deps
   return {
-    async confirmationOf(request, client) {
+    async confirmationOf(asked) {
+      const { request, client } = asked
       const concerned = SENDER_PROOFS.filter(
         proof => proof.concerns(request, client) && speaks(request.zone, proof.protocol, behaviour),
       )
       if (concerned.length === 0) return undefined
       const entries = await Promise.all(
-        concerned.map(async proof => [proof.member, await proof.proven(request, client, deps)] as const),
+        concerned.map(async proof => [proof.member, await proof.proven(asked, deps)] as const),
       )
       const proven = entries.filter(([, thumbprint]) => thumbprint !== undefined)
       return proven.length === 0 ? undefined : Object.fromEntries(proven)
     },
 
+    unusedProof,
+
     async keyOfPushed(request, client, named) {
       if (request.headers['dpop'] === undefined || !speaks(request.zone, 'dpop', behaviour)) return named
-      const proven = await dpop.proven(request, client, deps)
+      const proven = await dpop.proven({ request, client }, deps)
       if (named === undefined || named === proven) return proven
       throw new OAuthError('invalid_dpop_proof', 'The proof is of another key than dpop_jkt')
     },

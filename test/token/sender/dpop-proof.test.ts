@@ -10,7 +10,7 @@ import type { AddressedZone, SentRequest } from '../../../src/model/request.ts'
 import { createUrls } from '../../../src/model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../../../src/token/foreign-keys.ts'
 import { NONCE_SECONDS, createDpopNonces } from '../../../src/token/sender/dpop-nonce.ts'
-import { ProofProblem, verifyProof } from '../../../src/token/sender/dpop-proof.ts'
+import { ProofProblem, useProof, verifyProof } from '../../../src/token/sender/dpop-proof.ts'
 import type { ProofKey } from '../../../src/token/sender/dpop-proof.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { dpopKey, proof } from '../../support/dpop.ts'
@@ -45,11 +45,16 @@ function world() {
   const nonces = createDpopNonces({ vault, clock })
   const proofKeys = createCache<ProofKey>(10)
   const urls = createUrls(BASE, behaviourOf('standard'))
-  const verify = (sent: unknown, request: Partial<SentRequest> = {}) =>
-    verifyProof(
-      { zone: lax, method: 'POST', originalUrl: '/base/oauth/token', headers: { dpop: sent as string }, ...request },
-      { store, clock, urls, nonces, proofKeys },
-    )
+  const verify = async (sent: unknown, change: Partial<SentRequest> = {}) => {
+    const usual = { zone: lax, method: 'POST', originalUrl: '/base/oauth/token', headers: { dpop: sent as string } }
+    const request = { ...usual, ...change }
+    const deps = { store, clock, urls, nonces, proofKeys }
+    const { id: _, ...found } = await verifyProof(request, deps).then(async verified => {
+      await useProof(request, verified, deps)
+      return verified
+    })
+    return found
+  }
   return { clock, nonces, used, verify }
 }
 
