@@ -12,10 +12,10 @@ import { StoreAway } from '../store.ts'
 export const CHANNEL = 'latchkey_changes'
 /** An attempt that takes longer is made anew. */
 export const FEED_CONNECT_MS = 2500
-// At most 1.35 s until a silence is known to be an outage.
+// At most 1.45 s until a silence is known to be an outage. A new connection empties the caches, so none is opened rashly.
 const HEARTBEAT_MS = 250
-const OVERDUE_MS = 400
-const VERDICT_MS = 700
+const OVERDUE_MS = 700
+const VERDICT_MS = 500
 const MAX_RETRY_MS = 1000
 /** Longer than this, cached records are not used without the database. */
 const MAX_KEPT_MS = 3_600_000
