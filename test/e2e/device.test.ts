@@ -108,6 +108,39 @@ describe('devices and exchanges by libraries of others', () => {
     assert.ok(decodeJwt(tokens.access_token)['cnf'])
   })
 
+  it('oauth4webapi exchanges a token that is bound to the key of another one for one bound to its own', async () => {
+    const issuer = await oauth
+      .discoveryRequest(base, { ...INSECURE })
+      .then(response => oauth.processDiscoveryResponse(base, response))
+    const self: oauth.Client = { client_id: 'cloud' }
+    const bound = async (client: oauth.Client, auth: oauth.ClientAuth, grant: string, form: URLSearchParams) => {
+      const DPoP = oauth.DPoP(client, await oauth.generateKeyPair('ES256'))
+      const ask = async () => {
+        const options = { DPoP, ...INSECURE }
+        const response = await oauth.genericTokenEndpointRequest(issuer, client, auth, grant, form, options)
+        return oauth.processGenericTokenEndpointResponse(issuer, client, response)
+      }
+      return ask().catch((error: unknown) => {
+        if (oauth.isDPoPNonceError(error)) return ask()
+        throw error
+      })
+    }
+    const password = new URLSearchParams({ username: 'marissa', password: 'koala', scope: 'openid cloud.read' })
+    const app = oauth.ClientSecretBasic('app-secret')
+    const { access_token: subject } = await bound({ client_id: 'app' }, app, 'password', password)
+    const form = new URLSearchParams({ subject_token: subject, subject_token_type: ACCESS_TOKEN, audience: 'stock' })
+    const tokens = await bound(self, oauth.ClientSecretBasic('secret'), EXCHANGE, form)
+    assert.equal(tokens.token_type, 'dpop')
+    assert.notDeepEqual(decodeJwt(tokens.access_token)['cnf'], decodeJwt(subject)['cnf'])
+    const plainly = oauth
+      .genericTokenEndpointRequest(issuer, self, oauth.ClientSecretBasic('secret'), EXCHANGE, form, INSECURE)
+      .then(response => oauth.processGenericTokenEndpointResponse(issuer, self, response))
+    await assert.rejects(
+      plainly,
+      (error: unknown) => error instanceof oauth.ResponseBodyError && error.error === 'invalid_request',
+    )
+  })
+
   it('openid-client exchanges the token of a person for one of another service', async () => {
     const config = await client.discovery(base, 'cloud', 'secret', client.ClientSecretBasic('secret'), {
       execute: [client.allowInsecureRequests],
