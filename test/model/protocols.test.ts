@@ -11,10 +11,11 @@ const uaa = behaviourOf('uaa')
 const names = Object.keys(PROTOCOLS) as readonly Protocol[] // its keys
 
 describe('the protocols of a zone', () => {
-  it('are those of the mode unless it says', () => {
+  it('are those of the mode unless it says, but for what lets strangers in', () => {
     const spoken = (behaviour: typeof standard) => names.filter(name => speaks({ config: {} }, name, behaviour))
     assert.deepEqual(spoken(uaa), [])
-    assert.deepEqual(spoken(standard), names)
+    const asked = names.filter(name => name !== 'clientMetadataDocuments')
+    assert.deepEqual(spoken(standard), asked)
   })
 
   it('are switched one by one', () => {
