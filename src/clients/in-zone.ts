@@ -56,7 +56,7 @@ const unreadCertificate: Check = async (zone, client, { store, behaviour, mutual
 const profile: Check = async (zone, client, deps) => {
   if (client.profile === undefined) return undefined
   const problems = await profileProblems(zone, client, deps)
-  const problem = problems.find(({ isOfZone }) => !isOfZone)
+  const problem = problems.find(({ of }) => of === 'client')
   return problem && `profile: ${problem.key}: ${problem.message}`
 }
 

@@ -1,36 +1,40 @@
 // What a client lacks to keep to the profile that it or its zone has: for its administrator, before its users are refused.
 import { demandsOn } from '../model/client-demands.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import type { MutualTlsSettings } from '../model/mutual-tls.ts'
+import { possibleTlsMethods, tlsMethodOf } from '../model/mutual-tls.ts'
 import type { Protocol } from '../model/protocols.ts'
 import { speaks } from '../model/protocols.ts'
 import type { Zone } from '../model/zone.ts'
 import type { KeyRing } from '../token/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
 
-/** Something to change: a member of the client, or a setting of the zone. */
+/** Something to change: a member of the client, a setting of the zone, or a key of the server's configuration. */
 export interface ProfileProblem {
   readonly key: string
   readonly message: string
-  /** Whether the zone has to change, not the client. */
-  readonly isOfZone: boolean
+  /** What has to change. */
+  readonly of: 'client' | 'zone' | 'server'
 }
 
 interface Deps {
   readonly keys: KeyRing
   readonly behaviour: Behaviour
+  /** Absent: nobody asks for certificates. */
+  readonly mutualTls?: MutualTlsSettings | undefined
 }
 
 /** Everything that is missing; nothing for a client without a profile. */
 export async function profileProblems(
   zone: Zone,
   client: ClientDefinition,
-  { keys, behaviour }: Deps,
+  { keys, behaviour, mutualTls }: Deps,
 ): Promise<readonly ProfileProblem[]> {
   const demands = demandsOn(zone, client)
   if (demands.profile === undefined) return []
   const problems: ProfileProblem[] = []
-  const miss = (key: string, message: string): void => void problems.push({ key, message, isOfZone: false })
-  const missInZone = (key: string, message: string): void => void problems.push({ key, message, isOfZone: true })
+  const miss = (key: string, message: string): void => void problems.push({ of: 'client', key, message })
+  const missInZone = (key: string, message: string): void => void problems.push({ of: 'zone', key, message })
 
   const { tokenEndpointAuthMethod: method, allowPublic, redirectUris, authorizedGrantTypes: grantTypes } = client
   const methods = demands.authMethods ?? []
@@ -68,10 +72,18 @@ export async function profileProblems(
   for (const [protocol, isNeeded] of needed) {
     if (isNeeded && !isSpoken(protocol)) missInZone(`protocols.${protocol}`, 'it is off in the zone')
   }
-  if (demands.bound && !isSpoken('dpop') && !isSpoken('mutualTls')) {
+  const tlsMethod = tlsMethodOf(client)
+  const asksCertificates = isSpoken('mutualTls')
+  if (tlsMethod !== undefined && !asksCertificates) missInZone('protocols.mutualTls', 'it is off in the zone')
+  if (mutualTls === undefined && (tlsMethod !== undefined || client.certificateBoundTokens === true)) {
+    problems.push({ of: 'server', key: 'mutual_tls', message: 'the server asks nobody for certificates' })
+  } else if (tlsMethod !== undefined && !possibleTlsMethods(mutualTls).includes(tlsMethod)) {
+    problems.push({ of: 'server', key: 'mutual_tls.trusted_ca', message: 'the server trusts no authority' })
+  }
+  if (demands.bound && !isSpoken('dpop') && !(asksCertificates && mutualTls !== undefined)) {
     missInZone(
       'protocols.dpop',
-      'both dpop and mutualTls are off in the zone, and tokens must be bound to their sender',
+      'it is off in the zone, and tokens must be bound to their sender, which no certificates can do here',
     )
   }
   return problems

@@ -187,3 +187,41 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('the report about the profile', () => {
+  it('tells that nobody asks for the certificate of a client', async () => {
+    const bank = {
+      client_id: 'by-certificate',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['jobs.run'],
+      token_endpoint_auth_method: 'tls_client_auth',
+      tls_client_auth_subject_dn: 'CN=bank',
+      profile: 'fapi2-security',
+    }
+    const reader = {
+      client_id: 'reader',
+      client_secret: 'secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['clients.admin'],
+    }
+    const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, reader, bank] }
+    const mutual_tls = { header: 'Client-Cert' }
+    for (const [more, key] of [
+      [{}, 'mutual_tls'],
+      [{ listen: { trusted_proxies: ['127.0.0.1'] }, mutual_tls }, 'mutual_tls.trusted_ca'],
+    ] as const) {
+      const server = await startServer({ config: { bootstrap, ...more } })
+      const bearer = await server.token({ grant_type: 'client_credentials' }, { basic: ['reader', 'secret'] })
+      const answer = await server.send('/oauth/clients/by-certificate/profile', {
+        bearer: bearer.json<{ access_token: string }>().access_token,
+      })
+      const { missing } = answer.json<{ missing: readonly { of: string; key: string }[] }>()
+      assert.deepEqual(
+        missing.filter(each => each.of === 'server').map(each => each.key),
+        [key],
+        answer.text,
+      )
+      await server.stop()
+    }
+  })
+})

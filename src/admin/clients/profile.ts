@@ -18,7 +18,7 @@ export function profileHandler(on: On<ClientRoute>, writer: ClientWriter, deps: 
     return sendJson(reply, {
       client_id: clientId,
       profile: profileOf(zone, client) ?? null,
-      missing: problems.map(({ key, message, isOfZone }) => ({ of: isOfZone ? 'zone' : 'client', key, message })),
+      missing: problems,
     })
   })
 }

@@ -15,6 +15,7 @@ import { hasKeys, mergedJson, updatedClient } from '../../clients/client-json.ts
 import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
+import type { MutualTlsSettings } from '../../model/mutual-tls.ts'
 import { secretPolicy } from '../../model/secret-policy.ts'
 import type { Service } from '../../model/service.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
@@ -32,6 +33,8 @@ export interface ClientWriterDeps extends SecretDeps {
   readonly behaviour: Behaviour
   readonly audit: Audit
   readonly keys: KeyRing
+  /** Absent: nobody asks for certificates. */
+  readonly mutualTls?: MutualTlsSettings | undefined
 }
 
 /** Reads and changes clients of the request's zone. */

@@ -255,7 +255,7 @@ export function clientsArea({ behaviour }: Facts): Area {
             open({
               client_id: text,
               profile: oneOfOrNull(PROFILES),
-              missing: listOf(open({ of: oneOf(['client', 'zone']), key: text, message: text })),
+              missing: listOf(open({ of: oneOf(['client', 'zone', 'server']), key: text, message: text })),
             }),
           ),
           404: missing,
