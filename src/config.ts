@@ -11,6 +11,7 @@ import { hashCostOf } from './config/hash-cost.ts'
 import { parseMasterKey } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
 import { logOf } from './config/log.ts'
+import { managementOf } from './config/management.ts'
 import { mutualTlsOf, mutualTlsWarnings } from './config/mutual-tls.ts'
 import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
@@ -123,6 +124,7 @@ export async function loadConfig({
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
   const folder = absolutePath === undefined ? cwd : dirname(absolutePath)
   const tls = listen?.tls && (await tlsOf(listen.tls, { baseUrl, folder, problems }))
+  const management = managementOf(listen?.management, { port, problems })
   const smtp = smtpOf(file.smtp, baseUrl, problems)
   const saml = await samlOf(file.saml, problems)
   const mutualTls = mutualTlsOf(
@@ -141,7 +143,7 @@ export async function loadConfig({
   const sessionSameSite = file.session?.same_site === 'none' ? 'none' : 'lax'
   return {
     baseUrl,
-    listen: { host, port, trustedProxies, ...(tls && { tls }) },
+    listen: { host, port, trustedProxies, ...(tls && { tls }), ...(management && { management }) },
     database,
     workers,
     service,

@@ -22,6 +22,7 @@ import { collectAtFirstRest } from './ops/first-rest.ts'
 import { combined } from './ops/instrument.ts'
 import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
+import type { Management } from './ops/management.ts'
 import type { Measuring } from './ops/measuring.ts'
 import { paintTerminal } from './ops/terminal.ts'
 import type { Store } from './store/store.ts'
@@ -64,6 +65,7 @@ export async function start(given: Config): Promise<void> {
   const parts = await prepare(config, log)
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
+    await listenToOperators(parts)
     await serve(parts)
   })
   const stopPurging = keepPurging(parts.store, log)
@@ -114,6 +116,7 @@ async function lead(config: Config, log: Log): Promise<void> {
       await Promise.all([stopTelling(), stopAuditing(), stopWorkers('SIGTERM')])
       await close(parts)
     })
+    await listenToOperators(parts)
     await startWorkers(config.workers, () => stopping)
   })
   announce(config, log)
@@ -168,6 +171,7 @@ const endOf = (status: number | null, signal: string | null): string =>
 
 type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
   readonly app: App
+  readonly management: Management | undefined
   readonly measuring: Measuring | undefined
   /** Absent without a mail server, and in worker processes: the primary process sends. */
   readonly sender: Sender | undefined
@@ -175,27 +179,53 @@ type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
 
 /** Opens the database and builds the server, but does not listen. */
 async function prepare(config: Config, log: Log): Promise<Parts> {
+  const build = readBuildFacts()
+  let app: App | undefined
   const measuring = await openMeasuring(config, log)
-  const instrument = combined([log.requests, measuring?.metrics])
+  const management = await openManagement(config, {
+    version: build.version,
+    isDatabaseUp: () => app?.health.databaseWorks ?? true,
+    log,
+  })
+  const instrument = combined([log.requests, measuring?.metrics, management?.instrument])
   const { clock, random, vault, store } = await openAwaitedStorage(config, { log, onQuery: instrument?.countQuery })
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
   const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
   const sender = cluster.isWorker ? undefined : await openSender(deps)
   const onMail = sender ? () => sender.wake() : () => void process.send?.(MAIL_QUEUED)
-  return closeOnFailure(store, async () => ({
-    ...deps,
-    measuring,
-    sender,
-    app: await buildApp({ ...deps, instrument, onMail, build: readBuildFacts() }),
-  }))
+  if (sender) management?.addMails(sender)
+  return closeOnFailure(store, async () => {
+    app = await buildApp({ ...deps, instrument, onMail, build })
+    return { ...deps, measuring, management, sender, app }
+  })
 }
 
-/** Both are loaded only where they are configured, because most of the start is loading. */
+/** These are loaded only where they are configured, because most of the start is loading. */
 async function openMeasuring(config: Config, log: Log): Promise<Measuring | undefined> {
   if (!config.operations.statsd) return undefined
   const { measure } = await import('./ops/measuring.ts')
   return measure(config, cause => log.fault('metrics cannot be sent', cause))
+}
+
+async function openManagement(
+  config: Config,
+  { log, ...facts }: { readonly version: string; readonly isDatabaseUp: () => boolean; readonly log: Log },
+): Promise<Management | undefined> {
+  const settings = config.listen.management
+  if (!settings) return undefined
+  const { createManagement } = await import('./ops/management.ts')
+  return createManagement({ ...config, ...facts, settings, onFailure: cause => log.fault('management port', cause) })
+}
+
+async function listenToOperators({ management, config, log }: Parts): Promise<void> {
+  if (!management || !config.listen.management) return
+  try {
+    const port = await management.listen()
+    log.info(`metrics are on port ${port} of ${config.listen.management.host}, at /metrics`)
+  } catch (error) {
+    throw explained(error, config.listen.management)
+  }
 }
 
 async function openSender(deps: Omit<AppDeps, 'build'>): Promise<Sender | undefined> {
@@ -243,7 +273,7 @@ async function stopServing(parts: Parts, deliveries?: Promise<unknown>): Promise
 }
 
 /** A connection whose last request was under way at the beginning would be kept by its client for a minute. */
-async function close({ app, store, sender }: Parts, deliveries?: Promise<unknown>): Promise<void> {
+async function close({ app, store, sender, management }: Parts, deliveries?: Promise<unknown>): Promise<void> {
   const sweep = setInterval(() => app.http.server.closeIdleConnections(), SWEEP_MS)
   await app.http.close()
   clearInterval(sweep)
@@ -251,6 +281,7 @@ async function close({ app, store, sender }: Parts, deliveries?: Promise<unknown
   await deliveries // whose outcome is still to be written
   await app.trail?.stop()
   await sender?.stop()
+  management?.close()
   await store.close()
 }
 
@@ -348,7 +379,7 @@ async function withUsablePort(config: Config): Promise<Config> {
 }
 
 /** Replaces a system error of `listen` by a message for operators. */
-function explained(error: unknown, { host, port }: Config['listen']): unknown {
+function explained(error: unknown, { host, port }: Pick<Config['listen'], 'host' | 'port'>): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'EADDRINUSE':

@@ -33,6 +33,8 @@ export interface Config {
     readonly trustedProxies: readonly string[]
     /** Absent: plain HTTP. */
     readonly tls?: TlsSettings
+    /** Where metrics are served; absent: they are not collected. */
+    readonly management?: { readonly host: string; readonly port: number }
   }
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly database: string

@@ -7,6 +7,7 @@ import type { AuditFile } from './audit.ts'
 import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
 import type { LogFile } from './log.ts'
+import type { ManagementFile } from './management.ts'
 import type { MutualTlsFile } from './mutual-tls.ts'
 import type { OperationsFile } from './operations.ts'
 import type { PagesFile } from './pages.ts'
@@ -31,6 +32,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
     readonly port?: number
     readonly trusted_proxies?: readonly string[]
     readonly tls?: TlsFile
+    readonly management?: ManagementFile
   }
   readonly master_key?: string
   readonly smtp?: SmtpFile

@@ -8,6 +8,7 @@ import { auditSchema } from './audit.ts'
 import { corsSchema } from './cors.ts'
 import { hashCostSchema } from './hash-cost.ts'
 import { logSchema } from './log.ts'
+import { managementSchema } from './management.ts'
 import { mutualTlsSchema } from './mutual-tls.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { tlsSchema } from './tls.ts'
@@ -224,6 +225,7 @@ export const CONFIG_SCHEMA = {
         port: { type: 'integer', minimum: 0, maximum: 65_535, default: 8080, description: '0 takes any free port.' },
         trusted_proxies: trustedProxiesSchema,
         tls: tlsSchema,
+        management: managementSchema,
       },
     },
     master_key: text('32 bytes in hexadecimal or base64, under which private keys and secrets are encrypted.'),

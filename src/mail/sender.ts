@@ -36,6 +36,16 @@ export interface Sender {
   stop(): Promise<void>
   /** What happened since the last report, and what waits. */
   report(): Promise<readonly MailMeasurement[]>
+  /** What happened since the start, and what waits. */
+  totals(): Promise<MailTotals>
+}
+
+/** Mails by what became of them since the start, and those that wait. */
+export interface MailTotals {
+  readonly outcomes: Readonly<Record<MailOutcome, number>>
+  readonly waiting: number
+  /** Since the oldest of them was queued. */
+  readonly waitingMilliseconds: number
 }
 
 /** A number for the metrics. */
@@ -64,14 +74,15 @@ const MIN_PAUSE_MS = 5 * SECOND
 const MAX_PAUSE_MS = 5 * MINUTE
 const DELETE_USELESS_EVERY_MS = 10 * SECOND
 
-type Outcome = Exclude<Delivery['outcome'], 'interrupted'> | 'expired' | 'unreadable'
+/** What became of an attempt or of a mail. */
+export type MailOutcome = Exclude<Delivery['outcome'], 'interrupted'> | 'expired' | 'unreadable'
 type Ended = Exclude<Delivery, { outcome: 'sent' }>
 
 /** Does nothing until it is started. */
 export function createSender(deps: SenderDeps): Sender {
   const { smtp, mails, transport, vault, clock, random, log, pause } = deps
   const holder = random.uuid()
-  const counts: Record<Outcome, number> = {
+  const counts: Record<MailOutcome, number> = {
     sent: 0,
     refused: 0,
     deferred: 0,
@@ -79,6 +90,7 @@ export function createSender(deps: SenderDeps): Sender {
     expired: 0,
     unreadable: 0,
   }
+  let reported = { ...counts }
   const server = `${smtp.host}:${smtp.port}`
   let resting: AbortController | undefined
   let running: Promise<void> | undefined
@@ -217,7 +229,13 @@ export function createSender(deps: SenderDeps): Sender {
     await mails.postpone(waiting, next, waiting.attempts)
   }
 
-  async function giveUp(waiting: WaitingMail, outcome: Outcome): Promise<void> {
+  async function totals(): Promise<MailTotals> {
+    const { count, since } = await mails.waiting()
+    const age = since ? Math.max(0, clock.now().getTime() - since.getTime()) : 0
+    return { outcomes: { ...counts }, waiting: count, waitingMilliseconds: age }
+  }
+
+  async function giveUp(waiting: WaitingMail, outcome: MailOutcome): Promise<void> {
     await mails.delete(waiting)
     sentBefore.delete(waiting.id)
     counts[outcome] += 1
@@ -280,17 +298,20 @@ export function createSender(deps: SenderDeps): Sender {
       if (isHolder) await release()
     },
     async report() {
-      const { count, since } = await mails.waiting()
-      const age = since ? Math.max(0, clock.now().getTime() - since.getTime()) : 0
+      const { outcomes, waiting, waitingMilliseconds } = await totals()
+      const before = reported
+      reported = { ...outcomes }
       return [
-        ...Object.entries(counts).map(([outcome, value]) => {
-          counts[outcome as Outcome] = 0 // a key of the record
-          return { name: `mails.${outcome}.count`, kind: 'count' as const, value }
-        }),
-        { name: 'mails.waiting.count', kind: 'gauge', value: count },
-        { name: 'mails.waiting.time', kind: 'gauge', value: age },
+        ...Object.entries(outcomes).map(([outcome, total]) => ({
+          name: `mails.${outcome}.count`,
+          kind: 'count' as const,
+          value: total - before[outcome as MailOutcome], // a key of the record
+        })),
+        { name: 'mails.waiting.count', kind: 'gauge', value: waiting },
+        { name: 'mails.waiting.time', kind: 'gauge', value: waitingMilliseconds },
       ]
     },
+    totals,
   }
 }
 

@@ -16,6 +16,8 @@ export interface Health {
   stop(): void
   /** What `/healthz` and `/readyz` answer now. */
   readonly answer: HealthAnswer
+  /** False once a check of the database has failed, until one succeeds. */
+  readonly databaseWorks: boolean
 }
 
 /** An answer about the health. */
@@ -110,6 +112,9 @@ export function createHealth({
     },
     get answer() {
       return stopping ? ANSWERS.stopping : ANSWERS[isAway() ? 'failed' : database]
+    },
+    get databaseWorks() {
+      return database !== 'failed' && !isAway()
     },
   }
 }

@@ -1,0 +1,127 @@
+// The management port: metrics for Prometheus, for whoever reaches it. It is a server of its own, so that no proxy in front of
+// the other port shows it by mistake.
+import cluster from 'node:cluster'
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
+import { createPrometheus } from './prometheus.ts'
+import type { Instrument } from './instrument.ts'
+
+/** Where the management port listens. */
+export interface ManagementSettings {
+  readonly host: string
+  readonly port: number
+}
+
+/** The metrics of this process, and the port of all of them. */
+export interface Management {
+  readonly instrument: Instrument
+  /** Listens in the process that leads, which asks workers for theirs; resolves with the port. Rejects as `listen` fails. */
+  listen(): Promise<number>
+  /** Adds what the queue of mails tells. */
+  addMails(mails: MailSource): void
+  close(): void
+}
+
+/** What is told of mails. */
+export interface MailSource {
+  totals(): Promise<{
+    readonly outcomes: Readonly<Record<string, number>>
+    readonly waiting: number
+    readonly waitingMilliseconds: number
+  }>
+}
+
+const MAX_CONNECTIONS = 64
+const CONNECTIONS = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 }
+
+/** Does not listen yet. In a worker process it never does: the first process asks it. */
+export function createManagement(deps: {
+  readonly settings: ManagementSettings
+  readonly baseUrl: string
+  readonly version: string
+  readonly workers: number
+  readonly isDatabaseUp: () => boolean
+  readonly onFailure: (cause: unknown) => void
+}): Management {
+  const { settings, onFailure } = deps
+  const basePath = new URL(deps.baseUrl).pathname.replace(/\/+$/, '')
+  const prometheus = createPrometheus({ ...deps, basePath })
+  const leads = deps.workers > 1 && cluster.isPrimary
+  const all = new AggregatorRegistry()
+  if (cluster.isWorker) AggregatorRegistry.setRegistries([prometheus.registry])
+  // That of the leading process itself would count no requests.
+  const own = leads ? new Registry() : prometheus.registry
+
+  async function collect(): Promise<string> {
+    const texts = leads ? [await all.clusterMetrics(), await own.metrics()] : [await own.metrics()]
+    return texts.filter(text => text.trim() !== '').join('\n')
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = '', method } = request
+    response.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff')
+    if (url.replace(/\?.*$/s, '') !== '/metrics') return void response.writeHead(404).end()
+    if (method !== 'GET' && method !== 'HEAD') return void response.writeHead(405, { allow: 'GET, HEAD' }).end()
+    try {
+      const text = await collect()
+      response.writeHead(200, { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE }).end(text)
+    } catch (cause) {
+      onFailure(cause)
+      response.writeHead(503, { 'retry-after': '5' }).end()
+    }
+  }
+
+  const server = createServer(CONNECTIONS, (request, response) => void answer(request, response))
+  server.maxConnections = MAX_CONNECTIONS
+
+  return {
+    instrument: prometheus,
+    listen: () =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(settings.port, settings.host, () => {
+          server.off('error', reject).on('error', onFailure)
+          resolve((server.address() as AddressInfo).port) // not a path: a port was asked for
+        })
+        server.unref() // keeps no process alive
+      }),
+    addMails: mails => addMailMetrics(own, mails),
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+/** Adds the metrics of mails, which are asked for when the metrics are. */
+export function addMailMetrics(registry: Registry, mails: MailSource): void {
+  const registers = [registry]
+  const waiting = new Gauge({
+    name: 'latchkey_mails_waiting',
+    help: 'Mails in the queue, up to 10,000; of all processes.',
+    registers,
+  })
+  const age = new Gauge({
+    name: 'latchkey_mails_waiting_seconds',
+    help: 'Seconds since the oldest mail in the queue was queued.',
+    registers,
+  })
+  void new Counter({
+    name: 'latchkey_mails_total',
+    help: 'Mails, and attempts to send them, by what became of them.',
+    labelNames: ['outcome'] as const,
+    registers,
+    async collect() {
+      // While the database is away the other metrics matter most: these keep their last values.
+      const totals = await mails.totals().catch(() => undefined)
+      if (!totals) return
+      const { outcomes, ...queue } = totals
+      this.reset()
+      for (const [outcome, count] of Object.entries(outcomes)) this.inc({ outcome }, count)
+      waiting.set(queue.waiting)
+      age.set(queue.waitingMilliseconds / 1000)
+    },
+  })
+}

@@ -1,0 +1,166 @@
+// Metrics for Prometheus. Labels have few values, whatever callers send: no zones, clients, users or addresses. Loaded only
+// where a management port is configured.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import { stopwatch } from '../base/clock.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from './endpoints.ts'
+import type { Instrument } from './instrument.ts'
+
+/** The metrics of one process. */
+export interface Prometheus extends Instrument {
+  readonly countQuery: (milliseconds: number) => void
+  readonly registry: Registry
+}
+
+/** In seconds: tokens take a millisecond, passwords a tenth of a second, providers elsewhere seconds. */
+const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const QUERY_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5]
+const STATUSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
+/** One series. */
+interface Series {
+  observe(seconds: number): void
+}
+
+/** What is measured of the requests of one route and method, by class of status. */
+interface Endpoint {
+  readonly name: string
+  readonly isToken: boolean
+  readonly series: (Series | undefined)[]
+}
+
+/** `isDatabaseUp` is asked when the metrics are. */
+export function createPrometheus({
+  basePath,
+  version,
+  isDatabaseUp,
+}: {
+  readonly basePath: string
+  readonly version: string
+  readonly isDatabaseUp: () => boolean
+}): Prometheus {
+  const registry = new Registry()
+  const registers = [registry]
+  let pending = 0
+  collectDefaultMetrics({ register: registry })
+  const requests = new Histogram({
+    name: 'latchkey_http_request_duration_seconds',
+    help: 'Requests by endpoint, method and class of status; none: the caller left before the answer.',
+    labelNames: ['endpoint', 'method', 'status'] as const,
+    buckets: REQUEST_BUCKETS,
+    registers,
+  })
+  const grants = new Histogram({
+    name: 'latchkey_token_request_duration_seconds',
+    help: 'Requests of the token endpoint by grant type and class of status.',
+    labelNames: ['grant_type', 'status'] as const,
+    buckets: REQUEST_BUCKETS,
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'latchkey_oauth_errors_total',
+    help: 'Refusals by endpoint and OAuth error code.',
+    labelNames: ['endpoint', 'error'] as const,
+    registers,
+  })
+  void new Gauge({
+    name: 'latchkey_http_requests_in_flight',
+    help: 'Requests that were received and not yet answered.',
+    registers,
+    collect() {
+      this.set(pending)
+    },
+  })
+  const queries = new Histogram({
+    name: 'latchkey_database_query_duration_seconds',
+    help: 'Statements outside of transactions, and whole transactions.',
+    buckets: QUERY_BUCKETS,
+    registers,
+  })
+  const events = new Counter({
+    name: 'latchkey_audit_events_total',
+    help: 'Events of the audit trail by type.',
+    labelNames: ['type'] as const,
+    registers,
+  })
+  void new Gauge({
+    name: 'latchkey_database_up',
+    help: 'Whether the database worked when it was checked last.',
+    aggregator: 'min',
+    registers,
+    collect() {
+      this.set(isDatabaseUp() ? 1 : 0)
+    },
+  })
+  const build = new Gauge({
+    name: 'latchkey_build_info',
+    help: 'Always 1; the version is a label.',
+    labelNames: ['version'] as const,
+    aggregator: 'first',
+    registers,
+  })
+  build.set({ version }, 1)
+
+  const endpoints = new WeakMap<object, Map<string, Endpoint>>()
+  const byGrant = new Map<string, Series>()
+
+  /** Routes are told apart by their configuration, which is one object for each. */
+  function endpointFor(request: FastifyRequest): Endpoint {
+    const { config, url } = request.routeOptions
+    let methods = endpoints.get(config)
+    if (!methods) endpoints.set(config, (methods = new Map<string, Endpoint>()))
+    const method = methodOf(request)
+    let endpoint = methods.get(method)
+    if (!endpoint) {
+      const name = endpointOf(url, basePath)
+      endpoint = { name, isToken: issuesTokens(name), series: [] }
+      methods.set(method, endpoint)
+    }
+    return endpoint
+  }
+
+  function observeGrant(request: FastifyRequest, status: number, seconds: number): void {
+    const type = grantTypeOf(request)
+    const key = `${type} ${status}`
+    let series = byGrant.get(key)
+    if (!series) byGrant.set(key, (series = grants.labels(type, statusOf(status))))
+    series.observe(seconds)
+  }
+
+  function end(request: FastifyRequest, status: number, seconds: number): void {
+    pending -= 1
+    const endpoint = endpointFor(request)
+    const series = (endpoint.series[status] ??= requests.labels(endpoint.name, methodOf(request), statusOf(status)))
+    series.observe(seconds)
+    if (endpoint.isToken) observeGrant(request, status, seconds)
+  }
+
+  /** `close` is emitted for every response, even if the client has disconnected. */
+  function onRequest(request: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
+    pending += 1
+    const elapsed = stopwatch()
+    raw.once('close', () => end(request, raw.headersSent ? Math.floor(raw.statusCode / 100) : 0, elapsed() / 1000))
+    done()
+  }
+
+  function onError(request: FastifyRequest, _reply: FastifyReply, error: unknown, done: () => void): void {
+    if (error instanceof OAuthError) refusals.inc({ endpoint: endpointFor(request).name, error: error.error })
+    done()
+  }
+
+  return {
+    registry,
+    watch(http: FastifyInstance) {
+      http.addHook('onRequest', onRequest)
+      http.addHook('onError', onError)
+    },
+    counted: audit => event => {
+      events.inc({ type: event.type })
+      audit(event)
+    },
+    countQuery: milliseconds => queries.observe(milliseconds / 1000),
+  }
+}
+
+const statusOf = (status: number): string => STATUSES[status] ?? UNKNOWN_ENDPOINT

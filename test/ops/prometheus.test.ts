@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import fastify from 'fastify'
+import { OAuthError } from '../../src/model/oauth-error.ts'
+import { combined } from '../../src/ops/instrument.ts'
+import { addMailMetrics } from '../../src/ops/management.ts'
+import { createMetrics } from '../../src/ops/metrics.ts'
+import { createPrometheus } from '../../src/ops/prometheus.ts'
+import { parseForm } from '../../src/web/form.ts'
+import { loadedAtStart } from '../support/loaded-at-start.ts'
+
+const config = { access: { by: 'anyone', because: 'it is a test' }, audience: 'api' } as const
+
+function measured({ isDatabaseUp = () => true }: { isDatabaseUp?: () => boolean } = {}) {
+  const prometheus = createPrometheus({ basePath: '/uaa', version: '1.2.3', isDatabaseUp })
+  const app = fastify()
+  prometheus.watch(app)
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_, body, done) =>
+    done(null, parseForm(String(body))),
+  )
+  app.post('/uaa/oauth/token', { config }, async () => {
+    throw new OAuthError('invalid_grant', 'no')
+  })
+  app.get('/uaa/Users/:id', { config }, () => 'user')
+  return { app, prometheus }
+}
+
+/** Answers are counted once they are out, which is a little after they were received. */
+const settle = () => new Promise(resolve => setImmediate(resolve))
+
+/** The lines of one metric that are no help, without buckets. */
+async function linesOf({ registry }: ReturnType<typeof createPrometheus>, name: string): Promise<readonly string[]> {
+  await settle()
+  const text = await registry.metrics()
+  return text.split('\n').filter(line => line.startsWith(`latchkey_${name}{`) || line.startsWith(`latchkey_${name} `))
+}
+
+const token = (grantType?: string) => ({
+  method: 'POST' as const,
+  url: '/uaa/oauth/token',
+  headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  payload: grantType === undefined ? '' : new URLSearchParams({ grant_type: grantType }).toString(),
+})
+
+describe('metrics for Prometheus', () => {
+  it('count requests by the pattern of the route, never by the path', async () => {
+    const { app, prometheus } = measured()
+    for (const url of ['/uaa/Users/a', '/uaa/Users/b?x=1', '/nowhere/c', '/nowhere/d']) await app.inject(url)
+    assert.deepEqual(await linesOf(prometheus, 'http_request_duration_seconds_count'), [
+      'latchkey_http_request_duration_seconds_count{endpoint="/Users/:id",method="GET",status="2xx"} 2',
+      'latchkey_http_request_duration_seconds_count{endpoint="unknown",method="GET",status="4xx"} 2',
+    ])
+    assert.deepEqual(await linesOf(prometheus, 'http_requests_in_flight'), ['latchkey_http_requests_in_flight 0'])
+    await app.close()
+  })
+
+  it('count token requests by grant types that exist, whatever is asked for', async () => {
+    const { app, prometheus } = measured()
+    for (const type of ['client_credentials', 'made up 1', 'made up 2', undefined]) await app.inject(token(type))
+    assert.deepEqual(await linesOf(prometheus, 'token_request_duration_seconds_count'), [
+      'latchkey_token_request_duration_seconds_count{grant_type="client_credentials",status="4xx"} 1',
+      'latchkey_token_request_duration_seconds_count{grant_type="other",status="4xx"} 2',
+      'latchkey_token_request_duration_seconds_count{grant_type="none",status="4xx"} 1',
+    ])
+    assert.deepEqual(await linesOf(prometheus, 'oauth_errors_total'), [
+      'latchkey_oauth_errors_total{endpoint="/oauth/token",error="invalid_grant"} 4',
+    ])
+    await app.close()
+  })
+
+  it('name no method that nobody uses', async () => {
+    const { app, prometheus } = measured()
+    await app.inject({ method: 'TRACE' as 'GET', url: '/nowhere' })
+    assert.deepEqual(await linesOf(prometheus, 'http_request_duration_seconds_count'), [
+      'latchkey_http_request_duration_seconds_count{endpoint="unknown",method="other",status="4xx"} 1',
+    ])
+    await app.close()
+  })
+
+  it('count events and queries, and tell the version and whether the database works', async () => {
+    let works = true
+    const { prometheus } = measured({ isDatabaseUp: () => works })
+    const passed: string[] = []
+    const audit = prometheus.counted(({ type }) => void passed.push(type))
+    audit({ type: 'UserNotFound', zoneId: 'z1', principal: 'u-1' })
+    prometheus.countQuery(2)
+    assert.deepEqual(passed, ['UserNotFound'])
+    assert.deepEqual(await linesOf(prometheus, 'audit_events_total'), [
+      'latchkey_audit_events_total{type="UserNotFound"} 1',
+    ])
+    assert.deepEqual(await linesOf(prometheus, 'database_query_duration_seconds_sum'), [
+      'latchkey_database_query_duration_seconds_sum 0.002',
+    ])
+    assert.deepEqual(await linesOf(prometheus, 'build_info'), ['latchkey_build_info{version="1.2.3"} 1'])
+    assert.deepEqual(await linesOf(prometheus, 'database_up'), ['latchkey_database_up 1'])
+    works = false
+    assert.deepEqual(await linesOf(prometheus, 'database_up'), ['latchkey_database_up 0'])
+  })
+
+  it('go beside those for StatsD', async () => {
+    const prometheus = createPrometheus({ basePath: '', version: '1', isDatabaseUp: () => true })
+    const statsd = createMetrics({ basePath: '' })
+    const both = combined([statsd, prometheus])
+    both?.countQuery?.(5)
+    both?.counted(() => {})({ type: 'UserNotFound', zoneId: 'z1', principal: 'u-1' })
+    const values = Object.fromEntries(statsd.report().map(({ name, value }) => [name, value]))
+    assert.equal(values['database.global.completed.count'], 1)
+    assert.equal(values['audit_service.user_not_found_count'], 1)
+    assert.equal((await linesOf(prometheus, 'audit_events_total')).length, 1)
+    assert.equal(combined([]), undefined)
+  })
+
+  it('are not loaded unless they are configured', () => {
+    const early = /\/node_modules\/(?:prom-client|@opentelemetry)\/|\/src\/ops\/(?:prometheus|management)\.ts$/
+    assert.deepEqual(
+      loadedAtStart().filter(url => early.test(url)),
+      [],
+    )
+  })
+})
+
+describe('the Grafana dashboard', () => {
+  it('asks for metrics and labels that exist', async () => {
+    const text = await readFile(join(import.meta.dirname, '../../docs/grafana-dashboard.json'), 'utf8')
+    const { panels } = JSON.parse(text) as { panels: { title: string; targets: { expr: string }[] }[] }
+    const { prometheus } = measured()
+    const mails = { outcomes: {}, waiting: 0, waitingMilliseconds: 0 }
+    addMailMetrics(prometheus.registry, { totals: async () => mails })
+    const known = new Set<string>()
+    for (const { name, type } of await prometheus.registry.getMetricsAsJSON()) {
+      const suffixes = String(type) === 'histogram' ? ['_bucket', '_count', '_sum'] : ['']
+      for (const suffix of suffixes) known.add(name + suffix)
+    }
+    assert.ok(panels.length >= 15)
+    for (const { title, targets } of panels) {
+      for (const { expr } of targets) {
+        const names = expr.match(/\b(?:latchkey|process|nodejs)_[a-z0-9_]+/g) ?? []
+        assert.ok(names.length > 0, title)
+        for (const name of names) assert.ok(known.has(name), `${title}: ${name}`)
+      }
+    }
+  })
+})
