@@ -28,6 +28,7 @@ import { checkSecondFactor, secondFactorWarnings } from './config/second-factor.
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
 import { tlsOf } from './config/tls.ts'
+import { tracingOf } from './config/tracing.ts'
 import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
 
@@ -165,6 +166,7 @@ export async function loadConfig({
     ...(rateLimit && { rateLimit }),
     operations,
     log: logOf(file.log, problems),
+    tracing: tracingOf(file.tracing, problems),
     ...(audit && { audit }),
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,

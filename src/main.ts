@@ -25,6 +25,7 @@ import type { Log } from './ops/log.ts'
 import type { Management } from './ops/management.ts'
 import type { Measuring } from './ops/measuring.ts'
 import { paintTerminal } from './ops/terminal.ts'
+import type { Tracing } from './ops/tracing.ts'
 import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
@@ -33,36 +34,56 @@ const TELL_EVERY_MS = 1000
 const DRAIN_MS = 10_000
 const SWEEP_MS = 100
 const RESTART_PAUSE_MS = 1000
+const NO_SDK =
+  'tracing.enabled has no effect: no SDK of OpenTelemetry was loaded before the server (see docs/operate.md)'
 /** From a worker process to the primary one. */
 const MAIL_QUEUED = 'mail queued'
 // Hashing never takes more of the thread pool than the cores can use; the launcher leaves the rest to signing.
 const HASHES_AT_ONCE = availableParallelism()
 
-/** What finds the requests of lines is loaded only where it is configured. */
-async function openLog({ log: { requests }, baseUrl, listen }: Config): Promise<Log> {
-  if (requests === 'none') return createLog()
+/** What the process tells of itself from its start on. */
+interface Output {
+  readonly log: Log
+  readonly tracing: Tracing | undefined
+}
+
+/** The log, and the traces, which it names. Whatever finds the requests of lines is loaded only where it is configured. */
+async function openLog(config: Config): Promise<Output> {
+  const tracing = await openTracing(config)
+  const { requests } = config.log
+  if (requests === 'none') return { log: createLog(), tracing }
   const { createRequestLog } = await import('./ops/request-log.ts')
-  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '')
   const log: Log = createLog(
     { fd: 1 },
     createRequestLog({
       random: createRandom(),
-      trustedProxies: listen.trustedProxies,
-      basePath,
+      trustedProxies: config.listen.trustedProxies,
+      basePath: basePathOf(config),
+      traceIdOf: tracing?.traceIdOf,
       onAnswer: requests === 'all' ? answered => log.request(answered) : undefined,
     }),
   )
-  return log
+  return { log, tracing }
 }
+
+async function openTracing(config: Config): Promise<Tracing | undefined> {
+  if (!config.tracing) return undefined
+  const { createTracing } = await import('./ops/tracing.ts')
+  return createTracing({ basePath: basePathOf(config), version: readBuildFacts().version, database: config.database })
+}
+
+const basePathOf = ({ baseUrl }: Config): string => new URL(baseUrl).pathname.replace(/\/+$/, '')
 
 /** Runs until SIGTERM or SIGINT; rejects when the database or the port is unavailable. */
 export async function start(given: Config): Promise<void> {
-  const log = await openLog(given)
+  const output = await openLog(given)
+  const { log, tracing } = output
+  if (tracing && !tracing.hasSdk && !cluster.isWorker) log.warn(NO_SDK)
   process.on('exit', log.flush) // writes the last lines however the process ends
-  if (cluster.isWorker) return follow(given, log)
+  if (cluster.isWorker) return follow(given, output)
   const config = await withUsablePort(given)
-  if (config.workers > 1) return lead(config, log)
-  const parts = await prepare(config, log)
+  if (config.workers > 1) return lead(config, output)
+  const parts = await prepare(config, output)
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
     await listenToOperators(parts)
@@ -82,9 +103,9 @@ export async function start(given: Config): Promise<void> {
 }
 
 /** A worker process; the primary process has prepared the database and purges it. */
-async function follow(config: Config, log: Log): Promise<void> {
+async function follow(config: Config, output: Output): Promise<void> {
   try {
-    const parts = await prepare(config, log)
+    const parts = await prepare(config, output)
     await closeOnFailure(parts.store, () => serve(parts))
     onStop(parts, () => stopServing(parts))
     flushCompileCache()
@@ -96,8 +117,9 @@ async function follow(config: Config, log: Log): Promise<void> {
 }
 
 /** The primary process: prepares the database, then only restarts workers and purges. */
-async function lead(config: Config, log: Log): Promise<void> {
-  const parts = await prepare(config, log)
+async function lead(config: Config, output: Output): Promise<void> {
+  const { log } = output
+  const parts = await prepare(config, output)
   let stopping = false
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
@@ -178,7 +200,7 @@ type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
 }
 
 /** Opens the database and builds the server, but does not listen. */
-async function prepare(config: Config, log: Log): Promise<Parts> {
+async function prepare(config: Config, { log, tracing }: Output): Promise<Parts> {
   const build = readBuildFacts()
   let app: App | undefined
   const measuring = await openMeasuring(config, log)
@@ -187,7 +209,7 @@ async function prepare(config: Config, log: Log): Promise<Parts> {
     isDatabaseUp: () => app?.health.databaseWorks ?? true,
     log,
   })
-  const instrument = combined([log.requests, measuring?.metrics, management?.instrument])
+  const instrument = combined([tracing, log.requests, measuring?.metrics, management?.instrument])
   const { clock, random, vault, store } = await openAwaitedStorage(config, { log, onQuery: instrument?.countQuery })
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })

@@ -13,6 +13,9 @@ export const stopwatch = (): (() => number) => {
   return () => performance.now() - start
 }
 
+/** Milliseconds since 1970 with their fraction, for spans; it does not follow when the system clock is set. */
+export const epochMilliseconds = (): number => performance.timeOrigin + performance.now()
+
 /** Adds seconds to a date. */
 export const addSeconds = (moment: Date, seconds: number): Date => new Date(moment.getTime() + seconds * 1000)
 

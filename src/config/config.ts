@@ -69,6 +69,8 @@ export interface Config {
   readonly rateLimit?: RateLimitSettings
   readonly operations: OperationsSettings
   readonly log: LogSettings
+  /** Whether requests have spans of OpenTelemetry. */
+  readonly tracing: boolean
   /** Absent: the audit trail is only written to the log. */
   readonly audit?: AuditSettings
   /** The configuration file, absolute; absent in the playground. */

@@ -19,6 +19,7 @@ import type { BootstrapFile } from './records.ts'
 import type { SettingsFile } from './settings.ts'
 import type { SmtpFile } from './smtp.ts'
 import type { TlsFile } from './tls.ts'
+import type { TracingFile } from './tracing.ts'
 
 /** The configuration file, with variables replaced and secrets read from their files. */
 export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pick<PoliciesFile, 'password'> {
@@ -53,6 +54,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
   readonly mutual_tls?: MutualTlsFile
   readonly audit?: AuditFile
   readonly log?: LogFile
+  readonly tracing?: TracingFile
   readonly outbound?: { readonly allow_private?: boolean }
   readonly passwords?: HashCostFile
   readonly session?: { readonly same_site?: string }

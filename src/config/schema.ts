@@ -12,6 +12,7 @@ import { managementSchema } from './management.ts'
 import { mutualTlsSchema } from './mutual-tls.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { tlsSchema } from './tls.ts'
+import { tracingSchema } from './tracing.ts'
 import { pagesSchemas } from './pages.ts'
 import { passwordSchema } from './policies.ts'
 import { rateLimitSchema } from './ratelimit.ts'
@@ -293,6 +294,7 @@ export const CONFIG_SCHEMA = {
     },
     audit: auditSchema,
     log: logSchema,
+    tracing: tracingSchema,
     ...settingsSchemas,
     ...operationsSchemas,
     ...pagesSchemas,

@@ -52,13 +52,14 @@ export function createRequestLog({
   random,
   trustedProxies,
   basePath,
-  traceIdOf = givenTraceId,
+  traceIdOf,
   onAnswer,
 }: {
   readonly random: Random
   readonly trustedProxies: readonly string[]
   readonly basePath: string
-  readonly traceIdOf?: (request: FastifyRequest) => string | undefined
+  /** Finds the trace that this server has begun or joined. */
+  readonly traceIdOf?: ((request: FastifyRequest) => string | undefined) | undefined
   readonly onAnswer?: ((answered: AnsweredRequest) => void) | undefined
 }): RequestLog {
   const storage = new AsyncLocalStorage<Entry>()
@@ -76,7 +77,7 @@ export function createRequestLog({
   }
 
   function onRequest(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const entry: Entry = { request, id: idOf(request), traceId: traceIdOf(request) }
+    const entry: Entry = { request, id: idOf(request), traceId: traceIdOf?.(request) ?? givenTraceId(request) }
     entries.set(request, entry)
     reply.header('x-request-id', entry.id)
     if (onAnswer) tellAnswer(entry, reply, onAnswer)

@@ -1,0 +1,163 @@
+// With an SDK as small as the API allows: it keeps spans, and follows them by AsyncLocalStorage.
+import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { after, before, describe, it } from 'node:test'
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, propagation, trace } from '@opentelemetry/api'
+import type { Context, Span, SpanOptions } from '@opentelemetry/api'
+import fastify from 'fastify'
+import { OAuthError } from '../../src/model/oauth-error.ts'
+import { createTracing } from '../../src/ops/tracing.ts'
+import { parseForm } from '../../src/web/form.ts'
+
+interface Seen {
+  name: string
+  readonly kind: SpanKind | undefined
+  readonly id: string
+  readonly trace: string
+  readonly parent: string | undefined
+  readonly attributes: Record<string, unknown>
+  status?: SpanStatusCode
+  ended: boolean
+}
+
+const seen: Seen[] = []
+const storage = new AsyncLocalStorage<Context>()
+
+function startSpan(name: string, options: SpanOptions = {}, from: Context = context.active()): Span {
+  const parent = trace.getSpanContext(from)
+  const id = String(seen.length + 1).padStart(16, '0')
+  const one: Seen = {
+    name,
+    kind: options.kind,
+    id,
+    trace: parent?.traceId ?? id.padStart(32, 'a'),
+    parent: parent?.spanId,
+    attributes: { ...options.attributes },
+    ended: false,
+  }
+  seen.push(one)
+  const span = {
+    spanContext: () => ({ traceId: one.trace, spanId: id, traceFlags: 1 }),
+    isRecording: () => !one.ended,
+    updateName: (given: string) => ((one.name = given), span),
+    setAttribute: (key: string, value: unknown) => ((one.attributes[key] = value), span),
+    setStatus: ({ code }: { code: SpanStatusCode }) => ((one.status = code), span),
+    end: () => void (one.ended = true),
+  }
+  return span as unknown as Span
+}
+
+before(() => {
+  trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan, startActiveSpan: () => assert.fail() }) as never })
+  context.setGlobalContextManager({
+    active: () => storage.getStore() ?? ROOT_CONTEXT,
+    with: (given, work, self, ...args) => storage.run(given, () => work.apply(self, args)),
+    bind: (_, target) => target,
+    enable: () => assert.fail(),
+    disable: () => assert.fail(),
+  })
+  propagation.setGlobalPropagator({
+    inject: () => {},
+    extract: (given, carrier) => {
+      const [, traceId = '', spanId = ''] = ((carrier as Record<string, string>)['traceparent'] ?? '').split('-')
+      return traceId === '' ? given : trace.setSpanContext(given, { traceId, spanId, traceFlags: 1, isRemote: true })
+    },
+    fields: () => ['traceparent'],
+  })
+})
+after(() => {
+  trace.disable()
+  propagation.disable()
+})
+
+const config = { access: { by: 'anyone', because: 'it is a test' }, audience: 'api' } as const
+const settle = () => new Promise(resolve => setImmediate(resolve))
+
+/** The spans that a request makes. */
+async function spansOf(request: object): Promise<readonly Seen[]> {
+  seen.length = 0
+  const tracing = createTracing({ basePath: '/uaa', version: '1', database: 'postgres://user:secret@db.example/id' })
+  const app = fastify()
+  app.decorateRequest('zone')
+  tracing.watch(app)
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_, body, done) =>
+    done(null, parseForm(String(body))),
+  )
+  app.get('/uaa/Users/:id', { config }, async incoming => {
+    incoming.zone = { id: 'zone-1' } as typeof incoming.zone
+    await settle()
+    tracing.countQuery(2)
+    return tracing.traceIdOf(incoming)
+  })
+  app.post('/uaa/oauth/token', { config }, async () => {
+    await settle()
+    tracing.countQuery(1)
+    throw new OAuthError('invalid_grant', 'no')
+  })
+  app.get('/uaa/broken', { config }, () => Promise.reject(new TypeError('secret detail')))
+  await app.inject(request)
+  await settle()
+  await app.close()
+  tracing.countQuery(1)
+  return [...seen]
+}
+
+describe('traces', () => {
+  it('have a span for a request, which joins the trace of its caller, and one for each query in it', async () => {
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
+    const [request, query, ...others] = await spansOf({ url: '/uaa/Users/u-1?filter=secret', headers })
+    assert.deepEqual(others, [])
+    assert.deepEqual(request, {
+      name: 'GET /Users/:id',
+      kind: SpanKind.SERVER,
+      id: '0000000000000001',
+      trace: traceId,
+      parent: '00f067aa0ba902b7',
+      attributes: {
+        'http.request.method': 'GET',
+        'url.scheme': 'http',
+        'http.route': '/Users/:id',
+        'latchkey.zone': 'zone-1',
+        'http.response.status_code': 200,
+      },
+      ended: true,
+    })
+    assert.deepEqual(
+      { name: query?.name, kind: query?.kind, trace: query?.trace, parent: query?.parent, ...query?.attributes },
+      { name: 'database', kind: SpanKind.CLIENT, trace: traceId, parent: request?.id, 'db.system.name': 'postgresql' },
+    )
+  })
+
+  it('name the grant and the error of a token request, also after its body was read', async () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const payload = 'grant_type=refresh_token&refresh_token=secret'
+    const [request, query] = await spansOf({ method: 'POST', url: '/uaa/oauth/token', headers, payload })
+    assert.equal(request?.attributes['latchkey.grant_type'], 'refresh_token')
+    assert.equal(request.attributes['error.type'], 'invalid_grant')
+    assert.equal(request.attributes['http.response.status_code'], 400)
+    assert.equal(request.status, undefined, 'a refusal is no fault of the server')
+    assert.equal(query?.parent, request.id)
+    assert.equal(JSON.stringify(seen).includes('secret'), false)
+  })
+
+  it('mark faults of the server, without their text', async () => {
+    const [request] = await spansOf({ url: '/uaa/broken' })
+    assert.equal(request?.status, SpanStatusCode.ERROR)
+    assert.equal(request.attributes['error.type'], 'TypeError')
+    assert.equal(JSON.stringify(seen).includes('secret'), false)
+  })
+
+  it('name no path that has no route', async () => {
+    const [request] = await spansOf({ url: '/secret/path' })
+    assert.equal(request?.name, 'GET')
+    assert.equal('http.route' in request.attributes, false)
+  })
+
+  it('know whether an SDK listens', () => {
+    const settings = { basePath: '', version: '1', database: 'sqlite::memory:' }
+    assert.equal(createTracing(settings).hasSdk, true)
+    trace.disable()
+    assert.equal(createTracing(settings).hasSdk, false)
+  })
+})
