@@ -166,6 +166,8 @@ const ownedModules: readonly [module: string, stranger: string, owner: string][]
   ['@node-rs/argon2', 'src/identity/sources/internal.ts', 'src/base/passwords.ts'],
   ['@node-rs/bcrypt', 'src/base/secrets.ts', 'src/base/passwords.ts'],
   ['undici', 'src/token/keys.ts', 'src/base/outbound.ts'],
+  ['prom-client', 'src/web/session.ts', 'src/ops/prometheus.ts'],
+  ['@opentelemetry/api', 'src/app.ts', 'src/ops/tracing.ts'],
   ['node:https', 'src/identity/sources/oidc.ts', 'src/base/outbound.ts'],
   ['node:process', 'src/main.ts', 'src/config.ts'],
 ]

@@ -108,6 +108,11 @@ const OWNED_MODULES: readonly OwnedModules[] = [
     rule: 'mails are sent in mail/transport.ts only',
   },
   {
+    modules: /^(?:prom-client|@opentelemetry\/[\w-]+)(?:\/|$)/,
+    owner: /^src\/ops\//,
+    rule: 'the libraries of metrics and traces are imported in ops/ only',
+  },
+  {
     modules: /^(?:node:)?process$/,
     owner: /^src\/config\.ts$/,
     rule: 'the environment is read in config.ts only: use the global `process` for anything else',
