@@ -138,7 +138,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
 }
 
 /**
- * A proof that holds is remembered in the database before the grant is looked at. Of clients without a credential, which
+ * A proof that holds costs a row of the database, whatever becomes of the grant. Of clients without a credential, which
  * anybody can name, those whose grant fails are limited by where they come from.
  */
 async function withLimitedProofs<T>(

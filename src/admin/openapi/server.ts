@@ -66,7 +66,10 @@ export const serverArea = (facts: Facts): Area => ({
     'GET /info': info,
     ...(!facts.behaviour.getInfoOnly && { 'POST /info': info, 'PUT /info': info, 'DELETE /info': info }),
     'GET /healthz': { summary: 'Check the health of the server', answers: readiness },
-    'GET /readyz': { summary: 'Check whether the server can take requests, as `/healthz` does', answers: readiness },
+    'GET /readyz': {
+      summary: 'Check whether the server can take requests, by the other usual name',
+      answers: readiness,
+    },
     'GET /livez': {
       summary: 'Check whether the process answers, whatever its database does',
       answers: { 200: { about: 'It does.', content: { 'text/plain': text } } },
