@@ -12,6 +12,7 @@ import {
   INTROSPECTION_ROWS,
   OPAQUE_AMONG_MANY,
   PUSHED_CODE_FLOW,
+  PUSHED_DPOP_CODE_FLOW,
   SIGN_IN_FLOWS,
 } from './workloads.ts'
 import { importRate } from './import.ts'
@@ -48,7 +49,7 @@ export function judge(results: Results): Bar[] {
     atLeast(`${opaque} (SQLite), of oidc-provider (memory)`, ratio(opaque, 'oidc-provider'), 1.4),
     atMost(`${OPAQUE_AMONG_MANY} (SQLite), p99 of p50`, tailOf(findCell(results, OPAQUE_AMONG_MANY, 'latchkey')), 5, 1),
     ...CODE_FLOWS.map(flow => atLeast(`${flow}, of oidc-provider (memory)`, ratio(flow, 'oidc-provider'), 1.5)),
-    ...[DPOP_CODE_FLOW, PUSHED_CODE_FLOW].map(flow =>
+    ...[DPOP_CODE_FLOW, PUSHED_CODE_FLOW, PUSHED_DPOP_CODE_FLOW].map(flow =>
       atLeast(
         `${flow}, of ${CODE_FLOWS[1]}`,
         ratioOf(findCell(results, flow, 'latchkey'), findCell(results, CODE_FLOWS[1], 'latchkey')),

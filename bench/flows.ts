@@ -20,6 +20,7 @@ export type FlowJob = { readonly endpoints: Endpoints; readonly scope: string } 
         | 'authorization_code'
         | 'authorization_code_dpop'
         | 'authorization_code_pushed'
+        | 'authorization_code_pushed_dpop'
         | 'sign_in'
         | 'rotation'
       readonly client: BenchClient
@@ -57,7 +58,7 @@ type Lane = (supply: Supply) => Promise<void>
 const BOUND_FLOWS: ReadonlySet<FlowJob['flow']> = new Set([
   'client_credentials_dpop',
   'authorization_code_dpop',
-  'authorization_code_pushed',
+  'authorization_code_pushed_dpop',
 ])
 
 /** How many values are prepared at a time, while the clock is stopped. */
@@ -156,7 +157,8 @@ async function openLane(job: FlowJob, lane: number): Promise<Lane> {
         expectTokens(await post(endpoints.token, fields, job.client, proof), [ACCESS_JWT, ID_TOKEN], endpoints.token)
       }
     }
-    case 'authorization_code_pushed': {
+    case 'authorization_code_pushed':
+    case 'authorization_code_pushed_dpop': {
       const cookies: Cookies = new Map()
       await signIn(job, cookies)
       return async ({ proof }) => {

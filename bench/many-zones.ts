@@ -8,7 +8,7 @@ import { Client } from 'pg'
 import { createRandom } from '../src/base/random.ts'
 import { createVault } from '../src/base/secrets.ts'
 import type { Vault } from '../src/base/secrets.ts'
-import { parseMasterKey } from '../src/config/master-key.ts'
+import { parseMasterKeys } from '../src/config/master-key.ts'
 import { sealedKey } from '../src/token/keys.ts'
 import type { Accounts } from './accounts.ts'
 import type { Processes } from './processes.ts'
@@ -163,9 +163,9 @@ function keysFor(zones: number, vault: Vault): KeyRow[] {
 /** Reads the master key of the first start: beside the SQLite file, or in `data` of the working directory. */
 function vaultOf({ folder, database, databaseUrl }: LatchkeyHome): Vault {
   const file = join(databaseUrl === undefined ? dirname(database) : join(folder, 'data'), 'latchkey.key')
-  const masterKey = parseMasterKey(readFileSync(file, 'utf8'))
-  if (masterKey === undefined) throw new Error(`${file} contains no master key`)
-  return createVault(masterKey, createRandom())
+  const masterKeys = parseMasterKeys(readFileSync(file, 'utf8'))
+  if (typeof masterKeys === 'string') throw new Error(`${file} contains no master key`)
+  return createVault(masterKeys, createRandom())
 }
 
 interface Tables {

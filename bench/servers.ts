@@ -2,9 +2,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../test/support/free-port.ts'
 import { latchkeyConfig, peerJob } from './accounts.ts'
 import type { Accounts, Algorithm } from './accounts.ts'
-import { freePort, untilReady } from './processes.ts'
+import { untilReady } from './processes.ts'
 import type { Processes, Running } from './processes.ts'
 
 /** The columns of the comparison. */

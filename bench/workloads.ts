@@ -78,8 +78,11 @@ export const CODE_FLOWS = [codeFlowWith('RS256'), codeFlowWith('ES256')] as cons
 /** The row of the code flow with tokens that are bound to a key. */
 export const DPOP_CODE_FLOW = 'authorization_code flow, DPoP'
 
-/** The row of the same with a request that was pushed. */
-export const PUSHED_CODE_FLOW = 'authorization_code flow, PAR and DPoP'
+/** The row of the code flow with a request that was pushed. */
+export const PUSHED_CODE_FLOW = 'authorization_code flow, PAR'
+
+/** The row with both. */
+export const PUSHED_DPOP_CODE_FLOW = 'authorization_code flow, PAR and DPoP'
 
 /** The rows of the code flow with a sign-in in a new browser. */
 export const SIGN_IN_FLOWS = [signInWith('RS256'), signInWith('ES256')] as const
@@ -186,6 +189,13 @@ export const WORKLOADS: readonly Workload[] = [
     beside: codeFlowWith('ES256'),
     work: { kind: 'flow', job: browserJob('authorization_code_pushed', 'ES256') },
   },
+  {
+    name: PUSHED_DPOP_CODE_FLOW,
+    signedBy: 'ES256',
+    peer: false,
+    beside: codeFlowWith('ES256'),
+    work: { kind: 'flow', job: browserJob('authorization_code_pushed_dpop', 'ES256') },
+  },
   signInFlow('RS256'),
   signInFlow('ES256'),
   {
@@ -278,7 +288,12 @@ function signInFlow(algorithm: Algorithm): Workload {
 }
 
 function browserJob(
-  flow: 'authorization_code' | 'authorization_code_dpop' | 'authorization_code_pushed' | 'sign_in',
+  flow:
+    | 'authorization_code'
+    | 'authorization_code_dpop'
+    | 'authorization_code_pushed'
+    | 'authorization_code_pushed_dpop'
+    | 'sign_in',
   algorithm: Algorithm,
 ): FlowWork['job'] {
   return (endpoints, { application, user, scope }) => ({

@@ -29,12 +29,23 @@ function isSupported(version) {
   return true
 }
 
-/** Path of the pinned binary below `root`, or undefined when the platform has none or it is not installed. */
+/** The folders of packages that count for `root`: its own and, where it is a package itself, those that it lies in. */
+function packageFolders(root) {
+  const folders = [path.join(root, 'node_modules')]
+  for (let folder = path.dirname(root); folder !== path.dirname(folder); folder = path.dirname(folder)) {
+    if (path.basename(folder) === 'node_modules') folders.push(folder)
+  }
+  return folders
+}
+
+/** Path of the pinned binary for `root`, or undefined when the platform has none or it is not installed. */
 function pinnedNode(root) {
   const name = PACKAGES[`${process.platform}-${process.arch}`]
   if (name === undefined) return undefined
-  const binary = path.join(root, 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
-  return existsSync(binary) ? binary : undefined
+  const program = process.platform === 'win32' ? 'node.exe' : 'node'
+  return packageFolders(path.resolve(root))
+    .map(folder => path.join(folder, name, 'bin', program))
+    .find(existsSync)
 }
 
 /** The Node.js to use: the one that runs already if it is recent enough, else the pinned one, else undefined. */
@@ -46,7 +57,7 @@ function findNode(root) {
 function missingNodeMessage() {
   return (
     `Node.js ${MINIMUM.join('.')} or newer is needed, this is ${process.versions.node}, and the pinned runtime is not ` +
-    'installed.\nRun "npm ci" first (without --omit=optional), or start this with a newer Node.js.'
+    'installed.\nRun "npm ci" (for a package: "npm install") without --omit=optional, or start this with a newer Node.js.'
   )
 }
 

@@ -30,8 +30,8 @@ if (node === undefined) {
   process.execve(node, [node].concat(process.execArgv, ownArguments)) // the same process begins anew
 } else {
   keepCompiledCode()
-  require('./load-sources.cjs')(path.join(root, 'src')) // not at the top: an old Node.js does not have what it uses
-  import('../src/cli/latchkey.ts').catch(error => {
+  const loadSources = require('./load-sources.cjs') // not at the top: an old Node.js does not have what it uses
+  import(loadSources(root)).catch(error => {
     process.stderr.write(`latchkey: ${error.stack}\n`)
     process.exitCode = 1
   })
@@ -45,11 +45,19 @@ function isHeapFlag(flag) {
 /** Keeps compiled code between starts: beside the packages or, where those are read-only, in the user's cache folder. */
 function keepCompiledCode() {
   const { constants, enableCompileCache } = require('module')
-  const userCache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache')
   const folders = process.env.NODE_COMPILE_CACHE
     ? [process.env.NODE_COMPILE_CACHE]
-    : [path.join(root, 'node_modules', '.cache', 'latchkey'), path.join(userCache, 'latchkey')]
+    : [path.join(root, 'node_modules', '.cache', 'latchkey')].concat(userFolders())
   for (const folder of folders) {
     if (enableCompileCache(folder).status !== constants.compileCacheStatus.FAILED) return
+  }
+}
+
+/** The user's folder, if there is one: an account of a service or a container may have no home. */
+function userFolders() {
+  try {
+    return [path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), 'latchkey')]
+  } catch {
+    return []
   }
 }

@@ -2,21 +2,17 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** These start PostgreSQL, slapd, a browser or a server process. A setting lets `databases.ts` skip PostgreSQL. */
+/** These start PostgreSQL, slapd, a browser or a server process. */
 const HEAVY = /^test\/support\/(?:browser|process|slapd|postgres)\.ts$/
-const SKIPPED_BY_SETTING = 'test/support/databases.ts'
+/** Needs none: a setting lets it skip PostgreSQL, another one names a PostgreSQL that runs already. */
+const DATABASES = 'test/support/databases.ts'
 /** Tests PostgreSQL only. */
 const EXCLUDED = new Set(['test/store/postgres.test.ts'])
 
-/** Whether the test file needs no program besides Node.js; tests of both databases do only if PostgreSQL is left out. */
-export function needsNothing(
-  root: string,
-  file: string,
-  databases: 'sqlite' | 'both' = 'sqlite',
-  seen = new Set<string>(),
-): boolean {
+/** Whether the test file starts no program besides Node.js. */
+export function needsNothing(root: string, file: string, seen = new Set<string>()): boolean {
   if (HEAVY.test(file) || EXCLUDED.has(file)) return false
-  if (file === SKIPPED_BY_SETTING) return databases === 'sqlite'
+  if (file === DATABASES) return true
   if (seen.has(file) || !existsSync(join(root, file))) return true
   seen.add(file)
   const text = readFileSync(join(root, file), 'utf8')
@@ -24,7 +20,7 @@ export function needsNothing(
   return [...text.matchAll(/^(?:import|export|\} from) ?(?:.*? from )?'(\.[^']+)'$/gm)]
     .map(([, path = '']) => join(dirname(file), path))
     .filter(path => path.startsWith('test/'))
-    .every(path => needsNothing(root, path, databases, seen))
+    .every(path => needsNothing(root, path, seen))
 }
 
 /** Divides the files into parts of about the same size; deterministic. */

@@ -24,6 +24,7 @@ const ASSERTION = 'clients/authentication/private-key-jwt.ts'
 const OAUTH2 = 'identity/sources/oauth2.ts'
 const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
 const SECRET = 'clients/authentication/client-secret.ts'
+const LIMITS = 'web/shared-limits.ts'
 
 /** All of them. */
 export const MUTANTS: readonly Mutant[] = [
@@ -61,7 +62,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a code requires the groups that its client requires',
-    CODE,
+    'oauth/grants/still-granted.ts',
     '!hasRequiredGroups(client, held.groups)',
     'false',
     'oauth/authorization-code',
@@ -70,15 +71,15 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a refresh token is bound to its client',
     REFRESH,
-    'token.client.clientId !== client.clientId',
+    'client.clientId !== caller.clientId',
     'false',
     'oauth/refresh-token',
   ),
   mutant(
     'a refresh token requires an allowed provider',
-    REFRESH,
-    '!allowsProvider(client, user.origin)',
-    'false',
+    'oauth/grants/grant.ts',
+    'allowsProvider(client, origin)',
+    'true',
     'oauth/refresh-token',
   ),
   mutant(
@@ -137,8 +138,8 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a client may use only its grants',
-    'oauth/token.ts',
-    '!mayUseGrant(client, grant.type)',
+    'oauth/token-rules.ts',
+    '!mayUseGrant(client, type)',
     'false',
     'oauth/grants',
     'oauth/token',
@@ -351,7 +352,47 @@ export const MUTANTS: readonly Mutant[] = [
     'web/uaa-requests',
     'web/form',
   ),
-  mutant('a limit counts', 'web/limits.ts', 'window.count < max', 'true', 'web/limits'),
+  mutant('a configured limit counts', 'web/local-limit.ts', 'window.count < max', 'true', 'web/local-limit'),
+  mutant('a limit counts', LIMITS, 'known + added - returned >= max', 'false', 'web/shared-limits'),
+  mutant(
+    'a limit counts what others have',
+    LIMITS,
+    'window.known - window.returned > max',
+    'false',
+    'web/shared-limits',
+  ),
+  mutant('a limit is reported', LIMITS, 'window.added - window.returned >= unreported', 'false', 'web/shared-limits'),
+  mutant('a limit of keys in the table', LIMITS, 'shared.count >= keys', 'false', 'web/shared-limits'),
+  mutant(
+    'a limit gives back what did not fail',
+    LIMITS,
+    'if (!isCounted) taken',
+    'if (isCounted) taken',
+    'web/shared-limits',
+  ),
+  mutant('a limit asks again', LIMITS, 'window.askedAt + ASK_AGAIN_MS', 'Infinity', 'web/shared-limits'),
+  mutant('a limit of clocks set back', LIMITS, ' && beganAt <= now + CLOCKS_AGREE_WITHIN', '', 'web/shared-limits'),
+  mutant(
+    'a limit whose window is over',
+    'store/rate-counts.ts',
+    'rate_counts.ends_at > :now and ',
+    '',
+    'web/shared-limits',
+  ),
+  mutant(
+    'a limit of wrong secrets, for a client that was verified',
+    SECRET,
+    'deps.guesses.check(from, clientId)',
+    '',
+    'attacks',
+  ),
+  mutant(
+    'a limit of wrong secrets, of the same one',
+    'web/secret-guesses.ts',
+    'if (lastWrong.get(key) === wrong) return false',
+    '',
+    'web/limits',
+  ),
   mutant(
     'a new password differs from the old one',
     'users/password.ts',
@@ -385,8 +426,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an authority that the client lacks',
     'model/scopes.ts',
-    '!client.authorities.includes(scope)',
-    'false',
+    'authorities.includes(scope)',
+    'true',
     'model/scopes',
   ),
   mutant(
@@ -472,8 +513,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'guesses of the old password',
     'users/password.ts',
-    'if (!matches && countsFailures) await',
-    'if (!matches && !countsFailures) await',
+    'if (!countsFailures) return',
+    'if (countsFailures) return',
     'admin/users/state',
   ),
   mutant(

@@ -14,6 +14,8 @@ const ROOT = join(import.meta.dirname, '..')
 const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => existsSync(join(ROOT, folder)))
 const TEST_TIMEOUT_MS = 120_000
 const PROCESSES = 2
+/** Of tests that start programs, and wait for them half of the time. */
+const WAITING_PROCESSES = 3
 /** More than processes at a time, so that none is left with much more to do than the others. */
 const SHARDS = 8
 
@@ -90,8 +92,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
     .filter(file => filters.length === 0 || filters.some(filter => file.includes(filter.replace(/^\.\//, ''))))
     .toSorted()
   // With a choice of files, or options, the reader wants to see each test.
-  const together =
-    filters.length > 0 || options.length > 0 ? [] : files.filter(file => needsNothing(ROOT, file, 'both'))
+  const together = filters.length > 0 || options.length > 0 ? [] : files.filter(file => needsNothing(ROOT, file))
   const apart = files.filter(file => !together.includes(file))
   if (files.length === 0) {
     console.error(`No test file fits ${filters.join(' ')}.`)
@@ -100,7 +101,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
   const args = [
     `--import=${new URL('file-timeout.ts', import.meta.url).href}`,
     '--test',
-    `--test-concurrency=${PROCESSES}`,
+    `--test-concurrency=${WAITING_PROCESSES}`,
     `--test-timeout=${TEST_TIMEOUT_MS}`,
     '--test-reporter=spec',
   ]

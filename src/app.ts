@@ -21,7 +21,6 @@ import type { Clock } from './base/clock.ts'
 import { loadOnce } from './base/load-once.ts'
 import { isLoopbackHost } from './base/loopback.ts'
 import { createOutbound } from './base/outbound.ts'
-import type { Outbound } from './base/outbound.ts'
 import { createPasswords } from './base/passwords.ts'
 import type { Passwords } from './base/passwords.ts'
 import type { Random } from './base/random.ts'
@@ -58,7 +57,6 @@ import { staticFileEndpoints } from './login/static-files.ts'
 import { createAccountChooser, createSavedAccounts, savedAccountEndpoint } from './login/saved-accounts.ts'
 import { createMailLog } from './mail/mail-log.ts'
 import { createMailer } from './mail/mailer.ts'
-import type { AuditSettings } from './model/audit-settings.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { serviceNamed } from './model/service.ts'
 import type { TokenSettings } from './model/settings.ts'
@@ -69,6 +67,7 @@ import { createClientAuthenticator } from './clients/authentication/authenticati
 import type { BackChannel } from './oauth/logout/back-channel.ts'
 import { createClientDocuments, withClientDocuments } from './oauth/client-documents/documents.ts'
 import { deviceEndpoints } from './oauth/device/routes.ts'
+import { explainEndpoint } from './oauth/explain/routes.ts'
 import { inspectEndpoints } from './oauth/inspect.ts'
 import { logoutEndpoint } from './oauth/logout.ts'
 import { sessionFrames } from './oauth/session-frames.ts'
@@ -81,6 +80,7 @@ import { registrationEndpoints } from './oauth/registration/routes.ts'
 import { revokeEndpoints } from './oauth/revoke.ts'
 import { tokenListEndpoints } from './oauth/token-list.ts'
 import { tokenEndpoint } from './oauth/token.ts'
+import { openTrail } from './ops/audit/open-trail.ts'
 import type { AuditTrail } from './ops/audit/trail.ts'
 import { aboutBuild } from './ops/build.ts'
 import type { BuildFacts } from './ops/build.ts'
@@ -99,6 +99,7 @@ import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
 import { createDpopNonces } from './token/sender/dpop-nonce.ts'
 import { createSenders } from './token/sender/sender.ts'
+import type { TokenKeys } from './token/signer.ts'
 import { createAccountHistory } from './users/account-history.ts'
 import { createAliases } from './users/aliases.ts'
 import { createGroupsShown } from './users/default-groups.ts'
@@ -117,6 +118,7 @@ import { createGates } from './web/gates.ts'
 import { createHostCheck } from './web/host.ts'
 import { createLimitedModeHook, isLimited } from './web/limited-mode.ts'
 import { createLimits } from './web/limits.ts'
+import { createSecretGuesses } from './web/secret-guesses.ts'
 import { createNoRouteHook } from './web/no-route.ts'
 import { createLoadShedding } from './web/overload.ts'
 import { createPageWriter } from './web/pages.ts'
@@ -127,8 +129,7 @@ import { encodePlainBasic } from './web/plain-basic.ts'
 import { createRateLimitHook, createVerifiedTokens, remembering } from './web/rate-limit.ts'
 import { watchRoutes } from './web/route.ts'
 import type { RegisteredRoute } from './web/route.ts'
-import { createHttpServer } from './web/server.ts'
-import type { ServerTls } from './web/server.ts'
+import { createHttpServer, serverTls } from './web/server.ts'
 import { createSessions } from './web/session.ts'
 import type { Sessions } from './web/session.ts'
 import { createSuspicion } from './web/suspicion.ts'
@@ -140,6 +141,8 @@ export interface AppDeps {
   readonly config: Config
   readonly store: Store
   readonly vault: Vault
+  /** Absent where the configuration has no key in a token. */
+  readonly tokenKeys?: TokenKeys | undefined
   readonly passwords: Passwords
   /** Separate queue for client secrets, so that a flood of wrong ones does not block people from signing in. */
   readonly clientSecrets: Passwords
@@ -190,6 +193,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const behaviour = behaviourOf(config.compatibility)
   const service = serviceNamed(config.service)
   const { mutualTls } = config
+  const readsCertificates = mutualTls !== undefined
   const urls = createUrls(config.baseUrl, behaviour, mutualTls?.endpointBase)
   const defaultZoneId = service.name
   const { pageSettings, rateLimit } = config
@@ -203,7 +207,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),
   })
   const keys = createKeyRing({ ...deps, defaultZoneId })
-  const ofDocuments = { store: stored, outbound, keys, service, behaviour, mutualTls, clock, log }
+  const onRefusal = instrument?.countRefusal
+  const limits = createLimits({ ...deps, onRefusal })
+  const ofDocuments = { store: stored, outbound, keys, service, behaviour, mutualTls, clock, limits, log }
   const store = withClientDocuments(stored, createClientDocuments(ofDocuments))
   const history = createAccountHistory({ store, clock, background, onError: notWritten })
   const trail = config.audit && (await openTrail({ ...deps, outbound }, config.audit))
@@ -219,6 +225,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     mutualTls,
     pageSettings,
     audit: history.recorded(trail ? trail.recorded(logged) : logged),
+    recordEvent: trail?.record, // what the log has otherwise
     passwords,
     commonPasswords: createCommonPasswords(),
     defaultZoneId,
@@ -272,6 +279,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     ...shared,
     passwords: deps.clientSecrets,
     memory: createSecretMemory(random),
+    guesses: createSecretGuesses({ limits, random }),
     foreignKeys,
   })
 
@@ -298,7 +306,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   http.addHook('onRequest', cors.onRequest)
   // Its pages are assigned below, before the first request.
   const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
-  const rateLimitDeps = { clock, urls, log, verifiedTokens, pages: { error: lateError } }
+  const rateLimitDeps = { clock, urls, log, verifiedTokens, onRefusal, pages: { error: lateError } }
   if (rateLimit) http.addHook('onRequest', createRateLimitHook({ ...rateLimitDeps, settings: rateLimit }))
   http.addHook('onRequest', createSuspicion({ behaviour, urls }))
   const { limitedMode } = config.operations
@@ -356,7 +364,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     if (error instanceof StoreUnavailable && !(error instanceof StoreBusy)) health.suspect()
     done()
   })
-  const limits = createLimits(clock)
   const chooseAccountPage = createAccountChooser({ ...shared, savedAccounts, pages })
   const web = { ...shared, sessions, denial, csrf, pages, limits, chooseAccountPage, signInDemands, background, mailer }
   const tellsHardware = config.passkeys.attestationRoots !== undefined
@@ -372,9 +379,20 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const rateLimiting = { settings: rateLimit, file: config.file, asOf: clock.now() }
     rateLimitingStatusEndpoint(app, { ...rateLimiting, authenticator, reader, service })
     metadataEndpoints(app, { keys, urls, service, behaviour, tellsHardware, mutualTls })
-    resourceMetadataEndpoint(app, { urls, behaviour })
+    resourceMetadataEndpoint(app, { urls, behaviour, readsCertificates })
     tokenKeysEndpoints(app, { ...shared, keys, authenticator })
-    const token = { ...shared, identity, reader, groupsOf, owedBy, authenticator, issuer, limits, vouching, bearerGate }
+    const token = {
+      ...shared,
+      identity,
+      reader,
+      groupsOf,
+      owedBy,
+      authenticator,
+      issuer,
+      limits,
+      vouching,
+      bearerGate,
+    }
     tokenEndpoint(app, { ...token, senders, samlEntityId: config.saml.entityId })
     inspectEndpoints(app, { ...shared, reader, authenticator, subjects, keys })
     revokeEndpoints(app, { ...shared, reader, authenticator })
@@ -383,6 +401,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     clientEndpoints(app, { ...shared, store: stored, keys, limits, clientSecrets: deps.clientSecrets })
     deviceEndpoints(app, { ...web, authenticator, groupsOf })
     registrationEndpoints(app, { ...shared, store: stored, keys, limits, clientSecrets: deps.clientSecrets, outbound })
+    const deciding = { ...shared, store: stored, keys, subjects, senders, groupsOf, owedBy, tellsHardware }
+    explainEndpoint(app, { ...deciding, trail, namesRequests: log.requests !== undefined })
     approvalEndpoints(app, shared)
     auditEndpoint(app, { ...shared, trail })
     codeEndpoints(app, shared)
@@ -463,7 +483,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       },
       { prefix: urls.basePath },
     )
-    resourceMetadataAtOrigin(http, { urls, behaviour })
+    resourceMetadataAtOrigin(http, { urls, behaviour, readsCertificates })
     metadataAtOrigin(http, { keys, urls, service, behaviour, tellsHardware, mutualTls })
   }
   const backChannel = loadOnce(async () => {
@@ -471,21 +491,4 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     return createBackChannel({ ...shared, keys, subjects, outbound, log })
   })
   return { http, keys, health, backChannel, background, trail, routes }
-}
-
-/** Loaded only where it is configured, because most of the start is loading. */
-async function openTrail(
-  { store, vault, clock, log, outbound }: AppDeps & { readonly outbound: Outbound },
-  settings: AuditSettings,
-): Promise<AuditTrail> {
-  const { createAuditTrail } = await import('./ops/audit/trail.ts')
-  return createAuditTrail({ store, hashes: vault, clock, log, outbound, settings })
-}
-
-/** Read again here: the files may have changed since the configuration was checked. */
-async function serverTls(files: NonNullable<Config['listen']['tls']>): Promise<ServerTls> {
-  const { readTls } = await import('./base/tls-files.ts')
-  const read = readTls(files)
-  if (read.problem !== undefined) throw new Error(`${files[read.of]} ${read.problem}`)
-  return { ...read.context, requestCert: files.asksForCertificates }
 }

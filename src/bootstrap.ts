@@ -8,8 +8,10 @@ import { createLedger, inBatches, upsert } from './bootstrap/ledger.ts'
 import { disarmPlayground, markPlayground } from './bootstrap/playground.ts'
 import { sealedSamlKeys, withSamlKeys } from './bootstrap/saml-keys.ts'
 import { applySigningKeys } from './bootstrap/signing-keys.ts'
+import { claimDatabase, fitsDatabase } from './bootstrap/vault.ts'
 import { applyExternalGroup, applyGroup, applyUser, groupNamed, userKey } from './bootstrap/users.ts'
 import type { ZoneBootstrap } from './config.ts'
+import type { Vault } from './base/secrets.ts'
 import type { SamlKeys } from './config/saml.ts'
 import type { ProviderRecord } from './config/records.ts'
 import { clientRules } from './config/records.ts'
@@ -28,16 +30,16 @@ export { BootstrapError } from './bootstrap/bootstrap-error.ts'
  * changed since the last start. Throws `BootstrapError` for a database of another service or another master key.
  */
 export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
-  const { store, vault, config, log } = deps
+  const { store, config, log } = deps
   const { service, bootstrap } = config
   await refuseForeignDatabase(deps)
-  const ledger = createLedger(store, vault)
+  const ledger = createLedger(store, deps.vault)
   const all = { ...deps, ledger }
 
   const main = { id: service, subdomain: '', name: service, active: true, config: config.zoneConfig }
   const mainZone = withDefaultGroups(main, bootstrap.defaultGroups ?? standardGroups(service))
   await applyZone({ zone: mainZone, samlKeys: config.saml.keys, bootstrap }, all)
-  await store.bootstrap.remember(service, ...MASTER_KEY, vault.keyedDigest(MASTER_KEY.join(' ')))
+  await claimDatabase(deps, service)
   if (config.signingKeys !== undefined) await applySigningKeys(service, config.signingKeys, all)
   if (config.playground) await markPlayground(service, deps)
   else await disarmPlayground(service, all)
@@ -49,20 +51,17 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
   if (ledger.applied > 0) log(`bootstrap: ${ledger.applied} records written`)
 }
 
-const MASTER_KEY = ['master-key', 'check'] as const
-
 /** Throws `BootstrapError` for a database of another service or another master key; accepts an empty one. */
 export async function refuseForeignDatabase({
   store,
   vault,
   config: { service },
-}: Pick<BootstrapDeps, 'store' | 'vault' | 'config'>): Promise<void> {
+}: Pick<BootstrapDeps, 'store' | 'config'> & { readonly vault: Vault }): Promise<void> {
   const main = await store.zones.findBySubdomain('')
   if (main !== undefined && main.id !== service) {
     throw new BootstrapError(`the database was made for the service name ${main.id}, which cannot be changed`)
   }
-  const known = await store.bootstrap.applied(service, ...MASTER_KEY)
-  if (known !== undefined && known !== vault.keyedDigest(MASTER_KEY.join(' '))) {
+  if ((await fitsDatabase(store, service, vault)) === false) {
     throw new BootstrapError('the master key is not the one that this database was made with')
   }
 }

@@ -8,7 +8,7 @@ import { checkZoneCors, corsOf } from './config/cors.ts'
 import type { Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
 import { hashCostOf } from './config/hash-cost.ts'
-import { parseMasterKey } from './config/master-key.ts'
+import { masterKeyOf } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
 import { logOf } from './config/log.ts'
 import { managementOf } from './config/management.ts'
@@ -28,17 +28,24 @@ import { checkSecondFactor, secondFactorWarnings } from './config/second-factor.
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
 import { tlsOf } from './config/tls.ts'
+import { databaseOptionsOf } from './config/database.ts'
 import { tracingOf } from './config/tracing.ts'
 import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
 
 export type { Config } from './config/config.ts'
 export type { OperationsSettings, StatsdSettings } from './config/operations.ts'
-export { masterKeyFor, missingMasterKeyFile } from './config/master-key.ts'
+export {
+  masterKeyPath,
+  masterKeysFor,
+  MasterKeyUnavailable,
+  missingMasterKeyFile,
+  readMasterKeys,
+} from './config/master-key.ts'
 export type { Problem } from './config/problems.ts'
 export { ConfigError } from './config/problems.ts'
 export type { Bootstrap, ZoneBootstrap } from './config/records.ts'
-export type { SigningKeys } from './config/signing-keys.ts'
+export type { ConfiguredKey, SigningKeys } from './config/signing-keys.ts'
 
 /** Options of the command line, unparsed. */
 export interface CommandOptions {
@@ -104,10 +111,8 @@ export async function loadConfig({
     if (!isLoopbackHost(host)) problems.add(hostFrom?.key ?? '--host', LOOPBACK_ONLY)
     if (!isLoopbackHost(new URL(baseUrl).hostname)) problems.add(baseFrom?.key ?? '--base-url', LOOPBACK_ONLY)
   }
-  const masterKey = checkMasterKey(
-    pick(sources, undefined, 'LATCHKEY_MASTER_KEY', ['master_key', file.master_key]),
-    problems,
-  )
+  const folder = absolutePath === undefined ? cwd : dirname(absolutePath)
+  const masterKey = masterKeyOf(file, { variable: nonEmpty(env['LATCHKEY_MASTER_KEY']), folder, problems })
 
   const signingKeys = checkSigningKeys(file.signing_keys, problems)
   const given = problems.isSound('zone_config') ? (file.zone_config ?? {}) : {}
@@ -118,12 +123,11 @@ export async function loadConfig({
   const hashCost = hashCostOf(file.passwords, host, problems)
   const cors = corsOf(file.cors, problems)
   const settings = settingsOf(file, { compatibility, problems })
-  const operations = operationsOf(file, absolutePath === undefined ? cwd : dirname(absolutePath), problems)
+  const operations = operationsOf(file, folder, problems)
   const pageSettings = pageSettingsOf(file, problems)
   const policies = policiesOf(file, problems)
   const rateLimit = rateLimitOf(file.ratelimit, problems)
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
-  const folder = absolutePath === undefined ? cwd : dirname(absolutePath)
   const tls = listen?.tls && (await tlsOf(listen.tls, { baseUrl, folder, problems }))
   const management = managementOf(listen?.management, { port, problems })
   const smtp = smtpOf(file.smtp, baseUrl, problems)
@@ -141,6 +145,8 @@ export async function loadConfig({
   if (problems.list.length > 0) throw new ConfigError(problems.list)
 
   const keys = signingKeys ?? zone.signingKeys
+  const { clientWarnings } = playground ? {} : await import('./config/client-warnings.ts') // the playground has none
+  const ofClients = clientWarnings?.(bootstrap, { zoneConfig: zone.config, signingKeys: keys, service, compatibility })
   const sessionSameSite = file.session?.same_site === 'none' ? 'none' : 'lax'
   return {
     baseUrl,
@@ -150,7 +156,7 @@ export async function loadConfig({
     service,
     compatibility,
     playground,
-    ...(masterKey === undefined ? {} : { masterKey }),
+    ...(masterKey && { masterKey }),
     sessionSameSite,
     ...(smtp && { smtp }),
     ...(keys === undefined ? {} : { signingKeys: keys }),
@@ -167,6 +173,7 @@ export async function loadConfig({
     operations,
     log: logOf(file.log, problems),
     tracing: tracingOf(file.tracing, problems),
+    databaseOptions: databaseOptionsOf(file.database_options, problems),
     ...(audit && { audit }),
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
@@ -184,6 +191,7 @@ export async function loadConfig({
         playground,
       }),
       ...mutualTlsWarnings(bootstrap, mutualTls),
+      ...(ofClients ?? []),
       ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),
     ],
   }
@@ -262,11 +270,4 @@ function checkBaseUrl(found: Found | undefined, problems: Problems): string | un
   const path = url.pathname.replace(/\/+$/, '')
   if (path.includes('//')) problems.add(found.key, 'has two slashes in a row in its path')
   return `${url.origin}${path}`
-}
-
-function checkMasterKey(found: Found | undefined, problems: Problems): Buffer | undefined {
-  if (found === undefined) return undefined
-  const key = parseMasterKey(String(found.value))
-  if (key === undefined) problems.add(found.key, 'must be 32 bytes as 64 hexadecimal characters or as base64')
-  return key
 }

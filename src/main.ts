@@ -7,14 +7,15 @@ import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App, AppDeps } from './app.ts'
 import { buildApp } from './app.ts'
-import { stopwatch, systemClock } from './base/clock.ts'
 import { createPasswords } from './base/passwords.ts'
 import { pauseUnless } from './base/pause.ts'
 import { createRandom } from './base/random.ts'
+import type { MasterVault } from './base/secrets.ts'
 import { applyBootstrap } from './bootstrap.ts'
+import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
-import { openAwaitedStorage } from './cli/storage.ts'
+import { newerText, openAwaitedStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { readBuildFacts } from './ops/build.ts'
@@ -26,10 +27,11 @@ import type { Management } from './ops/management.ts'
 import type { Measuring } from './ops/measuring.ts'
 import { paintTerminal } from './ops/terminal.ts'
 import type { Tracing } from './ops/tracing.ts'
+import { createUpkeep, expiryTime } from './ops/upkeep.ts'
 import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
-const PURGE_PAUSE_MS = 5
+const AUDIT_RETENTION_EVERY_MS = 60_000
 const TELL_EVERY_MS = 1000
 const DRAIN_MS = 10_000
 const SWEEP_MS = 100
@@ -89,13 +91,13 @@ export async function start(given: Config): Promise<void> {
     await listenToOperators(parts)
     await serve(parts)
   })
-  const stopPurging = keepPurging(parts.store, log)
+  await keepKeys(parts)
+  const stopDeleting = keepDeleting(parts, log)
   const stopTelling = keepTelling(parts, log)
   const stopAuditing = await keepAuditing(parts, log)
   parts.sender?.start()
   onStop(parts, async () => {
-    stopPurging()
-    await stopServing(parts, Promise.all([stopTelling(), stopAuditing()]))
+    await stopServing(parts, Promise.all([stopDeleting(), stopTelling(), stopAuditing()]))
   })
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
@@ -107,6 +109,7 @@ async function follow(config: Config, output: Output): Promise<void> {
   try {
     const parts = await prepare(config, output)
     await closeOnFailure(parts.store, () => serve(parts))
+    await keepKeys(parts)
     onStop(parts, () => stopServing(parts))
     flushCompileCache()
     collectAtFirstRest()
@@ -124,7 +127,8 @@ async function lead(config: Config, output: Output): Promise<void> {
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
     await parts.app.keys.active(config.service)
-    const stopPurging = keepPurging(parts.store, log)
+    await keepKeys(parts)
+    const stopDeleting = keepDeleting(parts, log)
     const stopTelling = keepTelling(parts, log)
     const stopAuditing = await keepAuditing(parts, log)
     const { sender, measuring } = parts
@@ -134,8 +138,7 @@ async function lead(config: Config, output: Output): Promise<void> {
     // Registered before any worker starts: the first one serves before the last one is ready.
     onStop(parts, async () => {
       stopping = true
-      stopPurging()
-      await Promise.all([stopTelling(), stopAuditing(), stopWorkers('SIGTERM')])
+      await Promise.all([stopDeleting(), stopTelling(), stopAuditing(), stopWorkers('SIGTERM')])
       await close(parts)
     })
     await listenToOperators(parts)
@@ -192,6 +195,7 @@ const endOf = (status: number | null, signal: string | null): string =>
   signal === null ? `status ${status}` : `signal ${signal}`
 
 type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
+  readonly vault: MasterVault
   readonly app: App
   readonly management: Management | undefined
   readonly measuring: Measuring | undefined
@@ -210,10 +214,15 @@ async function prepare(config: Config, { log, tracing }: Output): Promise<Parts>
     log,
   })
   const instrument = combined([tracing, log.requests, measuring?.metrics, management?.instrument])
-  const { clock, random, vault, store } = await openAwaitedStorage(config, { log, onQuery: instrument?.countQuery })
+  const { clock, random, vault, store } = await openAwaitedStorage(config, {
+    log,
+    onQuery: instrument?.countQuery,
+    onNewer: ids => cluster.isWorker || log.info(newerText(ids).trim()),
+  })
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
-  const deps = { config, store, vault, passwords, clientSecrets, clock, random, log }
+  const tokenKeys = await openTokenKeys(config, log)
+  const deps = { config, store, vault, tokenKeys, passwords, clientSecrets, clock, random, log }
   const sender = cluster.isWorker ? undefined : await openSender(deps)
   const onMail = sender ? () => sender.wake() : () => void process.send?.(MAIL_QUEUED)
   if (sender) management?.addMails(sender)
@@ -286,16 +295,27 @@ async function serve({ app, config, measuring, sender, log }: Parts): Promise<vo
   keepReloading(app.http.server as unknown as TlsServer, tls, log)
 }
 
+/** Takes the master keys anew when they change; until the process ends. */
+async function keepKeys(parts: Parts): Promise<void> {
+  const { keepMasterKeys } = await import('./bootstrap/master-key-reload.ts')
+  keepMasterKeys(parts)
+}
+
 /** Reports unready for the configured time, then closes; deliveries to others that are under way end before the store. */
 async function stopServing(parts: Parts, deliveries?: Promise<unknown>): Promise<void> {
   const { stoppingMilliseconds } = parts.config.operations
   parts.app.health.stop()
+  // A proxy keeps connections for its next requests. It gives these up, instead of sending a request while they are closed.
+  parts.app.http.server.prependListener('request', (_, response) => void response.setHeader('connection', 'close'))
   if (stoppingMilliseconds > 0) await pause(stoppingMilliseconds)
   await close(parts, deliveries)
 }
 
 /** A connection whose last request was under way at the beginning would be kept by its client for a minute. */
-async function close({ app, store, sender, management }: Parts, deliveries?: Promise<unknown>): Promise<void> {
+async function close(
+  { app, store, sender, management, tokenKeys }: Parts,
+  deliveries?: Promise<unknown>,
+): Promise<void> {
   const sweep = setInterval(() => app.http.server.closeIdleConnections(), SWEEP_MS)
   await app.http.close()
   clearInterval(sweep)
@@ -304,30 +324,28 @@ async function close({ app, store, sender, management }: Parts, deliveries?: Pro
   await app.trail?.stop()
   await sender?.stop()
   management?.close()
+  tokenKeys?.close()
   await store.close()
 }
 
-/** Deletes expired rows in small batches with pauses, so that no request waits. */
-function keepPurging(store: Store, log: Log): () => void {
-  let running = false
-  async function purge(): Promise<void> {
-    if (running) return
-    running = true
-    try {
-      for (;;) {
-        const elapsed = stopwatch()
-        if ((await store.purge(systemClock.now())) === 0) return
-        await pause(PURGE_PAUSE_MS + elapsed()) // at most half of the time is the purge's
-      }
-    } catch (cause) {
-      log.fault('purge', cause)
-    } finally {
-      running = false
-    }
+/** Deletes what has expired, in one process of all that share the database. */
+function keepDeleting({ app, store, clock, random, management }: Parts, log: Log): () => Promise<void> {
+  const upkeep = createUpkeep({ leases: store.leases, holder: random.uuid(), log })
+  upkeep.keep({
+    name: 'purge',
+    everyMilliseconds: PURGE_EVERY_MS,
+    step: async () => store.purge(await expiryTime(clock, store)),
+  })
+  const { trail } = app
+  if (trail) {
+    upkeep.keep({
+      name: 'audit retention',
+      everyMilliseconds: AUDIT_RETENTION_EVERY_MS,
+      step: async () => trail.deleteExpired(await expiryTime(clock, store)),
+    })
   }
-  const timer = setInterval(() => void purge(), PURGE_EVERY_MS)
-  timer.unref()
-  return () => clearInterval(timer)
+  management?.addUpkeep(upkeep)
+  return () => upkeep.stop()
 }
 
 /** Tells applications of ended sessions; what is left when the process stops is told by the next one. */
@@ -356,11 +374,11 @@ function keepTelling({ app, store, clock }: Pick<Parts, 'app' | 'store' | 'clock
   }
 }
 
-/** Deletes old entries of the audit trail, and sends webhooks the new ones. */
+/** Sends webhooks the new entries of the audit trail. */
 async function keepAuditing({ app }: Pick<Parts, 'app'>, log: Log): Promise<() => Promise<void>> {
-  if (!app.trail) return async () => {}
-  const { keepAuditTrail } = await import('./ops/audit/upkeep.ts')
-  return keepAuditTrail(app.trail, log)
+  if (!app.trail?.hasWebhooks) return async () => {}
+  const { keepDelivering } = await import('./ops/audit/delivering.ts')
+  return keepDelivering(app.trail, log)
 }
 
 /** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */

@@ -35,6 +35,7 @@ import { secondFactorProofAttacks } from './attacks/second-factor-proofs.ts'
 import { senderKeyAttacks } from './attacks/sender-keys.ts'
 import { senderConstraintAttacks } from './attacks/sender-constraints.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
+import { severalServersAttacks } from './attacks/several-servers.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
 import { tokenExchangeAttacks } from './attacks/token-exchange.ts'
@@ -59,6 +60,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'reaching the inside network': outboundAttacks,
   'keeping others out': loadAttacks,
   'more than the machine can do': overloadAttacks,
+  'limits of several servers': severalServersAttacks,
   'authorization requests': authorizationAttacks,
   'requests that are signed or pushed': requestAttacks,
   'tokens and clients': tokenAttacks,

@@ -172,6 +172,14 @@ describe('a single value', () => {
   }[] = [
     { name: 'an unknown key', text: 'listne: { port: 1 }', want: ['listne: is not a known key'] },
     { name: 'an unknown key further down', text: 'listen: { prot: 1 }', want: ['listen.prot: is not a known key'] },
+    {
+      name: 'keys that belong elsewhere',
+      text: 'clients: []\nregistration: {}',
+      want: [
+        'clients: is not a known key here: it belongs below bootstrap',
+        'registration: is not a known key here: it belongs below zone_config',
+      ],
+    },
     { name: 'a wrong type', text: 'listen: { port: "many" }', want: ['listen.port: must be of type integer'] },
     { name: 'a number in quotes', text: 'workers: "2"', want: ['workers: must be of type integer'] },
     { name: 'a list where a mapping belongs', text: 'listen: [1]', want: ['listen: must be of type object'] },

@@ -1,4 +1,4 @@
-// docs/requests.md: its functions are taken from the page and run, against a listening server.
+// docs/requests.md and docs/fapi.md: their functions are taken from the pages and run, against a listening server.
 import assert from 'node:assert/strict'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -8,38 +8,57 @@ import * as client from 'openid-client'
 import { signedIn } from './support/authorize.ts'
 import { temporaryFolder } from './support/config.ts'
 import { freePort } from './support/free-port.ts'
-import { CALLBACK, SIGNERS, withBanks } from './support/request-objects.ts'
+import { KEYS } from './support/keys.ts'
+import { bankClient, CALLBACK, SIGNERS, withBanks } from './support/request-objects.ts'
 import type { TestServer } from './support/server.ts'
 import { startServer } from './support/server.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const PAGE = readFileSync(join(ROOT, 'docs/requests.md'), 'utf8')
-const SCRIPT = Array.from(PAGE.matchAll(/^```js\n([^]*?)^```$/gm))
-  .map(match => match[1] ?? '')
-  .join('\n')
+const scriptOf = (page: string): string =>
+  Array.from(readFileSync(join(ROOT, page), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm), ([, text = '']) => text).join(
+    '\n',
+  )
 
 interface Recipe {
   pushedUrl(config: client.Configuration, redirectUri: string, challenge: string): Promise<URL>
   signedUrl(config: client.Configuration, parameters: object, key: object): Promise<URL>
 }
+interface StrictRecipe {
+  discover(issuer: string, clientId: string, key: object, options: object): Promise<client.Configuration>
+  begin(config: client.Configuration, redirectUri: string, scope: string): Promise<{ goTo: URL; kept: Kept }>
+  finish(config: client.Configuration, callback: URL, kept: Kept): ReturnType<typeof client.authorizationCodeGrant>
+}
+interface Kept {
+  readonly DPoP: client.DPoPHandle
+}
 
-describe('docs/requests.md', () => {
+describe('docs/requests.md and docs/fapi.md', () => {
   let server: TestServer
   let config: client.Configuration
   let recipe: Recipe
+  let strict: StrictRecipe
+  let base: URL
+  const execute = [client.allowInsecureRequests]
   before(async () => {
     const folder = temporaryFolder()
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    writeFileSync(join(folder, 'recipe.mjs'), SCRIPT)
-    recipe = createRequire(join(folder, 'recipe.mjs'))(join(folder, 'recipe.mjs')) as Recipe
+    const load = (name: string, page: string): unknown => {
+      writeFileSync(join(folder, name), scriptOf(page))
+      return createRequire(join(folder, name))(join(folder, name))
+    }
+    recipe = load('recipe.mjs', 'docs/requests.md') as Recipe
+    strict = load('strict.mjs', 'docs/fapi.md') as StrictRecipe
     const port = await freePort()
-    const base = new URL(`http://localhost:${port}`)
-    server = await startServer({ config: { base_url: base.href, bootstrap: withBanks() } })
+    base = new URL(`http://localhost:${port}`)
+    const grants = { client_secret: undefined, authorized_grant_types: ['authorization_code', 'refresh_token'] }
+    const bootstrap = withBanks(bankClient('strict', { ...grants, profile: 'fapi2-security' }))
+    const signing_keys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
+    server = await startServer({ config: { base_url: base.href, bootstrap, signing_keys } })
     await server.app.http.listen({ host: '127.0.0.1', port })
     // The library tells the time by the machine's clock; the server's is brought there.
     server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
     const auth = client.ClientSecretBasic('bank-secret')
-    config = await client.discovery(base, 'bank', undefined, auth, { execute: [client.allowInsecureRequests] })
+    config = await client.discovery(base, 'bank', undefined, auth, { execute })
   })
   after(async () => {
     assert.deepEqual(server.faults, [])
@@ -66,5 +85,17 @@ describe('docs/requests.md', () => {
     assert.ok(await signIn(await recipe.signedUrl(config, parameters, key)))
     client.useJwtResponseMode(config)
     assert.ok(await signIn(await recipe.signedUrl(config, parameters, key)))
+  })
+
+  it('signs a person in at a client of FAPI 2.0', async () => {
+    const key = { key: SIGNERS.ec.key, kid: 'ec' }
+    const strictConfig = await strict.discover(base.href, 'strict', key, { execute })
+    const { goTo, kept } = await strict.begin(strictConfig, CALLBACK, 'openid')
+    const browser = await signedIn(server)
+    const callback = (await browser.send(goTo.pathname + goTo.search)).location()
+    const tokens = await strict.finish(strictConfig, callback, kept)
+    const { DPoP } = kept
+    const person = await client.fetchUserInfo(strictConfig, tokens.access_token, tokens.claims()?.sub ?? '', { DPoP })
+    assert.equal(person.sub, tokens.claims()?.sub)
   })
 })

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { validityOf } from './certificate-validity.ts'
 
 /** Certificates in DER. */
 type Certificates = readonly Uint8Array[]
@@ -25,8 +26,10 @@ export function leadsToRoot(chain: Certificates, roots: Certificates, now: Date)
   }
 }
 
-const isValidAt = ({ validFromDate, validToDate }: X509Certificate, now: Date): boolean =>
-  validFromDate <= now && now <= validToDate
+function isValidAt(certificate: X509Certificate, now: Date): boolean {
+  const { validFrom, validTo } = validityOf(certificate)
+  return validFrom <= now && now <= validTo
+}
 
 const isIssuer = (of: X509Certificate | undefined, issuer: X509Certificate): boolean =>
   issuer.ca && of?.checkIssued(issuer) === true && of.verify(issuer.publicKey)

@@ -1,15 +1,15 @@
 import { X509Certificate, hash } from 'node:crypto'
+import { validityOf } from './certificate-validity.ts'
+import type { Validity } from './certificate-validity.ts'
 
 /** An X.509 certificate with the values that a JWK publishes about it (RFC 7517 §4.7 to §4.9). */
-export interface Certificate {
+export interface Certificate extends Validity {
   /** DER. */
   readonly raw: Buffer
   /** SHA-1 and SHA-256 of the DER, base64url. */
   readonly thumbprints: { readonly sha1: string; readonly sha256: string }
   /** The certified key, SPKI PEM. */
   readonly publicPem: string
-  readonly validFrom: Date
-  readonly validTo: Date
 }
 
 /** Reads every certificate of a PEM string, in order; undefined when one is malformed or there is none. */
@@ -25,12 +25,12 @@ export function readCertificates(pem: string): readonly Certificate[] | undefine
 }
 
 function readCertificate(pem: string): Certificate {
-  const { raw, publicKey, validFromDate, validToDate } = new X509Certificate(pem)
+  const certificate = new X509Certificate(pem)
+  const { raw, publicKey } = certificate
   return {
     raw,
     thumbprints: { sha1: hash('sha1', raw, 'base64url'), sha256: hash('sha256', raw, 'base64url') },
     publicPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
-    validFrom: validFromDate,
-    validTo: validToDate,
+    ...validityOf(certificate),
   }
 }

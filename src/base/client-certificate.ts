@@ -1,18 +1,18 @@
 // Certificates of clients as TLS proxies forward them, and what they say of their holder. Reads names from the DER itself: the
 // text that OpenSSL makes of them can be forged by a name with a line break.
 import { X509Certificate, hash } from 'node:crypto'
+import { validityOf } from './certificate-validity.ts'
+import type { Validity } from './certificate-validity.ts'
 import { DER, derSequence, oidOf } from './der.ts'
 import type { DerElement } from './der.ts'
 import { nameFromDer } from './distinguished-name.ts'
 import { canonicalAddress } from './network-address.ts'
 
 /** A certificate that a client proved to have the key of. */
-export interface ClientCertificate {
+export interface ClientCertificate extends Validity {
   readonly raw: Buffer
   /** SHA-256 of the DER, base64url: `x5t#S256` (RFC 8705 §3.1). */
   readonly thumbprint: string
-  readonly validFrom: Date
-  readonly validTo: Date
   /** Whether its extended key usage allows to authenticate a client (RFC 5280 §4.2.1.12). */
   readonly isForClients: boolean
   /** Whether its key is long enough, and its signature does not use a broken hash. */
@@ -51,8 +51,7 @@ export function readForwardedCertificate(value: string): ClientCertificate | und
     return {
       raw,
       thumbprint: hash('sha256', raw, 'base64url'),
-      validFrom: certificate.validFromDate,
-      validTo: certificate.validToDate,
+      ...validityOf(certificate),
       isForClients: usages === undefined || usages.includes(CLIENT_AUTH) || usages.includes(ANY_USAGE),
       isStrong: isStrong(certificate),
     }

@@ -82,6 +82,9 @@ export function networkOf(address: string): string {
   return v4 ?? `${groupsOf(address).slice(0, 4).join(':')}::/64`
 }
 
+/** An IPv4 address, or the /48 of an IPv6 one, which is what one customer may rent at once: 65,536 networks of `networkOf`. */
+export const siteOf = (address: string): string => dottedOf(address) ?? subnetOf(address)
+
 /**
  * The network used for fair queueing: /24 of IPv4, /48 of IPv6. Wider than `networkOf`, because an attacker can rent
  * neighbouring addresses, and sharing a subnet costs its members a longer wait, not a refusal.

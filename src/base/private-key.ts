@@ -36,6 +36,18 @@ export async function openPrivateKey(pem: string, passphrase: string): Promise<P
   return block && der && keyOf(block, der)
 }
 
+/** The properties of a public key in SPKI PEM. */
+export function describePublicKey(pem: string): Omit<PrivateKey, 'privatePem'> {
+  const key = createPublicKey(pem)
+  const { modulusLength, namedCurve } = key.asymmetricKeyDetails ?? {}
+  return {
+    type: key.asymmetricKeyType ?? 'unknown',
+    ...(modulusLength === undefined ? {} : { bits: modulusLength }),
+    ...(namedCurve === undefined ? {} : { curve: namedCurve }),
+    publicPem: key.export({ type: 'spki', format: 'pem' }).toString(),
+  }
+}
+
 /** The PBKDF2 rounds that `openPrivateKey` would compute; 0 for a key that is refused or not encrypted. */
 export function openingRounds(pem: string): number {
   const block = firstKey(pem)

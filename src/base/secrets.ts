@@ -29,44 +29,149 @@ export function sameSecret(left: string, right: string): boolean {
   return timingSafeEqual(a, b)
 }
 
-/** Encrypts and makes keyed digests with keys derived from the master key, one per purpose. */
+/** Encrypts under the master key, and makes keyed digests. */
 export interface Vault {
   /** AES-256-GCM; `context` (such as zone and key id) is the associated data and must be the same to open. */
   seal(plain: string, context: string): string
-  /** Throws when the value was altered, or sealed with another master key or context. */
+  /** Throws when the value was altered or sealed with another context, and `MissingMasterKey` when its key is not there. */
   open(sealed: string, context: string): string
-  /** HMAC-SHA-256, base64url: equal strings give equal digests, computable only with the master key. */
+  /** HMAC-SHA-256, base64url: equal strings give equal digests. The same for ever, whatever master keys come and go. */
   keyedDigest(text: string): string
 }
 
-/** Opens a vault on a 32-byte master key; throws on any other length. */
-export function createVault(masterKey: Buffer, random: Random): Vault {
-  if (masterKey.length !== 32) throw new Error('the master key must have 32 bytes')
-  const derive = (purpose: string): KeyObject =>
-    createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, Buffer.alloc(0), `latchkey ${purpose}`, 32)))
-  const encryption = derive('encryption')
-  const digests = derive('digests')
+/** A vault whose master keys can be exchanged. */
+export interface MasterVault extends Vault {
+  /** Ids of the master keys; the first one seals. */
+  readonly keyIds: readonly string[]
+  /** Takes other master keys from now on; digests stay as they are. */
+  useKeys(masterKeys: readonly Buffer[]): void
+  /** The id of the key that opens the value; undefined where none does. Opens it to find out. */
+  keyOf(sealed: string, context: string): string | undefined
+  /** The key of the digests, sealed. */
+  sealedDigestKey(): string
+  /** Whether the value of `sealedDigestKey` has the key of these digests. */
+  hasDigestKey(sealed: string): boolean
+}
 
-  return {
-    seal(plain, context) {
-      const nonce = random.bytes(12)
-      const cipher = createCipheriv('aes-256-gcm', encryption, nonce).setAAD(Buffer.from(context))
-      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
-      return `v1.${Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url')}`
-    },
-    open(sealed, context) {
-      if (!sealed.startsWith('v1.')) throw new Error('not a sealed value')
-      const text = sealed.slice(3)
-      const bytes = Buffer.from(text, 'base64url')
-      // Decoding ignores invalid characters and spare bits, which the tag does not cover.
-      if (bytes.length < 28 || bytes.toString('base64url') !== text) throw new Error('not a sealed value')
-      const decipher = createDecipheriv('aes-256-gcm', encryption, bytes.subarray(0, 12), { authTagLength: 16 })
-      decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-16))
-      return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8')
-    },
-    keyedDigest: text => createHmac('sha256', digests).update(text).digest('base64url'),
+/** Thrown for a value sealed with a master key that is not there. */
+export class MissingMasterKey extends Error {
+  readonly keyId: string
+  constructor(keyId: string) {
+    super(`a value is sealed with the master key ${keyId}, which this server does not have`)
+    this.name = 'MissingMasterKey'
+    this.keyId = keyId
   }
 }
+
+interface MasterKey {
+  readonly id: string
+  readonly encryption: KeyObject
+}
+
+const MASTER_KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const DIGEST_KEY = 'server-key digests'
+
+const derived = (masterKey: Buffer, purpose: string, bytes: number): Buffer =>
+  Buffer.from(hkdfSync('sha256', masterKey, Buffer.alloc(0), `latchkey ${purpose}`, bytes))
+
+/** A name of the master key that says nothing of it. */
+export const masterKeyId = (masterKey: Buffer): string => derived(masterKey, 'key id', 4).toString('hex')
+
+/** The key of digests in a database that was made with this master key. */
+export const digestKeyOf = (masterKey: Buffer): Buffer => derived(masterKey, 'digests', 32)
+
+/** Whether the text has the form of a sealed value. */
+export const isSealed = (text: string): boolean => /^v(?:1|2\.[0-9a-f]{8})\.[\w-]+$/.test(text)
+
+function openedKey(masterKey: Buffer): MasterKey {
+  if (masterKey.length !== MASTER_KEY_BYTES) throw new Error('the master key must have 32 bytes')
+  return { id: masterKeyId(masterKey), encryption: createSecretKey(derived(masterKey, 'encryption', 32)) }
+}
+
+/** The key's id, undefined in the first format, and the bytes. */
+function parsed(sealed: string): { readonly keyId: string | undefined; readonly bytes: Buffer } {
+  const [, keyId, text = ''] = /^v(?:1|2\.([0-9a-f]{8}))\.([\w-]+)$/.exec(sealed) ?? []
+  const bytes = Buffer.from(text, 'base64url')
+  // Decoding ignores spare bits, which the tag does not cover.
+  if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== text) {
+    throw new Error('not a sealed value')
+  }
+  return { keyId, bytes }
+}
+
+function decrypted(bytes: Buffer, encryption: KeyObject, context: string): string {
+  const nonce = bytes.subarray(0, NONCE_BYTES)
+  const decipher = createDecipheriv('aes-256-gcm', encryption, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-TAG_BYTES))
+  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8')
+}
+
+/**
+ * Opens a vault on 32-byte master keys, of which the first seals and all open; throws on any other length. The digests have
+ * a key of their own, which a new database derives from its master key.
+ */
+export function createVault(given: Buffer | readonly Buffer[], random: Random, digestKey?: Buffer): MasterVault {
+  let keys = openAll(Buffer.isBuffer(given) ? [given] : given)
+  const [first] = Buffer.isBuffer(given) ? [given] : given
+  const digestBytes = digestKey ?? digestKeyOf(first ?? Buffer.alloc(0))
+  const digests = createSecretKey(digestBytes)
+
+  function openAll(masterKeys: readonly Buffer[]): readonly [MasterKey, ...MasterKey[]] {
+    const [active, ...others] = masterKeys.map(openedKey)
+    if (!active) throw new Error('there is no master key')
+    return [active, ...others]
+  }
+
+  /** Values of the first format do not name their key, so every key is tried. */
+  function opened(sealed: string, context: string): { readonly plain: string; readonly keyId: string } {
+    const { keyId, bytes } = parsed(sealed)
+    const candidates = keyId === undefined ? keys : keys.filter(({ id }) => id === keyId)
+    if (keyId !== undefined && candidates.length === 0) throw new MissingMasterKey(keyId)
+    let failure: unknown
+    for (const { id, encryption } of candidates) {
+      try {
+        return { plain: decrypted(bytes, encryption, context), keyId: id }
+      } catch (error) {
+        failure = error
+      }
+    }
+    throw new Error('a sealed value was altered, or its master key is not there', { cause: failure })
+  }
+
+  const vault: MasterVault = {
+    seal(plain, context) {
+      const [{ id, encryption }] = keys
+      const nonce = random.bytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', encryption, nonce).setAAD(Buffer.from(context))
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+      return `v2.${id}.${Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url')}`
+    },
+    open: (sealed, context) => opened(sealed, context).plain,
+    keyedDigest: text => createHmac('sha256', digests).update(text).digest('base64url'),
+    get keyIds() {
+      return keys.map(({ id }) => id)
+    },
+    useKeys(masterKeys) {
+      keys = openAll(masterKeys)
+    },
+    keyOf(sealed, context) {
+      try {
+        return opened(sealed, context).keyId
+      } catch {
+        return undefined
+      }
+    },
+    sealedDigestKey: () => vault.seal(digestBytes.toString('base64url'), DIGEST_KEY),
+    hasDigestKey: sealed => sameSecret(vault.open(sealed, DIGEST_KEY), digestBytes.toString('base64url')),
+  }
+  return vault
+}
+
+/** Opens the value of `sealedDigestKey` with one of the master keys; throws as `Vault.open`. */
+export const openDigestKey = (sealed: string, masterKeys: readonly Buffer[], random: Random): Buffer =>
+  Buffer.from(createVault(masterKeys, random).open(sealed, DIGEST_KEY), 'base64url')
 
 /** Caches which secrets passed the slow check, for as long as the record is the same object. */
 export interface SecretMemory {

@@ -3,10 +3,10 @@ import { chownSync, existsSync, linkSync, mkdirSync, realpathSync, renameSync, r
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { createRandom } from '../base/random.ts'
-import { createVault } from '../base/secrets.ts'
 import { refuseForeignDatabase } from '../bootstrap.ts'
+import { openVault } from '../bootstrap/vault.ts'
 import type { Config } from '../config.ts'
-import { masterKeyFor, missingMasterKeyFile } from '../config.ts'
+import { masterKeysFor, missingMasterKeyFile } from '../config.ts'
 import { copySqlite, lockSqlite } from '../store/engine/sqlite-copy.ts'
 import { openStore } from '../store/open.ts'
 import { CommandFailure } from './command.ts'
@@ -70,9 +70,10 @@ function sqlitePath({ database }: Config, instead: string): string {
 /** Opens the copy as the server would, which brings its schema up to date. */
 async function examine(draft: string, config: Config, from: string): Promise<void> {
   const random = createRandom()
-  const vault = createVault(await masterKeyFor(config, random), random)
+  const masterKeys = await masterKeysFor(config, random)
   const store = await openStore(`sqlite:${draft}`, { clock: systemClock })
   try {
+    const vault = await openVault({ store, masterKeys, random, service: config.service })
     await refuseForeignDatabase({ store, vault, config })
     if (!(await store.zones.find(config.service))) throw new CommandFailure(`${from} has no zones`)
   } finally {

@@ -1,6 +1,8 @@
 // The command line: runs a command and maps errors to a message and an exit status. 2: the command line or the
 // configuration is wrong, so a restart does not help. 1: any other error.
+import { MissingMasterKey } from '../base/secrets.ts'
 import { BootstrapError } from '../bootstrap/bootstrap-error.ts'
+import { MasterKeyUnavailable } from '../config/master-key.ts'
 import { ConfigError } from '../config/problems.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Command } from './command.ts'
@@ -13,9 +15,13 @@ const commands = async (): Promise<readonly Command[]> => [
   serve,
   (await import('./check-config.ts')).checkConfig,
   (await import('./keys.ts')).keys,
+  (await import('./master-key.ts')).masterKey,
   (await import('./audit.ts')).audit,
+  (await import('./explain.ts')).explainCommand,
+  (await import('./migrate.ts')).migrate,
   (await import('./backup.ts')).backup,
   (await import('./backup.ts')).restore,
+  (await import('./health.ts')).health,
 ]
 
 const help = (all: readonly Command[]): string => `Latchkey, an identity and authorization server.
@@ -57,7 +63,14 @@ function linesOf(error: unknown): readonly string[] {
   return [isExpected ? error.message : (error.stack ?? error.message)]
 }
 
-const EXPECTED = [StoreUnavailable, BootstrapError, StartFailure, CommandFailure]
+const EXPECTED = [
+  StoreUnavailable,
+  BootstrapError,
+  MasterKeyUnavailable,
+  MissingMasterKey,
+  StartFailure,
+  CommandFailure,
+]
 
 /** For example a folder without write permission or an unreachable host. */
 const isSystemError = (error: Error): boolean => 'code' in error && /^E[A-Z]+$/.test(String(error.code))

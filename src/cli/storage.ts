@@ -4,19 +4,19 @@ import type { Clock } from '../base/clock.ts'
 import { stopwatch, systemClock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { createRandom } from '../base/random.ts'
-import type { Vault } from '../base/secrets.ts'
-import { createVault } from '../base/secrets.ts'
+import type { MasterVault } from '../base/secrets.ts'
+import { openVault } from '../bootstrap/vault.ts'
 import type { Config } from '../config.ts'
-import { masterKeyFor } from '../config.ts'
+import { masterKeysFor } from '../config.ts'
 import type { Log } from '../ops/log.ts'
-import { openStore } from '../store/open.ts'
+import { openStore, type StoreOptions } from '../store/open.ts'
 import { StoreAway, type Store } from '../store/store.ts'
 import { CommandFailure } from './command.ts'
 
 /** The open store with its vault, clock and random source. */
 export interface Storage {
   readonly store: Store
-  readonly vault: Vault
+  readonly vault: MasterVault
   readonly clock: Clock
   readonly random: Random
 }
@@ -25,12 +25,26 @@ export interface Storage {
 export async function openStorage(
   config: Config,
   onError: (cause: unknown) => void,
-  onQuery?: (milliseconds: number) => void,
+  { onQuery, onNewer }: Pick<StoreOptions, 'onQuery' | 'onNewer'> = {},
 ): Promise<Storage> {
   const random = createRandom()
-  const vault = createVault(await masterKeyFor(config, random), random)
-  const store = await openStore(config.database, { clock: systemClock, onError, onQuery })
-  return { store, vault, clock: systemClock, random }
+  const masterKeys = await masterKeysFor(config, random)
+  const { changes, migratesAtStart } = config.databaseOptions
+  const store = await openStore(config.database, {
+    clock: systemClock,
+    onError,
+    onQuery,
+    changes,
+    refusesPending: !migratesAtStart,
+    onNewer,
+  })
+  try {
+    const vault = await openVault({ store, masterKeys, random, service: config.service })
+    return { store, vault, clock: systemClock, random }
+  } catch (error) {
+    await store.close() // an open database would keep the process alive
+    throw error
+  }
 }
 
 const WAIT_MS = 20_000
@@ -44,10 +58,9 @@ export async function openAwaitedStorage(
   config: Config,
   {
     log,
-    onQuery,
-  }: {
+    ...options
+  }: Pick<StoreOptions, 'onQuery' | 'onNewer'> & {
     readonly log: Pick<Log, 'info' | 'warn' | 'fault' | 'flush'>
-    readonly onQuery: ((milliseconds: number) => void) | undefined
   },
 ): Promise<Storage> {
   const leave = (): void => process.exit(0)
@@ -58,7 +71,7 @@ export async function openAwaitedStorage(
   try {
     for (;;) {
       try {
-        const storage = await openStorage(config, cause => log.fault('database', cause), onQuery)
+        const storage = await openStorage(config, cause => log.fault('database', cause), options)
         if (waits) log.info('the database answers')
         return storage
       } catch (error) {
@@ -73,6 +86,10 @@ export async function openAwaitedStorage(
     for (const signal of signals) process.off(signal, leave)
   }
 }
+
+/** For the log and the command line, of migrations that this version does not know. */
+export const newerText = (ids: readonly string[]): string =>
+  ids.length === 0 ? '' : `A newer version has added to the schema what this one does not need: ${ids.join(', ')}\n`
 
 /** Prevents a mistyped path from creating a new database and master key. */
 export function refuseMissingDatabase(database: string): void {

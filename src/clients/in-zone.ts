@@ -8,7 +8,7 @@ import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
-import { profileProblems } from './profile-report.ts'
+import { ruledOut } from './profile-report.ts'
 import { clientPolicyProblem } from './second-factor.ts'
 
 /** What the checks look at. */
@@ -53,10 +53,8 @@ const unreadCertificate: Check = async (zone, client, { store, behaviour, mutual
 }
 
 /** Members of the client that its own profile rules out; what the zone lacks can come later. */
-const profile: Check = async (zone, client, deps) => {
-  if (client.profile === undefined) return undefined
-  const problems = await profileProblems(zone, client, deps)
-  const problem = problems.find(({ of }) => of === 'client')
+const profile: Check = async (zone, client) => {
+  const [problem] = client.profile === undefined ? [] : ruledOut(zone, client)
   return problem && `profile: ${problem.key}: ${problem.message}`
 }
 

@@ -1,4 +1,5 @@
 // Rules between the members of client metadata, for every way in which a client is written.
+import { isAbsoluteUri } from '../base/absolute-uri.ts'
 import { subjectProblem } from '../model/mutual-tls.ts'
 import { sectorProblem } from '../model/subject.ts'
 import { backchannelProblem, frontchannelProblem, initiateLoginProblem } from './logout-uris.ts'
@@ -15,6 +16,13 @@ const sector: MetadataRule = members => {
   return message === undefined ? undefined : { key: 'sector_identifier_uri', message }
 }
 
+/** RFC 8707 §2: what else stands there could never be asked for. */
+const resources: MetadataRule = ({ resources: named = [] }) => {
+  const position = named.findIndex(resource => !isAbsoluteUri(resource))
+  const message = `resources[${position}] must be an absolute URI without a fragment`
+  return position === -1 ? undefined : { key: 'resources', message }
+}
+
 /** Every rule. A new protocol adds its own. */
 const RULES: readonly MetadataRule[] = [
   sector,
@@ -22,6 +30,7 @@ const RULES: readonly MetadataRule[] = [
   frontchannelProblem,
   backchannelProblem,
   initiateLoginProblem,
+  resources,
 ]
 
 /** What is wrong with the metadata of a client. */

@@ -24,17 +24,12 @@ interface Deps {
   readonly mutualTls?: MutualTlsSettings | undefined
 }
 
-/** Everything that is missing; nothing for a client without a profile. */
-export async function profileProblems(
-  zone: Zone,
-  client: ClientDefinition,
-  { keys, behaviour, mutualTls }: Deps,
-): Promise<readonly ProfileProblem[]> {
+/** The members of the client that the profile rules out; nothing for a client without a profile. */
+export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): readonly ProfileProblem[] {
   const demands = demandsOn(zone, client)
   if (demands.profile === undefined) return []
   const problems: ProfileProblem[] = []
   const miss = (key: string, message: string): void => void problems.push({ of: 'client', key, message })
-  const missInZone = (key: string, message: string): void => void problems.push({ of: 'zone', key, message })
 
   const { tokenEndpointAuthMethod: method, allowPublic, redirectUris, authorizedGrantTypes: grantTypes } = client
   const methods = demands.authMethods ?? []
@@ -58,6 +53,20 @@ export async function profileProblems(
       miss(key, `${algorithm} is none of ${demands.algorithms.join(', ')}`)
     }
   }
+  return problems
+}
+
+/** Everything that is missing; nothing for a client without a profile. */
+export async function profileProblems(
+  zone: Zone,
+  client: ClientDefinition,
+  { keys, behaviour, mutualTls }: Deps,
+): Promise<readonly ProfileProblem[]> {
+  const demands = demandsOn(zone, client)
+  if (demands.profile === undefined) return []
+  const problems: ProfileProblem[] = [...ruledOut(zone, client)]
+  const missInZone = (key: string, message: string): void => void problems.push({ of: 'zone', key, message })
+
   const usable = await Promise.all((demands.algorithms ?? []).map(each => keys.withAlgorithm(zone.id, each)))
   if (!usable.some(Boolean)) {
     missInZone('tokenPolicy.keys', `the zone has no key for any of ${demands.algorithms?.join(', ')}`)

@@ -107,10 +107,15 @@ function isBelow(entry: string, requested: string): boolean {
 
 /** Whether an entry accepts redirect URIs of the host by the lenient rules, by whatever scheme, port and path. */
 export function acceptsHost(entry: string, hostname: string): boolean {
-  const [, host = ''] = /^[^:]+:\/\/(?:[^@/]*@)?([^/:?#]+)/.exec(entry.toLowerCase()) ?? []
-  if (host === '') return false
-  return host.includes('*') ? wordFits(host, hostname) : hostname === host || hostname.endsWith(`.${host}`)
+  if (entry.includes('*')) {
+    const [, host = ''] = /^[^:]+:\/\/(?:[^@/]*@)?(\[[^\]]*\]|[^/:?#]+)/.exec(entry.toLowerCase()) ?? []
+    return host.includes('*') ? wordFits(host, hostname) : isHostOrBelow(hostname, host)
+  }
+  return isHostOrBelow(hostname, URL.parse(entry)?.hostname.toLowerCase() ?? '')
 }
+
+const isHostOrBelow = (hostname: string, own: string): boolean =>
+  own !== '' && (hostname === own || hostname.endsWith(`.${own}`))
 
 /** An Ant pattern: what stands right of a wildcard in the host must be there to the letter. */
 function matchesPattern(entry: string, requested: string): boolean {

@@ -8,7 +8,9 @@ import type { MutualTlsSettings } from '../model/mutual-tls.ts'
 import type { RateLimitSettings } from '../model/rate-limit.ts'
 import type { PageSettings, TokenSettings } from '../model/settings.ts'
 import type { ZoneConfig } from '../model/zone.ts'
+import type { DatabaseSettings } from './database.ts'
 import type { LogSettings } from './log.ts'
+import type { MasterKeySource } from './master-key.ts'
 import type { OperationsSettings } from './operations.ts'
 import type { PasskeySettings } from './passkeys.ts'
 import type { Bootstrap } from './records.ts'
@@ -38,14 +40,15 @@ export interface Config {
   }
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly database: string
+  readonly databaseOptions: DatabaseSettings
   readonly workers: number
   /** The service name; `svc` by default. */
   readonly service: string
   readonly compatibility: CompatibilityMode
   /** Whether the server runs without a configuration file, with public accounts. */
   readonly playground: boolean
-  /** 32 bytes; if absent, `masterKeyFor` reads or creates one. */
-  readonly masterKey?: Buffer
+  /** If absent, `masterKeysFor` reads or creates a file beside the database. */
+  readonly masterKey?: MasterKeySource
   readonly sessionSameSite: 'lax' | 'none'
   /** If absent, mails are kept and logged, not sent. */
   readonly smtp?: SmtpSettings

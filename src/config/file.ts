@@ -1,17 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ZoneConfig } from '../model/zone.ts'
-import type { SchemaProblem } from './check-schema.ts'
+import type { Schema, SchemaProblem } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
 import type { AuditFile } from './audit.ts'
 import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
 import type { LogFile } from './log.ts'
+import type { DatabaseOptionsFile } from './database.ts'
 import type { ManagementFile } from './management.ts'
+import type { MasterKeyFile } from './master-key.ts'
 import type { MutualTlsFile } from './mutual-tls.ts'
 import type { OperationsFile } from './operations.ts'
 import type { PagesFile } from './pages.ts'
 import type { PasskeysFile } from './passkeys.ts'
+import type { Pkcs11File } from './pkcs11.ts'
 import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
 import type { RateLimitFile } from './ratelimit.ts'
@@ -22,7 +25,12 @@ import type { TlsFile } from './tls.ts'
 import type { TracingFile } from './tracing.ts'
 
 /** The configuration file, with variables replaced and secrets read from their files. */
-export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pick<PoliciesFile, 'password'> {
+export interface ConfigFile
+  extends SettingsFile,
+    OperationsFile,
+    PagesFile,
+    Pick<PoliciesFile, 'password'>,
+    MasterKeyFile {
   readonly base_url?: string
   readonly service?: string
   readonly compatibility?: string
@@ -35,12 +43,20 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
     readonly tls?: TlsFile
     readonly management?: ManagementFile
   }
-  readonly master_key?: string
   readonly smtp?: SmtpFile
   readonly signing_keys?: {
     readonly active: string
     readonly keys: Readonly<
-      Record<string, { readonly alg: string; readonly pem?: string; readonly secret?: string; readonly cert?: string }>
+      Record<
+        string,
+        {
+          readonly alg: string
+          readonly pem?: string
+          readonly secret?: string
+          readonly pkcs11?: Pkcs11File
+          readonly cert?: string
+        }
+      >
     >
   }
   readonly saml?: {
@@ -55,6 +71,7 @@ export interface ConfigFile extends SettingsFile, OperationsFile, PagesFile, Pic
   readonly audit?: AuditFile
   readonly log?: LogFile
   readonly tracing?: TracingFile
+  readonly database_options?: DatabaseOptionsFile
   readonly outbound?: { readonly allow_private?: boolean }
   readonly passwords?: HashCostFile
   readonly session?: { readonly same_site?: string }
@@ -74,10 +91,10 @@ const SECRETS = new Set([
   'cert',
   'client_secret',
   'database',
-  'master_key',
   'passphrase',
   'password',
   'pem',
+  'pin',
   'relyingPartySecret',
   'secondary_client_secret',
   'secret',
@@ -92,7 +109,7 @@ export async function readConfigFile(path: string, env: Environment, problems: P
   const parsed = await parseFile(path, problems)
   if (parsed === undefined) return {}
   const filledKeys = new Set<string>()
-  const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', filledKeys })
+  const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', depth: 0, filledKeys })
   await checkTypes(filled, filledKeys, problems)
   return filled as ConfigFile // the schema says so, except where the problems say otherwise
 }
@@ -106,7 +123,7 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
     return undefined
   }
   const { parseDocument } = await import('yaml')
-  const document = parseDocument(content, { prettyErrors: true })
+  const document = parseDocument(content, { prettyErrors: true, logLevel: 'error' })
   for (const error of [...document.errors, ...document.warnings]) {
     problems.add(path, error.message.replace(/:?\n[^]*$/, '')) // without the excerpt of the line
   }
@@ -119,21 +136,30 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
   }
 }
 
+/** More than any setting has, and less than what a stack holds; an alias can contain itself. */
+const MAX_DEPTH = 64
+
 interface Filling {
   readonly env: Environment
   readonly problems: Problems
   readonly folder: string
   readonly key: string
+  readonly depth: number
   /** Keys of strings with variables, which may represent numbers and booleans. */
   readonly filledKeys: Set<string>
 }
 
-function fill(value: unknown, filling: Filling): unknown {
-  if (typeof value === 'string') return fillText(value, filling)
+function fill(value: unknown, outer: Filling): unknown {
+  if (typeof value === 'string') return fillText(value, outer)
+  if (typeof value !== 'object' || value === null) return value
+  const filling = { ...outer, depth: outer.depth + 1 }
+  if (filling.depth > MAX_DEPTH) {
+    filling.problems.add('config', `is nested more than ${MAX_DEPTH} deep`)
+    return undefined
+  }
   if (Array.isArray(value)) {
     return value.map((item, index) => fill(item, { ...filling, key: `${filling.key}[${index}]` }))
   }
-  if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value).map(([name, member]): [string, unknown] => [
     name,
     fill(member, { ...filling, key: keyBelow(filling.key, name) }),
@@ -146,12 +172,12 @@ function fillText(text: string, { env, problems, key, filledKeys }: Filling): st
     if (escaped !== '') return whole.slice(1)
     const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
     if (name === '' || !whole.endsWith('}')) {
-      problems.add(key, `${whole} is not a variable; write $\${ for a literal \${`)
+      problems.add(nameOf(key), `${whole} is not a variable; write $\${ for a literal \${`)
       return whole
     }
     filledKeys.add(key)
     const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
-    if (value === undefined) problems.add(key, `the environment variable ${name} is not set`)
+    if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
     return value ?? whole
   })
 }
@@ -183,10 +209,20 @@ async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, probl
   const first = checkSchema(value, CONFIG_SCHEMA)
   const found = convertStrings(value, first, filledKeys) ? checkSchema(value, CONFIG_SCHEMA) : first
   for (const { key, keyword, message } of found) {
-    const name = key === '' ? 'config' : key
+    const name = nameOf(key)
+    const place = keyword === 'additionalProperties' ? placeOf(key, CONFIG_SCHEMA) : undefined
     if (keyword === 'type' || keyword === 'required') problems.addType(name, message)
-    else problems.add(name, message)
+    else problems.add(name, place === undefined ? message : `${message} here: it belongs below ${place}`)
   }
+}
+
+/** Where a key belongs that stands at the top of the file and is none there. */
+function placeOf(key: string, { properties, definitions }: Schema): string | undefined {
+  const places: readonly (readonly [string, Schema | undefined])[] = [
+    ['bootstrap', properties?.['bootstrap']],
+    ['zone_config', definitions?.['zoneConfig']],
+  ]
+  return places.find(([, schema]) => Object.hasOwn(schema?.properties ?? {}, key))?.[0]
 }
 
 /**
@@ -208,6 +244,9 @@ function scalarOf(text: string): number | boolean | undefined {
   if (text === 'true' || text === 'false') return text === 'true'
   return /^-?\d+$/.test(text) ? Number(text) : undefined
 }
+
+/** The whole file has no key. */
+const nameOf = (key: string): string => (key === '' ? 'config' : key)
 
 const keyBelow = (key: string, member: string): string => (key === '' ? member : `${key}.${member}`)
 

@@ -1,3 +1,4 @@
+// Where the master keys are, and how they are read: at the start, and again while the server runs.
 import {
   constants,
   copyFileSync,
@@ -8,37 +9,159 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Random } from '../base/random.ts'
+import type { Problems } from './problems.ts'
 
 const KEY_BYTES = 32
+const MAX_KEYS = 10
 
-interface KeyPlace {
-  readonly masterKey?: Buffer
+/** Where the configuration says that the master keys are. */
+export type MasterKeySource =
+  | { readonly from: 'value'; readonly keys: readonly Buffer[] }
+  | { readonly from: 'file'; readonly path: string }
+  | { readonly from: 'command'; readonly command: readonly string[]; readonly folder: string }
+
+/** What finds the master keys; without a source they are in a file beside the database. */
+export interface KeyPlace {
+  readonly masterKey?: MasterKeySource
   readonly database: string
 }
 
+/** As in the file. */
+export interface MasterKeyFile {
+  readonly master_key?: string
+  readonly master_key_file?: string
+  readonly master_key_command?: readonly string[]
+}
+
+/** Thrown when the master keys cannot be read; the message has nothing of them. */
+export class MasterKeyUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'MasterKeyUnavailable'
+  }
+}
+
+/** JSON Schema of the keys. */
+export const masterKeySchemas = {
+  master_key: {
+    type: 'string',
+    description:
+      '32 bytes in hexadecimal or base64, under which private keys and secrets are encrypted. Further keys, after blanks or line breaks, only open what they encrypted before.',
+  },
+  master_key_file: {
+    type: 'string',
+    minLength: 1,
+    description:
+      'A file, relative to this one, that contains the master key, and in further lines earlier ones. Read again when it changes.',
+  },
+  master_key_command: {
+    type: 'array',
+    items: { type: 'string', minLength: 1 },
+    minItems: 1,
+    maxItems: 100,
+    description:
+      'A program and its arguments, run without a shell in the folder of this file, that prints the master key, and in further lines earlier ones, within ten seconds. Run again at SIGHUP.',
+  },
+} as const
+
+const FORM = 'must be 32 bytes as 64 hexadecimal characters or as base64'
+
 /** Parses 32 bytes in hexadecimal, base64 or base64url; undefined for anything else. */
-export function parseMasterKey(text: string): Buffer | undefined {
-  const trimmed = text.trim()
-  if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, 'hex')
-  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) return undefined
-  const key = Buffer.from(trimmed, 'base64') // accepts both alphabets
+function parseMasterKey(text: string): Buffer | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
+  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
+  const key = Buffer.from(text, 'base64') // accepts both alphabets
   return key.length === KEY_BYTES ? key : undefined
 }
 
-/**
- * The key that encrypts secrets: the configured one, else that of `latchkey.key` beside the SQLite database
- * (`./data/latchkey.key` for PostgreSQL), which is created if missing; random for a database in memory.
- */
-export async function masterKeyFor(config: KeyPlace, random: Random): Promise<Buffer> {
-  if (config.masterKey !== undefined) return config.masterKey
-  if (config.database === 'sqlite::memory:') return random.bytes(KEY_BYTES)
-  const path = keyFileOf(config.database)
-  return readKey(path) ?? createKey(path, random)
+/** Keys separated by blanks or line breaks, the one that encrypts first; a string says what is wrong. */
+export function parseMasterKeys(text: string): readonly Buffer[] | string {
+  const words = text.split(/\s+/).filter(word => word !== '')
+  if (words.length > MAX_KEYS) return `has more than ${MAX_KEYS} keys`
+  const keys = words.flatMap(word => parseMasterKey(word) ?? [])
+  if (keys.length === 0 || keys.length < words.length) return words.length > 1 ? `each key ${FORM}` : FORM
+  if (new Set(keys.map(key => key.toString('hex'))).size < keys.length) return 'has a key twice'
+  return keys
 }
 
-/** The file that `masterKeyFor` would create; undefined if there is a key. */
+/** The source that the file or the environment names; reports what is not usable. Runs no command. */
+export function masterKeyOf(
+  file: MasterKeyFile,
+  {
+    variable,
+    folder,
+    problems,
+  }: { readonly variable: string | undefined; readonly folder: string; readonly problems: Problems },
+): MasterKeySource | undefined {
+  const value = problems.isSound('master_key') ? file.master_key : undefined
+  const path = problems.isSound('master_key_file') ? file.master_key_file : undefined
+  const command = problems.isSound('master_key_command') ? file.master_key_command : undefined
+  if (value !== undefined && path !== undefined) {
+    problems.add('master_key_file', 'cannot be given together with master_key')
+  }
+  if (command !== undefined) {
+    const other = Object.entries({ master_key: value, master_key_file: path, LATCHKEY_MASTER_KEY: variable }).find(
+      ([, each]) => each !== undefined,
+    )
+    if (other) problems.add('master_key_command', `cannot be given together with ${other[0]}`)
+    return { from: 'command', command, folder }
+  }
+  const inline = variable ?? value
+  if (inline !== undefined) {
+    const keys = parseMasterKeys(inline)
+    if (typeof keys !== 'string') return { from: 'value', keys }
+    problems.add(variable === undefined ? 'master_key' : 'LATCHKEY_MASTER_KEY', keys)
+    return undefined
+  }
+  if (path === undefined) return undefined
+  const absolute = resolve(folder, path)
+  try {
+    const keys = parseMasterKeys(readFileSync(absolute, 'utf8'))
+    if (typeof keys === 'string') problems.add('master_key_file', keys)
+  } catch (error) {
+    problems.add('master_key_file', `${path} cannot be read: ${reasonOf(error)}`)
+  }
+  return { from: 'file', path: absolute }
+}
+
+/**
+ * The keys that open secrets, of which the first encrypts them: the configured ones, else those of `latchkey.key` beside the
+ * SQLite database (`./data/latchkey.key` for PostgreSQL), which is created if missing; random for a database in memory.
+ * Throws `MasterKeyUnavailable`.
+ */
+export async function masterKeysFor(place: KeyPlace, random: Random): Promise<readonly Buffer[]> {
+  if (place.masterKey === undefined && place.database === 'sqlite::memory:') return [random.bytes(KEY_BYTES)]
+  return (await readMasterKeys(place)) ?? createKey(keyFileOf(place.database), random)
+}
+
+/** As `masterKeysFor`, but makes none: undefined where there is no file yet. */
+export async function readMasterKeys({ masterKey, database }: KeyPlace): Promise<readonly Buffer[] | undefined> {
+  switch (masterKey?.from) {
+    case 'value':
+      return masterKey.keys
+    case 'command': {
+      const { printedBy } = await import('./master-key-command.ts') // only needed where it is configured
+      return checked(await printedBy(masterKey), 'the output of master_key_command')
+    }
+    case 'file': {
+      const keys = readKeys(masterKey.path)
+      if (keys === undefined) throw new MasterKeyUnavailable(`there is no ${masterKey.path}`)
+      return keys
+    }
+    case undefined:
+      return readKeys(keyFileOf(database))
+  }
+}
+
+/** The file whose changes are to be followed; undefined if there is none. */
+export function masterKeyPath({ masterKey, database }: KeyPlace): string | undefined {
+  if (masterKey) return masterKey.from === 'file' ? masterKey.path : undefined
+  return database === 'sqlite::memory:' ? undefined : keyFileOf(database)
+}
+
+/** The file that `masterKeysFor` would create; undefined if there is a key. */
 export function missingMasterKeyFile({ masterKey, database }: KeyPlace): string | undefined {
   const path = keyFileOf(database)
   return masterKey === undefined && !existsSync(path) ? path : undefined
@@ -49,21 +172,32 @@ const keyFileOf = (database: string): string =>
     ? join(dirname(database.slice('sqlite:'.length)), 'latchkey.key')
     : join('data', 'latchkey.key')
 
-function readKey(path: string): Buffer | undefined {
+function checked(text: string, what: string): readonly Buffer[] {
+  const keys = parseMasterKeys(text)
+  if (typeof keys === 'string') throw new MasterKeyUnavailable(`${what}: ${keys}`)
+  return keys
+}
+
+function readKeys(path: string): readonly Buffer[] | undefined {
   let content: string
   try {
     content = readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
+  } catch (cause) {
+    if (isMissing(cause)) return undefined
+    throw new MasterKeyUnavailable(`${path} cannot be read: ${reasonOf(cause)}`, { cause })
   }
-  const key = parseMasterKey(content)
-  if (key === undefined) throw new Error(`${path} holds no master key (64 hexadecimal characters)`)
-  return key
+  return checked(content, path)
+}
+
+const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'
+
+const reasonOf = (error: unknown): string => {
+  if (isMissing(error)) return 'no such file'
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** Creates the file atomically unless it exists, so that concurrent processes get the same key. */
-function createKey(path: string, random: Random): Buffer {
+function createKey(path: string, random: Random): readonly Buffer[] {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const key = random.bytes(KEY_BYTES)
   const draft = `${path}.${random.hex(8)}`
@@ -71,11 +205,11 @@ function createKey(path: string, random: Random): Buffer {
   try {
     linkSync(draft, path)
   } catch {
-    const existing = readKey(path)
+    const existing = readKeys(path)
     if (existing !== undefined) return existing
     copyFileSync(draft, path, constants.COPYFILE_EXCL) // a file system without links
   } finally {
     unlinkSync(draft)
   }
-  return key
+  return [key]
 }

@@ -6,15 +6,18 @@ import { sentSchemas, settingsSchema } from '../records/json-schema.ts'
 import { zoneConfigSettings } from '../records/zone-config.ts'
 import { auditSchema } from './audit.ts'
 import { corsSchema } from './cors.ts'
+import { databaseOptionsSchema } from './database.ts'
 import { hashCostSchema } from './hash-cost.ts'
 import { logSchema } from './log.ts'
 import { managementSchema } from './management.ts'
+import { masterKeySchemas } from './master-key.ts'
 import { mutualTlsSchema } from './mutual-tls.ts'
 import { operationsSchemas, trustedProxiesSchema } from './operations.ts'
 import { tlsSchema } from './tls.ts'
 import { tracingSchema } from './tracing.ts'
 import { pagesSchemas } from './pages.ts'
 import { passwordSchema } from './policies.ts'
+import { pkcs11Schema } from './pkcs11.ts'
 import { rateLimitSchema } from './ratelimit.ts'
 import { settingsSchemas } from './settings.ts'
 import { namePartSchemas, userProfileSchemas } from './user-profile-schema.ts'
@@ -55,6 +58,7 @@ const signingKeys = {
             'The shared secret of HS256, HS384 or HS512: at least 32, 48 or 64 bytes. Kept encrypted, never published.',
           ),
           secret_file: fileOf('the shared secret'),
+          pkcs11: pkcs11Schema,
           cert: text(
             'X.509 certificates of the key in PEM, its own first; published with the key while they are valid.',
           ),
@@ -216,6 +220,7 @@ export const CONFIG_SCHEMA = {
       default: 'sqlite:./data/latchkey.db',
     },
     database_file: fileOf('the database URL'),
+    database_options: databaseOptionsSchema,
     workers: { type: 'integer', minimum: 1, maximum: 64, default: 1, description: 'Processes that share the socket.' },
     listen: {
       type: 'object',
@@ -229,8 +234,7 @@ export const CONFIG_SCHEMA = {
         management: managementSchema,
       },
     },
-    master_key: text('32 bytes in hexadecimal or base64, under which private keys and secrets are encrypted.'),
-    master_key_file: fileOf('the master key'),
+    ...masterKeySchemas,
     smtp,
     signing_keys: signingKeys,
     saml: {

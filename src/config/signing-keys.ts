@@ -1,15 +1,22 @@
+import { isAbsolute } from 'node:path'
+import type { KeyInToken, Pkcs11Settings } from '../model/key-in-token.ts'
 import type { KeyMaterial, KeyProblem } from '../model/key-material.ts'
 import { readKeyMaterial } from '../model/key-material.ts'
+import type { SigningAlgorithm } from '../model/signing-key.ts'
 import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from '../model/signing-key.ts'
 import type { ZoneConfig } from '../model/zone.ts'
 import type { ConfigFile } from './file.ts'
+import type { Pkcs11File } from './pkcs11.ts'
 import type { Problems } from './problems.ts'
+
+/** A key with its private half, or one in a token. */
+export type ConfiguredKey = KeyMaterial | KeyInToken
 
 /** The keys of a zone in the configuration, unencrypted, by key id. */
 export interface SigningKeys {
   /** Id of the key that signs; the others only verify. */
   readonly active: string
-  readonly keys: Readonly<Record<string, KeyMaterial>>
+  readonly keys: Readonly<Record<string, ConfiguredKey>>
 }
 
 /** The key paths of the parts of a key. */
@@ -27,21 +34,40 @@ export function checkSigningKeys(file: ConfigFile['signing_keys'], problems: Pro
 type OwnKey = NonNullable<ConfigFile['signing_keys']>['keys'][string]
 
 /** Unlike in the zone API, secrets and PEM have different names, so that they cannot be confused. */
-function checkOwnKey({ alg, pem, secret, cert }: OwnKey, path: string, problems: Problems): KeyMaterial | undefined {
+function checkOwnKey(key: OwnKey, path: string, problems: Problems): ConfiguredKey | undefined {
+  const { alg, pem, secret, pkcs11, cert } = key
   const algorithm = SIGNING_ALGORITHMS.find(name => name === alg)
   if (algorithm === undefined) return undefined // refused by the schema
   const wanted = hashBytesOfSymmetric(algorithm) === undefined ? 'pem' : 'secret'
+  if (pkcs11) {
+    const other = pem === undefined ? secret && 'secret' : 'pem'
+    if (other) problems.add(`${path}.pkcs11`, `cannot be given together with ${other}`)
+    const settings = checkPkcs11(pkcs11, algorithm, { path: `${path}.pkcs11`, problems })
+    return { algorithm, pkcs11: settings, ...(cert !== undefined && { certificate: cert }) }
+  }
   const [text, other] = wanted === 'pem' ? [pem, secret] : [secret, pem]
   if (other !== undefined) {
     problems.add(`${path}.${wanted === 'pem' ? 'secret' : 'pem'}`, `${algorithm} takes a ${wanted}`)
     return undefined
   }
   if (text === undefined) {
-    problems.add(path, `needs ${wanted} or ${wanted}_file`)
+    problems.add(path, `needs ${wanted}${wanted === 'pem' ? ', pem_file or pkcs11' : ' or secret_file'}`)
     return undefined
   }
   const paths = { key: `${path}.${wanted}`, algorithm: `${path}.alg`, certificate: `${path}.cert` }
   return checkKey({ text, algorithm: alg, certificate: cert }, paths, problems)
+}
+
+/** Nothing is opened: a check of the configuration needs no token. */
+function checkPkcs11(
+  { module, token, label, pin = '', sessions = 1 }: Pkcs11File,
+  algorithm: SigningAlgorithm,
+  { path, problems }: { readonly path: string; readonly problems: Problems },
+): Pkcs11Settings {
+  if (hashBytesOfSymmetric(algorithm) !== undefined) problems.add(path, `${algorithm} is not made by tokens`)
+  if (pin === '') problems.add(path, 'needs pin_file or pin')
+  if (!isAbsolute(module)) problems.add(`${path}.module`, 'must be an absolute path')
+  return { module, token, label, pin, sessions }
 }
 
 /**
@@ -98,7 +124,7 @@ function checkKey(
 }
 
 function finish(
-  keys: readonly (readonly [string, KeyMaterial | undefined])[],
+  keys: readonly (readonly [string, ConfiguredKey | undefined])[],
   active: string,
   { activePath, problems }: { activePath: string; problems: Problems },
 ): SigningKeys | undefined {

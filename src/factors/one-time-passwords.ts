@@ -6,6 +6,7 @@ import { loadOnce } from '../base/load-once.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Totp } from '../model/passkey.ts'
+import { sealContexts } from '../model/seal-contexts.ts'
 import type { Store } from '../store/store.ts'
 import { withoutSeparators } from './typed-code.ts'
 
@@ -85,7 +86,6 @@ export function createOneTimePasswords(deps: {
   vault: Vault
 }): OneTimePasswords {
   const { store, clock, random, vault } = deps
-  const keptContext = (zoneId: string, userId: string): string => JSON.stringify(['one-time passwords', zoneId, userId])
   const newContext = ({ zoneId, userId, session }: Enrolment): string =>
     JSON.stringify(['new one-time passwords', zoneId, userId, session])
 
@@ -139,14 +139,14 @@ export function createOneTimePasswords(deps: {
       const entered = enteredOneTimePassword(code)
       const step = entered === undefined ? undefined : await stepOf(secret, entered)
       if (step === undefined) return { outcome: 'wrong' }
-      const sealedSecret = vault.seal(secret, keptContext(enrolment.zoneId, enrolment.userId))
+      const sealedSecret = vault.seal(secret, sealContexts.oneTimePasswords(enrolment.zoneId, enrolment.userId))
       // The password that confirmed it is used up.
       return { outcome: 'confirmed', totp: { sealedSecret, lastStep: step, createdAt: clock.now() } }
     },
     async verify(zoneId, userId, code) {
       const totp = await store.factors.totpOf(zoneId, userId)
       if (!totp) return false
-      const step = await stepOf(vault.open(totp.sealedSecret, keptContext(zoneId, userId)), code)
+      const step = await stepOf(vault.open(totp.sealedSecret, sealContexts.oneTimePasswords(zoneId, userId)), code)
       return step !== undefined && store.factors.useTotp(zoneId, userId, { step, at: clock.now() })
     },
   }

@@ -16,7 +16,7 @@ import type { BearerGate } from '../web/bearer.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, joinForms } from '../web/form.ts'
 import { sendJson } from '../web/json.ts'
-import { guessKey } from '../web/limits.ts'
+import { limitedSignIn } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { requireLoginServer } from '../web/login-server.ts'
 import { queryForm } from '../web/query.ts'
@@ -78,10 +78,8 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
     if (userName === undefined) throw malformed('The parameter username is missing')
     if (password === undefined) throw malformed('The parameter password is missing')
     const from = contextOf(request)
-    const result = await limits.wrongPasswords.attempt(
-      guessKey(from, userName),
-      () => identity.signInWithPassword(from, { userName, password }),
-      ({ outcome }) => outcome === 'refused',
+    const result = await limitedSignIn(limits, { from, userName }, () =>
+      identity.signInWithPassword(from, { userName, password }),
     )
     if (result.outcome === 'signed-in') {
       const { user } = result

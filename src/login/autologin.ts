@@ -17,7 +17,7 @@ import { PageError, prefersPage } from '../web/answers.ts'
 import { WrongContentType } from '../web/bodies.ts'
 import type { Form } from '../web/form.ts'
 import { refuseVouching } from '../web/login-server.ts'
-import { guessKey } from '../web/limits.ts'
+import { limitedSignIn } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { isNavigation } from '../web/navigation.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
@@ -64,12 +64,9 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
     const [userName, password] = [sent('username'), sent('password')]
     if (!userName) throw refuse('No username in request')
     if (!password) throw refuse('No password in request')
-    const result = await limits.wrongPasswords.attempt(
-      guessKey(from, userName),
-      // The session that the code opens asks for a new password where one is due.
-      () => identity.signInWithPassword(from, { userName, password, client, opensSession: true }),
-      ({ outcome }) => outcome === 'refused',
-    )
+    // The session that the code opens asks for a new password where one is due.
+    const signIn = { userName, password, client, opensSession: true }
+    const result = await limitedSignIn(limits, { from, userName }, () => identity.signInWithPassword(from, signIn))
     if (result.outcome === 'signed-in') {
       const { value: code } = await issueAutologin(request.zone, { user: result.user, client }, deps)
       return reply.send({ code, path: '/oauth/authorize' })

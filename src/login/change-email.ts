@@ -67,8 +67,8 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     const form = bodyForm(request) ?? EMPTY_FORM
     const email = requiredField(form, 'newEmail').trim()
     if (!isAddressFor(user, email, service)) return showForm(request, reply, { user, form, isWrong: true })
-    countMail(request, email, deps.limits)
-    countMail(request, user.id, deps.limits)
+    await countMail(request, email, deps.limits)
+    await countMail(request, user.id, deps.limits)
     const { zone } = request
     const order = { zone, frame: await pages.mailFrame(request), former: user.email, email }
     runLater(deps.background, () => sendMails(order, { user, form }))

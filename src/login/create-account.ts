@@ -87,7 +87,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDe
     if (password === '' || password !== again) return refuse({ text: MISMATCH })
     const policy = await passwordProblem(zone, { password, owner: { userName: email, email } }, deps)
     if (policy !== undefined) return refuse({ text: policy })
-    countMail(request, email, deps.limits)
+    await countMail(request, email, deps.limits)
     const passwordHash = await deps.passwords.hash(password, requesterOf(request))
     const wanted = {
       email,

@@ -65,7 +65,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
     await checkSelfService(request, deps)
     const form = bodyForm(request) ?? EMPTY_FORM
     const userName = requiredField(form, 'username').trim()
-    countMail(request, userName.slice(0, MAX_NAME_LENGTH), limits)
+    await countMail(request, userName.slice(0, MAX_NAME_LENGTH), limits)
     const order = { zone: request.zone, frame: await pages.mailFrame(request) }
     const asked = { userName, errand: errandIn(form), from: originOf(request) }
     if (userName.length <= MAX_NAME_LENGTH && isKeepable(userName)) {
@@ -167,7 +167,7 @@ async function sendLink(
 ): Promise<void> {
   const { zone } = order
   const found = await accountNamed(zone, userName, deps)
-  if (!found?.user.active || !countMailOf(found.user, deps.limits)) return
+  if (!found?.user.active || !(await countMailOf(found.user, deps.limits))) return
   const { user } = found
   if (found.kept === 'elsewhere') {
     return sendAccountMail({ ...order, mail: 'passwordElsewhere', to: user.email }, deps)

@@ -17,7 +17,7 @@ import { PageError } from '../web/answers.ts'
 import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import { EMPTY_FORM } from '../web/form.ts'
-import { guessKey } from '../web/limits.ts'
+import { limitedSignIn } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import { contextOf } from '../web/request-context.ts'
 import type { PageWriter } from '../web/pages.ts'
@@ -161,11 +161,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     const from = contextOf(request)
     // The sign-in that follows asks for what is owed, such as a second factor.
     const signIn = { userName, password, origin: LDAP_ORIGIN, invited: invitation.user, opensSession: true }
-    const result = await limits.wrongPasswords.attempt(
-      guessKey(from, userName),
-      () => identity.signInWithPassword(from, signIn),
-      ({ outcome }) => outcome === 'refused',
-    )
+    const result = await limitedSignIn(limits, { from, userName }, () => identity.signInWithPassword(from, signIn))
     if (result.outcome === 'no-provider') return refuse(request, reply, 'no_suitable_idp')
     if (result.outcome === 'refused') {
       const problem = result.reason === 'not-invited' ? 'invite.email_mismatch' : 'bad_credentials'

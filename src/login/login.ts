@@ -33,7 +33,7 @@ import type { Csrf } from '../web/csrf.ts'
 import type { Denial } from '../web/denial.ts'
 import type { Form } from '../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/form.ts'
-import { guessKey } from '../web/limits.ts'
+import { limitedSignIn } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import type { SignInDemands } from '../web/sign-in-demands.ts'
@@ -109,12 +109,9 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (userName === '' || password === '') return refuse('login_failure')
     const { origin } = parseLoginHint(form.get('login_hint') || undefined)
     const context = contextOf(request)
-    const caller = guessKey(context, userName)
     const signIn = { userName, password, client, origin, opensSession: true }
-    const result = await deps.limits.wrongPasswords.attempt(
-      caller,
-      () => identity.signInWithPassword(context, signIn),
-      ({ outcome }) => outcome === 'refused',
+    const result = await limitedSignIn(deps.limits, { from: context, userName }, () =>
+      identity.signInWithPassword(context, signIn),
     )
     if (result.outcome !== 'signed-in') {
       return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')

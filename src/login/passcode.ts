@@ -37,8 +37,7 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
   async function makePasscode(request: FastifyRequest, { user, session }: Visitor): Promise<string> {
     const { zoneId, id: userId, passwordRevision } = user
     const key = `${zoneId} ${userId}`
-    limits.newPasscodes.check(key)
-    limits.newPasscodes.count(key)
+    await limits.newPasscodes.take(key)
     const value = newPasscode(random, behaviour)
     const expiresAt = addSeconds(clock.now(), PASSCODE_SECONDS)
     const code = {

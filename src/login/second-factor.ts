@@ -16,7 +16,7 @@ import type { On } from '../web/deferred-routes.ts'
 import type { Denial } from '../web/denial.ts'
 import { EMPTY_FORM } from '../web/form.ts'
 import type { Form } from '../web/form.ts'
-import { guessKey } from '../web/limits.ts'
+import { limitedSignIn } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { queryForm } from '../web/query.ts'
@@ -110,10 +110,8 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const { user } = task.visitor
-    const proof = await limits.wrongPasswords.attempt(
-      guessKey(contextOf(request), user.userName),
-      () => prove(request, task, form),
-      ({ outcome }) => outcome === 'refused',
+    const proof = await limitedSignIn(limits, { from: contextOf(request), userName: user.userName }, () =>
+      prove(request, task, form),
     )
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
     const onward = await tasks.onward(request)

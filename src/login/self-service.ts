@@ -11,8 +11,10 @@ import type { Urls } from '../model/urls.ts'
 import { refuseResource } from '../users/refusal.ts'
 import { PageError } from '../web/answers.ts'
 import type { Form } from '../web/form.ts'
-import { callerKey } from '../web/limits.ts'
+import { siteKey } from '../web/limits.ts'
 import type { Limits } from '../web/limits.ts'
+import type { Taken } from '../web/shared-limits.ts'
+import { TooManyRequests } from '../web/too-many-requests.ts'
 import { contextOf } from '../web/request-context.ts'
 import type { Sessions } from '../web/session.ts'
 
@@ -60,21 +62,36 @@ export function errandIn(form: Form): Errand {
 }
 
 /** Counts a mail that the request causes, before anybody knows whether there is an account. Throws `TooManyRequests`. */
-export function countMail(request: FastifyRequest, address: string, { mailsBy, mailsTo }: Limits): void {
-  const by = callerKey(contextOf(request))
-  const to = JSON.stringify([request.zone.id, userNameKey(address)]) // as accounts are found
-  mailsBy.check(by)
-  mailsTo.check(to)
-  mailsBy.count(by)
-  mailsTo.count(to)
+export async function countMail(
+  request: FastifyRequest,
+  address: string,
+  { mailsBy, mailsTo, mailsOfZone }: Limits,
+): Promise<void> {
+  const zoneId = request.zone.id
+  const to = JSON.stringify([zoneId, userNameKey(address)]) // as accounts are found
+  const wanted = [
+    () => mailsBy.take(siteKey(contextOf(request))),
+    () => mailsTo.take(to),
+    () => mailsOfZone.take(zoneId), // last, so that one place or address alone uses up nothing of it
+  ]
+  const taken: Taken[] = []
+  try {
+    for (const take of wanted) taken.push(await take())
+  } catch (refusal) {
+    for (const one of taken) one.giveBack()
+    throw refusal
+  }
 }
 
 /** Counts a mail to the account, by whichever of its names it was asked for; false, and not counted, where it had enough. */
-export function countMailOf({ zoneId, id }: User, { mailsTo }: Pick<Limits, 'mailsTo'>): boolean {
-  const to = JSON.stringify([zoneId, 'account', id])
-  if (mailsTo.secondsUntilRoom(to) > 0) return false
-  mailsTo.count(to)
-  return true
+export async function countMailOf({ zoneId, id }: User, { mailsTo }: Pick<Limits, 'mailsTo'>): Promise<boolean> {
+  try {
+    await mailsTo.take(JSON.stringify([zoneId, 'account', id]))
+    return true
+  } catch (refusal) {
+    if (refusal instanceof TooManyRequests) return false
+    throw refusal
+  }
 }
 
 /** Runs what the answer must not wait for; 503 for everybody while too much waits. */

@@ -4,6 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import { isMailAddress } from '../model/mail.ts'
 import type { WaitingMail } from '../model/mail.ts'
+import { sealContexts } from '../model/seal-contexts.ts'
 import type { Zone } from '../model/zone.ts'
 import type { Store } from '../store/store.ts'
 
@@ -60,7 +61,10 @@ export function createMailer({ store, vault, clock, random, onQueued }: MailerDe
       const id = random.uuid()
       const createdAt = clock.now()
       const { from, to, subject, text, html } = mail
-      const sealed = vault.seal(JSON.stringify({ from, to, subject, text, html }), contextOf({ id, zoneId: zone.id }))
+      const sealed = vault.seal(
+        JSON.stringify({ from, to, subject, text, html }),
+        sealContexts.mail({ id, zoneId: zone.id }),
+      )
       await store.mails.add({
         id,
         zoneId: zone.id,
@@ -77,6 +81,4 @@ export function createMailer({ store, vault, clock, random, onQueued }: MailerDe
 
 /** Opens what `send` sealed; throws for what another wrote. */
 export const openMail = (vault: Vault, mail: WaitingMail): AddressedMail =>
-  JSON.parse(vault.open(mail.sealed, contextOf(mail))) as AddressedMail // sealed by `send`
-
-const contextOf = ({ id, zoneId }: Pick<WaitingMail, 'id' | 'zoneId'>): string => `mail ${zoneId} ${id}`
+  JSON.parse(vault.open(mail.sealed, sealContexts.mail(mail))) as AddressedMail // sealed by `send`

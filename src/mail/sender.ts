@@ -141,7 +141,7 @@ export function createSender(deps: SenderDeps): Sender {
     const claimed = await mails.claim({
       holder,
       now: new Date(now),
-      leaseUntil: new Date(now + LEASE_MS),
+      leaseMilliseconds: LEASE_MS,
       mailUntil: new Date(now + CLAIM_MS),
       // Every other time the last one: whoever waits for a link does not wait behind a hundred thousand invitations.
       end: (turns += 1) % 2 === 0 ? 'newest' : 'oldest',
@@ -203,10 +203,7 @@ export function createSender(deps: SenderDeps): Sender {
         await pause(RENEW_MS, over.signal)
         if (over.signal.aborted) return
         if (elapsed >= MAX_ATTEMPT_MS) tooLong.abort()
-        const now = clock.now()
-        await mails.renew(holder, now, new Date(now.getTime() + LEASE_MS)).catch((cause: unknown) => {
-          log.fault('mail queue', cause)
-        })
+        await mails.renew(holder, LEASE_MS).catch((cause: unknown) => log.fault('mail queue', cause))
       }
     }
     const watching = watch()

@@ -19,7 +19,10 @@ export interface AuditRecord {
 }
 
 /** The facts that need no column of their own. */
-export type AuditFacts = Pick<AuditEvent, 'origin' | 'userAgent' | 'byOther' | 'authenticationType' | 'data'>
+export type AuditFacts = Pick<
+  AuditEvent,
+  'origin' | 'userAgent' | 'byOther' | 'authenticationType' | 'requestId' | 'data'
+>
 
 /** A record with its place in the chain of its zone. */
 export interface AuditEntry extends AuditRecord {
@@ -60,6 +63,7 @@ const FAILURES: ReadonlySet<AuditEventType> = new Set([
   'PasswordChangeFailure',
   'ClientJwtChangeFailure',
   'SecretChangeFailure',
+  'TokenRefusedEvent',
   'AuditEventsLostEvent',
   'AuditTrailAlteredEvent',
 ])
@@ -78,12 +82,13 @@ const MAX_DATA_LENGTH = 4000
 
 /** The record of an event; shortened, and without what a database cannot store. */
 export function auditRecordOf(event: AuditEvent, at: Date): AuditRecord {
-  const { type, origin, userAgent, byOther, authenticationType, data } = event
+  const { type, origin, userAgent, byOther, authenticationType, requestId, data } = event
   const facts: AuditFacts = {
     ...(origin !== undefined && { origin: kept(origin, MAX_ID_LENGTH) }),
     ...(userAgent !== undefined && { userAgent: kept(userAgent, MAX_ID_LENGTH) }),
     ...(byOther && { byOther }),
     ...(authenticationType !== undefined && { authenticationType: kept(authenticationType, MAX_ID_LENGTH) }),
+    ...(requestId !== undefined && { requestId: kept(requestId, MAX_ID_LENGTH) }),
     ...(data !== undefined && { data: kept(data, MAX_DATA_LENGTH) }),
   }
   return {

@@ -15,6 +15,8 @@ export interface AuditEvent {
   readonly byOther?: true
   /** The type of the provider, for sign-ins. */
   readonly authenticationType?: string
+  /** The request that caused it, where the log names requests. */
+  readonly requestId?: string
   /** Further facts; never a secret, code or token. */
   readonly data?: string
 }
@@ -26,7 +28,7 @@ export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clie
 export const ALL_REVOKED = 'all revoked'
 
 /**
- * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`,
+ * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`, `TokenRefusedEvent`,
  * `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`, `AuditTrailAlteredEvent`, changes of second factors and of
  * initial access tokens.
  */
@@ -61,6 +63,7 @@ export type AuditEventType =
   | 'ApprovalModifiedEvent'
   | 'TokenIssuedEvent'
   | 'TokenExchangedEvent'
+  | 'TokenRefusedEvent'
   | 'DeviceApprovedEvent'
   | 'DeviceDeniedEvent'
   | 'TokenRevocationEvent'

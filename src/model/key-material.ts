@@ -1,14 +1,16 @@
 // Validates signing keys of the configuration, the command line and the zone API: key types and sizes of RFC 7518.
 import { readCertificates } from '../base/certificate.ts'
 import type { PrivateKey } from '../base/private-key.ts'
-import { readPrivateKey } from '../base/private-key.ts'
+import { describePublicKey, readPrivateKey } from '../base/private-key.ts'
+import type { KeyInToken } from './key-in-token.ts'
+import { IN_TOKEN } from './key-in-token.ts'
 import type { SigningAlgorithm } from './signing-key.ts'
 import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from './signing-key.ts'
 
 /** An unencrypted key. */
 export interface KeyMaterial {
   readonly algorithm: SigningAlgorithm
-  /** PKCS#8 PEM, or the text of a shared secret. */
+  /** PKCS#8 PEM, the text of a shared secret, or `IN_TOKEN`. */
   readonly privateKey: string
   /** SPKI PEM; absent for a shared secret. */
   readonly publicKey?: string
@@ -80,6 +82,19 @@ function readAsymmetric(
   if (key.curve === 'secp256k1') return { part: 'key', problem: NO_ES256K }
   const algorithm = given ?? SIGNING_ALGORITHMS.find(name => fits(key, name))
   if (algorithm === undefined) return { part: 'key', problem: 'is of a kind that cannot sign tokens' }
+  return fitting({ algorithm, privateKey: key.privatePem, publicKey: key.publicPem }, key, certificate)
+}
+
+/** Checks the public half of a key that a token keeps. */
+export const readKeyInToken = (publicPem: string, { algorithm, certificate }: KeyInToken): KeyMaterial | KeyProblem =>
+  fitting({ algorithm, privateKey: IN_TOKEN, publicKey: publicPem }, describePublicKey(publicPem), certificate)
+
+function fitting(
+  material: KeyMaterial,
+  key: Omit<PrivateKey, 'privatePem'>,
+  certificate: string | undefined,
+): KeyMaterial | KeyProblem {
+  const { algorithm } = material
   if (!fits(key, algorithm)) {
     const needed = NEEDS[algorithm]?.is ?? 'another key'
     return { part: 'key', problem: `${algorithm} needs ${needed}, this is ${key.curve ?? key.type}` }
@@ -87,7 +102,6 @@ function readAsymmetric(
   if (key.bits !== undefined && key.bits < MIN_RSA_BITS) {
     return { part: 'key', problem: `an RSA key needs at least ${MIN_RSA_BITS} bits, this one has ${key.bits}` }
   }
-  const material = { algorithm, privateKey: key.privatePem, publicKey: key.publicPem }
   if (certificate === undefined) return material
   const own = readCertificates(certificate)?.[0]
   if (own === undefined) return { part: 'certificate', problem: 'is not an X.509 certificate in PEM' }
@@ -105,7 +119,7 @@ function longEnough(secret: KeyMaterial): KeyMaterial | KeyProblem {
   return { part: 'key', problem: `${algorithm} needs a secret of at least ${least} bytes, this one has ${bytes}` }
 }
 
-function fits(key: PrivateKey, algorithm: SigningAlgorithm): boolean {
+function fits(key: Pick<PrivateKey, 'type' | 'curve'>, algorithm: SigningAlgorithm): boolean {
   const needs = NEEDS[algorithm]
   return needs?.type === key.type && (needs.curve === undefined || needs.curve === key.curve)
 }

@@ -1,3 +1,5 @@
+import type { Rule } from './rules.ts'
+
 /** The default status of each error code (RFC 6749 §5.2 and others). */
 export const OAUTH_ERROR_STATUS = {
   invalid_request: 400,
@@ -92,6 +94,10 @@ export class OAuthError extends Error {
   /** The `WWW-Authenticate` header, if it is not the default one. */
   readonly challenge: string | undefined
   readonly body: RefusalBody | undefined
+  /** The rule that refuses, for `/explain`; never sent with the refusal. */
+  readonly rule: Rule | undefined
+  /** The user whom it is about, where they were known: for the audit trail. */
+  userId: string | undefined
 
   constructor(
     refusal: OAuthErrorCode | { readonly error: OAuthErrorCode; readonly status: number },
@@ -101,6 +107,7 @@ export class OAuthError extends Error {
       extra?: Readonly<Record<string, string>>
       challenge?: string | undefined
       body?: RefusalBody
+      rule?: Rule | undefined
       cause?: unknown
     } = {},
   ) {
@@ -112,11 +119,18 @@ export class OAuthError extends Error {
     this.extra = options.extra ?? {}
     this.challenge = options.challenge
     this.body = options.body
+    this.rule = options.rule
   }
+}
+
+/** The error; a refusal knows the user then. */
+export function concerning(error: unknown, userId: string | undefined): unknown {
+  if (error instanceof OAuthError) error.userId ??= userId
+  return error
 }
 
 /** The same refusal with another body. */
 export function withBody(refusal: OAuthError, body: RefusalBody): OAuthError {
-  const { error, status, message, detail, extra, challenge } = refusal
-  return new OAuthError({ error, status }, message, { detail, extra, challenge, body, cause: refusal })
+  const { error, status, message, detail, extra, challenge, rule } = refusal
+  return new OAuthError({ error, status }, message, { detail, extra, challenge, body, rule, cause: refusal })
 }

@@ -6,7 +6,7 @@ import { OAuthError } from './oauth-error.ts'
 /** Each is in every token. */
 const MAX_RESOURCES = 10
 
-const refuse = (description: string): OAuthError => new OAuthError('invalid_target', description)
+const refuse = (description: string): OAuthError => new OAuthError('invalid_target', description, { rule: 'resource' })
 
 /**
  * Those of the values, each once. Throws `invalid_target` for one that is no absolute URI or has a fragment, and for one that

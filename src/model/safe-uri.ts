@@ -4,6 +4,7 @@ import { isLoopbackHost } from '../base/loopback.ts'
 export const isSafeUri = (uri: string): boolean =>
   uri.length <= 4096 &&
   /^[\x21-\x5b\x5d-\x7e]+$/.test(uri) && // no control character, no white space, no backslash
+  !/^https?:(?!\/\/[^/])/i.test(uri) && // a browser takes `https:name` for a path of the page that it is on
   URL.canParse(uri) &&
   !/^(javascript|data|vbscript|blob|file):/i.test(uri)
 

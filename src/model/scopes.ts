@@ -1,6 +1,8 @@
 // The only place that can make `GrantedScopes`, so that no grant skips the scope rules.
 import type { Client } from './client.ts'
+import type { Refusal } from './compatibility.ts'
 import { OAuthError } from './oauth-error.ts'
+import type { Because, Rule } from './rules.ts'
 
 declare const granted: unique symbol
 
@@ -41,15 +43,41 @@ function wordMatches(pattern: string, word: string): boolean {
 const matchesAny = (patterns: readonly string[], scope: string): boolean =>
   patterns.some(pattern => scopeMatches(pattern, scope))
 
+/**
+ * Those that no rule removes. `removerOf` answers with the rule, so that a decision and its explanation are one and the same.
+ */
+function sift(
+  scopes: Iterable<string>,
+  removerOf: (scope: string) => Rule | undefined,
+  because: Because | undefined,
+): readonly string[] {
+  const kept: string[] = []
+  for (const scope of scopes) {
+    const rule = removerOf(scope)
+    because?.(scope, rule)
+    if (rule === undefined) kept.push(scope)
+  }
+  return kept
+}
+
 /** For a client acting for itself: all its authorities, or those asked for, each of which it must hold. */
-export function clientScopes(client: Client, requested: readonly string[]): GrantedScopes {
-  if (client.authorities.length === 0)
-    throw new OAuthError('invalid_scope', 'Empty scope (client has no registered scopes)')
-  if (requested.length === 0) return grant(client.authorities)
+export function clientScopes(client: Client, requested: readonly string[], because?: Because): GrantedScopes {
+  const { authorities } = client
+  if (authorities.length === 0) {
+    const description = 'Empty scope (client has no registered scopes)'
+    throw new OAuthError('invalid_scope', description, { rule: 'client-authorities' })
+  }
+  if (requested.length === 0) {
+    if (because) for (const scope of authorities) because(scope, undefined)
+    return grant(authorities)
+  }
   for (const scope of requested) {
-    if (!client.authorities.includes(scope)) {
+    const isHeld = authorities.includes(scope)
+    because?.(scope, isHeld ? undefined : 'client-authorities')
+    if (!isHeld) {
       throw new OAuthError('invalid_scope', `Invalid scope: ${scope}`, {
-        extra: { scope: client.authorities.join(' ') },
+        extra: { scope: authorities.join(' ') },
+        rule: 'client-authorities',
       })
     }
   }
@@ -67,15 +95,20 @@ export function requestableScopes(
   client: Client,
   requested: readonly string[],
   { dropForeignOpenidScopes }: { dropForeignOpenidScopes: boolean },
+  because?: Because,
 ): readonly string[] {
   if (requested.length === 0) return client.scope
   const lenient = dropForeignOpenidScopes && requested.includes('openid')
   const kept: string[] = []
   for (const scope of requested) {
-    if (matchesAny(client.scope, scope)) kept.push(scope)
-    else if (!(lenient && OPENID_SCOPES.has(scope))) {
-      throw new OAuthError('invalid_scope', `${scope} is invalid. Please use a valid scope name in the request`)
+    if (matchesAny(client.scope, scope)) {
+      kept.push(scope)
+      continue
     }
+    because?.(scope, 'client-scope')
+    if (lenient && OPENID_SCOPES.has(scope)) continue
+    const description = `${scope} is invalid. Please use a valid scope name in the request`
+    throw new OAuthError('invalid_scope', description, { rule: 'client-scope' })
   }
   return kept
 }
@@ -97,54 +130,76 @@ export function userScopes(
   requested: readonly string[],
   user: UserGroups,
   options: { dropForeignOpenidScopes: boolean },
+  because?: Because,
 ): GrantedScopes {
-  if (client.scope.length === 0) throw new OAuthError('invalid_scope', 'Empty scope (client has no registered scopes)')
-  const patterns = requestableScopes(client, requested, options)
-  const allowed = user.allowed ? new Set(user.allowed) : undefined
-  const own = user.groups.filter(group => allowed === undefined || allowed.has(group))
-  const scopes = [...new Set(own)].filter(group => matchesAny(client.scope, group) && matchesAny(patterns, group))
+  if (client.scope.length === 0) {
+    const description = 'Empty scope (client has no registered scopes)'
+    throw new OAuthError('invalid_scope', description, { rule: 'client-without-scopes' })
+  }
+  const patterns = requestableScopes(client, requested, options, because)
+  const barrier = barrierOf(client, user)
+  const removerOf = (group: string): Rule | undefined =>
+    barrier(group) ?? (matchesAny(patterns, group) ? undefined : 'requested-scope')
+  const scopes = sift(new Set(user.groups), removerOf, because)
   if (scopes.length === 0) {
     throw new OAuthError(
       'invalid_scope',
       `[${patterns.join(', ')}] is invalid. This user is not allowed any of the requested scopes`,
+      { rule: 'no-scope-left' },
     )
   }
-  if (!hasRequiredGroups(client, user.groups)) {
-    throw new OAuthError('invalid_scope', "User does not meet the client's required group criteria.")
-  }
+  if (!hasRequiredGroups(client, user.groups)) throw lacksRequiredGroup('invalid_scope')
   return grant(scopes)
+}
+
+/** What keeps a group of the user from the tokens of the client. */
+function barrierOf(client: Client, { allowed }: UserGroups): (group: string) => Rule | undefined {
+  const names = allowed && new Set(allowed)
+  return group => {
+    if (names && !names.has(group)) return 'zone-allowed-groups'
+    return matchesAny(client.scope, group) ? undefined : 'client-scope'
+  }
 }
 
 /** Those that a token has which stands for the person; throws `invalid_scope` when there are none (row A18). */
 export function withinToken(scopes: GrantedScopes, held: readonly string[]): GrantedScopes {
   const kept = scopes.filter(scope => held.includes(scope))
-  if (kept.length === 0) throw new OAuthError('invalid_scope', 'The access token has none of the requested scopes')
-  return grant(kept)
+  if (kept.length > 0) return grant(kept)
+  throw new OAuthError('invalid_scope', 'The access token has none of the requested scopes', { rule: 'no-scope-left' })
 }
 
 /** Whether the user is in every group that the client requires. */
 export const hasRequiredGroups = (client: Client, groups: readonly string[]): boolean =>
   client.requiredUserGroups.every(group => groups.includes(group))
 
+/** The refusal of a user who is not. */
+export const lacksRequiredGroup = (to: Refusal | 'invalid_scope' | 'invalid_token'): OAuthError =>
+  new OAuthError(to, "User does not meet the client's required group criteria.", { rule: 'required-group' })
+
 /** Those of the scopes that the user no longer has, the zone no longer allows, or the client may no longer be given. */
 export function lostScopes(
   client: Client,
-  { groups, allowed }: UserGroups,
+  user: UserGroups,
   scopes: readonly string[],
+  because?: Because,
 ): readonly string[] {
-  const isHeld = (scope: string): boolean =>
-    groups.includes(scope) && (allowed === undefined || allowed.includes(scope)) && matchesAny(client.scope, scope)
-  return scopes.filter(scope => !isHeld(scope))
+  const barrier = barrierOf(client, user)
+  const removerOf = (scope: string): Rule | undefined => (user.groups.includes(scope) ? barrier(scope) : 'user-group')
+  const kept = sift(scopes, removerOf, because)
+  return kept.length === scopes.length ? [] : scopes.filter(scope => !kept.includes(scope))
 }
 
 /** Fewer scopes than were granted before; throws `invalid_scope` when one was not among them. */
-export function narrow(before: readonly string[], requested: readonly string[]): GrantedScopes {
+export function narrow(before: readonly string[], requested: readonly string[], because?: Because): GrantedScopes {
   if (requested.length === 0) return grant(before)
-  if (requested.every(scope => before.includes(scope))) return grant(requested)
+  if (requested.every(scope => before.includes(scope))) {
+    for (const scope of because ? before : []) if (!requested.includes(scope)) because?.(scope, 'requested-scope')
+    return grant(requested)
+  }
   throw new OAuthError(
     'invalid_scope',
     `Unable to narrow the scope of the client authentication to [${requested.join(', ')}].`,
-    { extra: { scope: before.join(' ') } },
+    { extra: { scope: before.join(' ') }, rule: 'requested-scope' },
   )
 }
 

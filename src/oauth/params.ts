@@ -22,8 +22,8 @@ export interface Params {
   readonly repeated: readonly string[]
 }
 
-/** May be sent more than once (RFC 8707 §2). */
-const REPEATABLE: ReadonlySet<string> = new Set(['resource'])
+/** May be sent more than once (RFC 8707 §2, RFC 8693 §2.1). */
+const REPEATABLE: ReadonlySet<string> = new Set(['resource', 'audience'])
 
 /** Reads a form or a query without refusing repeated parameters. */
 export function readParams(form: Form = EMPTY_FORM): Params {

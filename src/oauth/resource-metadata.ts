@@ -11,6 +11,8 @@ import { RESOURCE_METADATA_AT_ORIGIN } from '../web/zone.ts'
 interface Deps {
   readonly urls: Urls
   readonly behaviour: Behaviour
+  /** Whether the server reads certificates at all (`mutual_tls`, `client_certificates`). */
+  readonly readsCertificates: boolean
 }
 
 const config = {
@@ -29,16 +31,21 @@ export const resourceMetadataAtOrigin = (app: FastifyInstance, deps: Deps): void
     answer(request, reply, deps),
   )
 
-function answer({ zone }: FastifyRequest, reply: FastifyReply, { urls, behaviour }: Deps): FastifyReply {
+function answer(
+  { zone }: FastifyRequest,
+  reply: FastifyReply,
+  { urls, behaviour, readsCertificates }: Deps,
+): FastifyReply {
   if (!speaks(zone, 'protectedResourceMetadata', behaviour)) throw new PageError(404, 'There is nothing here.')
   const base = urls.ofZone(zone)
   const isBound = speaks(zone, 'dpop', behaviour)
+  const isCertified = readsCertificates && speaks(zone, 'mutualTls', behaviour)
   return sendJson(reply, {
     resource: base,
     authorization_servers: [urls.issuer(zone)],
     bearer_methods_supported: ['header', 'body'],
     resource_documentation: `${base}/docs`,
     ...(isBound && { dpop_signing_alg_values_supported: FOREIGN_ALGORITHMS }),
-    ...(speaks(zone, 'mutualTls', behaviour) && { tls_client_certificate_bound_access_tokens: true }),
+    ...(isCertified && { tls_client_certificate_bound_access_tokens: true }),
   })
 }

@@ -1,19 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authorization } from '../model/authorization.ts'
-import { mayUseGrant } from '../model/client.ts'
 import { demandsOn } from '../model/client-demands.ts'
 import type { Client } from '../model/client.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import type { Confirmation } from '../model/confirmation.ts'
-import type { TokenGrantType } from '../model/grant-types.ts'
-import { hasGrantType } from '../model/grant-types.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { speaks } from '../model/protocols.ts'
 import type { RequestContext } from '../model/request.ts'
-import { namedResources, resourcesFor } from '../model/resources.ts'
 import { bearerPath } from '../model/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zone.ts'
-import type { Zone } from '../model/zone.ts'
 import { StoreAway } from '../store/store.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
@@ -21,27 +14,32 @@ import type { AskedProof, Senders } from '../token/sender/sender.ts'
 import { PageError } from '../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
 import { authorizationOf } from '../web/plain-basic.ts'
-import { basicChallenge } from '../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
 import { clientCredentials } from './grants/client-credentials.ts'
-import type { Grant, GrantDeps } from './grants/grant.ts'
+import type { Grant } from './grants/grant.ts'
 import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
-import { MFA_REQUIRED } from './grants/resource-owner.ts'
 import { authorizeVouched, isVouched, vouchedCaller } from './grants/vouched.ts'
-import type { VouchedDeps } from './grants/vouched.ts'
-import { lackingLevel } from './lacking-level.ts'
-import { azAttrOf, formOf, parseParams } from './params.ts'
+import type { VouchedCaller, VouchedDeps } from './grants/vouched.ts'
+import { formOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
+import { recordRefusal } from './refusal-event.ts'
+import type { RefusalDeps } from './refusal-event.ts'
+import {
+  findGrant,
+  requireClientLevel,
+  requireGrantOfClient,
+  requireGrantOfProfile,
+  requireScopesForPassword,
+  withRequest,
+} from './token-rules.ts'
 import { callerKey } from '../web/limits.ts'
 import { contextOf } from '../web/request-context.ts'
 
-interface TokenEndpointDeps extends VouchedDeps {
+interface TokenEndpointDeps extends VouchedDeps, RefusalDeps {
   readonly issuer: TokenIssuer
   readonly senders: Senders
 }
-
-const TOKEN_EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
 
@@ -52,9 +50,8 @@ const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audi
 
 /** `POST /oauth/token` (RFC 6749 §3.2), and its alias that is the audience of SAML assertions (RFC 7522). */
 export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): void {
-  const { behaviour, service } = deps
+  const { behaviour } = deps
   const mayHaveQuery = !behaviour.refuseEveryQuery
-  const none = service.scope('none')
 
   async function grantOf(request: FastifyRequest, params: Params, endpoint: AuthenticatingEndpoint): Promise<Grant> {
     const type = params.get('grant_type')
@@ -64,15 +61,6 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     }
     return findGrant(request.zone, type, deps)
   }
-
-  const isWithoutScopes = ({ scope }: Client): boolean =>
-    !behaviour.grantBeforeScope && scope.every(name => name === none)
-
-  /** UAA verifies the password first; that would let any client try passwords. See docs/compatibility.md, C11. */
-  const withoutScopes = (): OAuthError =>
-    new OAuthError('invalid_scope', `[${none}] is invalid. This user is not allowed any of the requested scopes`, {
-      challenge: basicChallenge(service),
-    })
 
   async function answer(
     request: FastifyRequest,
@@ -87,29 +75,12 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const caller = isVouched(request, params, behaviour)
       ? await vouchedCaller(request, { params, endpoint }, deps)
       : await callerOf(request, { grant, params, endpoint }, deps)
-    const { client, claim: clientAuthMethod } = caller
-    if (grant === password && !('server' in caller) && isWithoutScopes(client)) throw withoutScopes()
-    if (!mayUseGrant(client, grant.type))
-      throw new OAuthError(deps.behaviour.grantNotAllowed, 'Unauthorized grant type')
-    if (speaks(request.zone, 'resourceIndicators', behaviour) && grant.type !== TOKEN_EXCHANGE) {
-      namedResources(params.all('resource'), client) // before anything is used up
+    try {
+      return await grantTo(caller, { request, reply, context, params, grant }, deps)
+    } catch (error) {
+      recordRefusal(error, { context, client: caller.client, params, endpoint: ENDPOINT.path }, deps)
+      throw error
     }
-    const counted = clientAuthMethod === 'none' && context.headers['dpop'] !== undefined
-    if (counted) deps.limits.vainProofs.check(callerKey(context, 'proofs'))
-    const keepsProof = grant.usesProof === true && !('server' in caller)
-    const confirmation = await confirmationOf({ request: context, client, keepsProof }, grant, deps)
-    const proof = keepsProof && confirmation ? await deps.senders.unusedProof(context) : undefined
-    const asked = { ...context, client, params, clientAuthMethod, confirmation, proof }
-    const authorize = async (): Promise<Authorization> =>
-      'server' in caller
-        ? authorizeVouched(asked, caller.server, deps)
-        : grant.authorize({ ...asked, bearer: caller.bearer }, deps)
-    const authorization = await (counted ? withLimitedProofs(context, authorize, deps) : authorize())
-    await requireClientLevel(authorization, deps)
-    const bound = confirmation ? { ...authorization, confirmation } : authorization
-    const meant = withResources(bound, params, deps)
-    const tokens = await deps.issuer.issue(withRequestClaims(meant, params, deps), context)
-    return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
   }
 
   // UAA: GET is treated like POST. See docs/compatibility.md, C5.
@@ -137,6 +108,40 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
   }
 }
 
+interface Asked {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly context: RequestContext
+  readonly params: Params
+  readonly grant: Grant
+}
+
+/** Has the grant decide, and issues what it decides. */
+async function grantTo(
+  caller: Caller | VouchedCaller,
+  { request, reply, context, params, grant }: Asked,
+  deps: TokenEndpointDeps,
+): Promise<FastifyReply> {
+  const { client, claim: clientAuthMethod } = caller
+  if (grant === password && !('server' in caller)) requireScopesForPassword(client, deps)
+  requireGrantOfClient(request.zone, { client, type: grant.type, params }, deps)
+  const counted = clientAuthMethod === 'none' && context.headers['dpop'] !== undefined
+  if (counted) deps.limits.vainProofs.check(() => callerKey(context, 'proofs'))
+  const keepsProof = grant.usesProof === true && !('server' in caller)
+  const confirmation = await confirmationOf({ request: context, client, keepsProof }, grant, deps)
+  const proof = keepsProof && confirmation ? await deps.senders.unusedProof(context) : undefined
+  const asked = { ...context, client, params, clientAuthMethod, confirmation, proof }
+  const authorize = async (): Promise<Authorization> =>
+    'server' in caller
+      ? authorizeVouched(asked, caller.server, deps)
+      : grant.authorize({ ...asked, bearer: caller.bearer }, deps)
+  const authorization = await (counted ? withLimitedProofs(context, authorize, deps) : authorize())
+  await requireClientLevel(authorization, deps)
+  const bound = confirmation ? { ...authorization, confirmation } : authorization
+  const tokens = await deps.issuer.issue(withRequest(bound, params, deps), context)
+  return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
+}
+
 /**
  * A proof that holds costs a row of the database, whatever becomes of the grant. Of clients without a credential, which
  * anybody can name, those whose grant fails are limited by where they come from.
@@ -162,58 +167,15 @@ const isPending = (reason: unknown): boolean => reason instanceof OAuthError && 
 async function confirmationOf(
   asked: AskedProof,
   grant: Grant,
-  { senders, behaviour }: TokenEndpointDeps,
+  deps: TokenEndpointDeps,
 ): Promise<Confirmation | undefined> {
   const { request, client } = asked
-  const { grantTypes, bound } = demandsOn(request.zone, client)
-  if (grantTypes && !grantTypes.includes(grant.type)) {
-    throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type')
-  }
-  const confirmation = await senders.confirmationOf(asked)
-  if (confirmation || !bound) return confirmation
-  throw new OAuthError('invalid_request', 'This client must bind its tokens, by DPoP or by its certificate')
-}
-
-/** Refuses a sign-in that is too weak for the client, whatever the grant; a refresh has been refused before the token was used up. */
-async function requireClientLevel(
-  { zone, client, subject, grantType, refreshed }: Authorization,
-  deps: GrantDeps,
-): Promise<void> {
-  if (subject.kind !== 'user' || refreshed) return
-  if (!(await lackingLevel(zone, { client, user: subject.user, acr: subject.acr }, deps))) return
-  throw new OAuthError(grantType === 'authorization_code' ? 'invalid_grant' : 'mfa_required', MFA_REQUIRED)
-}
-
-/** An exchange names its audience by rules of its own; a refresh has compared the resources before it used its token up. */
-function withResources(authorization: Authorization, params: Params, { behaviour }: GrantDeps): Authorization {
-  const { zone, client, refreshed, issuedTokenType, resources: granted } = authorization
-  if (refreshed || issuedTokenType !== undefined || !speaks(zone, 'resourceIndicators', behaviour)) return authorization
-  const resources = resourcesFor(params.all('resource'), { granted, client })
-  return resources === granted ? authorization : { ...authorization, resources, grantedResources: granted ?? resources }
-}
-
-/** Adds the claims that any request may set (`az_attr`, `nonce`); a refresh keeps those of the first request. */
-function withRequestClaims(
-  authorization: Authorization,
-  params: Params,
-  { behaviour }: { behaviour: Behaviour },
-): Authorization {
-  if (authorization.refreshed) return authorization
-  const azAttr = azAttrOf(params)
-  const nonce = behaviour.ignoreTokenNonce ? undefined : params.get('nonce')
-  if (azAttr === undefined && nonce === undefined) return authorization
-  return { ...authorization, ...(azAttr && { azAttr }), ...(nonce !== undefined && { nonce }) }
-}
-
-function findGrant(zone: Zone, type: string | undefined, { behaviour }: GrantDeps): Grant {
-  if (type === undefined) throw new OAuthError('invalid_request', 'Missing grant type')
-  if (type === 'implicit') {
-    throw new OAuthError(behaviour.implicitAtToken, 'Implicit grant type not supported from token endpoint')
-  }
-  const grant = GRANTS.find(each => each.type === type)
-  if (!grant || !hasGrantType(zone, grant.type, behaviour))
-    throw new OAuthError('unsupported_grant_type', 'Unsupported grant type')
-  return grant
+  const { zone } = request
+  requireGrantOfProfile(zone, { client, type: grant.type }, deps)
+  const confirmation = await deps.senders.confirmationOf(asked)
+  if (confirmation || !demandsOn(zone, client).bound) return confirmation
+  const description = 'This client must bind its tokens, by DPoP or by its certificate'
+  throw new OAuthError('invalid_request', description, { rule: 'sender-constrained' })
 }
 
 interface Caller {

@@ -9,6 +9,8 @@ export interface Instrument {
   counted(audit: Audit): Audit
   /** Called after a database query, or a whole transaction; absent if nobody counts them. */
   readonly countQuery?: ((milliseconds: number) => void) | undefined
+  /** Called with the name of a limit that refused a request; absent if nobody counts them. */
+  readonly countRefusal?: ((limit: string) => void) | undefined
 }
 
 /** Observes requests, and perhaps the rest. */
@@ -19,6 +21,7 @@ export function combined(given: readonly (Observer | undefined)[]): Instrument |
   const observers = given.filter(each => each !== undefined)
   if (observers.length === 0) return undefined
   const queries = observers.flatMap(({ countQuery }) => countQuery ?? [])
+  const refusals = observers.flatMap(({ countRefusal }) => countRefusal ?? [])
   return {
     watch(http) {
       for (const each of observers) each.watch(http)
@@ -30,5 +33,8 @@ export function combined(given: readonly (Observer | undefined)[]): Instrument |
         : milliseconds => {
             for (const count of queries) count(milliseconds)
           },
+    countRefusal: limit => {
+      for (const count of refusals) count(limit)
+    },
   }
 }

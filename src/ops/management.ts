@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { createPrometheus } from './prometheus.ts'
 import type { Instrument } from './instrument.ts'
+import type { Upkeep } from './upkeep.ts'
 
 /** Where the management port listens. */
 export interface ManagementSettings {
@@ -21,6 +22,8 @@ export interface Management {
   listen(): Promise<number>
   /** Adds what the queue of mails tells. */
   addMails(mails: MailSource): void
+  /** Adds which tasks this process does for all. */
+  addUpkeep(upkeep: Pick<Upkeep, 'tasks'>): void
   close(): void
 }
 
@@ -88,6 +91,7 @@ export function createManagement(deps: {
         server.unref() // keeps no process alive
       }),
     addMails: mails => addMailMetrics(own, mails),
+    addUpkeep: upkeep => addUpkeepMetrics(own, upkeep),
     close() {
       server.close()
       server.closeAllConnections()
@@ -122,6 +126,19 @@ export function addMailMetrics(registry: Registry, mails: MailSource): void {
       for (const [outcome, count] of Object.entries(outcomes)) this.inc({ outcome }, count)
       waiting.set(queue.waiting)
       age.set(queue.waitingMilliseconds / 1000)
+    },
+  })
+}
+
+/** Adds the metrics of what one process does for all that share the database. */
+export function addUpkeepMetrics(registry: Registry, upkeep: Pick<Upkeep, 'tasks'>): void {
+  void new Gauge({
+    name: 'latchkey_lease_held',
+    help: 'Whether this process does the task for all that share the database.',
+    labelNames: ['task'] as const,
+    registers: [registry],
+    collect() {
+      for (const { name, isHeld } of upkeep.tasks()) this.set({ task: name }, isHeld ? 1 : 0)
     },
   })
 }

@@ -84,6 +84,12 @@ export function createPrometheus({
     labelNames: ['type'] as const,
     registers,
   })
+  const limited = new Counter({
+    name: 'latchkey_limited_total',
+    help: 'Refusals of limits, by limit: of those that are always on, and as ratelimit of those that are configured.',
+    labelNames: ['limit'] as const,
+    registers,
+  })
   void new Gauge({
     name: 'latchkey_database_up',
     help: 'Whether the database worked when it was checked last.',
@@ -160,6 +166,7 @@ export function createPrometheus({
       audit(event)
     },
     countQuery: milliseconds => queries.observe(milliseconds / 1000),
+    countRefusal: limit => limited.inc({ limit }),
   }
 }
 

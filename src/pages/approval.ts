@@ -127,7 +127,7 @@ function linksNote(texts: Texts['approval'], links: ApprovalProps['links'] = {})
     return html`<a href="${url}" target="_blank" rel="${rel}">${texts.links[kind]}</a> (${isolated(new URL(url).host, 1000)})`
   })
   if (shown.length === 0) return undefined
-  return html`<p class="note" id="client_links">${shown.map((link, index) => html`${index > 0 && ' · '}${link}`)}</p>
+  return html`<ul class="note" id="client_links">${shown.map(link => html`<li>${link}</li>`)}</ul>
 `
 }
 

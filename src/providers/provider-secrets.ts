@@ -2,7 +2,9 @@
 // never returned.
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
+import { isSealed } from '../base/secrets.ts'
 import type { Vault } from '../base/secrets.ts'
+import { sealContexts } from '../model/seal-contexts.ts'
 import { secretsOf } from '../records/settings.ts'
 import type { Secret } from '../records/settings.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
@@ -34,16 +36,18 @@ export const sealProviderSecrets = (provider: IdentityProvider, vault: Vault): I
 export const openProviderSecrets = (provider: IdentityProvider, vault: Vault): IdentityProvider =>
   withSecrets(provider, (text, context, name) =>
     // Earlier versions stored shared verification keys unencrypted.
-    name === 'tokenKey' && !text.startsWith('v1.') ? text : vault.open(text, context),
+    name === 'tokenKey' && !isSealed(text) ? text : vault.open(text, context),
   )
 
-function withSecrets(
-  provider: IdentityProvider,
+/** The provider with each of its secrets changed; `context` is what it is sealed with. */
+export function withSecrets<P extends Pick<IdentityProvider, 'zoneId' | 'originKey' | 'config'>>(
+  provider: P,
   change: (text: string, context: string, name: string) => string,
-): IdentityProvider {
-  const place = `provider-secret ${provider.zoneId} ${provider.originKey}`
+): P {
   const mapped = (settings: JsonRecord, isOne: (name: string, value: unknown) => value is string): JsonRecord =>
-    mapMembers(settings, (name, value) => (isOne(name, value) ? change(value, `${place} ${name}`, name) : value))
+    mapMembers(settings, (name, value) =>
+      isOne(name, value) ? change(value, sealContexts.providerSecret(provider, name), name) : value,
+    )
   const config = mapMembers(mapped(provider.config, isSecret), (name, value) => {
     const member = secretMemberOf(name)
     if (member === undefined || !isJsonRecord(value)) return value

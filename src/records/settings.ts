@@ -5,10 +5,10 @@ import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { JsonSchema, Kind } from './kinds.ts'
 
-/** Thrown for a setting of the wrong type; the message contains its path. */
+/** Thrown for a setting of the wrong type, and without `needed` for an unknown one; the message contains its path. */
 export class WrongShape extends Error {
-  constructor(path: string, needed: string) {
-    super(`${path} must be ${needed}`)
+  constructor(path: string, needed?: string) {
+    super(needed === undefined ? `${path} is not a known member` : `${path} must be ${needed}`)
     this.name = 'WrongShape'
   }
 }
@@ -87,7 +87,7 @@ const isSection = (described: Setting | Section): described is Section => Object
  * Reads settings of a request: drops unknown members and null. Throws `WrongShape`.
  */
 export function readSettings<S extends Section>(described: S, sent: unknown, path: string): SettingsOf<S> {
-  const refuse: Refuse = (key, needs = 'absent') => {
+  const refuse: Refuse = (key, needs) => {
     throw new WrongShape(key, needs)
   }
   return (readSection(described, sent, { path, refuse }) ?? {}) as SettingsOf<S> // the kinds have checked the type

@@ -90,6 +90,12 @@ export function createCaches(): Caches {
 /** Serialises a change for a column or a notification. */
 export const writeChange = ({ kind, zoneId, key }: Change): string => JSON.stringify([kind, zoneId, key])
 
+/** The number that may follow a change in a notification. */
+export const numberOfNews = (text: string): number | undefined => {
+  const digits = /,([0-9]{1,15})\]$/.exec(text)?.[1]
+  return digits === undefined ? undefined : Number(digits)
+}
+
 /** Parses the format of `writeChange`; undefined for anything else, which a newer version may have sent. */
 export function readChange(text: string): Change | undefined {
   let parts: unknown

@@ -67,11 +67,26 @@ export interface Transaction {
   announce(change: Change): Promise<void>
   /** Takes an exclusive lock by name until the transaction ends; waits an hour for it if `patient`, else seconds. */
   lock(name: string, options?: { readonly patient: true }): Promise<void>
+  /**
+   * From now on a statement that waits for a table fails with `StoreLocked` after a moment: whoever comes behind it waits as
+   * well.
+   */
+  waitBriefly(): Promise<void>
 }
 
 /** One of the two databases. */
 export interface Database {
   readonly columnTypes: ColumnTypes
+  /** SQL for the time of the database in milliseconds since 1970, not that of this process's machine. */
+  readonly now: string
+  /** SQL for the names of all tables, in a column `name`. */
+  readonly tables: string
+  /** SQL for the number of rows of a table, in a column `rows`; about, where there are many. */
+  rowsOf(table: string): string
+  /** The locks of changes of the schema, for an operator; absent where nobody waits. */
+  readonly locks: Readonly<
+    Record<'create table' | 'add column' | 'create index' | 'change rows' | 'replace', string | undefined>
+  >
   /** SQL for a string in a column with JSON, at names that are no input; compared byte by byte, null where there is none. */
   jsonText(column: string, path: readonly string[]): string
   /** Reads committed data outside of any transaction. */
@@ -108,6 +123,8 @@ export interface DatabaseOptions {
   readonly listener: ChangeListener
   /** Receives errors in the background, which have no caller. */
   readonly onError: (error: unknown) => void
+  /** How PostgreSQL is asked for changes of other processes; by default it listens unless a pooler stands between. */
+  readonly changes?: 'listen' | 'poll' | undefined
 }
 
 /** The parts of `create table` in which the databases differ. */

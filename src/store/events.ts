@@ -1,8 +1,11 @@
 import { type Database, statement } from './database.ts'
 import type { EventStore } from './store.ts'
 
-const INSERT = statement<{ zone_id: string; user_id: string; failed_at: number }>(
-  `insert into sign_in_failures (zone_id, user_id, failed_at) values (:zone_id, :user_id, :failed_at)`,
+const INSERT = statement<{ zone_id: string; user_id: string; failed_at: number }, { id: number }>(
+  `insert into sign_in_failures (zone_id, user_id, failed_at) values (:zone_id, :user_id, :failed_at) returning id`,
+)
+const FORGET = statement<{ zone_id: string; id: number }>(
+  `delete from sign_in_failures where zone_id = :zone_id and id = :id`,
 )
 const SINCE = statement<{ zone_id: string; user_id: string; since: number }, { failed_at: number }>(
   `select failed_at from sign_in_failures
@@ -25,7 +28,11 @@ const PROBE_ROWS = 64
 export function createEvents(db: Database): EventStore {
   return {
     async recordFailure(zoneId, userId, at) {
-      await db.write(INSERT, { zone_id: zoneId, user_id: userId, failed_at: at.getTime() })
+      const { rows } = await db.write(INSERT, { zone_id: zoneId, user_id: userId, failed_at: at.getTime() })
+      return rows[0]?.id ?? 0 // which no row has
+    },
+    async forgetFailure(zoneId, id) {
+      await db.write(FORGET, { zone_id: zoneId, id })
     },
     async recordNothing(at) {
       const milliseconds = at.getTime()

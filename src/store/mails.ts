@@ -1,8 +1,10 @@
 import type { WaitingMail } from '../model/mail.ts'
 import { type Database, statement } from './database.ts'
+import { createLeases, takeLease } from './leases.ts'
+import type { MailStore } from './mail-store.ts'
 import { insertInto, list, MAIL_COLUMNS, type MailRow } from './schema.ts'
-import type { MailStore } from './store.ts'
 
+const LEASE = 'mails'
 const ADD = statement<MailRow>(insertInto('outgoing_mails', MAIL_COLUMNS))
 const NEWEST = statement<{ count: number }, MailRow>(
   `select ${list(MAIL_COLUMNS)} from outgoing_mails order by created_at desc, id limit :count`,
@@ -17,17 +19,6 @@ const firstDue = (order: 'asc' | 'desc') =>
      order by next_attempt_at ${order} limit 1`,
   )
 const FIRST_DUE = { oldest: firstDue('asc'), newest: firstDue('desc') }
-interface Lease {
-  holder: string
-  now: number
-  until: number
-}
-const TAKE_LEASE = statement<Lease>(
-  `insert into leases (name, holder, expires_at) values ('mails', :holder, :until)
-   on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
-   where leases.holder = excluded.holder or leases.expires_at <= :now`,
-)
-const RELEASE = statement<{ holder: string }>(`delete from leases where name = 'mails' and holder = :holder`)
 interface Claim {
   zone_id: string
   id: string
@@ -53,6 +44,8 @@ const SINCE = statement<object, { since: number | null }>(`select min(created_at
 
 /** Implements `MailStore` for both databases. */
 export function createMails(db: Database): MailStore {
+  const leases = createLeases(db)
+  const take = takeLease(db)
   return {
     async add(mail) {
       await db.write(ADD, toRow(mail))
@@ -63,22 +56,18 @@ export function createMails(db: Database): MailStore {
     async isDue(now) {
       return (await db.read(IS_DUE, { now: now.getTime() })).length > 0
     },
-    claim: ({ holder, now, leaseUntil, mailUntil, end }) =>
+    claim: ({ holder, now, leaseMilliseconds, mailUntil, end }) =>
       db.transaction(async within => {
-        const lease = { holder, now: now.getTime(), until: leaseUntil.getTime() }
-        if ((await within.run(TAKE_LEASE, lease)).changes === 0) return { isHolder: false }
+        const lease = { name: LEASE, holder, milliseconds: leaseMilliseconds }
+        if ((await within.run(take, lease)).changes === 0) return { isHolder: false }
         const [row] = (await within.run(FIRST_DUE[end], { now: now.getTime() })).rows
         if (!row) return { isHolder: true }
         const mail = { ...toMail(row), nextAttemptAt: mailUntil, attempts: row.attempts + 1 }
         await within.run(SET_ATTEMPT, toClaim(mail, row.next_attempt_at))
         return { isHolder: true, mail }
       }),
-    async renew(holder, now, until) {
-      return (await db.write(TAKE_LEASE, { holder, now: now.getTime(), until: until.getTime() })).changes > 0
-    },
-    async release(holder) {
-      await db.write(RELEASE, { holder })
-    },
+    renew: (holder, leaseMilliseconds) => leases.take(LEASE, holder, leaseMilliseconds),
+    release: holder => leases.release(LEASE, holder),
     async postpone(claimed, nextAttemptAt, attempts) {
       await db.write(SET_ATTEMPT, toClaim({ ...claimed, nextAttemptAt, attempts }, claimed.nextAttemptAt.getTime()))
     },

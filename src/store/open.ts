@@ -9,22 +9,26 @@ import { createCaches } from './changes.ts'
 import { createClients } from './clients/clients.ts'
 import { createDevices } from './devices.ts'
 import { createRegistrations } from './clients/registrations.ts'
-import { type Database, statement } from './database.ts'
+import { statement } from './database.ts'
 import { createEndedSessions } from './ended-sessions.ts'
 import { createEvents } from './events.ts'
 import { createFactors } from './factors.ts'
 import { createGroups } from './groups/groups.ts'
 import { createKeys } from './keys.ts'
+import { createLeases } from './leases.ts'
 import { measured } from './engine/measured.ts'
-import { migrate } from './migrations.ts'
+import { migrate } from './migrations/migrate.ts'
 import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
+import { createRateCounts } from './rate-counts.ts'
+import { createSealed } from './sealed.ts'
 import { createServerKeys } from './server-keys.ts'
 import { createSessions } from './sessions.ts'
 import { createMails } from './mails.ts'
 import { createOneTimeCodes } from './one-time-codes.ts'
 import { createPushedRequests } from './pushed-requests.ts'
-import { openSqlite, type SqliteOptions } from './engine/sqlite.ts'
+import { openDatabase } from './engine/open-database.ts'
+import type { SqliteOptions } from './engine/sqlite.ts'
 import type { Store } from './store.ts'
 import { createCodes, createTokens } from './tokens.ts'
 import { createUsers } from './users/users.ts'
@@ -36,6 +40,12 @@ export interface StoreOptions {
   readonly clock: Clock
   /** Receives errors in the background, such as a lost connection that is being re-established. */
   readonly onError?: (error: unknown) => void
+  /** How changes of other processes are heard of on PostgreSQL: `listen` also reads the table of changes, `poll` only that. */
+  readonly changes?: 'listen' | 'poll' | undefined
+  /** Whether a database that lacks a migration is refused; else it is applied. */
+  readonly refusesPending?: boolean | undefined
+  /** Receives the migrations of a newer version, if there are any that this one can work with. */
+  readonly onNewer?: ((ids: readonly string[]) => void) | undefined
   /** Receives the duration of every query in milliseconds. */
   readonly onQuery?: ((milliseconds: number) => void) | undefined
   /** Used for `sqlite::memory:` instead of a new, empty database, so that tests can begin with a prepared one. */
@@ -53,18 +63,20 @@ const PING = statement<object, { id: string }>(`select id from migrations limit 
  */
 export async function openStore(
   url: string,
-  { clock, onError = () => {}, onQuery, memory }: StoreOptions,
+  { clock, onError = () => {}, onQuery, memory, changes, refusesPending, onNewer }: StoreOptions,
 ): Promise<Store> {
   const caches = createCaches()
-  const opened = await openDatabase(url, { clock, onError, listener: caches, memory })
+  const opened = await openDatabase(url, { clock, onError, listener: caches, memory, changes })
   const db = onQuery ? measured(opened, onQuery) : opened
   try {
-    await migrate(db, clock)
+    const { unknown } = await migrate(db, { clock, refusesPending })
+    if (unknown.length > 0) onNewer?.(unknown)
     await db.listen()
   } catch (error) {
     await db.close()
     throw error
   }
+  const time = statement<object, { now: number }>(`select ${db.now} as now`)
   return {
     zones: createZones(db, caches),
     clients: createClients(db, caches),
@@ -81,6 +93,7 @@ export async function openStore(
     tokens: createTokens(db),
     oneTimeCodes: createOneTimeCodes(db),
     mails: createMails(db),
+    leases: createLeases(db),
     assertions: createAssertions(db),
     proofs: createProofs(db),
     pushedRequests: createPushedRequests(db),
@@ -89,8 +102,15 @@ export async function openStore(
     events: createEvents(db),
     accountEvents: createAccountEvents(db),
     audit: createAudit(db),
+    rateCounts: createRateCounts(db),
     bootstrap: createBootstrap(db),
+    sealed: createSealed(db),
     purge: createPurge(db),
+    async now() {
+      const [row] = await db.read(time, {})
+      if (row === undefined) throw new Error('the database has no time')
+      return new Date(row.now)
+    },
     async ping() {
       await db.read(PING, {})
     },
@@ -100,12 +120,4 @@ export async function openStore(
     isAway: () => db.outage?.isAway() === true,
     close: () => db.close(),
   }
-}
-
-async function openDatabase(url: string, options: SqliteOptions): Promise<Database> {
-  if (/^postgres(ql)?:\/\//.test(url)) return (await import('./engine/postgres.ts')).openPostgres(url, options)
-  if (url.startsWith('sqlite://'))
-    throw new Error('a SQLite database is named sqlite:<path>, without slashes before it')
-  if (/^sqlite:./.test(url)) return openSqlite(url.slice('sqlite:'.length), options)
-  throw new Error('a database URL begins with sqlite: or postgres://')
 }

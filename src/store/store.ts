@@ -9,15 +9,18 @@ import type { Filter, FilterDialect } from '../model/filter.ts'
 import type { Group } from '../model/group.ts'
 import type { IdentityProvider } from '../model/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/signing-key.ts'
-import type { WaitingMail } from '../model/mail.ts'
 import type { AuthorizationCode, ProofId, Redemption, StoredToken } from '../model/token.ts'
 import type { Zone } from '../model/zone.ts'
 import type { AuditStore } from './audit-store.ts'
 import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
+import type { LeaseStore } from './lease-store.ts'
+import type { MailStore } from './mail-store.ts'
 import type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 import type { DeviceStore } from './device-store.ts'
+import type { RateCountStore } from './rate-count-store.ts'
 import type { RegistrationStore } from './registration-store.ts'
+import type { SealedStore } from './sealed-store.ts'
 import type { AnsweringSession, EndedSessionStore, SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
 
@@ -25,9 +28,11 @@ export { InvalidNesting, NoSuchMember } from './group-store.ts'
 export type * from './audit-store.ts'
 export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
+export type { LeaseStore } from './lease-store.ts'
+export type { MailStore } from './mail-store.ts'
 export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 export type { SessionStore } from './session-store.ts'
-export { StoreAway, StoreBusy, StoreUnavailable } from './unavailable.ts'
+export { StoreAway, StoreBusy, StoreLocked, StoreUnavailable } from './unavailable.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */
@@ -73,6 +78,7 @@ export interface Store {
   readonly tokens: TokenStore
   readonly oneTimeCodes: OneTimeCodeStore
   readonly mails: MailStore
+  readonly leases: LeaseStore
   readonly assertions: OnceStore
   /** Of keys that senders prove (RFC 9449 §11.1). */
   readonly proofs: OnceStore
@@ -82,9 +88,13 @@ export interface Store {
   readonly events: EventStore
   readonly accountEvents: AccountEventStore
   readonly audit: AuditStore
+  readonly rateCounts: RateCountStore
   readonly bootstrap: BootstrapStore
+  readonly sealed: SealedStore
   /** Deletes a small batch of rows that expired before `now`; returns the number of rows, 0 when none is left. */
   purge(now: Date): Promise<number>
+  /** The time of the database, which is the same for every node. */
+  now(): Promise<Date>
   /** Checks that the database can be read; throws `StoreUnavailable`. */
   ping(): Promise<void>
   /** Checks with a small write that the disk has space and the database is writable; throws `StoreUnavailable`. */
@@ -431,45 +441,11 @@ export interface UsedToken {
   readonly usedAt: Date
 }
 
-/** Mails that wait to be sent. */
-export interface MailStore {
-  add(mail: WaitingMail): Promise<void>
-  /** At most `count` mails, newest first. */
-  newest(count: number): Promise<readonly WaitingMail[]>
-  /** Whether a mail may be sent now; one look at an index. */
-  isDue(now: Date): Promise<boolean>
-  /**
-   * Takes or renews the lease of the only sender and, if it is the holder's, one mail that is due: nobody else gets the mail
-   * before `mailUntil`. The attempt is counted.
-   */
-  claim(claim: MailClaim): Promise<{ readonly isHolder: boolean; readonly mail?: WaitingMail }>
-  /** Renews the lease; false if it is another's. */
-  renew(holder: string, now: Date, until: Date): Promise<boolean>
-  /** Ends the lease if it is the holder's. */
-  release(holder: string): Promise<void>
-  /** Ends a claim: the mail waits until `nextAttemptAt`. Does nothing if another process has claimed the mail since. */
-  postpone(claimed: WaitingMail, nextAttemptAt: Date, attempts: number): Promise<void>
-  delete(mail: WaitingMail): Promise<void>
-  /** Deletes at most 200 mails that nobody can use any more; returns their number. */
-  deleteUseless(now: Date): Promise<number>
-  /** How many mails wait, counted up to 10,000, and since when the first one does. */
-  waiting(): Promise<{ readonly count: number; readonly since?: Date }>
-}
-
-/** What `MailStore.claim` needs. */
-export interface MailClaim {
-  /** An id of the process. */
-  readonly holder: string
-  readonly now: Date
-  readonly leaseUntil: Date
-  readonly mailUntil: Date
-  /** Which of the mails that are due: the one that waited longest, or the last one. */
-  readonly end: 'oldest' | 'newest'
-}
-
 /** Failed sign-ins, for account lockout. */
 export interface EventStore {
-  recordFailure(zoneId: string, userId: string, at: Date): Promise<void>
+  /** Answers the id of the failure. */
+  recordFailure(zoneId: string, userId: string, at: Date): Promise<number>
+  forgetFailure(zoneId: string, id: number): Promise<void>
   /** Takes the time of `recordFailure` without counting, so that timing does not reveal which accounts exist. */
   recordNothing(at: Date): Promise<void>
   /** Times of the user's failures after `since`, oldest first. */

@@ -14,6 +14,14 @@ export class StoreBusy extends StoreUnavailable {
   }
 }
 
+/** Thrown when others use what is to be changed: the caller tries again. */
+export class StoreLocked extends StoreUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'StoreLocked'
+  }
+}
+
 /** Thrown when the database cannot be reached, and may be back soon: a start waits for it. */
 export class StoreAway extends StoreUnavailable {
   constructor(message: string, options?: ErrorOptions) {

@@ -1,32 +1,24 @@
 // The only file that issues tokens, from an `Authorization`. Does not decide who gets which scope.
 import { hash } from 'node:crypto'
 import { addSeconds } from '../base/clock.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Authorization } from '../model/authorization.ts'
 import { demandsOn } from '../model/client-demands.ts'
 import type { Client } from '../model/client.ts'
-import { mayUseGrant } from '../model/client.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/event.ts'
-import { OAuthError } from '../model/oauth-error.ts'
-import type { Service } from '../model/service.ts'
-import type { TokenSettings } from '../model/settings.ts'
 import type { SigningAlgorithm } from '../model/signing-key.ts'
 import type { TokenFormat } from '../model/token.ts'
-import type { Subjects } from '../model/subject.ts'
-import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zone.ts'
 import type { AccessTokenType } from '../records/client.ts'
 import type { Store } from '../store/store.ts'
-import { accessTokenClaims, idTokenClaims, refreshTokenClaims } from './claims.ts'
+import { refreshTokenClaims } from './claims.ts'
 import type { Claims, Facts } from './claims.ts'
-import { excludeClaims } from './excluded-claims.ts'
+import { hashOf } from './jws-algorithms.ts'
 import type { KeyRing, SigningKey } from './keys.ts'
-import { NoSigningKey, hashOf } from './keys.ts'
-import { accessTokenSeconds, refreshTokenSeconds } from './lifetimes.ts'
-import { revocationSignature } from './revocation-signature.ts'
+import { createKeyChoice } from './key-choice.ts'
+import { refreshTokenSeconds } from './lifetimes.ts'
+import { idBarrier, plannedAccessClaims, plannedIdClaims, planTokens, refreshBarrier } from './plan.ts'
+import type { PlanDeps, TokenPlan } from './plan.ts'
 import type { RequestContext } from '../model/request.ts'
 
 /** The JSON response of the token endpoint (RFC 6749 §5.1). */
@@ -67,21 +59,12 @@ export const accessTokenType = (zone: Zone, client: Client): AccessTokenType =>
   client.accessTokenType ?? zone.config.tokenPolicy?.accessTokenType ?? 'JWT'
 
 /** Stores opaque, revocable and refresh tokens before it returns; a plain JWT needs no write. */
-export function createTokenIssuer(deps: {
-  store: Store
-  keys: KeyRing
-  clock: Clock
-  random: Random
-  urls: Urls
-  service: Service
-  behaviour: Behaviour
-  settings: TokenSettings
-  audit: Audit
-  subjects: Subjects
-}): TokenIssuer {
-  const { store, keys, clock, random, urls, behaviour, settings, audit, subjects } = deps
+export function createTokenIssuer(
+  deps: PlanDeps & { readonly store: Store; readonly keys: KeyRing; readonly audit: Audit },
+): TokenIssuer {
+  const { store, keys, random, urls, behaviour, audit } = deps
   const noneScope = deps.service.scope('none')
-  const offlineScope = deps.service.scope('offline_token')
+  const choice = createKeyChoice({ keys, behaviour })
 
   async function issueRefreshToken(
     authorization: Authorization,
@@ -113,14 +96,10 @@ export function createTokenIssuer(deps: {
     return { value: await key.sign('JWT', claims, keyUrl(authorization)), tokenId }
   }
 
-  async function issueAccessToken(facts: Facts, key: SigningKey, format: TokenFormat): Promise<string> {
+  async function issueAccessToken(plan: TokenPlan, key: SigningKey): Promise<string> {
+    const { facts, format, isRevocable } = plan
     const { authorization } = facts
-    const isRevocable =
-      format === 'opaque' ||
-      authorization.zone.config.tokenPolicy?.jwtRevocable === true ||
-      authorization.revocable === true
-    const all = accessTokenClaims(facts, { behaviour, noneScope, revocable: isRevocable })
-    const claims = excludeClaims(all, settings.excludedClaims)
+    const claims = plannedAccessClaims(plan, deps)
     const type = accessTokenType(authorization.zone, authorization.client)
     const signed = format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization))
     if (!isRevocable) return signed
@@ -151,59 +130,17 @@ export function createTokenIssuer(deps: {
   }
 
   async function signIdToken(
-    facts: Facts,
-    { active, accessToken, format }: { active: SigningKey; accessToken: string | null; format: TokenFormat },
+    plan: TokenPlan,
+    { active, accessToken }: { active: SigningKey; accessToken: string | null },
   ): Promise<string> {
-    const key = await idTokenKey(facts.authorization, active)
-    // The id of an opaque access token is the token itself. ID tokens appear in URLs as hints, so give them another id.
-    const idTokenFacts = format === 'opaque' ? { ...facts, tokenId: random.hex(16) } : facts
-    const { code } = facts.authorization
-    const claims = idTokenClaims(idTokenFacts, {
-      behaviour,
+    const { authorization } = plan.facts
+    const key = await choice.idTokenKey(authorization, active)
+    const { code } = authorization
+    const hashes = {
       accessTokenHash: accessToken === null ? undefined : leftHalf(accessToken, key.algorithm),
       codeHash: code === undefined ? undefined : leftHalf(code, key.algorithm),
-    })
-    const excluded = settings.excludedClaims.filter(
-      name => name !== 'auth_time' || facts.authorization.client.requireAuthTime !== true,
-    )
-    return key.sign('JWT', excludeClaims(claims, excluded), keyUrl(facts.authorization))
-  }
-
-  /** With `restrictRefresh`, only a grant with the scope `<service>.offline_token` gets a refresh token. */
-  const mayRefresh = ({ refreshed, scopes }: Authorization): boolean =>
-    !settings.restrictRefresh || (refreshed?.grantedScopes ?? scopes).includes(offlineScope)
-
-  const unsignable = (detail: string, cause?: unknown): OAuthError =>
-    new OAuthError(behaviour.noSigningKey, 'Unable to sign token, misconfigured JWT signing keys', { detail, cause })
-
-  async function signingKey(zone: Zone): Promise<SigningKey> {
-    try {
-      return await keys.active(zone.id)
-    } catch (cause) {
-      if (!(cause instanceof NoSigningKey)) throw cause
-      throw unsignable(cause.message, cause)
     }
-  }
-
-  /** The key of the client's own algorithm, if it has one. */
-  async function idTokenKey({ zone, client }: Authorization, active: SigningKey): Promise<SigningKey> {
-    const algorithm = client.idTokenSignedResponseAlg
-    if (algorithm === undefined || algorithm === active.algorithm) return active
-    const key = await keys.withAlgorithm(zone.id, algorithm)
-    if (key) return key
-    throw unsignable(`the zone has no key for ${algorithm}, which ${client.clientId} asks for`)
-  }
-
-  /** The active key, unless the client's demands ask for other algorithms than it has. */
-  async function keyFor(zone: Zone, client: Client): Promise<SigningKey> {
-    const active = await signingKey(zone)
-    const { algorithms } = demandsOn(zone, client)
-    if (!algorithms || algorithms.some(one => one === active.algorithm)) return active
-    for (const algorithm of algorithms) {
-      const key = await keys.withAlgorithm(zone.id, algorithm)
-      if (key) return key
-    }
-    throw unsignable(`the zone has no key for ${algorithms.join(', ')}, of which ${client.clientId} must have one`)
+    return key.sign('JWT', plannedIdClaims(plan, hashes, deps), keyUrl(authorization))
   }
 
   /** UAA: names the key document in the header, always with https. See docs/compatibility.md, T7. */
@@ -214,39 +151,23 @@ export function createTokenIssuer(deps: {
 
   return {
     async issue(authorization, { remoteAddress }) {
-      const { client, zone, subject, scopes } = authorization
+      const { client, zone, subject, scopes, tokens } = authorization
       const user = subject.kind === 'user' ? subject.user : undefined
-      // Whoever reads a JWT sees the account's id, which a pairwise client must not.
-      const isPairwise = user !== undefined && subjects.isPairwise(zone, client)
-      const format = isPairwise ? 'opaque' : (authorization.format ?? 'jwt')
-      const issuedAt = clock.now()
-      const seconds = secondsOf(authorization, accessTokenSeconds(zone, client, behaviour), issuedAt)
-      const facts: Facts = {
-        authorization,
-        issuer: urls.issuer(zone),
-        tokenId: random.hex(16),
-        issuedAt,
-        expiresAt: addSeconds(issuedAt, seconds),
-        revocationSignature: revocationSignature(client, user),
-        ...(isPairwise && { pairwiseSubject: subjects.of(zone, client, user) }),
-      }
-      const key = await keyFor(zone, client)
-      const { tokens } = authorization
-      const wantsRefresh =
-        tokens.includes('refresh_token') && mayUseGrant(client, 'refresh_token') && mayRefresh(authorization)
-      const wantsId = tokens.includes('id_token') && scopes.includes('openid') && user !== undefined
+      const plan = planTokens(authorization, deps)
+      const { facts, seconds } = plan
+      const key = await choice.keyFor(zone, client)
+      const wantsRefresh = refreshBarrier(authorization, deps) === undefined
+      const wantsId = idBarrier(authorization) === undefined
       const access = tokens.includes('access_token')
-        ? issueAccessToken(facts, key, format)
+        ? issueAccessToken(plan, key)
         : Promise.resolve<string | null>(null)
       // Concurrent, so that the rows of both tokens share a transaction; the ID token contains the access token's hash.
       const [accessToken, refreshToken, idToken] =
         wantsRefresh || wantsId
           ? await Promise.all([
               access,
-              wantsRefresh && user ? issueRefreshToken(authorization, facts, key) : undefined,
-              wantsId
-                ? access.then(token => signIdToken(facts, { active: key, accessToken: token, format }))
-                : undefined,
+              wantsRefresh ? issueRefreshToken(authorization, facts, key) : undefined,
+              wantsId ? access.then(token => signIdToken(plan, { active: key, accessToken: token })) : undefined,
             ])
           : [await access]
       const scope = scopes.join(' ')
@@ -272,12 +193,6 @@ export function createTokenIssuer(deps: {
       }
     },
   }
-}
-
-/** How long the access token lives: no longer than what it was issued for. */
-function secondsOf({ expiresBefore }: Authorization, seconds: number, now: Date): number {
-  if (!expiresBefore) return seconds
-  return Math.max(0, Math.min(seconds, Math.floor((expiresBefore.getTime() - now.getTime()) / 1000)))
 }
 
 /** The left half of a token's hash, base64url: at_hash and c_hash (OpenID Connect Core §3.1.3.6). */

@@ -1,16 +1,23 @@
 // The decrypted signing keys of each zone. Owns key objects and signatures; does not know what is signed.
-import { constants, createHmac, createPrivateKey, createPublicKey, createSecretKey, hash, sign } from 'node:crypto'
-import type { KeyObject, SignKeyObjectInput } from 'node:crypto'
+import { createHmac, createPrivateKey, createPublicKey, createSecretKey, hash } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type { Certificate } from '../base/certificate.ts'
 import { readCertificates } from '../base/certificate.ts'
 import type { Clock } from '../base/clock.ts'
+import { createPace } from '../base/pace.ts'
+import type { Pace } from '../base/pace.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { KeyMaterial } from '../model/key-material.ts'
+import { isInToken } from '../model/key-in-token.ts'
+import { sealContexts } from '../model/seal-contexts.ts'
 import type { SigningAlgorithm, SigningKeyRecord } from '../model/signing-key.ts'
 import { hashBytesOfSymmetric } from '../model/signing-key.ts'
 import type { Store } from '../store/store.ts'
+import { hashOf, signText } from './jws-algorithms.ts'
 import { generateKey } from './key-generation.ts'
+import type { Signer, TokenKeys } from './signer.ts'
+import { SigningUnavailable } from './signer.ts'
 
 /** A key for verification. */
 export interface ZoneKey {
@@ -37,7 +44,7 @@ export const isPublic = (key: ZoneKey): key is PublicZoneKey => key.publicKeyPem
 
 /** The key that a zone signs with. */
 export interface SigningKey extends ZoneKey {
-  /** The compact JWS (RFC 7515 §7.1) of a payload under this key; signs in the thread pool. */
+  /** The compact JWS (RFC 7515 §7.1) of a payload under this key. Throws `SigningUnavailable`. */
   sign(type: string, payload: object, extraHeader?: Readonly<Record<string, string>>): Promise<string>
 }
 
@@ -61,9 +68,6 @@ export interface KeyRing {
   list(zoneId: string): Promise<readonly ZoneKey[]>
 }
 
-/** The context of a sealed private key, so that a row copied to another zone or id cannot be opened. */
-const sealContext = (zoneId: string, keyId: string): string => `signing-key ${zoneId} ${keyId}`
-
 /** Makes the record of a key, with its private half or secret sealed. */
 export function sealedKey(
   { zoneId, keyId, active, createdAt }: Pick<SigningKeyRecord, 'zoneId' | 'keyId' | 'active' | 'createdAt'>,
@@ -74,7 +78,7 @@ export function sealedKey(
     zoneId,
     keyId,
     algorithm,
-    sealedPrivateKey: vault.seal(privateKey, sealContext(zoneId, keyId)),
+    sealedPrivateKey: vault.seal(privateKey, sealContexts.signingKey(zoneId, keyId)),
     ...(publicKey !== undefined && { publicKey }),
     ...(certificate !== undefined && { certificate }),
     active,
@@ -84,34 +88,7 @@ export function sealedKey(
 
 /** Opens the result of `sealedKey`: PKCS#8 PEM or a shared secret. Throws when nothing is sealed. */
 export const openKey = ({ zoneId, keyId, sealedPrivateKey = '' }: SigningKeyRecord, vault: Vault): string =>
-  vault.open(sealedPrivateKey, sealContext(zoneId, keyId))
-
-interface Algorithm {
-  readonly hash: string | null
-  readonly options: Omit<SignKeyObjectInput, 'key'>
-}
-
-const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
-const rawSignature = { dsaEncoding: 'ieee-p1363' } as const // RFC 7518 §3.4: R and S side by side, not DER
-
-const ALGORITHMS: Readonly<Record<SigningAlgorithm, Algorithm>> = {
-  RS256: { hash: 'sha256', options: {} },
-  RS384: { hash: 'sha384', options: {} },
-  RS512: { hash: 'sha512', options: {} },
-  PS256: { hash: 'sha256', options: pss },
-  PS384: { hash: 'sha384', options: pss },
-  PS512: { hash: 'sha512', options: pss },
-  ES256: { hash: 'sha256', options: rawSignature },
-  ES384: { hash: 'sha384', options: rawSignature },
-  ES512: { hash: 'sha512', options: rawSignature },
-  EdDSA: { hash: null, options: {} },
-  HS256: { hash: 'sha256', options: {} },
-  HS384: { hash: 'sha384', options: {} },
-  HS512: { hash: 'sha512', options: {} },
-}
-
-/** The hash of a JWS algorithm, for at_hash and c_hash (OpenID Connect Core §3.1.3.6). */
-export const hashOf = (algorithm: SigningAlgorithm): string => ALGORITHMS[algorithm].hash ?? 'sha512'
+  vault.open(sealedPrivateKey, sealContexts.signingKey(zoneId, keyId))
 
 interface OpenedKeys {
   readonly active: SigningKey | undefined
@@ -121,6 +98,18 @@ interface OpenedKeys {
   readonly others: Map<SigningAlgorithm, SigningKey | undefined>
 }
 
+/** What private keys are opened with. */
+interface Opening {
+  readonly vault: Vault
+  readonly defaultZoneId: string
+  readonly tokenKeys: TokenKeys | undefined
+  /** Whether signatures come so fast that the threads of the pool do not fall asleep in between. */
+  readonly pace: Pace
+}
+
+/** Twice what the code flow makes on two cores, and half of what `client_credentials` does (decision 0006). */
+const AWAKE_POOL = { perMillisecond: 6, periodMilliseconds: 10 } as const
+
 /** Decrypts keys once per version of a zone's key list, which the store caches and invalidates. */
 export function createKeyRing(deps: {
   store: Store
@@ -129,10 +118,13 @@ export function createKeyRing(deps: {
   random: Random
   defaultZoneId: string
   generateKey?: typeof generateKey
+  /** Absent where the configuration has no key in a token. */
+  tokenKeys?: TokenKeys | undefined
 }): KeyRing {
   const { store, vault, clock, random, defaultZoneId } = deps
   const generate = deps.generateKey ?? generateKey
   const opened = new WeakMap<readonly SigningKeyRecord[], OpenedKeys>()
+  const opening: Opening = { vault, defaultZoneId, tokenKeys: deps.tokenKeys, pace: createPace(AWAKE_POOL) }
   let creating: Promise<readonly SigningKeyRecord[]> | undefined
 
   function open(records: readonly SigningKeyRecord[]): OpenedKeys {
@@ -146,7 +138,7 @@ export function createKeyRing(deps: {
     const keys = {
       list,
       byId: new Map(list.map(key => [key.keyId, key])),
-      active: record && openSigning(record, vault),
+      active: record && openSigning(record, opening),
       others: new Map<SigningAlgorithm, SigningKey | undefined>(),
     }
     opened.set(records, keys)
@@ -196,7 +188,7 @@ export function createKeyRing(deps: {
       if (known) return known
       // A key that is to expire was replaced, and signs nothing any more.
       const record = records.find(each => each.algorithm === algorithm && each.sealedPrivateKey && !each.expiresAt)
-      const key = record && openSigning(record, vault)
+      const key = record && openSigning(record, opening)
       others.set(algorithm, key)
       return key
     },
@@ -233,28 +225,29 @@ const openSecret = (record: SigningKeyRecord, vault: Vault): KeyObject =>
   createSecretKey(Buffer.from(openKey(record, vault), 'utf8'))
 
 /** Makes the signing function of a key. */
-function signerOf(record: SigningKeyRecord, vault: Vault): (data: string) => Promise<Buffer> {
-  const { hash, options } = ALGORITHMS[record.algorithm]
-  if (hash !== null && hashBytesOfSymmetric(record.algorithm) !== undefined) {
+function signerOf(record: SigningKeyRecord, { vault, pace, defaultZoneId, tokenKeys }: Opening): Signer {
+  const { algorithm } = record
+  if (hashBytesOfSymmetric(algorithm) !== undefined) {
     const secret = openSecret(record, vault)
-    return data => Promise.resolve(createHmac(hash, secret).update(data, 'latin1').digest())
+    return data => Promise.resolve(createHmac(hashOf(algorithm), secret).update(data, 'latin1').digest())
   }
-  const input = { key: createPrivateKey(openKey(record, vault)), ...options }
-  return data =>
-    new Promise((resolve, reject) => {
-      // The callback form signs in the thread pool: twice the tokens of the synchronous form, and no stall.
-      sign(hash, Buffer.from(data, 'latin1'), input, (error, signature) => {
-        if (error) reject(error)
-        else resolve(signature)
-      })
-    })
+  const privateKey = openKey(record, vault)
+  if (isInToken(algorithm, privateKey)) {
+    // The configuration defines such keys for the default zone only.
+    const { zoneId, keyId, publicKey } = record
+    if (tokenKeys && publicKey !== undefined && zoneId === defaultZoneId) return tokenKeys.signerOf(keyId, publicKey)
+    const missing = new SigningUnavailable(`signing key ${keyId} is in a token, which signing_keys does not name`)
+    return () => Promise.reject(missing)
+  }
+  const key = createPrivateKey(privateKey)
+  return data => signText(data, { algorithm, key }, pace())
 }
 
-function openSigning(record: SigningKeyRecord, vault: Vault): SigningKey | undefined {
+function openSigning(record: SigningKeyRecord, opening: Opening): SigningKey | undefined {
   const { keyId, algorithm } = record
-  const key = openVerifying(record, vault)
+  const key = openVerifying(record, opening.vault)
   if (key === undefined) return undefined
-  const signatureOf = signerOf(record, vault)
+  const signatureOf = signerOf(record, opening)
   const headers = new Map<string, string>()
 
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')

@@ -7,7 +7,8 @@ import { digest } from '../base/secrets.ts'
 import type { TokenKind } from '../model/authorization.ts'
 import type { Client } from '../model/client.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { hasRequiredGroups, lostScopes } from '../model/scopes.ts'
+import { hasRequiredGroups, lacksRequiredGroup, lostScopes } from '../model/scopes.ts'
+import type { Rule } from '../model/rules.ts'
 import type { UserGroups } from '../model/scopes.ts'
 import type { StoredToken } from '../model/token.ts'
 import type { Urls } from '../model/urls.ts'
@@ -51,6 +52,12 @@ export interface TokenReader {
    * presents an access token is the one it is bound to.
    */
   read(request: TokenPresentation, token: string, expected?: Expected): Promise<VerifiedToken>
+  /** Checks the rest of what `read` does, but not who presents the token; for what `readIssued` has read. */
+  verifyIssued(
+    zone: AddressedZone,
+    issued: Pick<IssuedToken, 'claims' | 'stored'>,
+    expected: Expected,
+  ): Promise<VerifiedToken>
   /** Checks only signature or row, and issuer, for revocation (RFC 7009 §2.1): an unusable token may become usable again. */
   readIssued(zone: AddressedZone, token: string): Promise<IssuedToken>
   /** Checks only signature and issuer of an ID token: a logout hint may be expired (RP-Initiated Logout §4). */
@@ -60,8 +67,8 @@ export interface TokenReader {
 /** A JWT longer than this is refused before it is parsed. */
 const MAX_TOKEN_LENGTH = 32_768
 
-const refuse = (description: string, detail?: string): OAuthError =>
-  new OAuthError('invalid_token', description, detail === undefined ? {} : { detail })
+const refuse = (rule: Rule, description: string, detail?: string): OAuthError =>
+  new OAuthError('invalid_token', description, detail === undefined ? { rule } : { rule, detail })
 
 /** Does not name the token's id: the id of an opaque token is the token itself. */
 const REVOKED = 'The token has been revoked'
@@ -81,16 +88,22 @@ export function createTokenReader(deps: {
 
   async function verifySignature(zone: AddressedZone, token: string): Promise<{ claims: Claims; type: unknown }> {
     const header = protectedHeader(token)
-    if (typeof header.kid !== 'string') throw refuse('kid claim not found in JWT token header')
+    if (typeof header.kid !== 'string') throw refuse('token-key', 'kid claim not found in JWT token header')
     const key = await keys.find(zone.id, header.kid)
-    if (!key) throw refuse(`Token header claim [kid] references unknown signing key : [${printable(header.kid)}]`)
+    if (!key) {
+      const description = `Token header claim [kid] references unknown signing key : [${printable(header.kid)}]`
+      throw refuse('token-key', description)
+    }
     try {
       // The key's own algorithm and no other: neither "none" nor HS256 over a public key gets past this line.
       const { payload } = await compactVerify(token, key.verifyKey, { algorithms: [key.algorithm] })
       return { claims: parseClaims(payload), type: header.typ }
     } catch (cause) {
       if (cause instanceof OAuthError) throw cause
-      throw new OAuthError('invalid_token', 'Could not verify token signature.', { cause })
+      throw new OAuthError('invalid_token', 'Could not verify token signature.', {
+        rule: 'token-signature',
+        cause,
+      })
     }
   }
 
@@ -98,7 +111,10 @@ export function createTokenReader(deps: {
     const issuers = urls.issuersOf(zone)
     const [expected] = issuers
     if (!issuers.some(issuer => issuer === claims['iss'])) {
-      throw refuse(`Invalid issuer (${printable(String(claims['iss']))}) for token did not match expected: ${expected}`)
+      throw refuse(
+        'token-issuer',
+        `Invalid issuer (${printable(String(claims['iss']))}) for token did not match expected: ${expected}`,
+      )
     }
   }
 
@@ -110,17 +126,15 @@ export function createTokenReader(deps: {
     const { claims, type } = await verifySignature(zone, token)
     checkIssuer(zone, claims)
     if (expected === 'access_token' && kindOf(claims, type) === 'id_token') {
-      throw refuse('Invalid access token', 'an ID token is not an access token') // RFC 8725 §3.11
+      throw refuse('token-kind', 'Invalid access token', 'an ID token is not an access token') // RFC 8725 §3.11
     }
     if (claims['revocable'] !== true) return [claims, undefined]
-    const stored = await store.tokens.find(zone.id, digest(String(claims['jti'])))
-    if (!stored) throw refuse(REVOKED)
-    return [claims, stored]
+    return [claims, await store.tokens.find(zone.id, digest(String(claims['jti'])))]
   }
 
   async function readOpaque(zone: AddressedZone, token: string): Promise<[Claims, StoredToken]> {
     const stored = await store.tokens.find(zone.id, digest(token))
-    if (!stored || stored.format !== 'opaque') throw refuse(GONE)
+    if (!stored || stored.format !== 'opaque') throw refuse('token-unknown', GONE)
     return [{ ...stored.claims, jti: token }, stored]
   }
 
@@ -132,7 +146,7 @@ export function createTokenReader(deps: {
     const audience = strings([aud].flat())
     if (aud === undefined || (typeof clientId === 'string' && audience.includes(clientId))) return
     if (urls.addressesOf(zone).some(address => audience.includes(address))) return
-    throw refuse('The token is for another resource')
+    throw refuse('token-audience', 'The token is for another resource')
   }
 
   /** A stored token is revoked by deleting its row; revocations of plain JWTs and of whole grants are stored. */
@@ -149,13 +163,14 @@ export function createTokenReader(deps: {
     const userId = claims['user_id']
     if (userId === undefined) {
       if (!isCurrentSignature(String(claims['rev_sig']), client, undefined))
-        throw refuse('revocable signature mismatch')
+        throw refuse('token-outdated', 'revocable signature mismatch')
       return undefined
     }
-    if (typeof userId !== 'string') throw refuse('The token is malformed.')
+    if (typeof userId !== 'string') throw refuse('token-malformed', 'The token is malformed.')
     const user = await store.users.findWithGroups(zone.id, userId)
-    if (!user?.active) throw refuse(`Token bears a non-existent user ID: ${userId}`)
-    if (!isCurrentSignature(String(claims['rev_sig']), client, user)) throw refuse('revocable signature mismatch')
+    if (!user?.active) throw refuse('unknown-user', `Token bears a non-existent user ID: ${userId}`)
+    if (!isCurrentSignature(String(claims['rev_sig']), client, user))
+      throw refuse('token-outdated', 'revocable signature mismatch')
     return user
   }
 
@@ -167,55 +182,73 @@ export function createTokenReader(deps: {
   ): Promise<void> {
     if (!user) {
       const lost = scopes.filter(scope => !client.authorities.includes(scope))
-      if (lost.length > 0) throw refuse(`Some required "scope" are missing: [${lost.join(', ')}]`)
+      if (lost.length > 0) throw refuse('token-scopes', `Some required "scope" are missing: [${lost.join(', ')}]`)
       return
     }
     const held = await deps.groupsOf(zone, user)
     const lost = lostScopes(client, held, scopes)
-    if (lost.length > 0) throw refuse(`Some required "scope" are missing: [${lost.join(', ')}]`)
-    if (!hasRequiredGroups(client, held.groups))
-      throw refuse("User does not meet the client's required group criteria.")
+    if (lost.length > 0) throw refuse('token-scopes', `Some required "scope" are missing: [${lost.join(', ')}]`)
+    if (!hasRequiredGroups(client, held.groups)) throw lacksRequiredGroup('invalid_token')
+  }
+
+  /** Everything but the signature. */
+  async function verify(
+    { claims, stored }: { readonly claims: Claims; readonly stored?: StoredToken | undefined },
+    expected: Expected,
+    { presentation, token }: { readonly presentation: TokenPresentation; readonly token: string },
+  ): Promise<VerifiedToken> {
+    const { zone } = presentation
+    if (claims['revocable'] === true && !stored) throw refuse('token-unknown', REVOKED)
+    const isRefresh = String(claims['jti']).endsWith('-r')
+    if (isRefresh !== (expected === 'refresh_token') || (stored && stored.kind !== expected)) {
+      throw refuse('token-kind', expected === 'refresh_token' ? 'Invalid refresh token.' : GONE)
+    }
+    const expiresAt = new Date(Number(claims['exp']) * 1000)
+    // Written so that a token without a usable `exp` is refused as well.
+    if (!(expiresAt > clock.now())) {
+      const kind = expected === 'refresh_token' ? 'refresh token expired' : 'access token: expired'
+      throw refuse(
+        'token-expired',
+        `Invalid ${kind} at ${Number.isNaN(expiresAt.getTime()) ? 'an unknown time' : expiresAt.toISOString()}`,
+      )
+    }
+    // A refresh token is compared by its grant, with what the token request proved.
+    if (expected === 'access_token') await senders.check(presentation, token, claims['cnf'])
+    const client = await store.clients.find(zone.id, String(claims['client_id']))
+    if (!client)
+      throw refuse(
+        'unknown-client',
+        `The token refers to a non-existent client: ${printable(String(claims['client_id']))}`,
+      )
+    if (expected === 'access_token' && !('inspected' in presentation)) requireOwn(zone, claims)
+    if (await isRevoked(zone, claims, stored)) throw refuse('token-revoked', REVOKED)
+    const user = await checkSubject(zone, claims, client)
+    const scopes = scopesOf(claims, expected)
+    if (expected === 'access_token') await checkScopes(zone, client, user, scopes)
+    return {
+      claims,
+      client,
+      ...(user && { user }),
+      scopes,
+      audience: strings(claims['aud']),
+      expiresAt,
+      ...(stored && { stored }),
+    }
   }
 
   return {
     async read(presentation, token, expected = 'access_token') {
       const { zone } = presentation
-      if (token.length > MAX_TOKEN_LENGTH) throw refuse('The token is too long.')
+      if (token.length > MAX_TOKEN_LENGTH) throw refuse('token-too-long', 'The token is too long.')
       const [claims, stored] = isJwt(token) ? await readJwt(zone, token, expected) : await readOpaque(zone, token)
-      const isRefresh = String(claims['jti']).endsWith('-r')
-      if (isRefresh !== (expected === 'refresh_token') || (stored && stored.kind !== expected)) {
-        throw refuse(expected === 'refresh_token' ? 'Invalid refresh token.' : GONE)
-      }
-      const expiresAt = new Date(Number(claims['exp']) * 1000)
-      // Written so that a token without a usable `exp` is refused as well.
-      if (!(expiresAt > clock.now())) {
-        const kind = expected === 'refresh_token' ? 'refresh token expired' : 'access token: expired'
-        throw refuse(
-          `Invalid ${kind} at ${Number.isNaN(expiresAt.getTime()) ? 'an unknown time' : expiresAt.toISOString()}`,
-        )
-      }
-      // A refresh token is compared by its grant, with what the token request proved.
-      if (expected === 'access_token') await senders.check(presentation, token, claims['cnf'])
-      const client = await store.clients.find(zone.id, String(claims['client_id']))
-      if (!client) throw refuse(`The token refers to a non-existent client: ${printable(String(claims['client_id']))}`)
-      if (expected === 'access_token' && !('inspected' in presentation)) requireOwn(zone, claims)
-      if (await isRevoked(zone, claims, stored)) throw refuse(REVOKED)
-      const user = await checkSubject(zone, claims, client)
-      const scopes = scopesOf(claims, expected)
-      if (expected === 'access_token') await checkScopes(zone, client, user, scopes)
-      return {
-        claims,
-        client,
-        ...(user && { user }),
-        scopes,
-        audience: strings(claims['aud']),
-        expiresAt,
-        ...(stored && { stored }),
-      }
+      return verify({ claims, stored }, expected, { presentation, token })
     },
 
+    verifyIssued: (zone, issued, expected) =>
+      verify(issued, expected, { presentation: { zone, inspected: true }, token: '' }),
+
     async readIssued(zone, token) {
-      if (token.length > MAX_TOKEN_LENGTH) throw refuse('The token is too long.')
+      if (token.length > MAX_TOKEN_LENGTH) throw refuse('token-too-long', 'The token is too long.')
       if (!isJwt(token)) {
         const [claims, stored] = await readOpaque(zone, token)
         return { kind: stored.kind, claims, expiresAt: stored.expiresAt, stored }
@@ -233,11 +266,12 @@ export function createTokenReader(deps: {
     },
 
     async readHint(zone, idToken) {
-      if (idToken.length > MAX_TOKEN_LENGTH || !isJwt(idToken)) throw refuse('The hint is not an ID token.')
+      if (idToken.length > MAX_TOKEN_LENGTH || !isJwt(idToken))
+        throw refuse('token-kind', 'The hint is not an ID token.')
       const { claims, type } = await verifySignature(zone, idToken)
       checkIssuer(zone, claims)
       if (kindOf(claims, type) !== 'id_token' || type !== 'JWT' || claims['events'] !== undefined) {
-        throw refuse('The hint is not an ID token.')
+        throw refuse('token-kind', 'The hint is not an ID token.')
       }
       return claims
     },
@@ -287,12 +321,13 @@ function protectedHeader(token: string): { kid?: unknown; typ?: unknown } {
   try {
     return decodeProtectedHeader(token)
   } catch (cause) {
-    throw new OAuthError('invalid_token', 'The token is malformed.', { cause })
+    throw new OAuthError('invalid_token', 'The token is malformed.', { rule: 'token-malformed', cause })
   }
 }
 
 function parseClaims(payload: Uint8Array): Claims {
   const value: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse('The token is malformed.')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw refuse('token-malformed', 'The token is malformed.')
   return value as Claims // a JSON object
 }

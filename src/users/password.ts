@@ -6,9 +6,10 @@ import { createKeyedQueue } from '../base/keyed-queue.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { Audit } from '../model/event.ts'
-import { lockedUntil, lockoutPolicy } from '../model/identity-provider.ts'
+import { DEFAULT_LOCKOUT, lockedUntil, lockoutPolicy } from '../model/identity-provider.ts'
 import type { User } from '../model/user.ts'
 import type { Zone } from '../model/zone.ts'
+import { countedGuess } from './counted-guess.ts'
 import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
 import type { Store } from '../store/store.ts'
@@ -120,24 +121,22 @@ async function matchesClaim(
   { store, passwords, clock }: ClaimDeps,
 ): Promise<boolean> {
   const requester = { zoneId: zone.id, address: remoteAddress }
-  const hash = countsFailures && (await isLocked(zone, user, { store, clock })) ? undefined : user.passwordHash
-  const matches =
-    hash === undefined
-      ? await passwords.verifyNothing(password, requester)
-      : await passwords.verify(hash, password, requester)
-  if (!matches && countsFailures) await store.events.recordFailure(zone.id, user.id, clock.now())
-  return matches
-}
-
-async function isLocked(
-  zone: Zone,
-  user: User,
-  { store, clock }: Pick<NewPasswordDeps, 'store' | 'clock'>,
-): Promise<boolean> {
-  const provider = await store.providers.findByOrigin(zone.id, user.origin)
-  if (!provider) return false
-  const policy = lockoutPolicy(provider)
+  const matches = (): Promise<boolean> =>
+    user.passwordHash === undefined
+      ? passwords.verifyNothing(password, requester)
+      : passwords.verify(user.passwordHash, password, requester)
+  if (!countsFailures) return matches()
   const now = clock.now()
+  const provider = await store.providers.findByOrigin(zone.id, user.origin)
+  const policy = provider ? lockoutPolicy(provider) : DEFAULT_LOCKOUT
   const failures = await store.events.failures(zone.id, user.id, addSeconds(now, -policy.countFailuresWithin))
-  return lockedUntil(policy, failures, now) !== undefined
+  const outcome =
+    lockedUntil(policy, failures, now) === undefined
+      ? await countedGuess({ user, policy, failures, now, matches }, store)
+      : 'locked'
+  if (outcome === 'locked') {
+    await passwords.verifyNothing(password, requester)
+    await store.events.recordFailure(zone.id, user.id, now)
+  }
+  return outcome === 'right'
 }

@@ -7,13 +7,14 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { StoreBusy, StoreUnavailable } from '../store/store.ts'
+import { SigningUnavailable } from '../token/signer.ts'
 import { bearerChallenge, bearerHeader, inScheme } from './authorization-header.ts'
 import { MalformedInput } from './form.ts'
 import { securityHeaders } from './headers.ts'
 import { sendJson } from './json.ts'
-import { TooManyRequests } from './limits.ts'
 import { Overloaded } from './overload.ts'
 import type { PageWriter } from './pages.ts'
+import { TooManyRequests } from './too-many-requests.ts'
 
 /** A refusal shown to a person: status and sentence, with the protocol's error code where there is one. */
 export class PageError extends Error {
@@ -85,6 +86,9 @@ export function answerFor(thrown: unknown): Answer {
   }
   if (thrown instanceof StoreBusy || thrown instanceof Overloaded) {
     return answer(503, 'temporarily_unavailable', 'Too many requests at the moment. Try again in a few seconds.')
+  }
+  if (thrown instanceof SigningUnavailable) {
+    return { ...answer(503, 'temporarily_unavailable', 'Signing is unavailable. Retry later.'), fault: true }
   }
   if (thrown instanceof StoreUnavailable) {
     return { ...answer(503, 'temporarily_unavailable', 'Database unavailable. Retry later.'), fault: true }

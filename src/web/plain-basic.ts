@@ -1,5 +1,6 @@
 // For deployments whose clients put id and secret into the Basic header without the form encoding of RFC 6749 §2.3.1.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { BASE64 } from '../base/base64.ts'
 
 /** The hook of such deployments. `X-CF-ENCODED-CREDENTIALS: true` says that a request is form-encoded nevertheless. */
 export function encodePlainBasic(request: FastifyRequest, _: FastifyReply, done: () => void): void {
@@ -17,9 +18,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The same credentials, form-encoded; anything but a proper Basic header stays as it is, and is refused later. */
 function formEncodedBasic(authorization: string): string {
-  const [, base64] = /^basic +([A-Za-z0-9+/]+={0,2})\s*$/i.exec(authorization) ?? []
-  if (base64 === undefined) return authorization
-  const credentials = decodedCredentials(base64)
+  if (!/^basic /i.test(authorization)) return authorization
+  const credentials = decodedCredentials(authorization.slice('basic '.length).trim())
   const colon = credentials?.indexOf(':') ?? -1
   if (credentials === undefined || colon < 0) return authorization
   const joined = `${encodeURIComponent(credentials.slice(0, colon))}:${encodeURIComponent(credentials.slice(colon + 1))}`
@@ -27,11 +27,9 @@ function formEncodedBasic(authorization: string): string {
 }
 
 function decodedCredentials(base64: string): string | undefined {
-  const bytes = Buffer.from(base64, 'base64')
-  // Buffer.from skips invalid characters; leave such a header alone.
-  if (bytes.toString('base64').replace(/=+$/, '') !== base64.replace(/=+$/, '')) return undefined
+  if (!BASE64.test(base64)) return undefined
   try {
-    return decoder.decode(bytes)
+    return decoder.decode(Buffer.from(base64, 'base64'))
   } catch {
     return undefined // refused where the header is read
   }

@@ -10,8 +10,8 @@ import type { TokenReader } from '../token/reader.ts'
 import { createCredentialReader } from './caller-credential.ts'
 import type { CredentialReader } from './caller-credential.ts'
 import { securityHeaders } from './headers.ts'
-import { createLimiter } from './limits.ts'
-import type { Limiter } from './limits.ts'
+import { createLocalLimit } from './local-limit.ts'
+import type { LocalLimit } from './local-limit.ts'
 import type { PageWriter } from './pages.ts'
 
 /** The limit that a request exceeded. */
@@ -45,7 +45,7 @@ const MAX_CALLERS = 20_000
 interface Limit {
   readonly name: string
   readonly type: LimitType
-  readonly limiter: Limiter
+  readonly limiter: LocalLimit
 }
 
 /** A limit and the key of the caller's window in it. */
@@ -89,7 +89,7 @@ function openMapping({ name, limits }: LimiterMapping, clock: Clock): Mapping {
   const open = (kind: LimitKind): Limit | undefined => {
     const rate = limits[kind]
     const allowance = rate && { max: rate.requests, seconds: rate.seconds, keys: MAX_CALLERS }
-    return allowance && { name, type: TYPES[kind], limiter: createLimiter(clock, allowance) }
+    return allowance && { name, type: TYPES[kind], limiter: createLocalLimit(clock, allowance) }
   }
   const kinds = Object.keys(limits) as LimitKind[] // its keys are those of the record
   return { name, limits: Object.fromEntries(kinds.map(kind => [kind, open(kind)])) }
@@ -191,6 +191,8 @@ export function createRateLimitHook(deps: {
   log: { info(message: string): void; fault(message: string, cause: unknown): void }
   /** Requests with a token that is not in here are counted by address. */
   verifiedTokens: Pick<VerifiedTokens, 'has'>
+  /** Called for each refusal. */
+  onRefusal?: ((name: string) => void) | undefined
 }): Hook {
   const { settings, urls, pages, log } = deps
   const limiter = createRateLimiter(settings, deps.clock)
@@ -250,6 +252,7 @@ export function createRateLimitHook(deps: {
       log.fault('the rate limiter failed', cause)
     }
     if (!excess) return done()
+    deps.onRefusal?.('ratelimit')
     void refuse(request, reply, excess)
   }
 }

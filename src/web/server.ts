@@ -1,5 +1,6 @@
 import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TlsFiles } from '../base/tls-files.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import { acceptBodies } from './bodies.ts'
@@ -23,6 +24,14 @@ export interface ServerTls {
   readonly minVersion: 'TLSv1.2'
   readonly ciphers: string
   readonly requestCert: boolean
+}
+
+/** Read again here: the files may have changed since the configuration was checked. */
+export async function serverTls(files: TlsFiles & { readonly asksForCertificates: boolean }): Promise<ServerTls> {
+  const { readTls } = await import('../base/tls-files.ts')
+  const read = readTls(files)
+  if (read.problem !== undefined) throw new Error(`${files[read.of]} ${read.problem}`)
+  return { ...read.context, requestCert: files.asksForCertificates }
 }
 
 /** The HTTP server with its limits, without hooks and routes. `onFrameworkError` answers errors outside of any route. */

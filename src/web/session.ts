@@ -10,6 +10,7 @@ import type { Vault } from '../base/secrets.ts'
 import { levelOf, reaches, stronger, withLevel } from '../model/assurance.ts'
 import type { Level } from '../model/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { sealContexts } from '../model/seal-contexts.ts'
 import { secondFactorPolicy } from '../model/second-factor.ts'
 import type { Service } from '../model/service.ts'
 import {
@@ -137,7 +138,7 @@ export const currentUserCookieName = (zone: ZoneAddress): string => cookieNameIn
 
 /** The context of a sealed hint. */
 const sealOf = ({ zoneId, signIn }: Visitor['session']): string =>
-  JSON.stringify(['ID token of a session', zoneId, signIn.sessionSalt])
+  sealContexts.idTokenOfSession(zoneId, signIn.sessionSalt)
 
 /** One instance serves every zone. Rows are found by zone and id, so a cookie of another zone is not accepted. */
 export function createSessions(deps: {

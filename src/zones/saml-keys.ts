@@ -5,6 +5,7 @@ import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
 import { openingRounds } from '../base/private-key.ts'
 import type { Vault } from '../base/secrets.ts'
+import { sealContexts } from '../model/seal-contexts.ts'
 import { InvalidZoneConfig } from '../model/zone-rules.ts'
 import { WrongShape } from '../records/settings.ts'
 import type { SamlConfig, SamlKey } from '../model/zone.ts'
@@ -90,14 +91,11 @@ export const sealSamlKey = (
   id: string,
   { privateKey, certificate }: { readonly privateKey: string; readonly certificate: string },
   vault: Vault,
-): SamlKey => ({ sealedKey: vault.seal(privateKey, sealContext(zoneId, id)), certificate })
-
-/** The context of a sealed key, so that it cannot be opened in another zone or under another name. */
-const sealContext = (zoneId: string, id: string): string => `saml-key ${zoneId} ${id}`
+): SamlKey => ({ sealedKey: vault.seal(privateKey, sealContexts.samlKey(zoneId, id)), certificate })
 
 /** Decrypts a key pair to PKCS#8 PEM. Throws if it was altered, or sealed for another zone, name or master key. */
 export const openSamlKey = (zoneId: string, id: string, { sealedKey }: SamlKey, vault: Vault): string =>
-  vault.open(sealedKey, sealContext(zoneId, id))
+  vault.open(sealedKey, sealContexts.samlKey(zoneId, id))
 
 /** The entries of `keys`, and the one in the old format, which takes precedence. */
 function sentKeys(config: JsonRecord): Readonly<Record<string, SentKey>> {

@@ -88,8 +88,13 @@ export const overloadAttacks: readonly Attack[] = [
         }
         await Promise.all(sockets.filter(socket => !socket.closed).map(socket => once(socket, 'close')))
         assert.equal((await server.token(SERVICE)).status, 200)
-        const answers = await Promise.all(Array.from({ length: 900 }, () => server.token(SERVICE)))
-        assert.ok(answers.every(({ status }) => status === 200))
+        // The server may still work on what it read before the connections closed.
+        let refused = Infinity
+        for (let attempt = 0; attempt < 10 && refused > 0; attempt += 1) {
+          const answers = await Promise.all(Array.from({ length: 900 }, () => server.token(SERVICE)))
+          refused = answers.filter(({ status }) => status !== 200).length
+        }
+        assert.equal(refused, 0)
       }),
   },
 ]

@@ -84,9 +84,9 @@ describe('createVault', () => {
 
   it('shows nothing of the text but its length', () => {
     const sealed = vault.seal('-----BEGIN PRIVATE KEY-----', '')
-    assert.match(sealed, /^v1\.[A-Za-z0-9_-]+$/)
-    assert.equal(Buffer.from(sealed.slice(3), 'base64url').length, 12 + 27 + 16)
-    assert.ok(!Buffer.from(sealed.slice(3), 'base64url').includes('BEGIN'))
+    const [, text = ''] = /^v2\.[0-9a-f]{8}\.([A-Za-z0-9_-]+)$/.exec(sealed) ?? []
+    assert.equal(Buffer.from(text, 'base64url').length, 12 + 27 + 16)
+    assert.ok(!Buffer.from(text, 'base64url').includes('BEGIN'))
   })
 
   it('does not open with another context', () => {
@@ -116,11 +116,15 @@ describe('createVault', () => {
   })
 
   it('does not open when any one bit was turned', () => {
-    const bytes = Buffer.from(vault.seal('a secret of some length', 'context').slice(3), 'base64url')
+    const [version, keyId, text = ''] = vault.seal('a secret of some length', 'context').split('.')
+    const bytes = Buffer.from(text, 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
       const altered = Buffer.from(bytes)
       altered.writeUInt8(altered.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
-      assert.throws(() => vault.open(`v1.${altered.toString('base64url')}`, 'context'), `bit ${bit}`)
+      assert.throws(
+        () => vault.open([version, keyId, altered.toString('base64url')].join('.'), 'context'),
+        `bit ${bit}`,
+      )
     }
   })
 
@@ -129,7 +133,9 @@ describe('createVault', () => {
     { name: 'an empty text', value: '' },
     { name: 'the plain text', value: 'plain' },
     { name: 'the prefix alone', value: 'v1.' },
-    { name: 'another version', value: sealed.replace('v1.', 'v2.') },
+    { name: 'another version', value: sealed.replace('v2.', 'v3.') },
+    { name: 'another key', value: sealed.replace(/\.[^.]+\./, '.00000000.') },
+    { name: 'the first version', value: sealed.replace(/^v2\.[^.]+\./, 'v1.').slice(0, -1) },
     { name: 'a text without the version', value: sealed.slice(3) },
     { name: 'fewer bytes than nonce and tag have', value: `v1.${Buffer.alloc(27).toString('base64url')}` },
     { name: 'nonce and tag of zeros', value: `v1.${Buffer.alloc(28).toString('base64url')}` },

@@ -206,10 +206,12 @@ for (const kind of DATABASE_KINDS) {
       { name: 'a file that is not there', args: ['add', '--pem-file', 'no.pem'], stderr: /^latchkey: ENOENT.*no\.pem/ },
     ]
     if (kind !== 'sqlite') return // what the command refuses does not depend on the database
+    // The server deletes an expired key at a moment of its own.
+    const kept = (): string => run('list').stdout.replace(/^.* expired .*\n/gm, '')
     let earlier = ''
     it('lists the same keys twice', () => {
-      earlier = run('list').stdout
-      assert.equal(run('list').stdout, earlier)
+      earlier = kept()
+      assert.equal(kept(), earlier)
     })
     for (const { name, args, stderr: want } of failures) {
       it(`refuses ${name} in one line, with status 1`, () => {
@@ -219,13 +221,15 @@ for (const kind of DATABASE_KINDS) {
         assert.deepEqual([status, stdout], [1, ''])
       })
     }
-    it('changes nothing when it refuses', () => assert.equal(run('list').stdout, earlier))
+    it('changes nothing when it refuses', () => assert.equal(kept(), earlier))
 
     it('refuses another master key', () => {
       const text = readFileSync(join(folder, 'latchkey.json'), 'utf8')
       writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...JSON.parse(text), master_key: 'ab'.repeat(32) }))
       const { status, stderr } = keys(folder, ['add', '--config', 'other.json'])
-      assert.equal(stderr, 'latchkey: the master key is not the one that this database was made with\n')
+      const line =
+        /^latchkey: the master key is not the one that this database was made with: it needs the key [0-9a-f]{8}\n$/
+      assert.match(stderr, line)
       assert.equal(status, 1)
     })
   })

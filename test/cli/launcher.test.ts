@@ -85,10 +85,28 @@ describe('the launcher', () => {
     assert.ok(existsSync(join(root, 'node_modules', '.cache', 'latchkey')))
   })
 
+  it('starts as an account without a home, in a folder that it cannot write to', () => {
+    const root = checkout({ pinned: false })
+    writeFileSync(join(root, 'node_modules'), '') // no folder can be made below it
+    writeFileSync(join(root, 'homeless.cjs'), "require('os').homedir = () => { throw new Error('ENOENT') }")
+    const { status, stderr } = run(root, [], { env: { NODE_OPTIONS: `--require=${join(root, 'homeless.cjs')}` } })
+    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
+  })
+
   it('hands over to the pinned runtime when the running one is too old', () => {
     const { stdout, status } = run(checkout({ pinned: true }), ['x'], { old: true })
     assert.equal(status, 0)
     assert.match(stdout, new RegExp(`"version":"${process.versions.node}","args":\\["x"\\]`))
+  })
+
+  it('finds the runtime beside the package, where npm puts what it installs', () => {
+    const outer = temporaryFolder()
+    const root = join(outer, 'node_modules', 'latchkey')
+    const place = pinnedNode(repository)?.slice(repository.length) ?? ''
+    mkdirSync(join(outer, place, '..'), { recursive: true })
+    writeFileSync(join(outer, place), '')
+    assert.equal(pinnedNode(root), join(outer, place))
+    assert.equal(pinnedNode(join(outer, 'checkout')), undefined)
   })
 
   it('loads modules with types that import one another, and says which one is missing', () => {

@@ -19,6 +19,10 @@ describe('the name of the program in its messages', { skip: process.platform ===
     it(name, () => assert.equal(programName(cwd, script), want))
   }
 
+  it('is the bare name in an installed package, which has no shell script', () => {
+    assert.equal(programName('/a', undefined, '/a/node_modules/latchkey/bin'), 'latchkey')
+  })
+
   it('comes from this project only, not from another whose script starts the server', () => {
     assert.equal(npmScript({ npm_package_name: 'latchkey', npm_lifecycle_event: 'start' }), 'start')
     assert.equal(npmScript({ npm_package_name: 'shop', npm_lifecycle_event: 'start' }), undefined)

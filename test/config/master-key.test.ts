@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../src/base/random.ts'
-import { loadConfig, masterKeyFor } from '../../src/config.ts'
-import { temporaryFolder } from '../support/config.ts'
+import { loadConfig, masterKeysFor } from '../../src/config.ts'
+import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
 
@@ -20,27 +20,26 @@ describe('the master key', () => {
   for (const { name, text } of forms) {
     it(`may be written in ${name}`, async () => {
       const config = await loadConfig({ env: { LATCHKEY_MASTER_KEY: text }, cwd: folder })
-      assert.deepEqual(config.masterKey, bytes)
-      assert.deepEqual(await masterKeyFor(config, random), bytes)
+      assert.deepEqual(await masterKeysFor(config, random), [bytes])
     })
   }
 
   it('is made beside the database at first start, for its owner only, and stays', async () => {
     const database = `sqlite:${join(folder, 'fresh', 'latchkey.db')}`
-    const first = await masterKeyFor({ database }, random)
+    const [first = Buffer.alloc(0)] = await masterKeysFor({ database }, random)
     const path = join(folder, 'fresh', 'latchkey.key')
     assert.equal(first.length, 32)
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.equal(readFileSync(path, 'utf8'), `${first.toString('hex')}\n`)
-    assert.deepEqual(await masterKeyFor({ database }, random), first)
+    assert.deepEqual(await masterKeysFor({ database }, random), [first])
   })
 
   it('is the same for processes that start at once', async () => {
     const database = `sqlite:${join(folder, 'race', 'latchkey.db')}`
     const program = `
       import { createRandom } from ${JSON.stringify(new URL('../../src/base/random.ts', import.meta.url).href)}
-      import { masterKeyFor } from ${JSON.stringify(new URL('../../src/config/master-key.ts', import.meta.url).href)}
-      process.stdout.write((await masterKeyFor({ database: process.argv[1] }, createRandom())).toString('hex'))`
+      import { masterKeysFor } from ${JSON.stringify(new URL('../../src/config/master-key.ts', import.meta.url).href)}
+      process.stdout.write((await masterKeysFor({ database: process.argv[1] }, createRandom()))[0].toString('hex'))`
     const start = (): Promise<string> =>
       new Promise((resolve, reject) => {
         execFile(process.execPath, ['--input-type=module', '-e', program, database], (error, stdout) => {
@@ -56,14 +55,105 @@ describe('the master key', () => {
 
   it('is not taken from a file that holds something else', async () => {
     writeFileSync(join(folder, 'latchkey.key'), 'short')
-    await assert.rejects(masterKeyFor({ database: `sqlite:${folder}/latchkey.db` }, random), /holds no master key/)
+    await assert.rejects(masterKeysFor({ database: `sqlite:${folder}/latchkey.db` }, random), /must be 32 bytes/)
     assert.equal(readFileSync(join(folder, 'latchkey.key'), 'utf8'), 'short')
+  })
+
+  it('may have earlier ones behind it, in lines or with blanks', async () => {
+    const other = Buffer.alloc(32, 1)
+    writeFileSync(join(folder, 'two'), `${bytes.toString('hex')}\n${other.toString('base64')}\n`)
+    const config = await loadText(folder, 'master_key_file: two')
+    assert.deepEqual(await masterKeysFor(config, random), [bytes, other])
+    const env = { LATCHKEY_MASTER_KEY: `${other.toString('hex')} ${bytes.toString('hex')}` }
+    assert.deepEqual(await masterKeysFor(await loadConfig({ env, cwd: folder }), random), [other, bytes])
+  })
+
+  const hex = bytes.toString('hex')
+  const refused = [
+    { name: 'a key twice', text: `master_key: ${hex} ${hex}`, want: ['master_key: has a key twice'] },
+    {
+      name: 'more keys than anybody rotates',
+      text: `master_key: ${Array.from({ length: 11 }, (_, index) => Buffer.alloc(32, index).toString('hex')).join(' ')}`,
+      want: ['master_key: has more than 10 keys'],
+    },
+    {
+      name: 'something beside a key',
+      text: `master_key: ${hex} # mine`,
+      quoted: true,
+      want: ['master_key: each key must be 32 bytes as 64 hexadecimal characters or as base64'],
+    },
+    {
+      name: 'a key and a file',
+      text: `master_key: ${hex}\nmaster_key_file: two`,
+      want: ['master_key_file: cannot be given together with master_key'],
+    },
+    {
+      name: 'a command and a key',
+      text: `master_key: ${hex}\nmaster_key_command: [cat, two]`,
+      want: ['master_key_command: cannot be given together with master_key'],
+    },
+    {
+      name: 'a command and a file',
+      text: 'master_key_file: two\nmaster_key_command: [cat, two]',
+      want: ['master_key_command: cannot be given together with master_key_file'],
+    },
+    {
+      name: 'a command and a variable',
+      text: 'master_key_command: [cat, two]',
+      env: { LATCHKEY_MASTER_KEY: hex },
+      want: ['master_key_command: cannot be given together with LATCHKEY_MASTER_KEY'],
+    },
+    {
+      name: 'a command for a shell',
+      text: 'master_key_command: cat two',
+      want: ['master_key_command: must be of type array'],
+    },
+    {
+      name: 'a command without a program',
+      text: 'master_key_command: []',
+      want: ['master_key_command: must have at least 1 entries'],
+    },
+  ]
+  for (const { name, text, env, quoted, want } of refused) {
+    it(`is refused: ${name}`, async () => {
+      const file = quoted ? text.replace(/: (.*)/, ': "$1"') : text
+      assert.deepEqual(await problemsOf(loadText(folder, file, { env: env ?? {} })), want)
+    })
+  }
+
+  const outcomes = [
+    { name: 'a status other than 0', command: ['false'], want: 'false ended with status 1' },
+    { name: 'a program that does not exist', command: ['./gone'], want: './gone does not exist' },
+    { name: 'a file that is no program', command: ['./two'], want: './two cannot be executed' },
+    { name: 'an endless output', command: ['yes', hex], want: 'yes printed more than 4096 bytes' },
+    { name: 'a signal', command: ['sh', '-c', `echo ${hex} >&2; kill -9 $$`], want: 'sh was ended by SIGKILL' },
+  ]
+  for (const { name, command, want } of outcomes) {
+    it(`is not taken from a command with ${name}, and the line has nothing secret`, async () => {
+      const config = await loadText(folder, `master_key_command: ${JSON.stringify(command)}`)
+      await assert.rejects(masterKeysFor(config, random), { message: `master_key_command: ${want}` })
+    })
+  }
+
+  it('is what a command prints, in the folder of the file and without a shell', async () => {
+    const config = await loadText(folder, `master_key_command: [echo, '${hex}']`)
+    assert.deepEqual(await masterKeysFor(config, random), [bytes])
+    writeFileSync(join(folder, '$(echo two)'), hex)
+    const literal = await loadText(folder, "master_key_command: [cat, '$(echo two)']")
+    assert.deepEqual(await masterKeysFor(literal, random), [bytes])
+  })
+
+  it('is not made when its file is gone', async () => {
+    writeFileSync(join(folder, 'soon-gone'), hex)
+    const config = await loadText(folder, 'master_key_file: soon-gone')
+    rmSync(join(folder, 'soon-gone'))
+    await assert.rejects(masterKeysFor(config, random), /there is no .*soon-gone/)
   })
 
   it('is made up for a database in memory', async () => {
     const database = 'sqlite::memory:'
-    const [one, two] = [await masterKeyFor({ database }, random), await masterKeyFor({ database }, random)]
-    assert.equal(one.length, 32)
+    const [one, two] = [await masterKeysFor({ database }, random), await masterKeysFor({ database }, random)]
+    assert.equal(one[0]?.length, 32)
     assert.notDeepEqual(one, two)
   })
 })

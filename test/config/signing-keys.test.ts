@@ -26,6 +26,17 @@ describe('signing keys', () => {
 
   const signing = (alg: string, file: string, active = 'k'): string =>
     `signing_keys: { active: ${active}, keys: { k: { alg: ${alg}, pem_file: ${file}.pem } } }`
+  const inToken = (more: object, before = ''): string => {
+    const pkcs11 = { module: '/lib/module.so', token: 'token', label: 'label', pin: '1234', ...more }
+    return `signing_keys: { active: k, keys: { k: { alg: ES256, ${before}pkcs11: ${JSON.stringify(pkcs11)} } } }`
+  }
+  it('takes a key in a token, and opens none', async () => {
+    writeFileSync(join(folder, 'pin'), '1234\n')
+    const { signingKeys } = await load(inToken({ pin: undefined, pin_file: 'pin', sessions: 3 }))
+    const pkcs11 = { module: '/lib/module.so', token: 'token', label: 'label', pin: '1234', sessions: 3 }
+    assert.deepEqual(signingKeys?.keys['k'], { algorithm: 'ES256', pkcs11 })
+  })
+
   const accepted = [
     ['RS256', 'rsa2048'],
     ['PS512', 'rsa2048'],
@@ -38,7 +49,8 @@ describe('signing keys', () => {
       const { signingKeys } = await load(signing(alg, file))
       assert.equal(signingKeys?.active, 'k')
       const key = signingKeys.keys['k']
-      assert.equal(key?.algorithm, alg)
+      assert.ok(key && 'privateKey' in key)
+      assert.equal(key.algorithm, alg)
       assert.match(key.privateKey, /^-----BEGIN PRIVATE KEY-----/)
       assert.match(key.publicKey ?? '', /^-----BEGIN PUBLIC KEY-----/)
     })
@@ -166,7 +178,37 @@ describe('signing keys', () => {
     {
       name: 'a key without PEM',
       text: 'signing_keys: { active: k, keys: { k: { alg: RS256 } } }',
-      want: /^signing_keys\.keys\.k: needs pem or pem_file$/,
+      want: /^signing_keys\.keys\.k: needs pem, pem_file or pkcs11$/,
+    },
+    {
+      name: 'a key in a token and a PEM',
+      text: inToken({}, 'pem_file: p256.pem, '),
+      want: /^signing_keys\.keys\.k\.pkcs11: cannot be given together with pem$/,
+    },
+    {
+      name: 'a shared secret in a token',
+      text: inToken({}).replace('ES256', 'HS256'),
+      want: /^signing_keys\.keys\.k\.pkcs11: HS256 is not made by tokens$/,
+    },
+    {
+      name: 'a key in a token without a PIN',
+      text: inToken({ pin: '' }),
+      want: /^signing_keys\.keys\.k\.pkcs11: needs pin_file or pin$/,
+    },
+    {
+      name: 'a module by a relative path',
+      text: inToken({ module: 'softhsm.so' }),
+      want: /^signing_keys\.keys\.k\.pkcs11\.module: must be an absolute path$/,
+    },
+    {
+      name: 'a key in a token without its label',
+      text: inToken({ label: undefined }),
+      want: /^signing_keys\.keys\.k\.pkcs11\.label: is missing$/,
+    },
+    {
+      name: 'more sessions than a token has use for',
+      text: inToken({ sessions: 17 }),
+      want: /^signing_keys\.keys\.k\.pkcs11\.sessions: must be at most 16$/,
     },
     {
       name: 'an active key id without keys',

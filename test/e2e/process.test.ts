@@ -186,7 +186,9 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
         runToEnd(['serve', ...port, ...args], { env: { ...key, LATCHKEY_SERVICE: 'uaa' } }),
       ])
       await database.drop()
-      assertRefused(otherKey, 1, [/^latchkey: the master key is not the one that this database was made with$/])
+      assertRefused(otherKey, 1, [
+        /^latchkey: the master key is not the one that this database was made with: it needs the key [0-9a-f]{8}$/,
+      ])
       assertRefused(otherService, 1, [/^latchkey: the database was made for the service name svc/])
     })
   }

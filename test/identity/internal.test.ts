@@ -225,6 +225,21 @@ describe('a password hash of bcrypt', () => {
   })
 })
 
+describe('a right password after a wrong one', () => {
+  it('is no failure, nor does it end the others of whoever owes a new password', () =>
+    withServer({}, async server => {
+      const { id } = await userNamed(server, 'joel')
+      const failures = () => server.store.events.failures('svc', id, new Date(0))
+      await attempt(server, 'wrong', 'joel')
+      await changeUser(server, 'joel', { passwordChangeRequired: true })
+      await attempt(server, 'wombat', 'joel')
+      assert.equal((await failures()).length, 1)
+      await changeUser(server, 'joel', { passwordChangeRequired: false })
+      assert.ok(tokensOf(await attempt(server, 'wombat', 'joel')))
+      assert.deepEqual(await failures(), [])
+    }))
+})
+
 describe('a sign-in', () => {
   it('is remembered with its time, and the one before', () =>
     withServer({}, async server => {

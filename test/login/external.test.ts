@@ -210,7 +210,7 @@ for (const mode of MODES) {
         const name = Object.keys(cookies).find(each => each.startsWith('svc-sign-in-')) ?? ''
         assert.match(
           cookies[name] ?? '',
-          /^svc-sign-in-\d=v1\.[\w-]+; Max-Age=600; Path=\/login\/callback; HttpOnly; SameSite=Lax$/,
+          /^svc-sign-in-\d=v2\.[\w.-]+; Max-Age=600; Path=\/login\/callback; HttpOnly; SameSite=Lax$/,
         )
       })
 
@@ -822,7 +822,7 @@ for (const mode of MODES) {
 
     it('keeps the secret sealed in the database', async () => {
       const provider = await server.store.providers.findByOrigin('svc', 'corp')
-      assert.match(String(provider?.config['relyingPartySecret']), /^v1\./)
+      assert.match(String(provider?.config['relyingPartySecret']), /^v2\./)
     })
   })
 

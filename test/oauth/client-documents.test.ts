@@ -183,11 +183,17 @@ for (const mode of MODES) {
         const id = documents.publish(path, document)
         const answer = await authorize(browser, asking(id))
         assert.ok(answer.status === 400 || answer.status === 401, `${answer.status}`)
+        assert.match(answer.text, /its document cannot be used/)
         await authorize(browser, asking(id))
         assert.equal(documents.asked(path), 1)
         server.clock.advance(61) // so that the number of fetches in a minute is not what refuses the next one
       })
     }
+
+    it('are told what is wrong with their address', async () => {
+      const id = documents.id('/app.json?x=1')
+      assert.match((await authorize(browser, asking(id))).text, /the address must not have a query/)
+    })
 
     it('leave out what the zone does not give: grants, scopes', async () => {
       const id = documents.publish('/greedy.json', of => ({

@@ -470,14 +470,19 @@ for (const mode of MODES) {
       before(() => speak(server, { protocols: { dpop: false } }))
       after(() => speak(server, { protocols: { dpop: true } }))
 
-      it('ignores proofs, and what clients say', async () => {
-        for (const basic of [SERVICE, STRICT]) {
-          const answer = await server.token(CREDENTIALS, { basic, headers: { dpop: 'x' } })
-          assert.equal(tokensOf(answer).token_type, 'bearer')
-          assert.equal(answer.headers['dpop-nonce'], undefined)
-        }
+      it('ignores proofs', async () => {
+        const answer = await server.token(CREDENTIALS, { basic: SERVICE, headers: { dpop: 'x' } })
+        assert.equal(tokensOf(answer).token_type, 'bearer')
+        assert.equal(answer.headers['dpop-nonce'], undefined)
         const browser = await signedIn(server)
         assert.ok(responseOf(await authorize(browser, { ...AUTO_REQUEST, dpop_jkt: 'x' })).query['code'])
+      })
+
+      it('gives no bearer token to a client that demands others', async () => {
+        for (const headers of [{}, { dpop: 'x' }]) {
+          const answer = await server.token(CREDENTIALS, { basic: STRICT, headers })
+          assert.equal(refusal(answer), '400 unauthorized_client')
+        }
       })
 
       it('does not know the scheme', async () => {

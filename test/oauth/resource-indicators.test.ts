@@ -5,6 +5,7 @@ import { authorize, signedIn } from '../support/authorize.ts'
 import { exchange, isAlive, MODES, refresh, tokensOf } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
+import { caller, sendJson, tokenOf } from '../support/zones.ts'
 
 const ORDERS = 'https://orders.example/'
 const STOCK = 'https://stock.example/api'
@@ -143,6 +144,29 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('resources in the record of a client', () => {
+  it('are refused where no request could name them (RFC 8707 §2)', async () => {
+    const clients = [caller('admin', 'clients.admin')]
+    const server = await startServer({ config: { bootstrap: { ...bootstrap, clients } } })
+    try {
+      const bearer = await tokenOf(server, 'admin')
+      for (const wrong of ['stock', '/api', 'https://stock.example/#part']) {
+        const client = {
+          client_id: 'late',
+          client_secret: 'secret',
+          authorized_grant_types: ['client_credentials'],
+          resources: [STOCK, wrong],
+        }
+        const answer = await sendJson(server, 'POST', '/oauth/clients', client, { bearer })
+        assert.equal(answer.status, 400, wrong)
+        assert.match(answer.text, /resources\[1\] must be an absolute URI without a fragment/)
+      }
+    } finally {
+      await server.stop()
+    }
+  })
+})
 
 describe('resources where the zone has none', () => {
   it('are ignored', async () => {

@@ -30,9 +30,19 @@ describe(`GET ${PATH}`, () => {
       assert.equal(told['resource'], 'http://localhost:8080')
       assert.deepEqual(told['authorization_servers'], ['http://localhost:8080'])
       assert.ok(told['dpop_signing_alg_values_supported'])
+      assert.equal(told['tls_client_certificate_bound_access_tokens'], undefined) // no certificate is read
       const metadata = (await server.send('/.well-known/oauth-authorization-server')).json()
       assert.equal(metadata['issuer'], 'http://localhost:8080')
     }))
+
+  it('tells of certificates where the server reads them and the zone speaks mutual TLS', async () => {
+    const certificates = { listen: { trusted_proxies: ['127.0.0.1'] }, mutual_tls: {} }
+    const told = async (server: TestServer): Promise<unknown> =>
+      (await server.send(PATH)).json()['tls_client_certificate_bound_access_tokens']
+    await inServer(certificates, async server => assert.equal(await told(server), true))
+    const off = { ...certificates, zone_config: { protocols: { mutualTls: false } } }
+    await inServer(off, async server => assert.equal(await told(server), undefined))
+  })
 
   it('is that of each zone, by host and by path', () =>
     inServer({}, async server => {

@@ -45,7 +45,11 @@ const bootstrap = {
     },
     // A resource server of the scopes cloud.*, which is why tokens with them are meant for it.
     service('cloud', {
-      tokenExchange: [rule('stock'), rule('https://bank.example/', { scopes: ['cloud.read'], mode: 'impersonation' })],
+      tokenExchange: [
+        rule('stock'),
+        rule('https://bank.example/', { scopes: ['cloud.read'], mode: 'impersonation' }),
+        rule('jobs', { scopes: ['jobs.run'] }),
+      ],
     }),
     service('stock', { tokenExchange: [rule('archive', { subjects: ['cloud'] })] }),
     service('single', { tokenExchange: [rule('only', { subjects: ['single', 'front'] })] }),
@@ -219,6 +223,14 @@ for (const mode of MODES) {
       assert.equal((await server.token(anonymous)).status, 401)
       const wrong = await exchange({ audience: 'stock' }, ['front', 'secret'])
       assert.match(wrong.json<{ error: string }>().error, /^(?:unauthorized_client|invalid_client)$/)
+    })
+
+    it('refuses several audiences as such (RFC 8693 §2.1, §2.2.2), and a token without a scope of the rule', async () => {
+      const fields = { grant_type: GRANT, subject_token_type: ACCESS_TOKEN, subject_token: subject, audience: 'stock' }
+      const form = `${new URLSearchParams(fields).toString()}&audience=archive`
+      const several = await server.send('/oauth/token', { form, basic: ['cloud', 'secret'] })
+      assert.equal(several.json()['error'], 'invalid_target')
+      assert.match((await exchange({ audience: 'jobs' })).text, /"invalid_scope".*no scope of the rule: jobs\.run/)
     })
 
     it('refuses refresh tokens and ID tokens, whatever they are called', async () => {

@@ -182,8 +182,8 @@ for (const mode of MODES) {
       const browser = await signIn()
       const cookie = browser.cookies.get(isStandard ? 'svc-session' : 'JSESSIONID') ?? ''
       const sealed = await server.store.sessions.sealedLogoutHint('svc', digest(cookie))
-      assert.match(sealed ?? '', /^v1\./)
-      assert.doesNotMatch(JSON.stringify(await server.store.sessions.find('svc', digest(cookie))), /v1\.|eyJ/)
+      assert.match(sealed ?? '', /^v2\./)
+      assert.doesNotMatch(JSON.stringify(await server.store.sessions.find('svc', digest(cookie))), /v2\.|eyJ/)
     })
 
     it('ends the session, and leads to the provider, without an ID token that is damaged', async () => {

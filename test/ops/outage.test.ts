@@ -170,6 +170,15 @@ for (const mode of MODES) {
         assert.equal(early.status, 503)
         await inTime(503, async () => (await server.send('/readyz')).status)
         await expectOutage(opaque.access_token)
+        // Guesses are limited by the process alone.
+        server.clock.advance(60)
+        const statuses = new Map<number, number>()
+        for (let count = 0; count < 110; count += 1) {
+          const { status } = await server.token({ ...SERVICE, client_secret: `guess ${count}` })
+          statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        }
+        assert.deepEqual(Object.fromEntries(statuses), { 401: 100, 429: 10 })
+        server.clock.advance(60)
         await back()
         isBack = true
         const begin = performance.now()

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import fastify from 'fastify'
+import { parse } from 'yaml'
 import { OAuthError } from '../../src/model/oauth-error.ts'
 import { combined } from '../../src/ops/instrument.ts'
-import { addMailMetrics } from '../../src/ops/management.ts'
+import { addMailMetrics, addUpkeepMetrics } from '../../src/ops/management.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 import { createPrometheus } from '../../src/ops/prometheus.ts'
 import { parseForm } from '../../src/web/form.ts'
@@ -53,6 +54,17 @@ describe('metrics for Prometheus', () => {
       'latchkey_http_request_duration_seconds_count{endpoint="unknown",method="GET",status="4xx"} 2',
     ])
     assert.deepEqual(await linesOf(prometheus, 'http_requests_in_flight'), ['latchkey_http_requests_in_flight 0'])
+    await app.close()
+  })
+
+  it('count refusals of limits by the name of the limit', async () => {
+    const { app, prometheus } = measured()
+    const count = combined([prometheus])?.countRefusal
+    for (const limit of ['wrongPasswords', 'ratelimit', 'wrongPasswords']) count?.(limit)
+    assert.deepEqual(await linesOf(prometheus, 'limited_total'), [
+      'latchkey_limited_total{limit="wrongPasswords"} 2',
+      'latchkey_limited_total{limit="ratelimit"} 1',
+    ])
     await app.close()
   })
 
@@ -121,25 +133,53 @@ describe('metrics for Prometheus', () => {
   })
 })
 
+/** The names of all series that a server with everything can have. */
+async function knownSeries(): Promise<ReadonlySet<string>> {
+  const { prometheus } = measured()
+  const mails = { outcomes: {}, waiting: 0, waitingMilliseconds: 0 }
+  addMailMetrics(prometheus.registry, { totals: async () => mails })
+  addUpkeepMetrics(prometheus.registry, { tasks: () => [] })
+  const metrics = await prometheus.registry.getMetricsAsJSON()
+  return new Set(
+    metrics.flatMap(({ name, type }) => {
+      const suffixes = String(type) === 'histogram' ? ['_bucket', '_count', '_sum'] : ['']
+      return suffixes.map(suffix => name + suffix)
+    }),
+  )
+}
+const namesIn = (expression: string): readonly string[] =>
+  expression.match(/\b(?:latchkey|process|nodejs)_[a-z0-9_]+/g) ?? []
+const documentText = (name: string): Promise<string> => readFile(join(import.meta.dirname, '../../docs', name), 'utf8')
+
 describe('the Grafana dashboard', () => {
   it('asks for metrics and labels that exist', async () => {
-    const text = await readFile(join(import.meta.dirname, '../../docs/grafana-dashboard.json'), 'utf8')
-    const { panels } = JSON.parse(text) as { panels: { title: string; targets: { expr: string }[] }[] }
-    const { prometheus } = measured()
-    const mails = { outcomes: {}, waiting: 0, waitingMilliseconds: 0 }
-    addMailMetrics(prometheus.registry, { totals: async () => mails })
-    const known = new Set<string>()
-    for (const { name, type } of await prometheus.registry.getMetricsAsJSON()) {
-      const suffixes = String(type) === 'histogram' ? ['_bucket', '_count', '_sum'] : ['']
-      for (const suffix of suffixes) known.add(name + suffix)
+    const { panels } = JSON.parse(await documentText('grafana-dashboard.json')) as {
+      panels: { title: string; targets: { expr: string }[] }[]
     }
+    const known = await knownSeries()
     assert.ok(panels.length >= 15)
     for (const { title, targets } of panels) {
       for (const { expr } of targets) {
-        const names = expr.match(/\b(?:latchkey|process|nodejs)_[a-z0-9_]+/g) ?? []
-        assert.ok(names.length > 0, title)
-        for (const name of names) assert.ok(known.has(name), `${title}: ${name}`)
+        assert.ok(namesIn(expr).length > 0, title)
+        for (const name of namesIn(expr)) assert.ok(known.has(name), `${title}: ${name}`)
       }
+    }
+  })
+})
+
+describe('docs/alerts.yml', () => {
+  it('asks for metrics that exist, and says of each alert what to do', async () => {
+    const { groups } = parse(await documentText('alerts.yml')) as {
+      groups: { rules: { alert: string; expr: string; labels: object; annotations: object }[] }[]
+    }
+    const known = await knownSeries()
+    const rules = groups.flatMap(group => group.rules)
+    assert.ok(rules.length >= 10)
+    for (const { alert, expr, labels, annotations } of rules) {
+      assert.match(expr, /\b(?:latchkey_|nodejs_|up\{job="latchkey"\})/, alert)
+      for (const name of namesIn(expr)) assert.ok(known.has(name), `${alert}: ${name}`)
+      assert.match(JSON.stringify(labels), /^\{"severity":"(?:page|ticket)"\}$/, alert)
+      assert.deepEqual(Object.keys(annotations), ['summary', 'description'], alert)
     }
   })
 })

@@ -45,7 +45,7 @@ describe('the secrets of a provider', () => {
       assert.deepEqual(openProviderSecrets(sealed, vault).config, config)
       for (const each of [config, sealed.config]) {
         for (const hide of [withoutSecrets, withoutSuspects]) {
-          assert.doesNotMatch(JSON.stringify(hide({ config: [each] })), /hush|v1\./)
+          assert.doesNotMatch(JSON.stringify(hide({ config: [each] })), /hush|v2\./)
         }
       }
     })

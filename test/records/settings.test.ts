@@ -48,6 +48,12 @@ describe('a setting that is added to a description', () => {
     )
   })
 
+  it('is named as unknown where a misspelt one would do harm', () => {
+    assert.throws(() => readSettings(settings, { protocols: { dpoop: false } }, 'config'), {
+      message: 'config.protocols.dpoop is not a known member',
+    })
+  })
+
   it('is shown, with its default while it is not set', () => {
     const shown = (kept: object) => Reflect.get(Object(showSettings(settings, kept)['tokenPolicy']), 'colour')
     assert.deepEqual([shown({}), shown({ tokenPolicy: { colour: 'blue' } })], ['red', 'blue'])

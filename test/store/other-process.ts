@@ -1,6 +1,9 @@
 // Another process of the same database: takes a URL, a task and its argument, and prints what came of it as JSON.
+import assert from 'node:assert/strict'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
+import type { EndedSession } from '../../src/model/ended-session.ts'
+import { createSharedLimits } from '../../src/web/shared-limits.ts'
 import { at, client, key, token } from './records.ts'
 
 const [url = '', task, argument = ''] = process.argv.slice(2)
@@ -37,8 +40,28 @@ async function perform(): Promise<unknown> {
         await Promise.all(digests.map(idDigest => store.tokens.insert('z1', token({ idDigest }))))
       }
       return 'done'
+    case 'claim-and-hang': {
+      // Ended sessions until there are five, of which it finishes two; then it waits to be killed.
+      const claimed: (EndedSession | undefined)[] = []
+      while (claimed.length < 5) claimed.push(await store.endedSessions.claim(at(1), at(100)))
+      for (const ended of claimed.slice(0, 2)) if (ended) await store.endedSessions.delete(ended)
+      await store.leases.take('task', argument, 500)
+      process.stdout.write(`${JSON.stringify(claimed.map(ended => ended?.id))}\n`)
+      return new Promise(() => setInterval(() => {}, 1000))
+    }
     case 'rename-client':
       return store.clients.update('z1', client({ name: argument })).then(() => 'done')
+    case 'take': {
+      const deps = {
+        clock: systemClock,
+        store,
+        vault: { keyedDigest: (text: string) => text },
+        onError: assert.ifError,
+      }
+      const limit = createSharedLimits(deps).open('test', { max: Number(argument), seconds: 60 })
+      const taken = numbers.map(() => Promise.allSettled(numbers.map(() => limit.take('a'))))
+      return (await Promise.all(taken)).flat().filter(({ status }) => status === 'fulfilled').length
+    }
     default:
       throw new Error(`unknown task ${task}`)
   }

@@ -125,6 +125,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     let isAway = false
     const feed = createFeed({
       connect: () => new Client({ connectionString: url.href, connectionTimeoutMillis: 800 }),
+      listens: async () => true,
       listener: { changed: () => {}, missed: () => {} },
       onError: () => {},
       onAway: () => (isAway = true),

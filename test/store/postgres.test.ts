@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
+import { statement } from '../../src/store/database.ts'
+import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type Store, StoreAway, StoreUnavailable } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { administer } from '../support/postgres.ts'
 import { storeCases, inTime } from './cases.ts'
-import { at, client, token } from './records.ts'
+import { at, client, session, token } from './records.ts'
 
 describe('the store on PostgreSQL', () => storeCases('postgres'))
 
@@ -22,6 +24,23 @@ async function withDatabase(test: (store: Store, url: string, errors: unknown[])
     await database.drop()
   }
 }
+
+describe('a transaction of a process that fell silent', () => {
+  it('is ended by PostgreSQL, so that its locks do not outlive a machine that vanished', async t => {
+    const database = await freshDatabase('postgres')
+    const listener = { changed: () => {}, missed: () => {} }
+    const db = await openPostgres(database.url, { clock: systemClock, listener, onError: () => {} })
+    t.after(async () => {
+      await db.close()
+      await database.drop()
+    })
+    const setting = statement<object, { value: string }>(
+      `select current_setting('idle_in_transaction_session_timeout') as value`,
+    )
+    const { rows } = await db.transaction(within => within.run(setting, {}))
+    assert.deepEqual(rows, [{ value: '10s' }])
+  })
+})
 
 const DISCONNECT = `select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and application_name = 'latchkey'`
@@ -148,6 +167,21 @@ describe('a PostgreSQL store', () => {
       return true
     })
   })
+
+  it('reads again what the database ended because of a deadlock, as with a migration of two tables', () =>
+    withDatabase(async (store, url) => {
+      await store.sessions.insert('z1', session())
+      await administer(
+        url,
+        'create sequence reads',
+        `create function ended_first() returns boolean language plpgsql as $$ begin
+           if nextval('reads') = 1 then raise exception 'deadlock detected' using errcode = '40P01'; end if;
+           return true; end $$`,
+        'alter table sessions rename to all_sessions',
+        'create view sessions as select * from all_sessions where ended_first()',
+      )
+      assert.ok(await store.sessions.find('z1', session().idDigest))
+    }))
 
   it('takes transactions that wait for each other again', () =>
     withDatabase(async store => {

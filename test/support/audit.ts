@@ -17,6 +17,7 @@ export interface ShownEvent {
   readonly actor?: string
   readonly clientId?: string
   readonly remoteAddress?: string
+  readonly requestId?: string
   readonly data?: string
   readonly hash: string
 }

@@ -41,7 +41,7 @@ function programs(): string {
 }
 
 /** Root runs the server as `postgres`, or as `nobody` where that does not exist; anyone else as oneself. */
-function serverUser(): { uid: number; gid: number } | undefined {
+export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   for (const name of ['postgres', 'nobody']) {
     try {
@@ -62,17 +62,21 @@ export interface OwnPostgres {
   /** Stops every process of it, as a machine that hangs does; `thaw` continues them. */
   freeze(): void
   thaw(): void
-  /** Ends it at once, as a crash does, and waits until it is gone. */
-  kill(): Promise<void>
+  isRunning(): boolean
+  /**
+   * Ends it at once, as a crash does, and waits until it is gone. By SIGKILL every process of it, by SIGINT as an
+   * administrator who restarts it.
+   */
+  kill(signal?: 'SIGQUIT' | 'SIGKILL' | 'SIGINT'): Promise<void>
   /** Starts it again, and waits until it can be used. */
   restart(): Promise<void>
 }
 
-/** Starts a server; throws where the programs are missing. */
-export async function startPostgres(): Promise<OwnPostgres> {
+/** Starts a server; throws where the programs are missing. Its folder is made in the one given. */
+export async function startPostgres(parent = tmpdir()): Promise<OwnPostgres> {
   const bin = programs()
   const user = serverUser()
-  const folder = mkdtempSync(join(tmpdir(), 'latchkey-postgres-'))
+  const folder = mkdtempSync(join(parent, 'latchkey-postgres-'))
   const data = join(folder, 'data')
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, 'latchkey\n')
@@ -132,10 +136,19 @@ export async function startPostgres(): Promise<OwnPostgres> {
     url,
     freeze: () => signalAll('SIGSTOP'),
     thaw: () => signalAll('SIGCONT'),
-    async kill() {
+    isRunning() {
+      try {
+        return isRunning(serverPid())
+      } catch {
+        return false // it removes the file when it ends
+      }
+    },
+    async kill(signal = 'SIGQUIT') {
       const pid = serverPid()
-      process.kill(pid, 'SIGQUIT')
-      while (isRunning(pid)) await pause(10)
+      const all = [pid, ...childrenOf(pid)]
+      if (signal === 'SIGKILL') signalAll(signal)
+      else process.kill(pid, signal)
+      while (all.some(isRunning)) await pause(10)
     },
     async restart() {
       keeper.stdin.write('\n')
@@ -153,7 +166,8 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function untilReady(url: string): Promise<void> {
+/** Waits until the server takes connections. */
+export async function untilReady(url: string): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     try {
       await administer(url, 'select 1')

@@ -26,6 +26,8 @@ export interface ProcessOptions {
   readonly folder?: string
   /** A free one unless given. */
   readonly port?: number
+  /** What is started; the launcher of this checkout unless given. */
+  readonly launcher?: string
 }
 
 /** How a process ended. */
@@ -63,24 +65,27 @@ export interface ServerProcess extends StartedProcess {
 }
 
 /** Where a process runs, and with what. */
-export interface Surroundings extends Pick<ProcessOptions, 'folder' | 'env'> {
+export interface Surroundings extends Pick<ProcessOptions, 'folder' | 'env' | 'launcher'> {
   /** Files that are put into the folder, by name. */
   readonly files?: Readonly<Record<string, string>>
+  /** Its standard input; none unless given. */
+  readonly input?: string
 }
 
 /** Starts `latchkey` with arguments; the folder is removed once the process is gone, unless the caller named it. */
 export function launch(
   args: readonly string[],
-  { folder: given, env = {}, files = {} }: Surroundings = {},
+  { folder: given, env = {}, files = {}, launcher = LAUNCHER, input }: Surroundings = {},
 ): StartedProcess {
   const folder = given ?? mkdtempSync(join(tmpdir(), 'latchkey-process-'))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   const inherited = Object.entries(process.env).filter(([name]) => !/^(?:LATCHKEY_|PG[A-Z]+$|NODE_)/.test(name))
-  const child = spawn(process.execPath, [LAUNCHER, ...args], {
+  const child = spawn(process.execPath, [launcher, ...args], {
     cwd: folder,
     env: { ...Object.fromEntries(inherited), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  child.stdin.on('error', () => {}).end(input ?? '') // it may have ended already
   const { pid } = child
   if (pid === undefined) throw new Error('the process did not start')
   const abandon = (): void => {
@@ -151,13 +156,14 @@ export async function serve(options: ProcessOptions = {}): Promise<ServerProcess
 }
 
 async function serveOn(port: number, options: ProcessOptions): Promise<ServerProcess | Ending> {
-  const { config, basePath = '', args = [], folder, env } = options
+  const { config, basePath = '', args = [], folder, env, launcher } = options
   const base = basePath === '' ? [] : ['--base-url', `http://localhost:${port}${basePath}`]
   const file = config === undefined ? [] : ['--config', 'latchkey.json']
   const begin = performance.now()
   const started = launch(['serve', '--port', String(port), ...base, ...file, ...args], {
     ...(folder !== undefined && { folder }),
     ...(env !== undefined && { env }),
+    ...(launcher !== undefined && { launcher }),
     ...(config !== undefined && { files: { 'latchkey.json': JSON.stringify(config) } }),
   })
   let ending: Ending | undefined

@@ -10,8 +10,10 @@ import { buildApp } from '../../src/app.ts'
 import { createPasswords } from '../../src/base/passwords.ts'
 import type { HashCost } from '../../src/base/passwords.ts'
 import { createRandom } from '../../src/base/random.ts'
-import { createVault } from '../../src/base/secrets.ts'
+import type { MasterVault } from '../../src/base/secrets.ts'
 import { applyBootstrap } from '../../src/bootstrap.ts'
+import { openTokenKeys } from '../../src/bootstrap/token-keys.ts'
+import { openVault } from '../../src/bootstrap/vault.ts'
 import { loadConfig } from '../../src/config.ts'
 import { openMail } from '../../src/mail/mailer.ts'
 import type { AddressedMail } from '../../src/mail/mailer.ts'
@@ -34,6 +36,8 @@ export interface ServerOptions {
   /** Keys of the configuration file; `bootstrap` replaces the usual one of `defaultBootstrap`. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly clock?: TestClock
+  /** The first one seals; absent: one that all tests share. */
+  readonly masterKeys?: readonly Buffer[]
   /** Of hashing; next to nothing unless given. */
   readonly hashCost?: HashCost
 }
@@ -76,6 +80,7 @@ export interface TestServer {
   readonly app: App
   readonly store: Store
   readonly clock: TestClock
+  readonly vault: MasterVault
   /** The audit trail so far. */
   readonly events: readonly AuditEvent[]
   /** What else was logged so far. */
@@ -185,21 +190,21 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const database = options.database ?? 'sqlite::memory:'
   const source = options.playground ? { database } : { config: file, database }
   const config = await loadConfig({ options: source, env: {}, cwd: folder })
-  const vault = createVault(Buffer.alloc(32, 7), random)
   const faults: unknown[] = []
   const events: AuditEvent[] = []
   const lines: string[] = []
   const refusals: string[] = []
   const hashCost = options.hashCost ?? { memoryKib: 64, passes: 1 }
   const memory = database === 'sqlite::memory:' ? new DatabaseSync(':memory:') : undefined
-  const recipe = JSON.stringify([settings, options.playground, options.mode, hashCost, clock.now()])
+  const recipe = JSON.stringify([settings, options.playground, options.mode, hashCost, clock.now(), options.masterKeys])
   const image = prepared.get(recipe) ?? migrated
   if (image) memory?.deserialize(image)
-  const store = await openStore(database, { clock, onError: fault => faults.push(fault), memory })
+  const { changes } = config.databaseOptions
+  const store = await openStore(database, { clock, onError: fault => faults.push(fault), memory, changes })
   migrated ??= memory?.serialize()
+  const masterKeys = options.masterKeys ?? [Buffer.alloc(32, 7)]
+  const vault = await openVault({ store, masterKeys, random, service: config.service })
   const passwords = createPasswords({ places: 2, cost: hashCost })
-  await applyBootstrap({ store, passwords, vault, clock, random, config, log: () => {} })
-  if (memory && !prepared.has(recipe)) prepared.set(recipe, memory.serialize())
   const log = {
     info: (line: string) => void lines.push(line),
     warn: (line: string) => void lines.push(line),
@@ -210,12 +215,21 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     requests: undefined,
     flush: () => {},
   }
+  const tokenKeys = await openTokenKeys(config, log)
+  try {
+    await applyBootstrap({ store, passwords, vault, tokenKeys, clock, random, config, log: () => {} })
+  } catch (error) {
+    tokenKeys?.close()
+    throw error
+  }
+  if (memory && !prepared.has(recipe)) prepared.set(recipe, memory.serialize())
   const clientSecrets = passwords
   const build = { version: 'test' }
   const app = await buildApp({
     config,
     store,
     vault,
+    tokenKeys,
     passwords,
     clientSecrets,
     clock,
@@ -298,6 +312,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     app,
     store,
     clock,
+    vault,
     events,
     lines,
     refusals,
@@ -313,6 +328,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       await app.http.close()
       await app.background.idle()
       await app.trail?.stop()
+      tokenKeys?.close()
       await store.close()
       await rm(folder, { recursive: true })
     },

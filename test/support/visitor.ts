@@ -5,12 +5,16 @@ import { Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:ht
 export interface Outgoing {
   readonly method?: string
   readonly form?: Readonly<Record<string, string>>
+  /** A body of JSON, in place of a form. */
+  readonly json?: unknown
   /** `client_id:secret` in a Basic header. */
   readonly basic?: readonly [clientId: string, secret: string]
   readonly bearer?: string
   readonly headers?: Readonly<Record<string, string>>
   /** The connections that may be used; a fresh one unless given. */
   readonly agent?: Agent
+  /** How long to wait for the whole answer; without it, for as long as it takes. */
+  readonly patienceMs?: number
 }
 
 /** One answer, read to its end. */
@@ -24,16 +28,19 @@ export interface Incoming {
 
 /** Sends one request; rejects when the connection ends before the answer does. */
 export function send(url: string, outgoing: Outgoing = {}): Promise<Incoming> {
-  const { form, basic, bearer, agent = new Agent() } = outgoing
-  const body = form === undefined ? undefined : new URLSearchParams(form).toString()
+  const { form, json, basic, bearer, agent = new Agent(), patienceMs } = outgoing
+  const text = json === undefined ? undefined : JSON.stringify(json)
+  const body = form === undefined ? text : new URLSearchParams(form).toString()
   const headers: Record<string, string> = { ...outgoing.headers }
-  if (body !== undefined) headers['content-type'] = 'application/x-www-form-urlencoded'
+  if (form !== undefined) headers['content-type'] = 'application/x-www-form-urlencoded'
+  else if (text !== undefined) headers['content-type'] = 'application/json'
   if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
   if (basic) headers['authorization'] = `Basic ${btoa(basic.map(encodeURIComponent).join(':'))}`
   if (bearer !== undefined) headers['authorization'] = `Bearer ${bearer}`
   const method = outgoing.method ?? (body === undefined ? 'GET' : 'POST')
   return new Promise((resolve, reject) => {
-    const sent = httpRequest(url, { method, headers, agent, family: 4 }, response => {
+    const signal = patienceMs === undefined ? undefined : AbortSignal.timeout(patienceMs)
+    const sent = httpRequest(url, { method, headers, agent, family: 4, ...(signal && { signal }) }, response => {
       const parts: Buffer[] = []
       response.on('data', (part: Buffer) => parts.push(part))
       response.on('error', reject)
@@ -62,15 +69,15 @@ export interface Visitor {
   approve(): Promise<URL>
 }
 
-/** Opens a browser without cookies; `agent` decides on its connections. */
-export function visit(baseUrl: string, agent: Agent = new Agent()): Visitor {
+/** Opens a browser without cookies; `agent` decides on its connections, `deliver` on where and how a request is sent. */
+export function visit(baseUrl: string, agent: Agent = new Agent(), deliver = send): Visitor {
   const cookies = new Map<string, string>()
   let shown = ''
   const self: Visitor = {
     cookies,
     async send(path, outgoing = {}) {
       const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; ')
-      const answer = await send(baseUrl + path, {
+      const answer = await deliver(baseUrl + path, {
         agent,
         ...outgoing,
         headers: { ...(cookie !== '' && { cookie }), ...outgoing.headers },
@@ -107,7 +114,7 @@ export function visit(baseUrl: string, agent: Agent = new Agent()): Visitor {
 }
 
 /** The hidden fields and ticked boxes of a page's main form. */
-function fieldsOf(page: string): Record<string, string> {
+export function fieldsOf(page: string): Record<string, string> {
   const main = page.slice(page.indexOf('<main'))
   const inputs = main.match(/<input [^>]*>/g) ?? []
   return Object.fromEntries(

@@ -16,7 +16,7 @@ import {
   wantsJson,
 } from '../../src/web/answers.ts'
 import { MalformedInput } from '../../src/web/form.ts'
-import { TooManyRequests } from '../../src/web/limits.ts'
+import { TooManyRequests } from '../../src/web/too-many-requests.ts'
 
 describe('answerFor', () => {
   const framework = (code: string): Error => Object.assign(new Error('told by the framework'), { code })

@@ -1,137 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLimiter, createLimits, callerKey, TooManyRequests } from '../../src/web/limits.ts'
-import { networkOf } from '../../src/base/network-address.ts'
-import type { Limiter } from '../../src/web/limits.ts'
+import type { FastifyRequest } from 'fastify'
+import { readFile } from 'node:fs/promises'
+import { ALLOWANCES, callerKey, createLimits, limitedSignIn, siteKey } from '../../src/web/limits.ts'
+import { networkOf, siteOf } from '../../src/base/network-address.ts'
+import { countMail } from '../../src/login/self-service.ts'
+import { openStore } from '../../src/store/open.ts'
+import { createRandom } from '../../src/base/random.ts'
+import { createSecretGuesses } from '../../src/web/secret-guesses.ts'
+import { unreportedOf } from '../../src/web/shared-limits.ts'
+import type { Allowance } from '../../src/web/shared-limits.ts'
+import { TooManyRequests } from '../../src/web/too-many-requests.ts'
 import { createTestClock } from '../support/clock.ts'
 import { APP, MODES, tokensOf } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-
-const times = (count: number, work: () => void): void => {
-  for (let index = 0; index < count; index += 1) work()
-}
-
-/** Seconds until the key may try again; 0 when it may now. */
-function wait(limiter: Limiter, key: string): number {
-  try {
-    limiter.check(key)
-    return 0
-  } catch (error) {
-    assert.ok(error instanceof TooManyRequests)
-    return error.retryAfterSeconds
-  }
-}
-
-describe('a limiter', () => {
-  const allowance = { max: 3, seconds: 10, keys: 4 }
-
-  it('refuses the one request beyond the limit', () => {
-    const limiter = createLimiter(createTestClock(), allowance)
-    times(2, () => limiter.count('a'))
-    assert.equal(wait(limiter, 'a'), 0)
-    limiter.count('a')
-    assert.equal(wait(limiter, 'a'), 10)
-    assert.equal(wait(limiter, 'b'), 0)
-  })
-
-  it('does not count by checking', () => {
-    const limiter = createLimiter(createTestClock(), allowance)
-    times(20, () => limiter.check('a'))
-    assert.equal(wait(limiter, 'a'), 0)
-  })
-
-  it('returns the remaining seconds, and accepts again afterwards', () => {
-    const clock = createTestClock()
-    const limiter = createLimiter(clock, allowance)
-    limiter.count('a')
-    clock.advance(6.5)
-    times(2, () => limiter.count('a'))
-    assert.equal(wait(limiter, 'a'), 4, 'rounded up')
-    clock.advance(3.4)
-    assert.equal(wait(limiter, 'a'), 1)
-    clock.advance(0.1)
-    assert.equal(wait(limiter, 'a'), 0)
-    times(3, () => limiter.count('a'))
-    assert.equal(wait(limiter, 'a'), 10, 'a new window')
-  })
-
-  it('is not prolonged by what is counted while it is full', () => {
-    const clock = createTestClock()
-    const limiter = createLimiter(clock, allowance)
-    times(3, () => limiter.count('a'))
-    clock.advance(9)
-    times(50, () => limiter.count('a'))
-    assert.equal(wait(limiter, 'a'), 1)
-  })
-
-  it('does not limit longer if the clock is set back', () => {
-    const clock = createTestClock()
-    const limiter = createLimiter(clock, allowance)
-    times(3, () => limiter.count('a'))
-    clock.advance(-3600)
-    assert.equal(wait(limiter, 'a'), 0)
-    times(3, () => limiter.count('a'))
-    assert.equal(wait(limiter, 'a'), 10)
-  })
-
-  it('remembers so many keys and no more: the oldest window makes room', () => {
-    const clock = createTestClock()
-    const limiter = createLimiter(clock, allowance)
-    for (const key of ['a', 'b', 'c', 'd']) times(3, () => limiter.count(key))
-    assert.deepEqual(
-      ['a', 'b', 'c', 'd'].map(key => wait(limiter, key)),
-      [10, 10, 10, 10],
-    )
-    limiter.count('e')
-    assert.deepEqual(
-      ['a', 'b', 'c', 'd'].map(key => wait(limiter, key)),
-      [0, 10, 10, 10],
-    )
-  })
-
-  it('counts a key that opened again as new, whenever it was first seen', () => {
-    const clock = createTestClock()
-    const limiter = createLimiter(clock, allowance)
-    limiter.count('a')
-    clock.advance(10)
-    for (const key of ['b', 'c', 'd']) limiter.count(key)
-    times(3, () => limiter.count('a'))
-    limiter.count('e')
-    assert.equal(wait(limiter, 'a'), 10)
-  })
-
-  it('refuses everything when it allows nothing that was counted', () => {
-    const limiter = createLimiter(createTestClock(), { max: 1, seconds: 1, keys: 1 })
-    limiter.count('a')
-    assert.equal(wait(limiter, 'a'), 1)
-    limiter.count('b')
-    assert.equal(wait(limiter, 'a'), 0, 'forgotten')
-  })
-})
-
-describe('an attempt that is limited', () => {
-  it('counts from its beginning, and no more when it succeeds or breaks off', async () => {
-    const limiter = createLimiter(createTestClock(), { max: 2, seconds: 60, keys: 10 })
-    const failed = (result: string) => result === 'wrong'
-    const attempt = (work: () => Promise<string>) => limiter.attempt('a', work, failed)
-    let end: (result: string) => void = assert.fail
-    const first = attempt(() => new Promise<string>(resolve => (end = resolve)))
-    assert.equal(await attempt(() => Promise.resolve('right')), 'right')
-    await assert.rejects(
-      attempt(() => Promise.reject(new Error('busy'))),
-      /busy/,
-    )
-    assert.equal(await attempt(() => Promise.resolve('wrong')), 'wrong')
-    await assert.rejects(
-      attempt(() => assert.fail('was made')),
-      TooManyRequests,
-    )
-    end('right')
-    await first
-    assert.equal(await attempt(() => Promise.resolve('right')), 'right')
-  })
-})
 
 describe('the network of an address', () => {
   const cases: readonly (readonly [address: string, want: string])[] = [
@@ -150,6 +33,19 @@ describe('the network of an address', () => {
     it(`is ${want || 'nothing'} for ${address || 'none'}`, () => assert.equal(networkOf(address), want))
   }
 
+  it('is as wide as what one customer has where many addresses must not help', () => {
+    for (const [address, want] of [
+      ['192.0.2.7', '192.0.2.7'],
+      ['::ffff:192.0.2.7', '192.0.2.7'],
+      ['2001:db8:1:2::9', '2001:db8:1::/48'],
+    ] as const) {
+      assert.equal(siteOf(address), want)
+    }
+    const key = (remoteAddress: string): string => siteKey({ zone: { id: 'svc' }, remoteAddress }, 'a')
+    assert.equal(key('2001:db8:1:2::9'), key('2001:db8:1:ffff::1'))
+    assert.notEqual(key('2001:db8:1:2::9'), key('2001:db8:2:2::9'))
+  })
+
   it('and what is tried make keys of one length that nobody can make collide', () => {
     const key = (remoteAddress: string | undefined, ...tried: readonly string[]): string =>
       callerKey({ zone: { id: 'svc' }, remoteAddress }, ...tried)
@@ -167,12 +63,86 @@ describe('the network of an address', () => {
   })
 })
 
-describe('the limits of a process', () => {
-  it('are apart from one another', () => {
-    const limits = createLimits(createTestClock())
-    times(100, () => limits.wrongPasswords.count('a'))
-    assert.equal(wait(limits.wrongPasswords, 'a'), 60)
-    assert.deepEqual([wait(limits.wrongPasscodes, 'a'), wait(limits.newPasscodes, 'a')], [0, 0])
+describe('the limits', () => {
+  it('are those of the documents, with what each process may add', async () => {
+    const page = await readFile(new URL('../../docs/operate.md', import.meta.url), 'utf8')
+    const rows = page.matchAll(/^\|.*\| ([\d,]+) (?:a|an|in) (\w+)(?: minutes)? \| (\d+) \| `(\w+)` \|$/gm)
+    const seconds: Readonly<Record<string, number>> = { minute: 60, five: 300, hour: 3600 }
+    const told = new Set<string>()
+    for (const [row, max = '', time = '', more, name = ''] of rows) {
+      const allowance: Allowance | undefined = Object.entries(ALLOWANCES).find(([each]) => each === name)?.[1]
+      assert.ok(allowance, row)
+      const expected = [Number(max.replace(',', '')), seconds[time], Number(more)]
+      assert.deepEqual(expected, [allowance.max, allowance.seconds, unreportedOf(allowance) - 1], row)
+      told.add(name)
+    }
+    assert.deepEqual([...told].toSorted(), Object.keys(ALLOWANCES).toSorted())
+  })
+
+  it('of the mails of a zone end those to everybody, and count no others then', async () => {
+    const clock = createTestClock()
+    const store = await openStore('sqlite::memory:', { clock })
+    const deps = { clock, store, vault: { keyedDigest: (text: string) => text }, log: { fault: assert.ifError } }
+    const limits = createLimits(deps)
+    for (let count = 0; count < ALLOWANCES.mailsOfZone.max - 1; count += 1) await limits.mailsOfZone.take('z1')
+    const request = (id: string) => ({ zone: { id }, ip: '192.0.2.7', headers: {} }) as unknown as FastifyRequest // enough of one
+    await countMail(request('z1'), 'a@example.org', limits)
+    for (let count = 0; count < 20; count += 1) {
+      await assert.rejects(countMail(request('z1'), 'a@example.org', limits), TooManyRequests)
+    }
+    await countMail(request('z2'), 'a@example.org', limits)
+    clock.advance(3600)
+    for (let count = 0; count < 10; count += 1) await countMail(request('z1'), 'a@example.org', limits)
+    await assert.rejects(countMail(request('z1'), 'a@example.org', limits), TooManyRequests)
+    await countMail(request('z1'), 'b@example.org', limits)
+    await store.close()
+  })
+
+  it('end wrong passwords of many names and wrong secrets of many clients from one network', async () => {
+    const store = await openStore('sqlite::memory:', { clock: createTestClock() })
+    const vault = { keyedDigest: (text: string) => text }
+    const limits = createLimits({ clock: createTestClock(), store, vault, log: { fault: assert.ifError } })
+    const guesses = createSecretGuesses({ limits, random: createRandom() })
+    const from = (remoteAddress: string) =>
+      ({ zone: { id: 'z1' }, remoteAddress }) as unknown as Parameters<typeof guesses.check>[0] // enough of one
+    const signIn = (name: number, address: string, outcome = 'refused') =>
+      limitedSignIn(limits, { from: from(address), userName: `name ${name}` }, () => Promise.resolve({ outcome }))
+    const guess = (client: number, address: string) =>
+      guesses.attempt(from(address), { clientId: `c${client}`, secret: 'x' }, () => Promise.resolve(false))
+    for (let count = 0; count < 1000; count += 1) {
+      const address = `2001:db8:1:${count.toString(16)}::1`
+      await signIn(count, address, 'signed-in')
+      await signIn(count, address)
+      await guess(count, address)
+      if (count % 10 === 0) await guess(count, address) // the same one is no other guess
+    }
+    await assert.rejects(signIn(1000, '2001:db8:1:ffff::1'), TooManyRequests)
+    await assert.rejects(guess(1000, '2001:db8:1:ffff::1'), TooManyRequests)
+    assert.equal((await signIn(0, '2001:db8:2::1', 'signed-in')).outcome, 'signed-in')
+    assert.equal(await guess(0, '2001:db8:2::1'), false)
+    guesses.check(from('2001:db8:1:ffff::1'), 'service')
+    await store.close()
+  })
+
+  it('cost no statement for programs that are right, and people who mistype', async () => {
+    const server = await startServer()
+    const { rateCounts } = server.store
+    const add = rateCounts.add.bind(rateCounts)
+    let statements = 0
+    Object.assign(rateCounts, {
+      add(...args: Parameters<typeof add>) {
+        statements += 1
+        return add(...args)
+      },
+    })
+    const service = { grant_type: 'client_credentials', client_id: 'service' }
+    for (const client_secret of ['wrong', 'mistyped', 'other']) await server.token({ ...service, client_secret })
+    for (let count = 0; count < 120; count += 1) {
+      assert.equal((await server.token({ ...service, client_secret: 'service-secret' })).status, 200)
+    }
+    for (const password of ['kaola', 'coala', 'koala']) await server.browser().signIn('marissa', password)
+    assert.equal(statements, 0)
+    await server.stop()
   })
 })
 

@@ -1,6 +1,5 @@
 // The responses that a route has because of its access rules, independent of its handler, and their OpenAPI form.
 import type { Behaviour } from '../../model/compatibility.ts'
-import { STATUS_PATH } from '../../web/rate-limit.ts'
 import type { RegisteredRoute } from '../../web/route.ts'
 import type { Answer, Operation, Schema } from './description.ts'
 import { described, open, ref, text } from './description.ts'
@@ -51,7 +50,8 @@ function sharedAnswers(
     [true, 405, 'NoMethod'],
     [method !== 'GET', 413, 'TooLarge'],
     [url.includes(':'), 414, 'TooLong'],
-    [isRateLimited && !url.endsWith(STATUS_PATH), 429, 'TooMany'],
+    // Wrong secrets of a client are limited without any configuration.
+    [access.by === 'client' || isRateLimited, 429, 'TooMany'],
     [true, 500, 'Fault'],
     [true, 503, 'Unavailable'],
   ]

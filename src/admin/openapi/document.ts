@@ -9,6 +9,7 @@ import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
 import type { NamedAnswer } from './answers.ts'
 import { approvalsArea } from './approvals.ts'
 import { auditArea } from './audit.ts'
+import { explainArea } from './explain.ts'
 import { clientsArea } from './clients.ts'
 import { emailArea } from './email.ts'
 import { passwordsArea } from './passwords.ts'
@@ -86,6 +87,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   providersArea(facts),
   scimArea(),
   auditArea(),
+  explainArea(),
   serverArea(facts),
 ]
 

@@ -1,3 +1,4 @@
+import { BASE64 } from '../../base/base64.ts'
 import type { Requester } from '../../base/fair-queue.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -38,9 +39,15 @@ export const allowsFormCredentials = (authorization: string | undefined): boolea
 const secretAttempt = (clientId: string, secret: string): Attempt => ({
   clientId,
   claim: secret === '' ? 'none' : undefined,
-  verify: (client, from, deps) => {
+  async verify(client, from, deps) {
+    if (client && deps.memory.knows(client, secret)) {
+      deps.guesses.check(from, clientId)
+      return true
+    }
     const requester = requesterOf(from)
-    return client ? verifySecret(secret, { client, requester }, deps) : deps.passwords.verifyNothing(secret, requester)
+    return deps.guesses.attempt(from, { clientId, secret }, () =>
+      client ? verifySecret(secret, { client, requester }, deps) : deps.passwords.verifyNothing(secret, requester),
+    )
   },
 })
 
@@ -51,7 +58,6 @@ async function verifySecret(
   deps: ClientAuthDeps,
 ): Promise<boolean> {
   const { memory, passwords, store } = deps
-  if (memory.knows(client, secret)) return true
   if (client.secrets.length === 0) return passwords.verifyNothing(secret, requester)
   for (const own of client.secrets.toReversed()) {
     if (await passwords.verify(own.hash, secret, requester)) {
@@ -67,9 +73,6 @@ async function verifySecret(
 }
 
 const isBasic = (authorization: string): boolean => /^basic /i.test(authorization)
-
-/** RFC 4648 §4, with or without its padding. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
 const badHeader = (description: string): OAuthError => new OAuthError('invalid_client', description)
 

@@ -50,9 +50,22 @@ export interface Attempt {
   verify(client: Client | undefined, from: RequestOrigin, deps: ClientAuthDeps): Promise<boolean>
 }
 
+/** Limits wrong secrets; both throw when there were too many. */
+export interface SecretGuesses {
+  /** For a secret that was verified before. */
+  check(from: RequestOrigin, clientId: string): void
+  /** Counts the attempt unless it verifies. */
+  attempt(
+    from: RequestOrigin,
+    tried: { readonly clientId: string; readonly secret: string },
+    verify: () => Promise<boolean>,
+  ): Promise<boolean>
+}
+
 /** The dependencies of the methods. */
 export interface ClientAuthDeps {
   readonly store: Store
+  readonly guesses: SecretGuesses
   readonly passwords: Passwords
   readonly memory: SecretMemory
   readonly foreignKeys: ForeignKeys

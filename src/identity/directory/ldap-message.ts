@@ -123,6 +123,8 @@ function isEntry(bytes: Buffer, parts: readonly Element[]): boolean {
     if (attribute.tag !== SEQUENCE) return false
     const [type, values, ...others] = elementsIn(bytes, attribute)
     if (!type || !values || others.length > 0) return false
+    // The library gives attributes as members of the entry, beside its DN.
+    if (bytes.toString('latin1', type.start, type.end) === 'dn') return false
     return type.tag === OCTETS && values.tag === SET && areOctetStrings(elementsIn(bytes, values))
   })
 }

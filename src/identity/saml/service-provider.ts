@@ -9,6 +9,7 @@ import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { selfSignedCertificate } from '../../base/self-signed-certificate.ts'
 import type { AddressedZone } from '../../model/request.ts'
+import { sealContexts } from '../../model/seal-contexts.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { SamlConfig, Zone } from '../../model/zone.ts'
 import { samlEntityIdOf } from '../../model/zone.ts'
@@ -96,7 +97,7 @@ export function createServiceProviders(deps: ServiceProviderDeps): ServiceProvid
 
   const serverKey = loadOnce(async (): Promise<Keys> => {
     const key = (await store.serverKeys.find(SERVER_KEY)) ?? (await store.serverKeys.saveFirst(await madeKey()))
-    const privateKey = createPrivateKey(vault.open(key.sealedPrivateKey, sealContext(SERVER_KEY)))
+    const privateKey = createPrivateKey(vault.open(key.sealedPrivateKey, sealContexts.serverKey(SERVER_KEY)))
     return { active: { id: SERVER_KEY, privateKey, certificates: certificatesOf(key.certificate) }, others: [] }
   })
 
@@ -110,7 +111,7 @@ export function createServiceProviders(deps: ServiceProviderDeps): ServiceProvid
       to: new Date(now.getTime() + CERTIFICATE_DAYS * DAY),
       serial: random.bytes(15),
     })
-    const sealedPrivateKey = vault.seal(privateKey, sealContext(SERVER_KEY))
+    const sealedPrivateKey = vault.seal(privateKey, sealContexts.serverKey(SERVER_KEY))
     return { name: SERVER_KEY, sealedPrivateKey, certificate, createdAt: now }
   }
 
@@ -137,9 +138,6 @@ export function createServiceProviders(deps: ServiceProviderDeps): ServiceProvid
     },
   }
 }
-
-/** The context of a sealed key, so that it opens under its own name only. */
-const sealContext = (name: string): string => `server-key ${name}`
 
 const certificatesOf = (pem: string): readonly string[] =>
   (readCertificates(pem) ?? []).map(({ raw }) => raw.toString('base64'))

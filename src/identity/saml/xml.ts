@@ -109,8 +109,10 @@ export function parseCounted(
   })
   parser.on('opentag', ({ local, uri, prefix, attributes: given }) => {
     own = 0
+    checkName(local)
     const plain: Record<string, string> = Object.create(null)
     for (const each of Object.values(given)) {
+      checkName(each.local)
       if (each.prefix === 'xmlns' || each.name === 'xmlns') checkNamespace(each.value)
       else if (/^id$/i.test(each.local)) {
         if (ids.has(each.value)) throw new SamlProblem('bad-signature', 'an id occurs twice')
@@ -158,6 +160,14 @@ const notXml = (what: string): SamlProblem => new SamlProblem('not-xml', `it is 
 function checkNamespace(uri: string): void {
   if (uri !== '' && !/^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}"'<>&]+$/u.test(uri))
     throw notXml('a relative or odd namespace')
+}
+
+/**
+ * Namespaces in XML §4: what stands behind a prefix begins like a name, which the parser asks of the whole name only. The parser
+ * behind the signatures knows no name with characters beyond the first plane.
+ */
+function checkName(local: string): void {
+  if (!/^[\p{L}_][^\u{10000}-\u{10ffff}]*$/u.test(local)) throw notXml('an odd name')
 }
 
 /** Every element of the tree, the root first. */

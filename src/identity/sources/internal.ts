@@ -5,8 +5,10 @@ import type { IdentityProvider } from '../../model/identity-provider.ts'
 import type { User } from '../../model/user.ts'
 import type { IdentitySourceType, PasswordAttempt, SignInRefusal, SignInResult, SourceDeps } from '../source.ts'
 import { requesterOf } from '../../model/request.ts'
+import { countedGuess } from '../../users/counted-guess.ts'
 import type { RequestOrigin } from '../../model/request.ts'
 import { userNameKey } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
 
 const refused = (reason: SignInRefusal, user?: User): SignInResult => ({
   outcome: 'refused',
@@ -37,6 +39,22 @@ interface Attempt {
   readonly attempt: PasswordAttempt
 }
 
+/** The account once a sign-in is recorded. */
+export const afterSignIn = (user: User, now: Date): User => ({
+  ...user,
+  lastLogonAt: now,
+  ...(user.lastLogonAt && { previousLogonAt: user.lastLogonAt }),
+})
+
+/** Why the right password is not enough; undefined if it is. */
+export async function problemOf(
+  { zone, user, opensSession }: { readonly zone: Zone; readonly user: User; readonly opensSession: boolean },
+  { owedBy }: Pick<SourceDeps, 'owedBy'>,
+): Promise<SignInRefusal | undefined> {
+  if (!user.verified) return 'account-not-verified'
+  return opensSession ? undefined : (await owedBy(zone, user, {}))?.refusal
+}
+
 async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Promise<SignInResult> {
   const { store, passwords, clock, behaviour } = deps
   const { userName } = attempt
@@ -46,31 +64,31 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
   const now = clock.now()
   const failuresSince = addSeconds(now, -policy.countFailuresWithin)
   const found = await store.users.findForSignIn(zone.id, provider.originKey, { userName, failuresSince })
-  if (!found?.user.active) {
-    // An unknown user takes as long as a known one: a hash and a write.
+  /** As a guess does at a known user: a hash, a write and a look at the failures. */
+  const takeAsLong = async (): Promise<void> => {
     await passwords.verifyNothing(attempt.password, requester)
     await store.events.recordNothing(now)
+    await store.events.failures(zone.id, '', failuresSince)
+  }
+  if (!found?.user.active) {
+    await takeAsLong()
     return refused('bad-credentials')
   }
   const { user, failures } = found
-  if (lockedUntil(policy, failures, now)) {
-    if (behaviour.hideLockout) {
-      await passwords.verifyNothing(attempt.password, requester)
-      await store.events.recordNothing(now)
-    }
+  const locked = async (): Promise<SignInResult> => {
+    if (behaviour.hideLockout) await takeAsLong()
     return refused('account-locked', user)
   }
-
-  const matches = user.passwordHash
-    ? await passwords.verify(user.passwordHash, attempt.password, requester)
-    : await passwords.verifyNothing(attempt.password, requester)
-  if (!matches) {
-    await store.events.recordFailure(zone.id, user.id, now)
-    return refused('bad-credentials', user)
-  }
-  if (!user.verified) return refused('account-not-verified', user)
-  const demand = attempt.opensSession === true ? undefined : await deps.owedBy(zone, user, {})
-  if (demand) return refused(demand.refusal, user)
+  if (lockedUntil(policy, failures, now)) return locked()
+  const matches = (): Promise<boolean> =>
+    user.passwordHash
+      ? passwords.verify(user.passwordHash, attempt.password, requester)
+      : passwords.verifyNothing(attempt.password, requester)
+  const outcome = await countedGuess({ user, policy, failures, now, matches }, store)
+  if (outcome === 'locked') return locked()
+  if (outcome === 'wrong') return refused('bad-credentials', user)
+  const problem = await problemOf({ zone, user, opensSession: attempt.opensSession === true }, deps)
+  if (problem !== undefined) return refused(problem, user)
   if (user.passwordHash && passwords.isOutdated(user.passwordHash)) {
     const renewed = await passwords.hash(attempt.password, requester)
     await store.users.renewPasswordHash(zone.id, user.id, user.passwordRevision, renewed)
@@ -79,6 +97,6 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
   return {
     outcome: 'signed-in',
     amr: ['pwd'],
-    user: { ...user, lastLogonAt: now, ...(user.lastLogonAt && { previousLogonAt: user.lastLogonAt }) },
+    user: afterSignIn(user, now),
   }
 }

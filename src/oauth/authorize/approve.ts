@@ -29,7 +29,8 @@ export async function askForApproval(
   question: ApprovalQuestion,
   deps: AuthorizeDeps,
 ): Promise<FastifyReply> {
-  const { request, reply, form, query, program } = context
+  const { request, reply, form, program } = context
+  const query = context.query()
   const { store, sessions, pages, urls, service, behaviour } = deps
   const authorization = checkedRequest(context)
   const { client, target } = authorization

@@ -6,8 +6,10 @@ import type { Form } from '../../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../../web/form.ts'
 import { NEVER_CACHED, STRICT_TRANSPORT } from '../../web/headers.ts'
 import { encodeForm, queryForm, rawQuery } from '../../web/query.ts'
+import { contextOf } from '../../web/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import { readParams } from '../params.ts'
+import { recordRefusal } from '../refusal-event.ts'
 import { askForApproval, findApprovals, recordApproval, takePendingRequest } from './approve.ts'
 import { signInByCode } from './autologin.ts'
 import { AUTHORIZE_PATH, SECRETS, found } from './context.ts'
@@ -100,6 +102,7 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
     const step = await firstStep(standardAuthorizeChecks ? STANDARD : UAA, context, deps)
     return await take(step, context, deps)
   } catch (error) {
+    record(error, context, deps)
     if (error instanceof RedirectRefusal) return refuse(context, error, deps)
     if (!context.silent) throw error
     const { target } = context.asked
@@ -112,13 +115,22 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
   }
 }
 
+/** Stores what is refused to a known client, unless it is told that somebody has to sign in. */
+function record(error: unknown, { request, params, asked, person }: AuthorizeContext, deps: AuthorizeDeps): void {
+  const refusal = error instanceof RedirectRefusal ? error.refusal : error
+  const { client } = asked
+  if (!client) return
+  const of = { context: contextOf(request), client, params, endpoint: AUTHORIZE_PATH, userId: person?.user.id }
+  recordRefusal(refusal, of, deps)
+}
+
 async function take(step: Step, context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
   const { request, reply, query } = context
   switch (step.kind) {
     case 'sign-in':
       return signIn(context, deps)
     case 'meet-demand':
-      return deps.signInDemands.raise(request, reply, step.demand, `${AUTHORIZE_PATH}?${query}`)
+      return deps.signInDemands.raise(request, reply, step.demand, `${AUTHORIZE_PATH}?${query()}`)
     case 'choose-account':
       return chooseAccount(context, deps)
     case 'switch-provider':
@@ -140,7 +152,12 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     audience: 'page',
   } as const
 
-  const contextOf = (request: FastifyRequest, reply: FastifyReply, form: Form, query: string): AuthorizeContext => ({
+  const contextOf = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    form: Form,
+    query: () => string,
+  ): AuthorizeContext => ({
     request,
     reply,
     form,
@@ -156,7 +173,10 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     if (hasCredentials(request)) return answer(credentialsContext(request, reply), deps)
     const form = queryForm(request)
     if (isCall(request, form)) return answerCall(request, reply, form)
-    return answer(contextOf(request, reply, form, keptQuery(request)), deps)
+    return answer(
+      contextOf(request, reply, form, () => keptQuery(request)),
+      deps,
+    )
   })
 
   app.post(AUTHORIZE_PATH, { config }, async (request, reply) => {
@@ -172,7 +192,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     if (isAnswer) {
       const query = await takePendingRequest({ request, reply }, form, deps)
       if (query === undefined) return reply
-      return answer({ ...contextOf(request, reply, parseForm(query), query), answer: form }, deps)
+      return answer({ ...contextOf(request, reply, parseForm(query), () => query), answer: form }, deps)
     }
     const query = encodeForm(form, [csrf.fieldName, ...SECRETS])
     if (query.length > MAX_QUERY_LENGTH) {
@@ -182,7 +202,10 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       // Another site's form comes without the session cookie; asked again by GET, the browser sends it (row P2).
       return reply.redirect(`${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`, 303)
     }
-    return answer(contextOf(request, reply, form, query), deps)
+    return answer(
+      contextOf(request, reply, form, () => query),
+      deps,
+    )
   })
 
   /** A program that has the person's token instead of the person requests a code, and nothing else. */
@@ -192,7 +215,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       throw new OAuthError('invalid_request', 'The state parameter is missing')
     }
     return answer(
-      { ...contextOf(request, reply, form, encodeForm(form, SECRETS)), program: { by: 'token', bearer } },
+      { ...contextOf(request, reply, form, () => encodeForm(form, SECRETS)), program: { by: 'token', bearer } },
       deps,
     )
   }

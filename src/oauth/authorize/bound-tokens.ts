@@ -20,12 +20,9 @@ export function readKeyThumbprint(context: AuthorizeContext, deps: AuthorizeDeps
 
 /** A token in a redirect is bound to nobody, which clients with bound tokens exclude (RFC 9449 §5.2, RFC 8705 §3.4). */
 export function refuseUnboundTokens(context: AuthorizeContext, deps: AuthorizeDeps): void {
-  const { zone } = context.request
   const client = found(context.asked.client)
   if (!found(context.asked.responseType).has('token')) return
-  const byKey = client.dpopBoundTokens === true && speaks(zone, 'dpop', deps.behaviour)
-  const byCertificate = client.certificateBoundTokens === true && speaks(zone, 'mutualTls', deps.behaviour)
-  if (!byKey && !byCertificate) return
+  if (client.dpopBoundTokens !== true && client.certificateBoundTokens !== true) return
   const description = 'The tokens of this client are bound to it, which those of a redirect cannot be'
   throw refusal(context, deps, new OAuthError('unauthorized_client', description))
 }

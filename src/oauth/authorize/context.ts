@@ -36,6 +36,7 @@ import type { PageWriter } from '../../web/pages.ts'
 import type { SignInDemands } from '../../web/sign-in-demands.ts'
 import type { Sessions } from '../../web/session.ts'
 import type { Params } from '../params.ts'
+import type { RefusalDeps } from '../refusal-event.ts'
 import type { CodeChallengeMethod } from '../pkce.ts'
 import type { ResponseTarget } from './redirect.ts'
 import type { ResponseType } from './response-type.ts'
@@ -59,7 +60,7 @@ export const SECRETS: readonly string[] = [
 ]
 
 /** The services that the checks and their answers use. */
-export interface AuthorizeDeps {
+export interface AuthorizeDeps extends RefusalDeps {
   readonly store: Store
   readonly identity: Identity
   readonly vouching: Vouching
@@ -157,9 +158,9 @@ export interface RequestSource {
 export interface AuthorizeContext {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  /** The parameters as they came, and as a query for the browser to come back with. */
   readonly form: Form
-  readonly query: string
+  /** The query for the browser to come back with; most requests are answered without. */
+  readonly query: () => string
   readonly params: Params
   readonly source?: RequestSource
   /** `prompt=none`: no page may be shown. */

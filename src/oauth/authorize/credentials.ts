@@ -6,7 +6,7 @@ import { parseLoginHint } from '../../model/login-hint.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Form } from '../../web/form.ts'
 import { EMPTY_FORM, parseForm } from '../../web/form.ts'
-import { guessKey } from '../../web/limits.ts'
+import { limitedSignIn } from '../../web/limits.ts'
 import { encodeForm, queryForm } from '../../web/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import { acceptsTokens } from '../grants/passcode.ts'
@@ -32,12 +32,11 @@ export function credentialsContext(request: FastifyRequest, reply: FastifyReply)
   reply.removeHeader('pragma').removeHeader('expires').header('cache-control', 'no-store')
   if (request.method !== 'POST') throw unauthorized('Credentials must be sent by (one of methods): [POST]')
   const form = formOf(request)
-  const query = encodeForm(form, ['source', 'credentials'])
   return {
     request,
     reply,
     form,
-    query,
+    query: () => encodeForm(form, ['source', 'credentials']),
     params: readParams(form),
     silent: false,
     program: { by: 'password' },
@@ -59,13 +58,10 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
   const from = contextOf(request)
   const typed = credentialsOf(bodyForm(request) ?? EMPTY_FORM)
   if (!typed) throw unauthorized('Request does not contain credentials.')
-  const caller = guessKey(from, typed.userName)
   const { origin } = parseLoginHint(form.get('login_hint'))
   const client = found(asked.client)
-  const result = await limits.wrongPasswords.attempt(
-    caller,
-    () => identity.signInWithPassword(from, { ...typed, client, origin }),
-    ({ outcome }) => outcome === 'refused',
+  const result = await limitedSignIn(limits, { from, userName: typed.userName }, () =>
+    identity.signInWithPassword(from, { ...typed, client, origin }),
   )
   switch (result.outcome) {
     case 'no-provider':

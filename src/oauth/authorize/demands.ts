@@ -1,13 +1,17 @@
 // What the sign-in still owes before anything is granted: to the zone, and to the request, which says how strong it must be
 // by `acr_values` (OpenID Connect Core §3.1.2.1, RFC 9470 §4) and the policy of its client.
 import { levelOf } from '../../model/assurance.ts'
+import type { Client } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import type { AddressedZone } from '../../model/request.ts'
 import { tellsLevels } from '../../model/second-factor.ts'
 import { SECOND_FACTOR } from '../../model/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sign-in-demands.ts'
+import type { Needed } from '../../model/step-up.ts'
 import { MFA_REQUIRED } from '../grants/resource-owner.ts'
 import { lackingLevel } from '../lacking-level.ts'
+import type { LevelQuestion } from '../lacking-level.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import type { Step } from './next-step.ts'
@@ -39,16 +43,32 @@ export function meet(demand: SignInDemand, { silent, asked }: AuthorizeContext, 
 /** Far more than any list of classes. */
 const MAX_ACR_VALUES_LENGTH = 1000
 
+/** What a request asks in a zone with second factors: by itself, or by the record of its client. */
+export const levelsAsked = (acrValues: string | undefined, client: Client | undefined): string | undefined =>
+  acrValues ?? client?.defaultAcrValues?.join(' ')
+
 /** Reads `acr_values`, which has no effect in a zone without second factors. */
 export function readAcrValues(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const { params, request } = context
   if (!tellsLevels(request.zone, deps.behaviour)) return
   const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
   if (params.repeated.includes('acr_values')) throw refuse('The parameter acr_values must not be repeated')
-  const acrValues = params.get('acr_values') ?? context.asked.client?.defaultAcrValues?.join(' ')
+  const acrValues = levelsAsked(params.get('acr_values'), context.asked.client)
   if (acrValues === undefined) return
   if (acrValues.length > MAX_ACR_VALUES_LENGTH) throw refuse('The parameter acr_values is too long')
   context.asked = { ...context.asked, acrValues }
+}
+
+/** The level that the sign-in lacks, with the factors that reach it, if there are any. */
+export async function levelToReach(
+  zone: AddressedZone,
+  question: LevelQuestion,
+  deps: Parameters<typeof lackingLevel>[2] & Pick<AuthorizeDeps, 'tellsHardware'>,
+): Promise<Needed | undefined> {
+  const lacking = await lackingLevel(zone, question, deps)
+  // Where nothing tells hardware, or a passkey that is none was shown already, nobody is sent to show one in vain.
+  const isOutOfReach = lacking?.level === 'phrh' && (!deps.tellsHardware || levelOf(question.acr) === 'phr')
+  return isOutOfReach ? { ...lacking, methods: [] } : lacking
 }
 
 /** Compares the sign-in with what the request and the client ask; what follows is for `nextStep` to decide. */
@@ -56,10 +76,11 @@ export async function findLackingLevel(context: AuthorizeContext, deps: Authoriz
   const { request, asked, program } = context
   const { user, acr } = found(context.person)
   const { zone } = request
-  const lacking = await lackingLevel(zone, { client: found(asked.client), user, acr, acrValues: asked.acrValues }, deps)
-  // Where nothing tells hardware, or a passkey that is none was shown already, nobody is sent to show one in vain.
-  const isOutOfReach = lacking?.level === 'phrh' && (!deps.tellsHardware || levelOf(acr) === 'phr')
-  context.lacking = isOutOfReach ? { ...lacking, methods: [] } : lacking
+  context.lacking = await levelToReach(
+    zone,
+    { client: found(asked.client), user, acr, acrValues: asked.acrValues },
+    deps,
+  )
   if (!program) return undefined
   const isOwed = program.by === 'token' && (await deps.owedBy(zone, user, { acr }))?.name === SECOND_FACTOR.name
   if (!isOwed && !context.lacking) return undefined

@@ -34,6 +34,8 @@ export interface SignedIn {
 export interface ScopeDecision {
   readonly scope: string
   readonly state: 'undecided' | 'approved' | 'denied'
+  /** Whether the client approves it itself. */
+  readonly isAutomatic: boolean
 }
 
 /** The scopes that the person is asked to approve. */
@@ -110,20 +112,17 @@ export function nextStep(
     return { kind: 'refuse', error: 'unmet_authentication_requirements', description }
   }
   if (person.lacking) return { kind: 'meet-demand', demand: SECOND_FACTOR }
-  // With prompt=consent the client's autoapproval does not count, or a refusal would mean nothing.
-  const isAutomatic = (scope: string): boolean => !request.forceConsent && isAutoApproved(client, scope)
-  const stateOf = (scope: string): ScopeDecision['state'] =>
-    isAutomatic(scope) ? 'approved' : storedState(scope, person.approvals)
-  const decisions = person.scopes.map(scope => ({ scope, state: stateOf(scope) }))
+  const decisions = scopeDecisions(request, person.scopes, person.approvals)
   const asks = !person.justApproved && (request.forceConsent || decisions.some(each => each.state === 'undecided'))
   if (asks && silent) {
     return { kind: 'refuse', error: behaviour.consentRequired, description: 'The user must approve the request' }
   }
   if (asks) {
-    const listed = decisions.filter(each => !isAutomatic(each.scope)).toSorted(byImportance)
+    const listed = decisions.filter(each => !each.isAutomatic).toSorted(byImportance)
     return { kind: 'approve', scopes: listed, asked: person.scopes }
   }
-  const scopes = approvedScopes(person.scopes, scope => stateOf(scope) === 'approved')
+  const approved = new Set(decisions.filter(({ state }) => state === 'approved').map(({ scope }) => scope))
+  const scopes = approvedScopes(person.scopes, scope => approved.has(scope))
   if (scopes.length === 0 && behaviour.refuseNothingApproved) {
     return { kind: 'refuse', error: 'access_denied', description: 'User denied access' }
   }
@@ -132,6 +131,18 @@ export function nextStep(
   }
   return { kind: 'respond', scopes }
 }
+
+/** What client and person have decided about each of the scopes. */
+export const scopeDecisions = (
+  { client, forceConsent }: Pick<AuthorizationRequest, 'client' | 'forceConsent'>,
+  scopes: readonly string[],
+  approvals: readonly Approval[],
+): readonly ScopeDecision[] =>
+  scopes.map(scope => {
+    // With prompt=consent the client's autoapproval does not count, or a refusal would mean nothing.
+    const isAutomatic = !forceConsent && isAutoApproved(client, scope)
+    return { scope, state: isAutomatic ? 'approved' : storedState(scope, approvals), isAutomatic }
+  })
 
 function isTooOld(authenticatedAt: Date, maxAge: number | undefined, now: Date): boolean {
   if (maxAge === 0) return true // as prompt=login (OpenID Connect Core §3.1.2.1), whatever the clock says

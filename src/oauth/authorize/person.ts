@@ -99,7 +99,7 @@ export async function switchProvider(context: AuthorizeContext, { pages, urls }:
     const description = 'The application is not authorized for your account.'
     throw new PageError(401, description, { code: 'unauthorized_client' })
   }
-  const target = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
+  const target = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query()}`
   const chrome = await pages.chrome(request, reply, { form: true })
   const texts = chrome.texts.error
   const page = errorPage(chrome, {

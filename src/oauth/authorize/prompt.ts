@@ -82,7 +82,7 @@ export async function signIn(
 ): Promise<FastifyReply> {
   const { request, reply, form, query, hinted, asked, source } = context
   const isRewritten = !source && isMetBySignIn(form)
-  const rest = isRewritten ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query
+  const rest = isRewritten ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query()
   const isNew = hinted !== undefined && !wasAskedForHint(context)
   const isDefault = asked.maxAge !== undefined && context.params.get('max_age') === undefined
   const marks = [isNew && ASKED_FOR_HINT, isDefault && !isMarked(context, ASKED_FOR_AGE) && ASKED_FOR_AGE]
@@ -107,7 +107,7 @@ export async function chooseAccount(
   { request, reply, form, query, source }: AuthorizeContext,
   { sessions, pages, urls }: AuthorizeDeps,
 ): Promise<FastifyReply> {
-  const rest = source ? `${query}&${ACCOUNT_WAS_CHOSEN}=true` : without(form, ['select_account'], [])
+  const rest = source ? `${query()}&${ACCOUNT_WAS_CHOSEN}=true` : without(form, ['select_account'], [])
   const path = `${AUTHORIZE_PATH}?${rest}`
   await sessions.saveRequest(request, reply, { path, reauthenticate: true })
   const page = accountChoicePage(await pages.chrome(request, reply, { form: true }), {

@@ -17,7 +17,8 @@ import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/form.ts'
 import { EMPTY_FORM, MalformedInput, parseForm } from '../../web/form.ts'
 import { sendJson } from '../../web/json.ts'
-import { TooManyRequests, callerKey, createLimiter } from '../../web/limits.ts'
+import { callerKey } from '../../web/limits.ts'
+import { TooManyRequests } from '../../web/too-many-requests.ts'
 import { authorizationOf } from '../../web/plain-basic.ts'
 import { encodeForm } from '../../web/query.ts'
 import { contextOf } from '../../web/request-context.ts'
@@ -50,8 +51,6 @@ const MAX_COUNTED = 1000
 /** Names the handler. */
 export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void {
   const { store, clock, random, behaviour, denial, settings } = deps
-  // Anybody can push for a client that need not authenticate.
-  const anonymous = createLimiter(clock, { max: 300, seconds: 60, keys: 10_000 })
   const refuseTooMany = createKeptCounts(deps)
 
   async function push(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -62,11 +61,8 @@ export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void 
     const params = parseParams(sent, behaviour)
     const credentials = { authorization: authorizationOf(request), params, endpoint: ENDPOINT }
     const { client, claim } = await deps.authenticator.authenticate(from, credentials)
-    if (claim === 'none') {
-      const key = callerKey(from, client.clientId)
-      anonymous.check(key)
-      anonymous.count(key)
-    }
+    // Anybody can push for a client that need not authenticate.
+    if (claim === 'none') await deps.limits.anonymousPushes.take(callerKey(from, client.clientId))
     const found = await parametersIn(request, { client, sent }, deps)
     const parameters = await withKey(request, { client, parameters: found }, deps)
     if (parameters.length > MAX_PARAMETERS_LENGTH) {
@@ -169,7 +165,7 @@ async function check({ form, client, isSigned, ...exchange }: Pushed, deps: Push
   const context: AuthorizeContext = {
     ...exchange,
     form,
-    query: '',
+    query: () => '',
     params: readParams(form),
     silent: isSilent(form, deps.behaviour),
     source: { kind: 'pushed', isSigned, sent: EMPTY_FORM },

@@ -6,6 +6,7 @@ import { hasCredential, mayUseGrant } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { documentUrlProblem, isAddress } from '../../model/document-address.ts'
 import { isWellFormed } from '../../model/pkce.ts'
 import { speaks } from '../../model/protocols.ts'
 import { namedResources } from '../../model/resources.ts'
@@ -36,11 +37,11 @@ const pageError = (status: number, code: OAuthErrorCode, description: string): P
 export function refusal(
   { asked }: AuthorizeContext,
   { behaviour }: Pick<AuthorizeDeps, 'behaviour'>,
-  { error, message, status }: OAuthError,
+  { error, message, status, rule }: OAuthError,
 ): Error {
   const onPage = error === 'invalid_request' || error === 'unauthorized_client'
   if (!behaviour.redirectErrors && onPage) return pageError(status, error, message)
-  return new RedirectRefusal(found(asked.target), new OAuthError(error, message))
+  return new RedirectRefusal(found(asked.target), new OAuthError(error, message, { rule }))
 }
 
 const NOT_REPEATABLE_BEFORE_REDIRECT = ['client_id', 'redirect_uri']
@@ -68,10 +69,18 @@ export async function findClient(context: AuthorizeContext, { store, behaviour }
   const client = clientId === undefined ? undefined : await store.clients.find(context.request.zone.id, clientId)
   if (!client) {
     const description =
-      clientId === undefined ? 'Missing client_id' : `No client with requested id: ${clientId.slice(0, 255)}`
+      clientId === undefined ? 'Missing client_id' : unknownClient(clientId, context.request.zone, behaviour)
     throw pageError(behaviour.redirectErrors ? 400 : 401, 'invalid_client', description)
   }
   context.asked = { ...context.asked, client }
+}
+
+/** The author of a metadata document, who sees no log of ours, learns that the document is what fails, and not how. */
+function unknownClient(clientId: string, zone: Zone, behaviour: Behaviour): string {
+  const description = `No client with requested id: ${clientId.slice(0, 255)}`
+  if (!isAddress(clientId) || !speaks(zone, 'clientMetadataDocuments', behaviour)) return description
+  const problem = documentUrlProblem(clientId)
+  return `${description} (${problem === undefined ? 'its document cannot be used' : `the address ${problem}`})`
 }
 
 const NOT_REDIRECTING = 'A redirect_uri can only be used by implicit or authorization_code grant types.'
@@ -200,7 +209,8 @@ export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps)
 export function requireGrantForType(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const { client, responseType } = context.asked
   if (grantsAllow(found(client), found(responseType))) return
-  throw refusal(context, deps, new OAuthError('unauthorized_client', NOT_REDIRECTING))
+  const description = 'The grants and response types of this client do not allow this response_type'
+  throw refusal(context, deps, new OAuthError('unauthorized_client', description))
 }
 
 /** Reads `nonce`, and what else travels into the tokens. */

@@ -59,7 +59,7 @@ export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): P
       form,
       params: readParams(form),
       silent: isSilent(form, deps.behaviour),
-      query: queryOf(resolved, { form, context, client, begunAt: begunAt ?? now }, deps),
+      query: () => queryOf(resolved, { form, context, client, begunAt: begunAt ?? now }, deps),
       source: {
         kind,
         isSigned,

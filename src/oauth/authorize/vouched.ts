@@ -44,7 +44,7 @@ export async function vouchedContext(
     request,
     reply,
     form,
-    query: encodeForm(form, ['login', ...ANSWER]),
+    query: () => encodeForm(form, ['login', ...ANSWER]),
     params: readParams(form),
     silent: false,
     program: { by: 'login-server', server },

@@ -16,7 +16,8 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { speaks } from '../../model/protocols.ts'
 import type { Zone } from '../../model/zone.ts'
 import type { Store } from '../../store/store.ts'
-import { TooManyRequests, createLimiter } from '../../web/limits.ts'
+import type { Limits } from '../../web/limits.ts'
+import { TooManyRequests } from '../../web/too-many-requests.ts'
 import type { ReadingDeps } from './reading.ts'
 import { documentUrlProblem, isAddress } from '../../model/document-address.ts'
 
@@ -32,6 +33,7 @@ export interface DocumentDeps extends ReadingDeps {
   readonly outbound: Outbound
   readonly behaviour: Behaviour
   readonly clock: Clock
+  readonly limits: Pick<Limits, 'documentFetches'>
   readonly log: { refusal(message: string): void }
 }
 
@@ -47,7 +49,6 @@ const MAX_KEPT = 200
 /** Ids of one zone whose documents were of use: no flood of other addresses keeps these from being fetched again. */
 const MAX_KNOWN = 2000
 const MAX_ZONES = 1000
-const FETCHES = { max: 60, seconds: 60, keys: MAX_ZONES }
 
 const reading = loadOnce(() => import('./reading.ts'))
 
@@ -84,9 +85,18 @@ const isAway = (cause: unknown): boolean =>
 export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const { store, behaviour, clock } = deps
   const zones = createCache<OfZone>(MAX_ZONES)
-  // Whoever names many addresses keeps the zone from fetching more of them for a minute, and nobody from what is known.
-  const fetches = createLimiter(clock, FETCHES)
-  const underWay = new Map<string, Promise<Kept>>()
+  const underWay = new Map<string, Promise<Kept | undefined>>()
+
+  /** Whoever names many addresses keeps the zone from fetching more of them for a minute, and nobody from what is known. */
+  async function mayFetch(zone: Zone): Promise<boolean> {
+    try {
+      await deps.limits.documentFetches.take(zone.id)
+      return true
+    } catch (cause) {
+      if (cause instanceof TooManyRequests) return false
+      throw cause
+    }
+  }
 
   async function fetched(zone: Zone, clientId: string, before: Kept | undefined): Promise<Kept> {
     const now = clock.now()
@@ -121,19 +131,12 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     if (isRead && now < kept.fetchAfter) return kept.client
     const key = JSON.stringify([zone.id, clientId])
     const running = underWay.get(key)
-    if (running) return (await running).client
-    if (!isKnown) {
-      try {
-        fetches.check(zone.id)
-      } catch (cause) {
-        if (!(cause instanceof TooManyRequests)) throw cause
-        return undefined
-      }
-      fetches.count(zone.id)
-    }
-    const work = fetched(zone, clientId, kept).finally(() => underWay.delete(key))
+    if (running) return (await running)?.client
+    const fetchOnce = async () => (isKnown || (await mayFetch(zone)) ? await fetched(zone, clientId, kept) : undefined)
+    const work = fetchOnce().finally(() => underWay.delete(key))
     underWay.set(key, work)
     const found = await work
+    if (!found) return undefined
     for (const cache of [usable, failed]) cache.drop(clientId)
     await (found.client ? usable : failed).get(clientId, () => Promise.resolve(found))
     if (found.client) await known.get(clientId, () => Promise.resolve({}))

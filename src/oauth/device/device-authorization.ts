@@ -17,7 +17,7 @@ import { AlreadyExists } from '../../store/store.ts'
 import type { Store } from '../../store/store.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/json.ts'
-import { callerKey } from '../../web/limits.ts'
+import { siteKey } from '../../web/limits.ts'
 import type { Limits } from '../../web/limits.ts'
 import { authorizationOf } from '../../web/plain-basic.ts'
 import { contextOf } from '../../web/request-context.ts'
@@ -66,9 +66,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuth
     }
     const scopes = parseScope(scope)
     requestableScopes(client, scopes, behaviour)
-    const key = callerKey(context, 'device')
-    limits.deviceCodes.check(key)
-    limits.deviceCodes.count(key)
+    await limits.deviceCodes.take(siteKey(context, 'device'))
     const codes = await insert(request, client.clientId, scopes)
     const page = urls.ofZone(request.zone) + DEVICE_PATH
     const shown = shownUserCode(codes.user)

@@ -117,14 +117,14 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     const { zone } = request
     const person = `${zone.id} ${user.id}`
     const place = callerKey(contextOf(request), 'user-code')
-    limits.wrongUserCodes.check(person)
-    limits.wrongUserCodesAt.check(place)
-    const device = code === undefined ? undefined : await store.devices.enter(zone.id, digest(code), clock.now())
-    const client = device && (await store.clients.find(zone.id, device.clientId))
-    if (device && client && mayUseGrant(client, TYPE)) return { device, client }
-    limits.wrongUserCodes.count(person)
-    limits.wrongUserCodesAt.count(place)
-    return undefined
+    const isWrong = (found: unknown): boolean => found === undefined
+    const enter = async () => {
+      const device = code === undefined ? undefined : await store.devices.enter(zone.id, digest(code), clock.now())
+      const client = device && (await store.clients.find(zone.id, device.clientId))
+      return device && client && mayUseGrant(client, TYPE) ? { device, client } : undefined
+    }
+    // From the beginning, so that codes tried at once count, too.
+    return limits.wrongUserCodes.attempt(person, () => limits.wrongUserCodesAt.attempt(place, enter, isWrong), isWrong)
   }
 
   /** What the device asks for, as far as this person can give it; undefined when the request is answered otherwise. */

@@ -4,13 +4,12 @@ import type { AssertionResult } from '../../identity/identity.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import type { Refusal } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { parseScope, userScopes } from '../../model/scopes.ts'
 import type { Service } from '../../model/service.ts'
 import type { User } from '../../model/user.ts'
 import { tokenFormatOf } from '../params.ts'
-import type { GrantDeps, GrantRequest } from './grant.ts'
+import type { DecidedRequest, DecisionDeps, GrantDeps } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
-import { MFA_REQUIRED, refusal } from './resource-owner.ts'
+import { lacksFactor, refusal, scopesOfUser } from './resource-owner.ts'
 
 /** The subject of a valid assertion. */
 export interface AssertedPerson {
@@ -30,16 +29,16 @@ export type AssertionGrantType =
 export async function authorizeByAssertion(
   grantType: AssertionGrantType,
   { user, amr, acr, authenticatedAt }: AssertedPerson,
-  { request, deps }: { request: GrantRequest; deps: GrantDeps },
+  { request, deps }: { request: DecidedRequest; deps: Pick<DecisionDeps, 'groupsOf' | 'behaviour' | 'random'> },
 ): Promise<Authorization> {
-  const { zone, client, params, clientAuthMethod } = request
-  const format = tokenFormatOf(params)
+  const { zone, client, clientAuthMethod } = request
+  const format = tokenFormatOf(request.params)
   return {
     zone,
     client,
     grantType,
     subject: { kind: 'user', user, amr, acr, ...(authenticatedAt && { authenticatedAt }) },
-    scopes: userScopes(client, parseScope(params.get('scope')), await deps.groupsOf(zone, user), deps.behaviour),
+    scopes: await scopesOfUser(user, request, deps),
     tokens: ['access_token', 'refresh_token'], // no ID token: nobody signed in to this client
     grantId: deps.random.hex(16),
     ...(format && { format }),
@@ -63,9 +62,9 @@ export function assertedPerson(
     case 'no-provider':
       return undefined
     case 'provider-barred':
-      throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
+      throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED, { rule: 'provider-not-allowed' })
     case 'refused': {
-      if (result.reason === 'second-factor-required') throw new OAuthError('mfa_required', MFA_REQUIRED)
+      if (result.reason === 'second-factor-required') throw lacksFactor()
       const to = result.reason === 'untrusted' ? untrusted : behaviour.unusableAssertion
       throw assertionRefusal(to, result.description, { service, detail: result.detail })
     }

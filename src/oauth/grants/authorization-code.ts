@@ -1,10 +1,9 @@
 import { digest } from '../../base/secrets.ts'
+import type { Authorization } from '../../model/authorization.ts'
 import type { Client } from '../../model/client.ts'
-import { allowsProvider } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
+import { concerning, OAuthError } from '../../model/oauth-error.ts'
 import { isWellFormed } from '../../model/pkce.ts'
-import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
 import { PROOF_USED } from '../../model/token.ts'
 import type { AuthorizationCode } from '../../model/token.ts'
 import type { User } from '../../model/user.ts'
@@ -14,9 +13,8 @@ import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
 import { verifierMatches } from '../pkce.ts'
 import { revocationEvent } from '../../model/revocation-event.ts'
-import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
-import { PROVIDER_BARRED } from './grant.ts'
-import { checkProvider } from './resource-owner.ts'
+import type { DecidedRequest, DecisionDeps, Grant, GrantDeps, GrantRequest } from './grant.ts'
+import { stillGranted } from './still-granted.ts'
 
 /** Exchanges an authorization code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export const authorizationCode: Grant = {
@@ -24,7 +22,7 @@ export const authorizationCode: Grant = {
   caller: 'client',
   usesProof: true,
   async authorize(request, deps) {
-    const { zone, client, params, clientAuthMethod } = request
+    const { client, params, clientAuthMethod } = request
     const { behaviour } = deps
     const value = params.get('code')
     if (value === undefined) throw new OAuthError('invalid_request', 'An authorization code must be supplied.')
@@ -47,38 +45,59 @@ export const authorizationCode: Grant = {
     if (revocationSignature !== undefined && !isCurrentSignature(revocationSignature, client, user)) {
       throw new OAuthError('invalid_grant', 'Invalid authorization code')
     }
-    if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
-    await checkProvider(zone, user, deps)
-    const held = await deps.groupsOf(zone, user)
-    if (!hasRequiredGroups(client, held.groups)) {
-      throw new OAuthError(behaviour.requiredGroupsLost, "User does not meet the client's required group criteria.")
-    }
-    const lost = lostScopes(client, held, code.scopes)
-    const scopes = approvedScopes(storedScopes(code.scopes), scope => !lost.includes(scope))
-    if (scopes.length === 0) throw new OAuthError(behaviour.nothingGranted, 'No scopes were granted')
-    const format = tokenFormatOf(params) ?? code.tokenFormat
-    return {
-      zone,
-      client,
-      grantType: 'authorization_code',
-      subject: {
-        kind: 'user',
-        user,
-        authenticatedAt: code.authenticatedAt,
-        amr: code.amr,
-        acr: code.acr,
-        ...(code.sessionId !== undefined && { sessionId: code.sessionId }),
-      },
-      scopes,
-      tokens: ['access_token', 'refresh_token', 'id_token'],
-      grantId: code.grantId,
-      ...(format && { format }),
-      ...(code.resources && { resources: code.resources }),
-      ...(code.nonce !== undefined && { nonce: code.nonce }),
-      ...(code.azAttr && { azAttr: code.azAttr }),
-      ...(clientAuthMethod !== undefined && { clientAuthMethod }),
+    try {
+      return await authorizeByCode({ code, user }, request, deps)
+    } catch (error) {
+      throw concerning(error, user.id)
     }
   },
+}
+
+/** What the tokens of a code depend on. */
+export type GrantedByCode = Pick<
+  AuthorizationCode,
+  | 'scopes'
+  | 'authenticatedAt'
+  | 'amr'
+  | 'acr'
+  | 'sessionId'
+  | 'grantId'
+  | 'tokenFormat'
+  | 'resources'
+  | 'nonce'
+  | 'azAttr'
+>
+
+/** What a code of this user is worth now. */
+export async function authorizeByCode(
+  { code, user }: { readonly code: GrantedByCode; readonly user: User },
+  request: DecidedRequest,
+  deps: DecisionDeps,
+): Promise<Authorization> {
+  const { zone, client, params, clientAuthMethod } = request
+  const scopes = await stillGranted({ scopes: code.scopes, user }, request, deps)
+  const format = tokenFormatOf(params) ?? code.tokenFormat
+  return {
+    zone,
+    client,
+    grantType: 'authorization_code',
+    subject: {
+      kind: 'user',
+      user,
+      authenticatedAt: code.authenticatedAt,
+      amr: code.amr,
+      acr: code.acr,
+      ...(code.sessionId !== undefined && { sessionId: code.sessionId }),
+    },
+    scopes,
+    tokens: ['access_token', 'refresh_token', 'id_token'],
+    grantId: code.grantId,
+    ...(format && { format }),
+    ...(code.resources && { resources: code.resources }),
+    ...(code.nonce !== undefined && { nonce: code.nonce }),
+    ...(code.azAttr && { azAttr: code.azAttr }),
+    ...(clientAuthMethod !== undefined && { clientAuthMethod }),
+  }
 }
 
 async function consume(

@@ -1,14 +1,14 @@
 import { digest } from '../../base/secrets.ts'
-import { allowsProvider } from '../../model/client.ts'
+import type { Authorization } from '../../model/authorization.ts'
 import type { DeviceDecision } from '../../model/device-code.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
-import { approvedScopes, hasRequiredGroups, lostScopes, storedScopes } from '../../model/scopes.ts'
+import { concerning, OAuthError } from '../../model/oauth-error.ts'
+import type { GrantedScopes } from '../../model/scopes.ts'
+import type { User } from '../../model/user.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
 import { approvalProblem } from '../token-approvals.ts'
-import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
-import { PROVIDER_BARRED } from './grant.ts'
-import { checkProvider } from './resource-owner.ts'
+import type { DecidedRequest, Grant, GrantDeps, GrantRequest } from './grant.ts'
+import { stillGranted } from './still-granted.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -17,45 +17,53 @@ export const deviceCode: Grant = {
   type: TYPE,
   caller: 'client',
   async authorize(request, deps) {
-    const { zone, client, params, clientAuthMethod } = request
-    const format = tokenFormatOf(params)
+    const { zone, client, params } = request
+    tokenFormatOf(params) // refused before the code is used up
     const decision = await decisionOf(request, deps)
     const user = await deps.store.users.findWithGroups(zone.id, decision.userId)
     // A new password, a new e-mail address or a revocation makes it invalid as it does tokens.
     if (!user?.active || !isCurrentSignature(decision.revocationSignature, client, user)) throw unknown()
-    if (!allowsProvider(client, user.origin)) throw new OAuthError(deps.behaviour.userProviderBarred, PROVIDER_BARRED)
-    await checkProvider(zone, user, deps)
-    const held = await deps.groupsOf(zone, user)
-    if (!hasRequiredGroups(client, held.groups)) {
-      throw new OAuthError(
-        deps.behaviour.requiredGroupsLost,
-        "User does not meet the client's required group criteria.",
-      )
-    }
-    const lost = lostScopes(client, held, decision.scopes)
-    const scopes = approvedScopes(storedScopes(decision.scopes), scope => !lost.includes(scope))
-    if (scopes.length === 0) throw new OAuthError(deps.behaviour.nothingGranted, 'No scopes were granted')
+    const scopes = await stillGranted({ scopes: decision.scopes, user }, request, deps).catch((error: unknown) => {
+      throw concerning(error, user.id)
+    })
     // Whoever was tricked may have taken it back before the device asked.
     const unapproved = await approvalProblem(zone, { user, client, claims: { grant_type: TYPE } }, scopes, deps)
     if (unapproved !== undefined) throw unknown()
-    return {
-      zone,
-      client,
-      grantType: TYPE,
-      subject: {
-        kind: 'user',
-        user,
-        authenticatedAt: decision.authenticatedAt,
-        amr: decision.amr,
-        acr: decision.acr,
-      },
-      scopes,
-      tokens: ['access_token', 'refresh_token', 'id_token'],
-      grantId: decision.grantId,
-      ...(format && { format }),
-      ...(clientAuthMethod !== undefined && { clientAuthMethod }),
-    }
+    return authorizeByDecision({ decision, user, scopes }, request)
   },
+}
+
+/** What a device gets of what the person allowed. */
+export function authorizeByDecision(
+  {
+    decision,
+    user,
+    scopes,
+  }: {
+    readonly decision: Pick<DeviceDecision, 'authenticatedAt' | 'amr' | 'acr' | 'grantId'>
+    readonly user: User
+    readonly scopes: GrantedScopes
+  },
+  { zone, client, params, clientAuthMethod }: DecidedRequest,
+): Authorization {
+  const format = tokenFormatOf(params)
+  return {
+    zone,
+    client,
+    grantType: TYPE,
+    subject: {
+      kind: 'user',
+      user,
+      authenticatedAt: decision.authenticatedAt,
+      amr: decision.amr,
+      acr: decision.acr,
+    },
+    scopes,
+    tokens: ['access_token', 'refresh_token', 'id_token'],
+    grantId: decision.grantId,
+    ...(format && { format }),
+    ...(clientAuthMethod !== undefined && { clientAuthMethod }),
+  }
 }
 
 /** RFC 8628 §3.5. */

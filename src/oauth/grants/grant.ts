@@ -4,10 +4,13 @@ import type { Identity } from '../../identity/identity.ts'
 import type { OwedBy } from '../../identity/owed.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import type { Client } from '../../model/client.ts'
+import { allowsProvider } from '../../model/client.ts'
 import type { Confirmation } from '../../model/confirmation.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/event.ts'
 import type { TokenGrantType } from '../../model/grant-types.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Because } from '../../model/rules.ts'
 import type { UserGroups } from '../../model/scopes.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/settings.ts'
@@ -20,37 +23,49 @@ import type { TokenReader, VerifiedToken } from '../../token/reader.ts'
 import type { Limits } from '../../web/limits.ts'
 import type { Params } from '../params.ts'
 
-/** A token request whose caller is authenticated. */
-export interface GrantRequest extends RequestContext {
+/** What the decision of a grant depends on. */
+export interface DecidedRequest {
+  readonly zone: AddressedZone
   readonly client: Client
   readonly params: Params
   /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
   readonly clientAuthMethod?: string | undefined
   /** What the request proved of its sender: what its tokens will be bound to. */
   readonly confirmation?: Confirmation | undefined
+  /** Set where the request is explained. */
+  readonly because?: Because | undefined
+}
+
+/** A token request whose caller is authenticated. */
+export interface GrantRequest extends RequestContext, DecidedRequest {
+  readonly zone: AddressedZone
   /** The proof of the request, for a grant with `usesProof`: to be used up together with what it redeems. */
   readonly proof?: ProofId | undefined
   /** The calling user's token; present only for grants with the caller `user-token`. */
   readonly bearer?: VerifiedToken | undefined
 }
 
-/** The services that a grant may use. */
-export interface GrantDeps {
+/** What a decision may use. It reads, and nothing else: `/explain` decides the same without a request. */
+export interface DecisionDeps {
   readonly store: Store
-  readonly identity: Identity
   readonly reader: TokenReader
   readonly clock: Clock
   readonly random: Random
   readonly service: Service
-  readonly urls: Urls
   readonly behaviour: Behaviour
   readonly settings: TokenSettings
+  readonly groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
+  readonly owedBy: OwedBy
+}
+
+/** The services that a grant may use. */
+export interface GrantDeps extends DecisionDeps {
+  readonly identity: Identity
+  readonly urls: Urls
   readonly audit: Audit
   readonly limits: Limits
   /** The SAML entity id of the default zone. */
   readonly samlEntityId: string
-  readonly groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
-  readonly owedBy: OwedBy
 }
 
 /** One `grant_type` (RFC 6749 §1.3). It decides what to grant; the issuer issues the tokens. */
@@ -65,3 +80,9 @@ export interface Grant {
 
 /** The error description for a user of a provider that the client does not allow. */
 export const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
+
+/** Refuses users of a provider that the client does not allow. */
+export function requireAllowedProvider(client: Client, { origin }: Pick<User, 'origin'>, behaviour: Behaviour): void {
+  if (allowsProvider(client, origin)) return
+  throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED, { rule: 'provider-not-allowed' })
+}

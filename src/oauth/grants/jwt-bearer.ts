@@ -1,5 +1,4 @@
 import { decodeJwt } from 'jose/jwt/decode'
-import { allowsProvider } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import type { IssuedToken } from '../../token/reader.ts'
@@ -7,7 +6,7 @@ import { signInOf, signInOfIdToken } from '../presented-sign-in.ts'
 import type { AssertedPerson } from './assertion.ts'
 import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
-import { PROVIDER_BARRED } from './grant.ts'
+import { requireAllowedProvider } from './grant.ts'
 import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -75,7 +74,7 @@ async function ownPerson(
   if (expiresAt <= clock.now()) throw untrusted(`Token expired at ${expiresAt.toISOString()}`, deps)
   // Whatever its kind: an access token of a client named `openid` looks like an ID token.
   if (claims['revocable'] === true && !token.stored) throw untrusted(REVOKED, deps)
-  if (!allowsProvider(client, origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
+  requireAllowedProvider(client, { origin }, behaviour)
   const user = await store.users.find(zone.id, String(claims['user_id']))
   if (!user?.active || user.origin !== origin) {
     throw new OAuthError('invalid_grant', 'User authentication not found')

@@ -2,9 +2,7 @@
 // On the wire this is `grant_type=password`.
 import { digest } from '../../base/secrets.ts'
 import type { Authorization } from '../../model/authorization.ts'
-import { allowsProvider } from '../../model/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
 import { enteredPasscode, parsePasscodeSignIn } from '../../model/passcode.ts'
 import type { PasscodeSignIn } from '../../model/passcode.ts'
 import { tellsLevels } from '../../model/second-factor.ts'
@@ -14,8 +12,7 @@ import type { Zone } from '../../model/zone.ts'
 import { callerKey } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
-import { PROVIDER_BARRED } from './grant.ts'
-import { authorizeFor, checkProvider, refusal, refused } from './resource-owner.ts'
+import { authorizeFor, refusal, refused, requireUsableProvider } from './resource-owner.ts'
 import type { ResourceOwner } from './resource-owner.ts'
 import type { RequestContext } from '../../model/request.ts'
 
@@ -66,8 +63,7 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   }
   const demand = await deps.owedBy(zone, owner, signIn)
   if (demand) throw refused({ reason: demand.refusal }, deps)
-  if (!allowsProvider(client, owner.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
-  await checkProvider(zone, owner, deps)
+  await requireUsableProvider(request, owner, deps)
   audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })
   return authorizeFor({ user: owner, ...toldOf(signIn, zone, behaviour), format }, request, deps)
 }

@@ -2,7 +2,8 @@ import type { NoProvider } from '../../identity/identity.ts'
 import type { Authorization } from '../../model/authorization.ts'
 import { parseLoginHint } from '../../model/login-hint.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
-import { guessKey } from '../../web/limits.ts'
+import { concerning } from '../../model/oauth-error.ts'
+import { limitedSignIn } from '../../web/limits.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
@@ -22,19 +23,18 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   const { behaviour, identity, limits, service } = deps
   const userName = params.get('username')
   const userPassword = params.get('password')
-  if (userName === undefined) throw refusal(behaviour.missingPassword, 'No username supplied', service)
-  if (userPassword === undefined) throw refusal(behaviour.missingPassword, 'No password supplied', service)
+  if (userName === undefined)
+    throw refusal(behaviour.missingPassword, 'No username supplied', service, 'missing-parameter')
+  if (userPassword === undefined)
+    throw refusal(behaviour.missingPassword, 'No password supplied', service, 'missing-parameter')
   const format = tokenFormatOf(params)
   const { origin } = parseLoginHint(params.get('login_hint'))
-  const caller = guessKey(request, userName)
   const field = (name: string): string | undefined => params.get(name)
-  const result = await limits.wrongPasswords.attempt(
-    caller,
-    () => identity.signInWithPassword(request, { userName, password: userPassword, client, origin, field }),
-    ({ outcome }) => outcome === 'refused',
+  const result = await limitedSignIn(limits, { from: request, userName }, () =>
+    identity.signInWithPassword(request, { userName, password: userPassword, client, origin, field }),
   )
   if (result.outcome === 'no-provider') throw noProvider(result.reason, deps)
-  if (result.outcome === 'refused') throw refused(result, deps)
+  if (result.outcome === 'refused') throw concerning(refused(result, deps), result.userId)
   return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
 }
 
@@ -48,15 +48,19 @@ export const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
     'The client is authorized for multiple identity providers that support password grant and could not determine which identity provider to use.',
 }
 
-function noProvider(reason: NoProvider, { behaviour, service }: GrantDeps): OAuthError {
+/** The error for a request that no provider is asked about. */
+export function noProvider(
+  reason: NoProvider,
+  { behaviour, service }: Pick<GrantDeps, 'behaviour' | 'service'>,
+): OAuthError {
   const description = NO_PROVIDER[reason]
   switch (reason) {
     case 'unusable-hint':
       return refusal(behaviour.unusableLoginHint, description, service)
     case 'provider-barred':
-      return refusal(behaviour.providerBarred, description, service)
+      return refusal(behaviour.providerBarred, description, service, 'provider-not-allowed')
     case 'no-provider':
-      return refusal(behaviour.noProviderLeft, description, service)
+      return refusal(behaviour.noProviderLeft, description, service, 'provider-not-allowed')
     case 'several-providers':
       return refusal(behaviour.severalProvidersLeft, description, service)
   }

@@ -2,13 +2,12 @@ import { addSeconds } from '../../base/clock.ts'
 import { isJsonRecord, memberOf } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import { foreignClasses, levelOf, withLevel } from '../../model/assurance.ts'
-import type { Client } from '../../model/client.ts'
-import { allowsProvider } from '../../model/client.ts'
+import type { Authorization } from '../../model/authorization.ts'
 import { confirmationIn, isMet } from '../../model/confirmation.ts'
 import { speaks } from '../../model/protocols.ts'
 import { resourcesFor } from '../../model/resources.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
-import { hasRequiredGroups, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
+import { concerning, OAuthError } from '../../model/oauth-error.ts'
+import { hasRequiredGroups, lacksRequiredGroup, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
 import type { UserGroups } from '../../model/scopes.ts'
 import type { User } from '../../model/user.ts'
 import type { AddressedZone } from '../../model/request.ts'
@@ -21,93 +20,117 @@ import { lackingLevel } from '../lacking-level.ts'
 import { tokenFormatOf } from '../params.ts'
 import { revocationEvent } from '../../model/revocation-event.ts'
 import { approvalProblem } from '../token-approvals.ts'
-import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
-import { PROVIDER_BARRED } from './grant.ts'
-import { checkProvider, MFA_REQUIRED } from './resource-owner.ts'
+import type { DecidedRequest, DecisionDeps, Grant, GrantDeps, GrantRequest } from './grant.ts'
+import { lacksFactor, requireUsableProvider } from './resource-owner.ts'
 
 /** Exchanges a refresh token for a new access token (RFC 6749 §6). */
 export const refreshToken: Grant = {
   type: 'refresh_token',
   caller: 'client',
   async authorize(request, deps) {
-    const { zone, client, params, clientAuthMethod } = request
-    const { behaviour } = deps
+    const { zone, params } = request
     const value = params.get('refresh_token')
     if (value === undefined) throw new OAuthError('invalid_request', 'refresh_token parameter not provided')
-    const format = tokenFormatOf(params)
+    tokenFormatOf(params) // an unknown one is refused first
     const token = await readRefreshToken(request, value, deps)
-    const { user } = token
-    if (token.client.clientId !== client.clientId) {
-      throw new OAuthError('invalid_grant', `Wrong client for this refresh token: ${token.client.clientId}`)
-    }
-    if (!user) throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token.')
-    if (token.stored?.usedAt && !isWithinRetryWindow(token.stored.usedAt, deps))
-      throw await reused(request, token, deps)
-    checkProof(token, request, user, deps)
-    checkOfflineScope(token, deps)
-
-    if (!allowsProvider(client, user.origin)) throw new OAuthError(behaviour.userProviderBarred, PROVIDER_BARRED)
-    await checkProvider(zone, user, deps)
-    const scopes = narrow(token.scopes, parseScope(params.get('scope')))
-    checkStillHeld(client, await deps.groupsOf(zone, user), token.scopes, deps)
-    const classes = classesIn(token.claims['acr'])
-    if (await lackingLevel(zone, { client, user, acr: classes }, deps)) {
-      throw new OAuthError(behaviour.badRefreshToken, MFA_REQUIRED)
-    }
-    const unapproved = await approvalProblem(zone, token, scopes, deps)
-    if (unapproved !== undefined) throw new OAuthError(behaviour.badRefreshToken, unapproved)
-
-    const granted = Array.isArray(token.claims['resources']) ? strings(token.claims['resources']) : undefined
-    const resources = speaks(zone, 'resourceIndicators', behaviour)
-      ? resourcesFor(params.all('resource'), { granted, client })
-      : granted
-
-    const rotate = token.stored?.usedAt !== undefined || rotatesRefreshTokens(zone, client)
-    if (rotate && !(await markUsed(zone, token, deps))) throw await reused(request, token, deps)
-    const {
-      amr,
-      auth_time: authTime,
-      az_attr: azAttr,
-      act: actor,
-      grant_id: grantId,
-      grant_type: grantType,
-      sid,
-      iat,
-      client_auth_method: method,
-    } = token.claims
-    const authMethod = method ?? clientAuthMethod
-    return {
-      zone,
-      client,
-      grantType: typeof grantType === 'string' ? grantType : 'refresh_token',
-      subject: {
-        kind: 'user',
-        user,
-        amr: Array.isArray(amr) ? amr.filter(item => typeof item === 'string') : [],
-        acr: classes,
-        ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
-        ...(typeof sid === 'string' && { sessionId: sid }),
-      },
-      scopes,
-      tokens: GRANTS_WITH_ID_TOKEN.has(String(grantType))
-        ? ['access_token', 'refresh_token', 'id_token']
-        : ['access_token', 'refresh_token'],
-      revocable: token.stored !== undefined,
-      refreshed: {
-        value,
-        rotate,
-        grantedScopes: token.scopes,
-        issuedAt: new Date(Number(iat) * 1000),
-        expiresAt: token.expiresAt,
-      },
-      ...(format && { format }),
-      ...(typeof grantId === 'string' && { grantId }),
-      ...(resources && { resources, grantedResources: granted ?? resources }),
-      ...(isJsonRecord(actor) && { actor }),
-      ...(isStringRecord(azAttr) && { azAttr }),
-      ...(typeof authMethod === 'string' && { clientAuthMethod: authMethod }),
-    }
+    const user = ownerOf(token, request, deps)
+    if (isUsedUp(token, deps)) throw await reused(request, token, deps)
+    const authorization = await authorizeByRefresh({ token, value, user }, request, deps).catch((error: unknown) => {
+      throw concerning(error, user.id)
+    })
+    if (authorization.refreshed.rotate && !(await markUsed(zone, token, deps))) throw await reused(request, token, deps)
+    return authorization
   },
+}
+
+/** The user of a refresh token that was issued to the client. */
+export function ownerOf(
+  { client, user }: VerifiedToken,
+  { client: caller }: DecidedRequest,
+  { behaviour }: DecisionDeps,
+): User {
+  if (client.clientId !== caller.clientId) {
+    const description = `Wrong client for this refresh token: ${client.clientId}`
+    throw new OAuthError('invalid_grant', description, { rule: 'refresh-token' })
+  }
+  if (user) return user
+  throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token.', { rule: 'refresh-token' })
+}
+
+/** Whether the token was rotated, and its client has had the time to ask once more. */
+export const isUsedUp = ({ stored }: VerifiedToken, deps: DecisionDeps): boolean =>
+  stored?.usedAt !== undefined && !isWithinRetryWindow(stored.usedAt, deps)
+
+/** What a refresh token of this user is worth now; it is not used up yet. */
+export async function authorizeByRefresh(
+  { token, value, user }: { readonly token: VerifiedToken; readonly value: string; readonly user: User },
+  request: DecidedRequest,
+  deps: DecisionDeps,
+): Promise<Authorization & Required<Pick<Authorization, 'refreshed'>>> {
+  checkProof(token, request, user, deps)
+  checkOfflineScope(token, deps)
+
+  const { zone, client, params, clientAuthMethod, because } = request
+  const { behaviour } = deps
+  const format = tokenFormatOf(params)
+  await requireUsableProvider(request, user, deps)
+  const scopes = narrow(token.scopes, parseScope(params.get('scope')), because)
+  checkStillHeld(request, await deps.groupsOf(zone, user), token.scopes, deps)
+  const classes = classesIn(token.claims['acr'])
+  if (await lackingLevel(zone, { client, user, acr: classes }, deps)) throw lacksFactor(behaviour.badRefreshToken)
+  const unapproved = await approvalProblem(zone, token, scopes, deps)
+  if (unapproved !== undefined) {
+    throw new OAuthError(behaviour.badRefreshToken, unapproved, { rule: 'approval-missing' })
+  }
+
+  const granted = Array.isArray(token.claims['resources']) ? strings(token.claims['resources']) : undefined
+  const resources = speaks(zone, 'resourceIndicators', behaviour)
+    ? resourcesFor(params.all('resource'), { granted, client })
+    : granted
+
+  const {
+    amr,
+    auth_time: authTime,
+    az_attr: azAttr,
+    act: actor,
+    grant_id: grantId,
+    grant_type: grantType,
+    sid,
+    iat,
+    client_auth_method: method,
+  } = token.claims
+  const authMethod = method ?? clientAuthMethod
+  return {
+    zone,
+    client,
+    grantType: typeof grantType === 'string' ? grantType : 'refresh_token',
+    subject: {
+      kind: 'user',
+      user,
+      amr: Array.isArray(amr) ? amr.filter(item => typeof item === 'string') : [],
+      acr: classes,
+      ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
+      ...(typeof sid === 'string' && { sessionId: sid }),
+    },
+    scopes,
+    tokens: GRANTS_WITH_ID_TOKEN.has(String(grantType))
+      ? ['access_token', 'refresh_token', 'id_token']
+      : ['access_token', 'refresh_token'],
+    revocable: token.stored !== undefined,
+    refreshed: {
+      value,
+      rotate: token.stored?.usedAt !== undefined || rotatesRefreshTokens(zone, client),
+      grantedScopes: token.scopes,
+      issuedAt: new Date(Number(iat) * 1000),
+      expiresAt: token.expiresAt,
+    },
+    ...(format && { format }),
+    ...(typeof grantId === 'string' && { grantId }),
+    ...(resources && { resources, grantedResources: granted ?? resources }),
+    ...(isJsonRecord(actor) && { actor }),
+    ...(isStringRecord(azAttr) && { azAttr }),
+    ...(typeof authMethod === 'string' && { clientAuthMethod: authMethod }),
+  }
 }
 
 /** The grants in which the user signs in to this client, which is what an ID token states. */
@@ -134,7 +157,7 @@ const isStringRecord = (value: unknown): value is Readonly<Record<string, string
 const RETRY_WINDOW_START_SECONDS = 1
 
 /** Whether a used token may be used again (`refreshGraceSeconds`): its client may not have received the response. */
-function isWithinRetryWindow(usedAt: Date, { clock, behaviour, settings }: GrantDeps): boolean {
+function isWithinRetryWindow(usedAt: Date, { clock, behaviour, settings }: DecisionDeps): boolean {
   const seconds = (clock.now().getTime() - usedAt.getTime()) / 1000
   return (
     behaviour.revokeReusedFamily && seconds >= RETRY_WINDOW_START_SECONDS && seconds <= settings.refreshGraceSeconds
@@ -150,7 +173,8 @@ async function readRefreshToken(
   try {
     return await reader.read(request, value, 'refresh_token')
   } catch (cause) {
-    if (cause instanceof OAuthError) throw new OAuthError(behaviour.badRefreshToken, cause.message, { cause })
+    if (cause instanceof OAuthError)
+      throw new OAuthError(behaviour.badRefreshToken, cause.message, { cause, rule: cause.rule })
     throw cause
   }
 }
@@ -203,16 +227,22 @@ async function reused(
     const reason = 'refresh token used twice'
     audit(revocationEvent(zone.id, { clientId, userId: token.user?.id, caller: clientId, remoteAddress, reason }))
   }
-  return new OAuthError(behaviour.badRefreshToken, 'The token expired, was revoked, or the token ID is incorrect.')
+  return new OAuthError(behaviour.badRefreshToken, 'The token expired, was revoked, or the token ID is incorrect.', {
+    rule: 'token-revoked',
+  })
 }
 
-function checkProof(token: VerifiedToken, request: GrantRequest, user: User, { behaviour }: GrantDeps): void {
+function checkProof(token: VerifiedToken, request: DecidedRequest, user: User, { behaviour }: DecisionDeps): void {
   // Stricter than for access tokens: only the newest client secret counts.
   if (token.claims['rev_sig'] !== revocationSignature(request.client, user)) {
-    throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token: revocable signature mismatch')
+    throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token: revocable signature mismatch', {
+      rule: 'token-outdated',
+    })
   }
   if (!isMet(confirmationIn(token.claims['cnf']), request.confirmation)) {
-    throw new OAuthError(behaviour.badRefreshToken, 'The refresh token is bound to another sender')
+    throw new OAuthError(behaviour.badRefreshToken, 'The refresh token is bound to another sender', {
+      rule: 'sender-constrained',
+    })
   }
   if (request.clientAuthMethod === 'none' && token.claims['client_auth_method'] !== 'none') {
     throw new OAuthError(behaviour.badRefreshToken, 'Refresh without client authentication not allowed.')
@@ -220,18 +250,25 @@ function checkProof(token: VerifiedToken, request: GrantRequest, user: User, { b
 }
 
 /** With `restrictRefresh`, a refresh requires the scope `<service>.offline_token`. */
-function checkOfflineScope({ scopes }: VerifiedToken, { behaviour, service, settings }: GrantDeps): void {
+function checkOfflineScope({ scopes }: VerifiedToken, { behaviour, service, settings }: DecisionDeps): void {
   const scope = service.scope('offline_token')
   if (!settings.restrictRefresh || scopes.includes(scope)) return
-  throw new OAuthError(behaviour.offlineScopeMissing, `Expected scope ${scope} is missing`, { extra: { scope } })
+  throw new OAuthError(behaviour.offlineScopeMissing, `Expected scope ${scope} is missing`, {
+    extra: { scope },
+    rule: 'offline-scope',
+  })
 }
 
-function checkStillHeld(client: Client, user: UserGroups, granted: readonly string[], { behaviour }: GrantDeps): void {
-  const lost = lostScopes(client, user, granted)
+function checkStillHeld(
+  { client, because }: DecidedRequest,
+  user: UserGroups,
+  granted: readonly string[],
+  { behaviour }: DecisionDeps,
+): void {
+  const lost = lostScopes(client, user, granted, because)
   if (lost.length > 0) {
-    throw new OAuthError(behaviour.badRefreshToken, `Some required "granted_scopes" are missing: [${lost.join(', ')}]`)
+    const description = `Some required "granted_scopes" are missing: [${lost.join(', ')}]`
+    throw new OAuthError(behaviour.badRefreshToken, description, { rule: 'token-scopes' })
   }
-  if (!hasRequiredGroups(client, user.groups)) {
-    throw new OAuthError(behaviour.requiredGroupsLost, "User does not meet the client's required group criteria.")
-  }
+  if (!hasRequiredGroups(client, user.groups)) throw lacksRequiredGroup(behaviour.requiredGroupsLost)
 }

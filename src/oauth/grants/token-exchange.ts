@@ -1,8 +1,8 @@
 import { isJsonRecord } from '../../base/json.ts'
-import { allowsProvider } from '../../model/client.ts'
+import type { Authorization } from '../../model/authorization.ts'
 import type { Client } from '../../model/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { hasRequiredGroups, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
+import { hasRequiredGroups, lacksRequiredGroup, lostScopes, narrow, parseScope } from '../../model/scopes.ts'
 import type { GrantedScopes } from '../../model/scopes.ts'
 import type { User } from '../../model/user.ts'
 import type { ExchangeRule } from '../../records/token-exchange.ts'
@@ -11,9 +11,8 @@ import { signInOf } from '../presented-sign-in.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
 import { approvalProblem } from '../token-approvals.ts'
-import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
-import { PROVIDER_BARRED } from './grant.ts'
-import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
+import type { DecidedRequest, DecisionDeps, Grant } from './grant.ts'
+import { requireFactorOfToken, requireUsableProvider } from './resource-owner.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
@@ -32,57 +31,78 @@ export const tokenExchange: Grant = {
   type: TYPE,
   caller: 'client',
   async authorize(request, deps) {
-    const { zone, client, params, clientAuthMethod } = request
-    // What anybody can say of themselves must not turn one token into another.
-    if (clientAuthMethod === 'none') throw new OAuthError('unauthorized_client', 'This client must authenticate')
-    refuseOtherKinds(request)
-    const subject = await readToken(request, 'subject_token', deps)
-    const { user } = subject
-    if (!user) throw new OAuthError('invalid_request', 'The subject_token is not that of a person')
-    requireBound(subject, request)
-    const rule = ruleFor(client, subject, audienceIn(params))
-    const actor = await actorOf(request, { rule, subject }, deps)
-    await checkPerson(request, user, deps)
-    const signIn = signInOf(subject.claims, zone, deps.behaviour)
-    await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
-    const scopes = await scopesFor(request, { rule, subject, user }, deps)
-
-    const { auth_time: authTime, grant_id: grantId } = subject.claims
-    const { remoteAddress } = request
+    const { zone, client, remoteAddress } = request
+    const { authorization, user, from, rule } = await authorizeByExchange(request, deps)
+    const { scopes, actor: act } = authorization
     deps.audit({
       type: 'TokenExchangedEvent',
       zoneId: zone.id,
       principal: user.id,
       clientId: client.clientId,
       remoteAddress,
-      data: JSON.stringify({ from: subject.client.clientId, for: rule.audience, mode: rule.mode, scopes, act: actor }),
+      data: JSON.stringify({ from, for: rule.audience, mode: rule.mode, scopes, act }),
     })
-    const format = tokenFormatOf(params)
-    return {
-      zone,
-      client,
-      grantType: TYPE,
-      subject: {
-        kind: 'user',
-        user,
-        ...signIn,
-        ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
-      },
-      scopes,
-      tokens: ['access_token'],
-      resources: [rule.audience],
-      expiresBefore: subject.expiresAt,
-      issuedTokenType: ACCESS_TOKEN,
-      ...(actor && { actor }),
-      // Whatever ends the grant of the one ends the other.
-      ...(typeof grantId === 'string' && { grantId }),
-      ...(format && { format }),
-      ...(clientAuthMethod !== undefined && { clientAuthMethod }),
-    }
+    return authorization
   },
 }
 
-function refuseOtherKinds({ params }: GrantRequest): void {
+/** What an exchange gives, and by which rule; nothing is used up or reported yet. */
+export async function authorizeByExchange(
+  request: DecidedRequest,
+  deps: DecisionDeps,
+): Promise<{
+  readonly authorization: Authorization
+  readonly user: User
+  /** The client of the token that is exchanged. */
+  readonly from: string
+  readonly rule: ExchangeRule
+}> {
+  const { zone, client, params, clientAuthMethod } = request
+  // What anybody can say of themselves must not turn one token into another.
+  if (clientAuthMethod === 'none') {
+    throw new OAuthError('unauthorized_client', 'This client must authenticate', { rule: 'client-authentication' })
+  }
+  refuseOtherKinds(request)
+  const subject = await readToken(request, 'subject_token', deps)
+  const { user } = subject
+  if (!user) {
+    throw new OAuthError('invalid_request', 'The subject_token is not that of a person', { rule: 'subject-token' })
+  }
+  requireBound(subject, request)
+  const rule = ruleFor(client, subject, audienceIn(params))
+  const actor = await actorOf(request, { rule, subject }, deps)
+  await requireUsableProvider(request, user, deps)
+  const signIn = signInOf(subject.claims, zone, deps.behaviour)
+  await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
+  const scopes = await scopesFor(request, { rule, subject, user }, deps)
+
+  const { auth_time: authTime, grant_id: grantId } = subject.claims
+  const format = tokenFormatOf(params)
+  const authorization: Authorization = {
+    zone,
+    client,
+    grantType: TYPE,
+    subject: {
+      kind: 'user',
+      user,
+      ...signIn,
+      ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
+    },
+    scopes,
+    tokens: ['access_token'],
+    resources: [rule.audience],
+    expiresBefore: subject.expiresAt,
+    issuedTokenType: ACCESS_TOKEN,
+    ...(actor && { actor }),
+    // Whatever ends the grant of the one ends the other.
+    ...(typeof grantId === 'string' && { grantId }),
+    ...(format && { format }),
+    ...(clientAuthMethod !== undefined && { clientAuthMethod }),
+  }
+  return { authorization, user, from: subject.client.clientId, rule }
+}
+
+function refuseOtherKinds({ params }: DecidedRequest): void {
   const wanted = params.get('requested_token_type')
   if (wanted !== undefined && wanted !== ACCESS_TOKEN && wanted !== JWT) {
     throw new OAuthError('invalid_request', 'The requested_token_type is not supported')
@@ -91,28 +111,38 @@ function refuseOtherKinds({ params }: GrantRequest): void {
 
 /** An access token that was meant for the calling client: issued to it, or with it as an audience. */
 async function readToken(
-  { zone, client, params }: GrantRequest,
+  { zone, client, params }: DecidedRequest,
   name: 'subject_token' | 'actor_token',
-  deps: GrantDeps,
+  deps: DecisionDeps,
 ): Promise<VerifiedToken> {
   const text = params.get(name)
   const type = params.get(`${name}_type`)
-  if (text === undefined) throw new OAuthError('invalid_request', `The ${name} is missing`)
+  if (text === undefined)
+    throw new OAuthError('invalid_request', `The ${name} is missing`, {
+      rule: 'missing-parameter',
+    })
   if (type === undefined) throw new OAuthError('invalid_request', `The ${name}_type is missing`)
   if (type !== ACCESS_TOKEN && type !== JWT) {
     throw new OAuthError('invalid_request', `The ${name}_type is not supported: only access tokens are`)
   }
   const token = await deps.reader.read({ zone, inspected: true }, text).catch((cause: unknown) => {
     if (!(cause instanceof OAuthError)) throw cause
-    throw new OAuthError('invalid_request', `The ${name} is not valid`, { detail: cause.message, cause }) // RFC 8693 §2.2.2
+    throw new OAuthError('invalid_request', `The ${name} is not a valid access token`, {
+      detail: cause.message, // RFC 8693 §2.2.2
+      rule: cause.rule,
+      cause,
+    })
   })
   // Whoever asks about such a token is told that it is worth nothing, and it buys nothing either.
   const unapproved = await approvalProblem(zone, token, token.scopes, deps)
   if (unapproved !== undefined) {
-    throw new OAuthError('invalid_request', `The ${name} is not valid`, { detail: unapproved })
+    throw new OAuthError('invalid_request', `The ${name} is not a valid access token`, {
+      detail: unapproved,
+      rule: 'approval-missing',
+    })
   }
   if (token.client.clientId === client.clientId || token.audience.includes(client.clientId)) return token
-  throw new OAuthError('invalid_request', `The ${name} is not meant for this client`)
+  throw new OAuthError('invalid_request', `The ${name} is not meant for this client`, { rule: 'subject-token' })
 }
 
 /** RFC 8693 §2.1: the token would be for all that are named, and a rule is for one. */
@@ -123,11 +153,11 @@ function audienceIn(params: Params): string | undefined {
 }
 
 /** A stolen token of the new kind must not be worth more than a stolen one of the old kind. */
-function requireBound({ claims }: VerifiedToken, { confirmation }: GrantRequest): void {
+function requireBound({ claims }: VerifiedToken, { confirmation }: DecidedRequest): void {
   if (claims['cnf'] === undefined || confirmation) return
   const description =
     'The subject_token is bound to its sender: the new one must be bound too, by DPoP or a certificate'
-  throw new OAuthError('invalid_request', description)
+  throw new OAuthError('invalid_request', description, { rule: 'sender-constrained' })
 }
 
 /** The rule for the audience; without one in the request, the only rule for tokens of that client. */
@@ -137,14 +167,14 @@ function ruleFor(client: Client, subject: VerifiedToken, audience: string | unde
   const [rule, another] = fitting
   if (rule && !another) return rule
   const description = rule ? 'The audience is missing' : 'This client may not exchange the token for this audience'
-  throw new OAuthError('invalid_target', description)
+  throw new OAuthError('invalid_target', description, { rule: 'token-exchange-rule' })
 }
 
 /** Who acts for the person: the actors so far, and with delegation whoever asks now. */
 async function actorOf(
-  request: GrantRequest,
+  request: DecidedRequest,
   { rule, subject }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken },
-  deps: GrantDeps,
+  deps: DecisionDeps,
 ): Promise<Actor | undefined> {
   const { client, params } = request
   const { act, may_act: mayAct } = subject.claims
@@ -173,32 +203,34 @@ async function actorOf(
 function requireMayAct(mayAct: unknown, actor: Actor): void {
   if (mayAct === undefined) return
   if (isJsonRecord(mayAct) && Object.entries(mayAct).every(([name, value]) => actor[name] === value)) return
-  throw new OAuthError('invalid_request', 'The subject_token does not allow this actor')
+  throw new OAuthError('invalid_request', 'The subject_token does not allow this actor', { rule: 'subject-token' })
 }
 
 const depthOf = ({ act }: Actor): number => 1 + (isJsonRecord(act) ? depthOf(act) : 0)
 
-async function checkPerson({ zone, client }: GrantRequest, user: User, deps: GrantDeps): Promise<void> {
-  if (!allowsProvider(client, user.origin)) throw new OAuthError(deps.behaviour.userProviderBarred, PROVIDER_BARRED)
-  await checkProvider(zone, user, deps)
-}
-
 /** Those of the token that the rule, the calling client and the person's groups still allow, or fewer. */
 async function scopesFor(
-  { zone, client, params }: GrantRequest,
+  { zone, client, params, because }: DecidedRequest,
   { rule, subject, user }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken; readonly user: User },
-  deps: GrantDeps,
+  deps: DecisionDeps,
 ): Promise<GrantedScopes> {
   const held = await deps.groupsOf(zone, user)
-  if (!hasRequiredGroups(client, held.groups)) {
-    throw new OAuthError('invalid_scope', "User does not meet the client's required group criteria.")
+  if (!hasRequiredGroups(client, held.groups)) throw lacksRequiredGroup('invalid_scope')
+  const within = subject.scopes.filter(scope => {
+    const isWithin = rule.scopes.includes(scope)
+    if (!isWithin) because?.(scope, 'token-exchange-rule')
+    return isWithin
+  })
+  if (within.length === 0) {
+    const description = `The subject_token has no scope of the rule: ${rule.scopes.join(' ')}`
+    throw new OAuthError('invalid_scope', description, { rule: 'token-exchange-rule' })
   }
-  const within = subject.scopes.filter(scope => rule.scopes.includes(scope))
-  const lost = lostScopes(client, held, within)
+  const lost = lostScopes(client, held, within, because)
   const scopes = narrow(
     within.filter(scope => !lost.includes(scope)),
     parseScope(params.get('scope')),
+    because,
   )
-  if (scopes.length === 0) throw new OAuthError('invalid_scope', 'No scope of the subject_token is allowed here')
-  return scopes
+  if (scopes.length > 0) return scopes
+  throw new OAuthError('invalid_scope', 'This client or the person may not have the scopes', { rule: 'no-scope-left' })
 }

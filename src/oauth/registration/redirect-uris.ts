@@ -19,13 +19,15 @@ export function redirectUriProblem(uri: string, type: ApplicationType): string |
   const { protocol, username, password, hostname } = new URL(uri)
   if (username !== '' || password !== '') return 'must not have credentials'
   if (protocol === 'https:') {
-    return type === 'web' && isLoopbackHost(hostname) ? 'must not be on this machine unless it is native' : undefined
+    return type === 'web' && isLoopbackHost(hostname)
+      ? 'must not be on this machine unless application_type is native'
+      : undefined
   }
-  if (type === 'web') return 'must be https, unless it is native'
+  if (type === 'web') return 'must be https unless application_type is native'
   if (protocol === 'http:') return isLoopbackHost(hostname) ? undefined : 'must be https, or http on a loopback address'
   return /^[a-z0-9+-]+(?:\.[a-z0-9+-]+)+:$/.test(protocol)
     ? undefined
-    : 'must have a scheme with a dot, such as com.example.app (RFC 8252 §8.4)'
+    : 'must have a scheme with a dot, such as com.example.app (RFC 8252, section 8.4)'
 }
 
 /** What an application is that does not say: with no redirect URI that a server could have, it is native. */

@@ -26,7 +26,7 @@ import type { KeyRing } from '../../token/keys.ts'
 import { bearerChallenge, bearerHeader } from '../../web/authorization-header.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/json.ts'
-import { callerKey } from '../../web/limits.ts'
+import { callerKey, siteKey } from '../../web/limits.ts'
 import type { Limits } from '../../web/limits.ts'
 import { auditOriginOf, requesterOf } from '../../web/requester.ts'
 import { clientInformation } from './answer.ts'
@@ -155,11 +155,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     if (policy.mode === 'off') throw notHere()
     const initial = await initialToken(request, policy.mode)
     const requested = readMetadata(jsonBody(request), { zone, policy, behaviour })
-    if (!initial) {
-      const key = callerKey({ zone, remoteAddress: request.ip }, 'registration')
-      limits.registrations.check(key)
-      limits.registrations.count(key)
-    }
+    if (!initial) await limits.registrations.take(siteKey({ zone, remoteAddress: request.ip }, 'registration'))
     const clientId = random.urlSafe(22)
     const secret = requested.needsSecret ? random.urlSafe(TOKEN_LENGTH) : undefined
     const definition = await define(request, requested, { clientId, secret })
@@ -212,9 +208,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     const { client: existing } = stored
     const sent = jsonBody(request)
     const { clientId } = existing
-    const key = callerKey({ zone, remoteAddress: undefined }, 'registration', clientId)
-    limits.registrations.check(key)
-    limits.registrations.count(key)
+    await limits.registrations.take(callerKey({ zone, remoteAddress: undefined }, 'registration', clientId))
     if (memberOf(sent, 'client_id') !== clientId) throw invalidMetadata('client_id must be that of the client')
     const unwanted = OF_ANSWERS.find(name => (memberOf(sent, name) ?? undefined) !== undefined)
     if (unwanted !== undefined) throw invalidMetadata(`${unwanted} must not be sent`)

@@ -12,6 +12,8 @@ import type { AuditHashes } from './chain.ts'
 
 /** Stores what passes through an audit. */
 export interface AuditRecorder {
+  /** Stores an event that the log does not have. */
+  readonly record: Audit
   /** An audit that also stores its events. */
   readonly recorded: (audit: Audit) => Audit
   /** Resolves when everything that waits was written or could not be; never rejects. */
@@ -27,6 +29,8 @@ export interface RecorderDeps {
   readonly clock: Clock
   /** Types that are not stored. */
   readonly excluded: ReadonlySet<AuditEventType>
+  /** The id of the request that the code runs for, where the log names requests. */
+  readonly requestId?: (() => string | undefined) | undefined
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
 
@@ -53,7 +57,7 @@ interface Backlog {
 }
 
 /** One instance serves every zone. */
-export function createAuditRecorder({ store, hashes, clock, excluded, log }: RecorderDeps): AuditRecorder {
+export function createAuditRecorder({ store, hashes, clock, excluded, requestId, log }: RecorderDeps): AuditRecorder {
   const backlogs = new Map<string, Backlog>()
   let count = 0
   let timer: NodeJS.Timeout | undefined
@@ -70,7 +74,8 @@ export function createAuditRecorder({ store, hashes, clock, excluded, log }: Rec
       backlog.lost += 1
       return
     }
-    backlog.waiting.push({ event, at: clock.now() })
+    const id = requestId?.()
+    backlog.waiting.push({ event: id === undefined ? event : { ...event, requestId: id }, at: clock.now() })
     count += 1
     schedule(FLUSH_EVERY_MS)
   }
@@ -161,6 +166,7 @@ export function createAuditRecorder({ store, hashes, clock, excluded, log }: Rec
   }
 
   return {
+    record: add,
     recorded: audit => event => {
       audit(event)
       add(event)

@@ -11,8 +11,9 @@ import { createAuditWebhooks } from './webhooks.ts'
 
 /** The stored trail, with what one process of a server does for all. */
 export interface AuditTrail extends AuditRecorder {
-  /** Deletes a batch of expired entries; returns their number. */
-  deleteExpired(): Promise<number>
+  /** Deletes a batch of entries that expired before `now`; returns their number. */
+  deleteExpired(now?: Date): Promise<number>
+  readonly hasWebhooks: boolean
   /** Sends webhooks what is due; begins nothing new once the signal is aborted. */
   deliver(signal?: AbortSignal): Promise<void>
 }
@@ -24,6 +25,7 @@ export interface AuditTrailDeps {
   readonly outbound: Outbound
   readonly clock: Clock
   readonly settings: AuditSettings
+  readonly requestId?: (() => string | undefined) | undefined
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
 
@@ -33,7 +35,8 @@ export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
   const sender = createAuditWebhooks({ ...deps, webhooks: settings.webhooks })
   return {
     ...createAuditRecorder({ ...deps, excluded: new Set(settings.excluded) }),
-    deleteExpired: () => deleteExpired({ store, hashes }, clock.now(), settings.days),
+    hasWebhooks: settings.webhooks.length > 0,
+    deleteExpired: (now = clock.now()) => deleteExpired({ store, hashes }, now, settings.days),
     deliver: signal => sender.deliver(signal),
   }
 }

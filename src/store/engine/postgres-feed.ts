@@ -1,10 +1,11 @@
-// The connection to PostgreSQL that hears of changes, and by which the store knows whether the database is there. It asks
-// for an answer several times a second: notifications arrive in order, so an answer proves that all earlier ones have
-// arrived. When the connection ends or falls silent another one is opened at once. Until that succeeds, and if it takes
+// The connection to PostgreSQL that hears of changes, and by which the store knows whether the database is there. It reads the
+// table of changes several times a second, so that what it knows is never older; between two times it hears of changes by
+// notifications, unless a pooler stands between, which may lose them. When the connection ends or falls silent another one is opened at once. Until that succeeds, and if it takes
 // more than a moment, the database is away.
 import { type Client, DatabaseError } from 'pg'
 import { stopwatch } from '../../base/clock.ts'
-import { type ChangeListener, readChange } from '../changes.ts'
+import { type ChangeListener, numberOfNews, readChange } from '../changes.ts'
+import { createChangeTail } from './change-tail.ts'
 import type { Outage } from '../database.ts'
 import { StoreAway } from '../store.ts'
 
@@ -12,7 +13,7 @@ import { StoreAway } from '../store.ts'
 export const CHANNEL = 'latchkey_changes'
 /** An attempt that takes longer is made anew. */
 export const FEED_CONNECT_MS = 2500
-// At most 1.45 s until a silence is known to be an outage. A new connection empties the caches, so none is opened rashly.
+// The time until a change is known without notifications. At most 1.45 s until a silence is known to be an outage. A new connection empties the caches, so none is opened rashly.
 const HEARTBEAT_MS = 250
 const OVERDUE_MS = 700
 const VERDICT_MS = 500
@@ -24,6 +25,8 @@ const MAX_KEPT_MS = 3_600_000
 export interface Feed extends Outage {
   /** Makes the first connection; a failure is retried in the background, as every later one is. */
   start(): Promise<void>
+  /** A change of this process that was committed, and told here already. */
+  heard(id: number): void
   /** Whether changes of other processes arrive in time. */
   isCurrent(): boolean
   stop(): Promise<void>
@@ -33,6 +36,8 @@ export interface Feed extends Outage {
 export interface FeedDeps {
   /** Makes a connection that gives up after `FEED_CONNECT_MS`. */
   readonly connect: () => Client
+  /** Whether to listen for notifications on a connection. */
+  readonly listens: (client: Client) => Promise<boolean>
   readonly listener: ChangeListener
   readonly onError: (error: unknown) => void
   /** Called when the database is found to be away: what waits for it waits in vain. */
@@ -42,7 +47,8 @@ export interface FeedDeps {
 }
 
 /** Nothing is opened before `start`. */
-export function createFeed({ connect, listener, onError, onAway, maxKeptMs = MAX_KEPT_MS }: FeedDeps): Feed {
+export function createFeed({ connect, listens, listener, onError, onAway, maxKeptMs = MAX_KEPT_MS }: FeedDeps): Feed {
+  const tail = createChangeTail(listener)
   let client: Client | undefined
   let current = false
   let away = false
@@ -95,11 +101,14 @@ export function createFeed({ connect, listener, onError, onAway, maxKeptMs = MAX
       const change = readChange(payload ?? '')
       if (change === undefined) listener.missed()
       else listener.changed(change)
+      const id = numberOfNews(payload ?? '')
+      if (id !== undefined) tail.heard(id)
     })
     const timer = afterStalls(FEED_CONNECT_MS, () => lose(opened, new StoreAway('the database does not answer')))
     try {
       await opened.connect()
-      await opened.query(`listen ${CHANNEL}`)
+      if (await listens(opened)) await opened.query(`listen ${CHANNEL}`)
+      await tail.begin(opened)
     } catch (error) {
       lose(opened, error)
       return
@@ -119,7 +128,7 @@ export function createFeed({ connect, listener, onError, onAway, maxKeptMs = MAX
     isAsking = true
     const timer = afterStalls(OVERDUE_MS, () => lose(asked, new StoreAway('no news from the database')))
     try {
-      await asked.query('select 1')
+      await tail.read(asked)
     } catch (error) {
       lose(asked, error)
     } finally {
@@ -133,6 +142,7 @@ export function createFeed({ connect, listener, onError, onAway, maxKeptMs = MAX
       heartbeat = setInterval(() => void beat(), HEARTBEAT_MS).unref()
       await open()
     },
+    heard: id => tail.heard(id),
     isCurrent: () => current,
     isAway: () => away,
     mayTrustCaches: () => away && sinceNews !== undefined && sinceNews() < maxKeptMs,

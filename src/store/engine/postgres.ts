@@ -15,7 +15,8 @@ import {
   valuesFor,
 } from '../database.ts'
 import { nounOf } from '../schema.ts'
-import { AlreadyExists, StoreAway, StoreUnavailable } from '../store.ts'
+import { AlreadyExists, StoreAway, StoreLocked, StoreUnavailable } from '../store.ts'
+import { DATABASE_NOW, MAX_IDLE_MS } from './change-tail.ts'
 import { CHANNEL, createFeed, FEED_CONNECT_MS } from './postgres-feed.ts'
 import { createSlots } from './slots.ts'
 
@@ -32,12 +33,17 @@ const NAMES_LIMIT = 500
 // A notification carries at most 8000 bytes.
 const MAX_PAYLOAD_BYTES = 7900
 
-const NOTIFY = statement<{ channel: string; news: string }>(`select pg_notify(:channel, :news)`)
+// Both in one round trip. What is announced must be committed while others still look for it, also by a process that hangs.
+const ANNOUNCE = statement<{ change: string; channel: string; news: string; closing: string }, { id: number }>(
+  `insert into changes (change, changed_at) values (:change, ${DATABASE_NOW})
+   returning id, pg_notify(:channel, cast(:news as text) || id || cast(:closing as text)), set_config('idle_in_transaction_session_timeout', '${MAX_IDLE_MS}', true)`,
+)
 const LOCK = statement<{ name: string }>(`select pg_advisory_xact_lock(hashtextextended(:name, 0))`)
+const WAIT_BRIEFLY = statement(`select set_config('lock_timeout', '2000', true)`)
 const PATIENT_LOCK = { ...LOCK, patient: true } as const
 
 /** Connects to the URL; throws `StoreUnavailable` when the server does not answer. */
-export async function openPostgres(url: string, { listener, onError }: DatabaseOptions): Promise<Database> {
+export async function openPostgres(url: string, { listener, onError, changes }: DatabaseOptions): Promise<Database> {
   const config = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MILLISECONDS,
@@ -50,11 +56,17 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   let pool = openPool()
   const slots = createSlots({ slots: CONNECTIONS, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS })
   const busy = new Set<PoolClient>()
-  const textOf = createTexts()
+  const used = new WeakSet<PoolClient>()
+  let textOf = createTexts({ isNamed: false })
   const underWay = new Set<Promise<unknown>>()
   // Its own limits take a stall of this process into account; that of a query would not.
   const feedConfig = { ...config, connectionTimeoutMillis: FEED_CONNECT_MS, query_timeout: undefined }
-  const feed = createFeed({ connect: () => new Client(feedConfig), listener, onError, onAway: abandon })
+  const feed = createFeed({ connect: () => new Client(feedConfig), listens, listener, onError, onAway: abandon })
+
+  async function listens(client: Client): Promise<boolean> {
+    if (changes) return changes === 'listen'
+    return isDirect(client)
+  }
 
   function openPool(): Pool {
     const opened = new Pool({ ...config, max: CONNECTIONS, idleTimeoutMillis: 60_000 })
@@ -124,6 +136,10 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
     busy.add(client)
     let broken = false
     try {
+      if (!used.has(client)) {
+        await run(client, END_IDLE_TRANSACTIONS, {})
+        used.add(client)
+      }
       return await work(client)
     } catch (error) {
       broken = error instanceof StoreUnavailable // it may hang, or be in the middle of a transaction
@@ -134,23 +150,32 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   }
 
   async function inTransaction<T>(work: (within: Transaction) => Promise<T>, announced: Change[]): Promise<T> {
+    const ids: number[] = []
     return withClient(async client => {
       const within: Transaction = {
         run: (of, args) => run(client, of, args),
         async announce(change) {
           announced.push(change)
-          const news = writeChange(change)
-          // An empty payload is unreadable and makes the receivers clear their caches.
-          await run(client, NOTIFY, { channel: CHANNEL, news: Buffer.byteLength(news) > MAX_PAYLOAD_BYTES ? '' : news })
+          const written = writeChange(change)
+          // What is too long is sent as its number alone: unreadable, which makes the receivers clear their caches.
+          const isLong = Buffer.byteLength(written) > MAX_PAYLOAD_BYTES
+          const payload = isLong ? { news: '', closing: '' } : { news: `${written.slice(0, -1)},`, closing: ']' }
+          const { rows } = await run(client, ANNOUNCE, { change: written, channel: CHANNEL, ...payload })
+          for (const { id } of rows) ids.push(id)
         },
         async lock(name, options) {
           await run(client, options?.patient ? PATIENT_LOCK : LOCK, { name: `latchkey ${name}` })
+        },
+        async waitBriefly() {
+          await run(client, WAIT_BRIEFLY, {})
         },
       }
       await run(client, BEGIN, {})
       try {
         const result = await work(within)
         await run(client, COMMIT, {})
+        for (const change of announced) listener.changed(change)
+        for (const id of ids) feed.heard(id)
         return result
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) await run(client, ROLLBACK, {})
@@ -160,14 +185,14 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   }
 
   try {
-    await withClient(client => run(client, PING, {}))
+    if (await withClient(isDirect)) textOf = createTexts({ isNamed: true })
   } catch (error) {
     await pool.end()
     throw error
   }
 
   const read: Database['read'] = async (statement, args) =>
-    (await withClient(client => run(client, statement, args))).rows
+    (await withRetries(() => withClient(client => run(client, statement, args)))).rows
 
   return {
     columnTypes: {
@@ -177,6 +202,19 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
       sequence: 'bigint generated by default as identity primary key',
       tableEnd: '',
     },
+    now: DATABASE_NOW,
+    tables: `select table_name as name from information_schema.tables where table_schema = current_schema()`,
+    // The estimate may be missing or old while there are few.
+    rowsOf: table => `select case when reltuples > 100000 then cast(reltuples as bigint)
+      else (select count(*) from ${table}) end as rows from pg_class where oid = cast('${table}' as regclass)`,
+    // https://www.postgresql.org/docs/current/explicit-locking.html
+    locks: {
+      'create table': undefined,
+      'add column': 'ACCESS EXCLUSIVE: its reads and writes wait',
+      'create index': 'SHARE: its writes wait',
+      'change rows': 'ROW EXCLUSIVE: writes of the same rows wait',
+      replace: 'ACCESS EXCLUSIVE: its reads and writes wait',
+    },
     jsonText: (column, path) => `((cast(${column} as json) #>> '{${path.join(',')}}') collate "C")`,
     read,
     scan: read,
@@ -185,9 +223,10 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
       const announced: Change[] = []
       try {
         return await withRetries(() => inTransaction(work, announced))
-      } finally {
-        // Also after a failure: a commit may have succeeded although its response was lost.
+      } catch (error) {
+        // A commit may have succeeded although its response was lost.
         for (const change of announced) listener.changed(change)
+        throw error
       }
     },
     listen: () => feed.start(),
@@ -206,7 +245,7 @@ export async function openPostgres(url: string, { listener, onError }: DatabaseO
   }
 }
 
-/** Retries a transaction that the database ended because of a deadlock or serialization conflict. */
+/** Retries what the database ended because of a deadlock, as with a migration, or of a serialization conflict. */
 async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -219,7 +258,9 @@ async function withRetries<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const AWAY = 'the database is away'
-const PING = statement(`select 1`)
+// The locks of a process whose machine vanished would be kept for two hours, until TCP notices. Not as a parameter of the
+// connection, which poolers refuse.
+const END_IDLE_TRANSACTIONS = { ...statement(`set idle_in_transaction_session_timeout = '10s'`), once: true } as const
 const BEGIN = statement(`begin isolation level read committed`)
 const COMMIT = statement(`commit`)
 const ROLLBACK = statement(`rollback`)
@@ -229,8 +270,25 @@ const BIGINT = 20
 const parserFor: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === BIGINT ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format)
 
-/** The SQL and name of each statement. */
-function createTexts(): (of: Statement<never, unknown>) => { readonly text: string; readonly name?: string } {
+/**
+ * Whether no pooler stands between, which may give each transaction another session: then there are no named statements, and
+ * notifications do not arrive. Poolers give connections process ids of their own.
+ */
+async function isDirect(client: ClientBase): Promise<boolean> {
+  try {
+    const [row] = (await client.query<{ pid: number }>(`select pg_backend_pid() as pid`)).rows
+    return row?.pid === Reflect.get(client, 'processID')
+  } catch (error) {
+    throw translate(error)
+  }
+}
+
+/** The SQL and name of each statement; without names where sessions change. */
+function createTexts({
+  isNamed,
+}: {
+  readonly isNamed: boolean
+}): (of: Statement<never, unknown>) => { readonly text: string; readonly name?: string } {
   const texts = new WeakMap<object, { readonly text: string; readonly name?: string }>()
   let names = 0
 
@@ -240,13 +298,14 @@ function createTexts(): (of: Statement<never, unknown>) => { readonly text: stri
     const text = of.pieces.map((piece, index) => (index === 0 ? piece : `$${index}${piece}`)).join('')
     if (of.once === true) return { text }
     names += 1
-    const made = names > NAMES_LIMIT ? { text } : { text, name: `latchkey_${names}` }
+    const made = names > NAMES_LIMIT || !isNamed ? { text } : { text, name: `latchkey_${names}` }
     texts.set(of, made)
     return made
   }
 }
 
 const UNIQUE_VIOLATION = '23505'
+const LOCK_NOT_AVAILABLE = '55P03'
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator, authorization,
 // unknown database, read-only (a standby), a lock or an answer that did not come.
 const REFUSALS = /^(08|53|57|58|28|3D000|25006|55P03|XX)/
@@ -273,6 +332,7 @@ function translate(error: unknown): unknown {
   }
   if (error.code === UNIQUE_VIOLATION) return new AlreadyExists(nounOf(error.table), { cause: error })
   if (REFUSALS.test(error.code ?? '')) {
+    if (error.code === LOCK_NOT_AVAILABLE) return new StoreLocked(error.message, { cause: error })
     const Kind = PASSING_REFUSALS.test(error.code ?? '') ? StoreAway : StoreUnavailable
     return new Kind(`the database refuses: ${error.message}`, { cause: error })
   }

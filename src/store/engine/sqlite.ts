@@ -29,6 +29,7 @@ const PATIENCE_MILLISECONDS = 5000
 // How long SQLite waits for the lock of another process: short, because the wait blocks the whole process.
 const WRITER_BUSY_MILLISECONDS = 25
 
+const SQLITE_LOCK = 'all writes wait'
 const ANNOUNCE = statement<{ change: string; changed_at: number }>(
   `insert into changes (change, changed_at) values (:change, :changed_at)`,
 )
@@ -63,6 +64,8 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
     inMemory ? (memory ?? new DatabaseSync(path)) : new DatabaseSync(path, { timeout: WRITER_BUSY_MILLISECONDS }),
   )
   await patiently(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = full'))
+  // Only a connection that has opened the log folds it in and removes it when it closes.
+  await patiently(() => writer.database.exec('select 1 from sqlite_schema limit 1'))
   // Keys are random, so each batch touches many index pages; this cache holds them.
   writer.database.exec('pragma cache_size = -8000')
   writer.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
@@ -70,6 +73,8 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   const reader = inMemory
     ? writer
     : createConnection(new DatabaseSync(path, { readOnly: true, timeout: PATIENCE_MILLISECONDS }))
+  // Whoever shares the file shares the machine, and its clock.
+  for (const { database } of new Set([writer, reader])) database.function('latchkey_now', () => clock.now().getTime())
   // Holds the inner pages of an index over a million random digests, so that a look-up reads little more than its row.
   if (reader !== writer) reader.database.exec('pragma cache_size = -32000')
   const checkpoints = inMemory ? undefined : createCheckpoints({ path, writer: writer.database, onError })
@@ -107,6 +112,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
         await runWithin(ANNOUNCE, { change: writeChange(change), changed_at: clock.now().getTime() })
       },
       lock: () => Promise.resolve(), // `begin immediate` has locked out every other writer
+      waitBriefly: () => Promise.resolve(),
     }
   }
 
@@ -174,6 +180,16 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       flag: 'integer',
       sequence: 'integer primary key autoincrement',
       tableEnd: ' strict',
+    },
+    now: 'latchkey_now()',
+    tables: `select name from sqlite_schema where type = 'table'`,
+    rowsOf: table => `select count(*) as rows from ${table}`,
+    locks: {
+      'create table': undefined,
+      'add column': SQLITE_LOCK,
+      'create index': SQLITE_LOCK,
+      'change rows': SQLITE_LOCK,
+      replace: SQLITE_LOCK,
     },
     jsonText: (column, path) => `json_extract(${column}, '$.${path.join('.')}')`,
     read,

@@ -57,7 +57,8 @@ export const mentionsDpop = ({ headers }: Pick<SentRequest, 'headers'>): boolean
 export const dpop: SenderProof = {
   member: 'jkt',
   protocol: 'dpop',
-  concerns: ({ headers }, client) => headers['dpop'] !== undefined || client.dpopBoundTokens === true,
+  isDemandedBy: client => client.dpopBoundTokens === true,
+  isOffered: ({ headers }) => headers['dpop'] !== undefined,
   async proven({ request, client, keepsProof }, deps) {
     // §5.2: a client that uses DPoP always is not to be talked out of it.
     if (request.headers['dpop'] === undefined) {

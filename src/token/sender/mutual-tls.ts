@@ -16,7 +16,8 @@ async function thumbprintOf({ clientCertificate }: SentRequest): Promise<string 
 export const mutualTls: SenderProof = {
   member: 'x5t#S256',
   protocol: 'mutualTls',
-  concerns: (_, client) => client.certificateBoundTokens === true,
+  isDemandedBy: client => client.certificateBoundTokens === true,
+  isOffered: () => false, // only the record decides: many clients send a certificate that is not meant for tokens
 
   async proven({ request }) {
     const thumbprint = await thumbprintOf(request)

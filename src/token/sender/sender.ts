@@ -37,8 +37,10 @@ export interface SenderProof {
   /** The member of `cnf` that it proves. */
   readonly member: ConfirmationMember
   readonly protocol: Protocol
-  /** Whether the request carries a proof, or the client may not do without. Must cost nothing. */
-  concerns(request: SentRequest, client: Client): boolean
+  /** Whether the client's record demands this proof: without it the client gets no token, even where the zone switches it off. */
+  isDemandedBy(client: Client): boolean
+  /** Whether the request brings a proof that the record need not demand. Must cost nothing. */
+  isOffered(request: SentRequest): boolean
   /** The thumbprint that a token request proves; undefined if it proves none and need not. Throws an `OAuthError`. */
   proven(asked: AskedProof, deps: SenderDeps): Promise<string | undefined>
   /** Checks that whoever presents the token is the one it is bound to. Throws an `OAuthError`. */
@@ -84,9 +86,12 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
   return {
     async confirmationOf(asked) {
       const { request, client } = asked
-      const concerned = SENDER_PROOFS.filter(
-        proof => proof.concerns(request, client) && speaks(request.zone, proof.protocol, behaviour),
-      )
+      const concerned = SENDER_PROOFS.filter(proof => {
+        if (speaks(request.zone, proof.protocol, behaviour))
+          return proof.isDemandedBy(client) || proof.isOffered(request)
+        if (proof.isDemandedBy(client)) throw notSpoken()
+        return false
+      })
       if (concerned.length === 0) return undefined
       const entries = await Promise.all(
         concerned.map(async proof => [proof.member, await proof.proven(asked, deps)] as const),
@@ -121,5 +126,12 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
     },
   }
 }
+
+/** Fails closed: switching a protocol off must not turn bound tokens into bearer tokens. */
+const notSpoken = (): OAuthError =>
+  new OAuthError(
+    { error: 'unauthorized_client', status: 400 },
+    'The tokens of this client must be bound to it, which is switched off here',
+  )
 
 const notTheirs = (): OAuthError => new OAuthError('invalid_token', 'The token is bound to another sender')

@@ -178,7 +178,7 @@ const cases: readonly Case[] = [
     want: {
       standard: {
         error: 'unauthorized_client',
-        description: 'A redirect_uri can only be used by implicit or authorization_code grant types.',
+        description: 'The grants and response types of this client do not allow this response_type',
       },
       uaa: {
         page: 400,

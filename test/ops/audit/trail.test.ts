@@ -241,6 +241,27 @@ describe('recording the audit trail', () => {
   const stored = async (data: string) =>
     (await eventsOf(server, { principal: 'u1', count: '500' })).filter(each => each.data?.startsWith(data))
 
+  it('stores the request of each event, and what the log does not have', async () => {
+    let request: string | undefined = 'edge-1'
+    const { audit } = server.store
+    const recorder = createAuditRecorder({
+      store: { audit },
+      hashes: testHashes,
+      clock: server.clock,
+      excluded: new Set(),
+      requestId: () => request,
+      log: { warn: () => {}, fault: () => {} },
+    })
+    recorder.record(event('with a request'))
+    request = undefined
+    recorder.record(event('without'))
+    await recorder.stop()
+    const [without] = await stored('without')
+    const [with1] = await stored('with a request')
+    assert.deepEqual([with1?.requestId, without?.requestId], ['edge-1', undefined])
+    assert.deepEqual((await verified(server)).problems, [])
+  })
+
   it('keeps the order of events, and passes each to the log', async () => {
     const recorder = recorderOn()
     for (let i = 0; i < 450; i += 1) recorder.record(event(`order ${i}`))

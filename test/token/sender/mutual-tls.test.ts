@@ -54,6 +54,18 @@ for (const mode of MODES) {
       await refused(server, mode, () => server.token(form, { basic: BOUND, headers }), want)
     })
 
+    it('is not replaced by a bearer token where the zone has switched certificates off', async () => {
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      const protocols = { ...zone.config.protocols, mutualTls: false }
+      await server.store.zones.update({ ...zone, config: { ...zone.config, protocols } })
+      for (const certificate of [undefined, certificates.client]) {
+        const answer = await password(certificate)
+        assert.deepEqual([answer.status, answer.json()['error']], [400, 'unauthorized_client'])
+      }
+      await server.store.zones.update(zone)
+    })
+
     it('is of use with its certificate only', async () => {
       const { access_token: token } = tokensOf(await password(certificates.client))
       assert.equal((await userinfo(token, certificates.client)).status, 200)

@@ -1,22 +1,12 @@
-// All changes to the schema, for both databases. Never edit a released migration; append a new one. All pending ones run
-// in one transaction under one lock, so that processes that start at once do not conflict.
-import type { Clock } from '../base/clock.ts'
-import { type ColumnTypes, type Database, migrationStatement, statement, type Transaction } from './database.ts'
-import { nestingTable } from './groups/nesting.ts'
-import { StoreUnavailable } from './store.ts'
-import { normalizeUserNames } from './users/normalized-names.ts'
+import { nestingTable } from '../groups/nesting.ts'
+import { normalizeUserNames } from '../users/normalized-names.ts'
+import type { Migration } from './migration.ts'
 
-/** One step of the schema. */
-interface Migration {
-  readonly id: string
-  readonly statements: (types: ColumnTypes) => readonly string[]
-  /** What SQL cannot do, after the statements. */
-  readonly after?: (within: Transaction) => Promise<void>
-}
-
-const MIGRATIONS: readonly Migration[] = [
+/** The first of `MIGRATIONS`. */
+export const EARLY_MIGRATIONS: readonly Migration[] = [
   {
     id: '0001-first',
+    kind: 'expand',
     statements: ({ text, integer, flag, sequence, tableEnd }) => [
       `create table zones (id ${text} primary key, subdomain ${text} not null, subdomain_lower ${text} not null unique,
         name ${text} not null, description ${text}, active ${flag} not null, version ${integer} not null,
@@ -115,6 +105,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0002-token-operations',
+    kind: 'contract',
     statements: ({ text, integer, tableEnd }) => [
       // For listing and revoking tokens by owner; the first replaces an index of refresh tokens only.
       `drop index tokens_refresh`,
@@ -147,6 +138,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0003-own-sessions',
+    kind: 'expand',
     statements: ({ text }) => [
       // For the list of a user's sessions; partial, since most rows are anonymous.
       `alter table sessions add column user_agent ${text}`,
@@ -156,6 +148,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0004-management',
+    kind: 'expand',
     statements: ({ text, integer, flag }) => [
       // Counts every write, for optimistic locking.
       ...['zones', 'clients', 'identity_providers'].map(
@@ -186,6 +179,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0005-one-account-for-each-external-id',
+    kind: 'contract',
     statements: () => [
       // Earlier versions matched users by name, so a renamed user may have several accounts. The one used last keeps the
       // external id; the others stay for an administrator to inspect and cannot be signed in to.
@@ -203,6 +197,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0006-clocks-and-disks',
+    kind: 'expand',
     statements: ({ text, integer, tableEnd }) => [
       // Detects password changes by revision, not by time: a clock may be set back.
       `alter table sessions add column password_revision ${text}`,
@@ -214,6 +209,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0007-codes-end-with-passwords',
+    kind: 'expand',
     statements: ({ text }) => [
       // Codes are bound to the same revocation signature as tokens.
       `alter table authorization_codes add column rev_sig ${text}`,
@@ -221,12 +217,14 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0008-profiles',
+    kind: 'contract',
     // What SCIM 2.0 and OpenID Connect know of a person beside names, address and state.
     statements: ({ text }) => [`alter table users add column profile ${text}`],
-    after: normalizeUserNames,
+    after: { table: 'users', run: normalizeUserNames },
   },
   {
     id: '0009-many-users',
+    kind: 'contract',
     statements: ({ text, integer, flag, tableEnd }) => [
       // For filters: the first value of each attribute is also a column of `users`.
       `create table user_values (zone_id ${text} not null, user_id ${text} not null, attribute ${text} not null,
@@ -256,10 +254,12 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0010-nested-groups',
+    kind: 'contract',
     statements: types => [...nestingTable(types), `alter table external_groups add column created_at ${types.integer}`],
   },
   {
     id: '0011-external-ids-of-groups',
+    kind: 'expand',
     // RFC 7643 §3.1: a provisioning client finds a resource by the id that it has for it.
     statements: ({ text }) => [
       `alter table groups add column external_id ${text}`,
@@ -268,6 +268,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0012-aliases-of-users',
+    kind: 'expand',
     statements: ({ text }) => [
       `alter table users add column alias_id ${text}`,
       `alter table users add column alias_zone_id ${text}`,
@@ -275,6 +276,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
   {
     id: '0013-codes-and-mails',
+    kind: 'contract',
     statements: ({ text, integer, tableEnd }) => [
       // Passcodes of the last five minutes are lost.
       `drop table one_time_codes`,
@@ -291,193 +293,4 @@ const MIGRATIONS: readonly Migration[] = [
       `create index outgoing_mails_by_attempt on outgoing_mails (next_attempt_at)`,
     ],
   },
-  {
-    id: '0014-account-events',
-    statements: ({ text, integer, flag, sequence, tableEnd }) => [
-      `alter table sessions add column remote_address ${text}`,
-
-      `create table account_events (id ${sequence}, zone_id ${text} not null, user_id ${text} not null,
-        type ${text} not null, happened_at ${integer} not null, by_other ${flag} not null, remote_address ${text},
-        user_agent ${text}, client_id ${text})${tableEnd}`,
-      `create index account_events_by_user on account_events (zone_id, user_id, type, id)`,
-      `create index account_events_by_time on account_events (happened_at)`,
-    ],
-  },
-  {
-    id: '0015-mail-sender',
-    statements: ({ text, integer, tableEnd }) => [
-      `create table leases (name ${text} not null primary key, holder ${text} not null,
-        expires_at ${integer} not null)${tableEnd}`,
-      `create index outgoing_mails_by_creation on outgoing_mails (created_at)`,
-      `create index outgoing_mails_by_end on outgoing_mails (useful_until)`,
-    ],
-  },
-  {
-    id: '0016-provider-roles',
-    statements: ({ text }) => [`alter table users add column provider_roles ${text}`],
-  },
-  {
-    id: '0017-authentication-classes',
-    statements: ({ text }) => [
-      `alter table sessions add column acr ${text}`,
-      `alter table authorization_codes add column acr ${text}`,
-    ],
-  },
-  {
-    id: '0018-provider-sessions',
-    statements: ({ text }) => [
-      `alter table sessions add column provider_session ${text}`,
-      `alter table sessions add column sealed_id_token ${text}`,
-      // For the back-channel logout; partial, since few rows have one.
-      `create index sessions_by_provider on sessions (zone_id, provider_session) where provider_session is not null`,
-    ],
-  },
-  {
-    id: '0019-server-keys',
-    statements: ({ text, integer, tableEnd }) => [
-      `create table server_keys (name ${text} not null primary key, sealed_private_key ${text} not null,
-        certificate ${text} not null, created_at ${integer} not null)${tableEnd}`,
-    ],
-  },
-  {
-    id: '0020-second-factors',
-    statements: ({ text, integer, tableEnd }) => [
-      `alter table users add column factors ${text}`,
-      `create table passkeys (zone_id ${text} not null, credential_id ${text} not null, id ${text} not null,
-        user_id ${text} not null, public_key ${text} not null, counter ${integer} not null, transports ${text} not null,
-        aaguid ${text} not null, is_backed_up ${integer} not null, is_attested ${integer} not null, name ${text} not null,
-        created_at ${integer} not null, last_used_at ${integer}, primary key (zone_id, credential_id))${tableEnd}`,
-      `create index passkeys_by_user on passkeys (zone_id, user_id)`,
-      `create table totp_secrets (zone_id ${text} not null, user_id ${text} not null, sealed_secret ${text} not null,
-        last_step ${integer} not null, created_at ${integer} not null, last_used_at ${integer},
-        primary key (zone_id, user_id))${tableEnd}`,
-      `create table factor_codes (zone_id ${text} not null, user_id ${text} not null, code_digest ${text} not null,
-        kind ${text} not null, created_at ${integer} not null, expires_at ${integer},
-        primary key (zone_id, user_id, code_digest))${tableEnd}`,
-      `create index factor_codes_by_expiry on factor_codes (expires_at) where expires_at is not null`,
-      // Words of providers that read like a level of ours: `foreignClasses` keeps them with a blank before them.
-      ...['sessions', 'authorization_codes'].map(table => {
-        const marked = ['1', '2', 'phr', 'phrh'].reduce(
-          (acr, level) => `replace(${acr}, '"${level}"', '" ${level}"')`,
-          'acr',
-        )
-        return `update ${table} set acr = ${marked} where acr is not null`
-      }),
-    ],
-  },
-  {
-    id: '0021-bound-codes',
-    statements: ({ text }) => [
-      `alter table authorization_codes add column jkt ${text}`,
-      `alter table authorization_codes add column resources ${text}`,
-    ],
-  },
-  {
-    id: '0022-used-proofs',
-    statements: ({ text, integer, tableEnd }) => [
-      `create table used_proofs (zone_id ${text} not null, id_digest ${text} not null,
-        expires_at ${integer} not null, primary key (zone_id, id_digest))${tableEnd}`,
-      `create index used_proofs_by_expiry on used_proofs (expires_at)`,
-    ],
-  },
-  {
-    id: '0023-registered-clients',
-    statements: ({ text, integer, tableEnd }) => [
-      `alter table clients add column registration ${text}`,
-      // They are counted at every registration.
-      `create index clients_registered on clients (zone_id) where registration is not null`,
-      `create table registration_tokens (zone_id ${text} not null, id ${text} not null, token_digest ${text} not null,
-        label ${text}, created_at ${integer} not null, expires_at ${integer} not null, max_uses ${integer} not null,
-        uses ${integer} not null, primary key (zone_id, id))${tableEnd}`,
-      `create unique index registration_tokens_by_digest on registration_tokens (zone_id, token_digest)`,
-      `create index registration_tokens_by_expiry on registration_tokens (expires_at)`,
-    ],
-  },
-  {
-    id: '0024-pushed-requests',
-    statements: ({ text, integer, tableEnd }) => [
-      `create table pushed_requests (zone_id ${text} not null, id_digest ${text} not null, client_id ${text} not null,
-        parameters ${text} not null, is_signed ${integer} not null, expires_at ${integer} not null,
-        kept_until ${integer} not null, primary key (zone_id, id_digest))${tableEnd}`,
-      `create index pushed_requests_by_client on pushed_requests (zone_id, client_id)`,
-      `create index pushed_requests_by_expiry on pushed_requests (kept_until)`,
-    ],
-  },
-  {
-    id: '0024-ended-sessions',
-    statements: ({ text, integer, tableEnd }) => [
-      `alter table sessions add column tells ${integer}`,
-      `create table ended_sessions (zone_id ${text} not null, id ${text} not null, user_id ${text} not null,
-        session_salt ${text} not null, clients ${text} not null, next_attempt_at ${integer} not null,
-        attempts ${integer} not null, primary key (zone_id, id))${tableEnd}`,
-      `create index ended_sessions_due on ended_sessions (next_attempt_at)`,
-    ],
-  },
-  {
-    id: '0025-device-codes',
-    statements: ({ text, integer, tableEnd }) => [
-      `create table device_codes (zone_id ${text} not null, code_digest ${text} not null, user_code_digest ${text} not null,
-        client_id ${text} not null, request ${text} not null, state ${text} not null, decision ${text},
-        entries ${integer} not null, interval_seconds ${integer} not null, polled_at ${integer},
-        expires_at ${integer} not null, primary key (zone_id, code_digest))${tableEnd}`,
-      `create unique index device_codes_by_user_code on device_codes (zone_id, user_code_digest)`,
-      `create index device_codes_by_expiry on device_codes (expires_at)`,
-    ],
-  },
-  {
-    id: '0026-addresses-of-sessions',
-    statements: ({ integer }) =>
-      ['sessions', 'ended_sessions'].map(table => `alter table ${table} add column by_path ${integer}`),
-  },
-  {
-    id: '0027-audit-trail',
-    statements: ({ text, integer, tableEnd }) => [
-      `create table audit_entries (zone_id ${text} not null, number ${integer} not null, happened_at ${integer} not null,
-        type ${text} not null, principal ${text} not null, client_id ${text}, remote_address ${text}, facts ${text} not null,
-        hash ${text} not null, primary key (zone_id, number))${tableEnd}`,
-      `create index audit_entries_by_principal on audit_entries (zone_id, principal, number)`,
-      `create index audit_entries_by_time on audit_entries (zone_id, happened_at)`,
-      `create table audit_chains (zone_id ${text} not null primary key, base_number ${integer} not null,
-        base_hash ${text} not null, head_number ${integer} not null, head_hash ${text} not null,
-        seal ${text} not null)${tableEnd}`,
-      `create table audit_deliveries (zone_id ${text} not null, webhook ${text} not null, number ${integer} not null,
-        next_attempt_at ${integer} not null, attempts ${integer} not null, primary key (zone_id, webhook))${tableEnd}`,
-    ],
-  },
-  {
-    id: '0028-actors-of-the-audit-trail',
-    statements: ({ text }) => [
-      `alter table audit_entries add column actor ${text}`,
-      `create index audit_entries_by_actor on audit_entries (zone_id, actor, number) where actor is not null`,
-    ],
-  },
 ]
-
-const APPLIED = statement<object, { id: string }>(`select id from migrations`)
-const REMEMBER = statement<{ id: string; applied_at: number }>(
-  `insert into migrations (id, applied_at) values (:id, :applied_at)`,
-)
-
-/** Brings the schema up to date; throws `StoreUnavailable` for a database migrated by a newer version. */
-export async function migrate(db: Database, clock: Clock): Promise<void> {
-  const { text, integer, tableEnd } = db.columnTypes
-  await db.transaction(async within => {
-    await within.lock('migrations', { patient: true })
-    await within.run(
-      statement(
-        `create table if not exists migrations (id ${text} primary key, applied_at ${integer} not null)${tableEnd}`,
-      ),
-      {},
-    )
-    const applied = new Set((await within.run(APPLIED, {})).rows.map(({ id }) => id))
-    const known = new Set(MIGRATIONS.map(({ id }) => id))
-    if ([...applied].some(id => !known.has(id))) {
-      throw new StoreUnavailable('the database was changed by a newer version of this server')
-    }
-    for (const migration of MIGRATIONS.filter(({ id }) => !applied.has(id))) {
-      for (const text of migration.statements(db.columnTypes)) await within.run(migrationStatement(text), {})
-      await migration.after?.(within)
-      await within.run(REMEMBER, { id: migration.id, applied_at: clock.now().getTime() })
-    }
-  })
-}

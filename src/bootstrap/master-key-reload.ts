@@ -1,0 +1,79 @@
+// Takes the master keys of a running server anew: when their file changes, or at SIGHUP where a command prints them.
+import cluster from 'node:cluster'
+import { stat } from 'node:fs/promises'
+import type { Random } from '../base/random.ts'
+import { masterKeyId } from '../base/secrets.ts'
+import type { MasterVault } from '../base/secrets.ts'
+import type { Config } from '../config.ts'
+import { MasterKeyUnavailable, masterKeyPath, readMasterKeys } from '../config.ts'
+import type { Store } from '../store/store.ts'
+import { refuseUselessKeys } from './vault.ts'
+
+const LOOK_EVERY_MS = 2000
+
+/** Changes with the file; also for one that is gone. */
+async function stampOf(path: string): Promise<string> {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = await stat(path)
+    return [ino, size, mtimeMs, ctimeMs].join()
+  } catch {
+    return 'gone'
+  }
+}
+
+/** Dependencies of `keepMasterKeys`. */
+export interface ReloadDeps {
+  readonly config: Pick<Config, 'masterKey' | 'database'>
+  readonly store: Store
+  readonly vault: MasterVault
+  readonly random: Random
+  readonly log: { info(message: string): void; warn(message: string): void }
+}
+
+/** Keeps the keys in use, and says so, while the new ones cannot be read or do not fit the database. */
+export function keepMasterKeys({ config, store, vault, random, log }: ReloadDeps): () => void {
+  let queue = Promise.resolve()
+
+  async function reload(isFirst = false): Promise<void> {
+    try {
+      const masterKeys = await readMasterKeys(config)
+      if (masterKeys === undefined) throw new MasterKeyUnavailable('the file is gone')
+      if (isFirst && masterKeys.map(masterKeyId).join() === vault.keyIds.join()) return
+      await refuseUselessKeys({ store, masterKeys, random })
+      vault.useKeys(masterKeys)
+      const [first, ...others] = vault.keyIds
+      log.info(`master key: ${first} seals from now on${others.length > 0 ? `; ${others.join(', ')} open` : ''}`)
+    } catch (error) {
+      log.warn(`master key: those before stay in use: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  // One after the other, so that the last state of the file wins.
+  const onChange = (): void => {
+    queue = queue.then(() => reload())
+  }
+  // Only where it is of use: at SIGHUP a process ends that was started on a terminal, when that is closed.
+  const onHangUp = (): void => {
+    onChange()
+    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGHUP')
+  }
+
+  const path = masterKeyPath(config)
+  let seen: string | undefined
+  // By comparing, not by notification: files are often links of a volume, which are exchanged somewhere else. The stamp is
+  // older than what is read, so that no change is missed; the first look finds what has changed since the process began.
+  async function look(file: string): Promise<void> {
+    const stamp = await stampOf(file)
+    if (stamp === seen) return
+    const isFirst = seen === undefined
+    seen = stamp
+    queue = queue.then(() => reload(isFirst))
+  }
+  if (path !== undefined) void look(path)
+  const timer = path === undefined ? undefined : setInterval(() => void look(path), LOOK_EVERY_MS).unref()
+  const hears = config.masterKey?.from === 'command'
+  if (hears) process.on('SIGHUP', onHangUp)
+  return () => {
+    clearInterval(timer)
+    if (hears) process.off('SIGHUP', onHangUp)
+  }
+}

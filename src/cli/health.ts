@@ -1,0 +1,60 @@
+import { get } from 'node:http'
+import { connect } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
+import type { Config } from '../config.ts'
+import { loadConfig } from '../config.ts'
+import type { Command } from './command.ts'
+import { CommandFailure, readOptions } from './command.ts'
+
+const TIMEOUT_MS = 4000
+
+const KINDS = { config: 'string', host: 'string', port: 'string', 'base-url': 'string', ready: 'boolean' } as const
+
+/** `latchkey health`: asks the server on this machine how it is, for a supervisor without a program that makes requests. */
+export const health: Command = {
+  name: 'health',
+  summary: 'Say `ok` if the server on this machine answers; the status is 1 if it does not.',
+  options: `    --config, --host, --port, --base-url                     As for serve
+    --ready            Ask whether it can work, and not only whether it answers
+`,
+  async run(args) {
+    const { ready = false, 'base-url': baseUrl, ...options } = readOptions(args, KINDS)
+    const config = await loadConfig({ options: baseUrl === undefined ? options : { ...options, baseUrl } })
+    const { status, text } = await ask(config, ready ? '/readyz' : '/livez')
+    if (status !== 200) throw new CommandFailure(`the server answers ${status}: ${text}`)
+    process.stdout.write('ok\n')
+    return 0
+  },
+}
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+/** Asks by a connection of its own. Throws `CommandFailure` when there is no answer. */
+function ask({ listen, baseUrl }: Config, path: string): Promise<Answer> {
+  const host = ({ '0.0.0.0': '127.0.0.1', '::': '::1' } as Readonly<Record<string, string>>)[listen.host] ?? listen.host
+  const target = { host, port: listen.port }
+  // The certificate is the one of `base_url`, and is not asked about: nothing but the question goes to this machine's own port.
+  const createConnection = () =>
+    listen.tls ? connectSecurely({ ...target, rejectUnauthorized: false }) : connect(target)
+  return new Promise((resolve, reject) => {
+    const fail = (reason: string): void =>
+      reject(new CommandFailure(`no answer from ${host} port ${listen.port}: ${reason}`))
+    const request = get(
+      { ...target, path: new URL(baseUrl).pathname.replace(/\/$/, '') + path, createConnection },
+      response => {
+        let text = ''
+        response
+          .setEncoding('utf8')
+          .on('data', (part: string) => (text = (text + part).slice(0, 200)))
+          .on('end', () => resolve({ status: response.statusCode ?? 0, text: text.trim() }))
+          .on('error', error => fail(error.message))
+      },
+    )
+    request.on('error', error => fail(error.message))
+    const giveUp = setTimeout(() => request.destroy(new Error(`none within ${TIMEOUT_MS / 1000} seconds`)), TIMEOUT_MS)
+    request.on('close', () => clearTimeout(giveUp))
+  })
+}

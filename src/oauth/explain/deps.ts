@@ -1,0 +1,33 @@
+import type { Service } from '../../model/service.ts'
+import type { Urls } from '../../model/urls.ts'
+import { createTokenReader } from '../../token/reader.ts'
+import type { Senders } from '../../token/sender/sender.ts'
+import type { PlanDeps } from '../../token/plan.ts'
+import type { KeyRing } from '../../token/keys.ts'
+import type { TokenSettings } from '../../model/settings.ts'
+import type { DecisionDeps } from '../grants/grant.ts'
+
+/** The services that `ExplainDeps` is made of. */
+export interface ExplainServices extends Omit<ExplainDeps, 'reader'> {
+  readonly urls: Urls
+  readonly senders: Senders
+}
+
+/** What explanations use; the clients are those of the store, so documents that describe others should not be fetched by it. */
+export const explainDeps = (services: ExplainServices): ExplainDeps => ({
+  ...services,
+  reader: createTokenReader(services),
+})
+
+/** What explanations need: what decides, and nothing that issues, counts, reports or asks others. */
+export interface ExplainDeps extends DecisionDeps, Omit<PlanDeps, 'settings'> {
+  readonly service: Service
+  readonly settings: TokenSettings
+  readonly keys: KeyRing
+  /** Whether passkeys may be told to be of hardware (`phrh`). */
+  readonly tellsHardware: boolean
+  /** Absent where the audit trail is not stored. */
+  readonly trail: { flush(): Promise<void> } | undefined
+  /** Whether events have the id of their request. */
+  readonly namesRequests: boolean
+}

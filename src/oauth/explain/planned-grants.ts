@@ -1,0 +1,148 @@
+// What each grant would decide. The decisions are those of the grants themselves; here is what comes before them in a request:
+// the sign-in, the questions to the person, and what a plan cannot show.
+import { afterSignIn, problemOf } from '../../identity/sources/internal.ts'
+import type { Authorization } from '../../model/authorization.ts'
+import { allowsProvider } from '../../model/client.ts'
+import { confirmationIn } from '../../model/confirmation.ts'
+import type { TokenGrantType } from '../../model/grant-types.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { User } from '../../model/user.ts'
+import type { AssertionGrantType } from '../grants/assertion.ts'
+import { authorizeByAssertion } from '../grants/assertion.ts'
+import { authorizeClient } from '../grants/client-credentials.ts'
+import { noProvider } from '../grants/password.ts'
+import { authorizeByRefresh, isUsedUp, ownerOf } from '../grants/refresh-token.ts'
+import {
+  authorizeFor,
+  checkProvider,
+  refused,
+  requireFactorOfToken,
+  requireUsableProvider,
+} from '../grants/resource-owner.ts'
+import { authorizeByExchange } from '../grants/token-exchange.ts'
+import { authorizeByUser } from '../grants/user-token.ts'
+import { tokenFormatOf } from '../params.ts'
+import { approvalProblem } from '../token-approvals.ts'
+import type { ExplainDeps } from './deps.ts'
+import { planCode, planDevice } from './planned-sign-in.ts'
+import type { Planning } from './planning.ts'
+import { FROM_PROVIDER, lockOf, missing, userOf } from './planning.ts'
+
+type Plan = (planning: Planning, deps: ExplainDeps) => Authorization | Promise<Authorization>
+
+const assertion =
+  (type: AssertionGrantType): Plan =>
+  (planning, deps) =>
+    planAssertion(type, planning, deps)
+
+/** By grant. */
+export const PLANS: Readonly<Record<TokenGrantType, Plan>> = {
+  client_credentials: ({ request }) => authorizeClient(request),
+  password: planPassword,
+  authorization_code: planCode,
+  'urn:ietf:params:oauth:grant-type:device_code': planDevice,
+  refresh_token: planRefresh,
+  user_token: planUserToken,
+  'urn:ietf:params:oauth:grant-type:jwt-bearer': assertion('urn:ietf:params:oauth:grant-type:jwt-bearer'),
+  'urn:ietf:params:oauth:grant-type:saml2-bearer': assertion('urn:ietf:params:oauth:grant-type:saml2-bearer'),
+  'urn:ietf:params:oauth:grant-type:token-exchange': planExchange,
+}
+
+async function planPassword(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
+  const { request, findings } = planning
+  const { zone, client } = request
+  const user = userOf(planning)
+  const { behaviour, service, clock } = deps
+  findings.notChecked.push('Whether the password is right.')
+  if (!allowsProvider(client, user.origin)) throw await barredProvider(planning, user, deps)
+  await checkProvider(zone, user, deps)
+  if (user.origin === service.name) {
+    const until = await lockOf(planning, user, deps)
+    if (until) {
+      const { error, status, message } = refused(
+        { reason: behaviour.hideLockout ? 'bad-credentials' : 'account-locked' },
+        deps,
+      )
+      const detail = `The account is locked until ${until.toISOString()}.`
+      throw new OAuthError({ error, status }, message, { rule: 'account-locked', detail })
+    }
+    const problem = await problemOf({ zone, user, opensSession: false }, deps)
+    if (problem !== undefined) throw refused({ reason: problem }, deps)
+  } else {
+    findings.notChecked.push(FROM_PROVIDER)
+    await requireFactorOfToken(zone, { user, acr: undefined }, deps)
+  }
+  const format = tokenFormatOf(request.params)
+  const now = clock.now()
+  return authorizeFor({ user: afterSignIn(user, now), amr: ['pwd'], authenticatedAt: now, format }, request, deps)
+}
+
+/** The refusal of a password where the client does not allow the provider of the user: another one may be asked. */
+async function barredProvider(
+  { request: { zone, client }, origin }: Planning,
+  user: User,
+  deps: ExplainDeps,
+): Promise<OAuthError> {
+  if (origin !== undefined) return noProvider('provider-barred', deps)
+  const active = await deps.store.providers.listActive(zone.id)
+  if (!active.some(provider => allowsProvider(client, provider.originKey))) return noProvider('no-provider', deps)
+  const { error, status, message } = refused({ reason: 'bad-credentials' }, deps)
+  const detail = `The password is sent to other providers than ${user.origin}.`
+  return new OAuthError({ error, status }, message, { rule: 'provider-not-allowed', detail })
+}
+
+async function planAssertion(type: AssertionGrantType, planning: Planning, deps: ExplainDeps): Promise<Authorization> {
+  const { request, findings } = planning
+  const { zone, client } = request
+  const user = userOf(planning)
+  findings.notChecked.push('Whether the assertion is good.')
+  await requireUsableProvider(request, user, deps)
+  if (user.origin === deps.service.name && !user.verified) throw refused({ reason: 'account-not-verified' }, deps)
+  if (user.origin !== deps.service.name) findings.notChecked.push(FROM_PROVIDER)
+  await requireFactorOfToken(zone, { user, acr: undefined }, deps)
+  const authorization = await authorizeByAssertion(type, { user, amr: [] }, { request, deps })
+  const told = { user, client, claims: { grant_type: type } }
+  const unapproved = await approvalProblem(zone, told, authorization.scopes, deps)
+  if (unapproved !== undefined) {
+    const detail = `The token is issued, but introspection, exchange and refresh refuse it until then: ${unapproved}.`
+    findings.stillOwed.push({ rule: 'approval-missing', detail })
+  }
+  return authorization
+}
+
+async function planUserToken(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
+  const user = userOf(planning)
+  planning.findings.notChecked.push('Whether the user calls with a token that has the scope for it.')
+  return authorizeByUser({ user, claims: {} }, planning.request, deps)
+}
+
+async function planRefresh(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
+  const { request, findings } = planning
+  const { zone, params } = request
+  const value = params.get('refresh_token')
+  if (value === undefined) throw missing('The question has no refresh_token, which this grant needs.')
+  const token = await deps.reader.read({ zone, inspected: true }, value, 'refresh_token')
+  const user = ownerOf(token, request, deps)
+  findings.user = user
+  findings.within = 'refresh-token'
+  if (isUsedUp(token, deps)) {
+    const description = 'The token expired, was revoked, or the token ID is incorrect.'
+    const detail = 'The token was rotated: another one has taken its place. Its use would end the whole grant.'
+    throw new OAuthError(deps.behaviour.badRefreshToken, description, { rule: 'token-revoked', detail })
+  }
+  const bound = confirmationIn(token.claims['cnf'])
+  const confirmation = bound === 'unknown' ? undefined : bound
+  if (confirmation) findings.notChecked.push('Whether the client proves the key that the token is bound to.')
+  return authorizeByRefresh({ token, value, user }, { ...request, confirmation }, deps)
+}
+
+async function planExchange(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
+  const { request, findings } = planning
+  if (request.params.get('subject_token') === undefined) {
+    throw missing('The question has no subject_token, which this grant needs.')
+  }
+  findings.within = 'subject-token'
+  const { authorization, user } = await authorizeByExchange(request, deps)
+  findings.user = user
+  return authorization
+}

@@ -1,0 +1,189 @@
+// Plans of the grants in which the user signs in with a browser, and decides there: codes and devices.
+import { afterSignIn, problemOf } from '../../identity/sources/internal.ts'
+import { withLevel } from '../../model/assurance.ts'
+import type { Authorization } from '../../model/authorization.ts'
+import { demandsOn } from '../../model/client-demands.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { speaks } from '../../model/protocols.ts'
+import { namedResources } from '../../model/resources.ts'
+import type { GrantedScopes } from '../../model/scopes.ts'
+import { approvedScopes, parseScope, requestableScopes, userScopes } from '../../model/scopes.ts'
+import { tellsLevels } from '../../model/second-factor.ts'
+import { SECOND_FACTOR } from '../../model/sign-in-demands.ts'
+import type { Needed } from '../../model/step-up.ts'
+import { levelsAsked, levelToReach } from '../authorize/demands.ts'
+import { nextStep, scopeDecisions } from '../authorize/next-step.ts'
+import type { SignedIn, Step } from '../authorize/next-step.ts'
+import { authorizeByCode } from '../grants/authorization-code.ts'
+import { authorizeByDecision } from '../grants/device-code.ts'
+import { requireAllowedProvider } from '../grants/grant.ts'
+import { checkProvider, refused } from '../grants/resource-owner.ts'
+import { stillGranted } from '../grants/still-granted.ts'
+import { lackingLevel } from '../lacking-level.ts'
+import type { ExplainDeps } from './deps.ts'
+import type { Reason } from './explanation.ts'
+import type { Findings, Planning } from './planning.ts'
+import { FROM_PROVIDER, lockOf, userOf } from './planning.ts'
+import { few } from './scope-reasons.ts'
+import type { ApprovalRule } from './scope-reasons.ts'
+
+/** Of a sign-in, with its level first. */
+type Classes = readonly string[] | undefined
+
+/** What a sign-in in a browser meets, up to the level that zone, client and request ask for. */
+async function planSignIn(planning: Planning, deps: ExplainDeps): Promise<Classes> {
+  const { request, findings } = planning
+  const { zone } = request
+  const user = userOf(planning)
+  await checkProvider(zone, user, deps)
+  if (user.origin === deps.service.name) {
+    const problem = await problemOf({ zone, user, opensSession: true }, deps)
+    if (problem !== undefined) throw refused({ reason: problem }, deps)
+  } else findings.notChecked.push(FROM_PROVIDER)
+  const until = await lockOf(planning, user, deps)
+  if (until) {
+    const detail = `Passwords of the account are refused until ${until.toISOString()}.`
+    findings.stillOwed.push({ rule: 'account-locked', detail })
+  }
+  let acr: Classes
+  for (;;) {
+    const demand = await deps.owedBy(zone, user, { acr })
+    if (!demand) return acr
+    owe(findings, demand.name, demand.name === 'second-factor' ? ASKED_BY_ZONE : 'The user has to set a new password.')
+    if (demand.name !== SECOND_FACTOR.name) return acr
+    acr = withLevel('2')
+  }
+}
+
+const ASKED_BY_ZONE = 'The policy of the zone asks the user for a second factor.'
+
+/** Notes what is owed; the plan goes on as if it were done. */
+function owe(findings: Findings, rule: Reason['rule'], detail: string): void {
+  findings.isPending = true
+  findings.stillOwed.push({ rule, detail })
+}
+
+/** The level that the client or the request asks for beyond the zone; owed, and taken for reached. */
+function reach({ level, methods }: Needed, acr: Classes, findings: Findings): Classes {
+  owe(findings, 'second-factor', `Client or request ask for a sign-in of level ${level}, by ${methods.join(' or ')}.`)
+  return withLevel(level, acr)
+}
+
+/** What a code would be worth, once the user has signed in and approved. */
+export async function planCode(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
+  const { request, findings } = planning
+  const { zone, client, params, because } = request
+  const { behaviour, clock, store } = deps
+  if (client.allowedProviders?.length === 0) {
+    const description = 'Client is not authorized for any identity providers.'
+    throw new OAuthError('unauthorized_client', description, { rule: 'provider-not-allowed' })
+  }
+  tellDemands(planning)
+  const user = userOf(planning)
+  const requested = requestableScopes(client, parseScope(params.get('scope')), behaviour, because)
+  const first = await planSignIn(planning, deps)
+  requireAllowedProvider(client, user, behaviour)
+  const scopes = userScopes(client, requested, await deps.groupsOf(zone, user), behaviour, because)
+  const now = clock.now()
+  const approvals = await store.approvals.list(zone.id, user.id, client.clientId, now)
+  for (const { scope, state, isAutomatic } of scopeDecisions({ client, forceConsent: false }, scopes, approvals)) {
+    findings.approvals ??= new Map()
+    findings.approvals.set(scope, isAutomatic ? 'auto-approve' : BY_STATE[state])
+  }
+  const acrValues = tellsLevels(zone, behaviour) ? levelsAsked(planning.acrValues, client) : undefined
+  const lacking = await levelToReach(zone, { client, user, acr: first, acrValues }, deps)
+  const person: SignedIn = {
+    origin: user.origin,
+    authenticatedAt: now,
+    scopes,
+    approvals,
+    justApproved: false,
+    lacking,
+  }
+  const stepFor = (who: SignedIn): Step => nextStep({ client, ...ASKED }, who, { now, behaviour })
+  const wanted = stepFor(person)
+  const isLacking = wanted.kind === 'meet-demand' && lacking !== undefined
+  const acr = isLacking ? reach(lacking, first, findings) : first
+  const granted = grantedBy(isLacking ? stepFor({ ...person, lacking: undefined }) : wanted, findings)
+  const resources = speaks(zone, 'resourceIndicators', behaviour) ? namedResources(params.all('resource'), client) : []
+  const code = {
+    scopes: granted,
+    authenticatedAt: now,
+    amr: ['pwd'],
+    acr,
+    grantId: deps.random.hex(16),
+    ...(resources.length > 0 && { resources }),
+  }
+  return authorizeByCode({ code, user: afterSignIn(user, now) }, request, deps)
+}
+
+const BY_STATE = {
+  undecided: 'approval-missing',
+  approved: 'approval-given',
+  denied: 'approval-denied',
+} as const satisfies Record<string, ApprovalRule>
+
+/** A request for a code that asks nothing special of the sign-in. */
+const ASKED = {
+  silent: false,
+  forceLogin: false,
+  forceConsent: false,
+  chooseAccount: false,
+  responseType: new Set(['code'] as const),
+}
+
+/** The scopes of the code; those that the user has to decide about are taken for approved. */
+function grantedBy(step: Step, findings: Findings): GrantedScopes {
+  switch (step.kind) {
+    case 'respond':
+      return step.scopes
+    case 'approve': {
+      const namesOf = (state: string): readonly string[] =>
+        step.scopes.filter(each => each.state === state).map(({ scope }) => scope)
+      owe(findings, 'approval-missing', `The user has to approve ${few(namesOf('undecided'))}.`)
+      const denied = namesOf('denied')
+      return approvedScopes(step.asked, scope => !denied.includes(scope))
+    }
+    case 'refuse': {
+      const rule = step.error === 'unmet_authentication_requirements' ? 'second-factor' : 'approval-denied'
+      throw new OAuthError(step.error, step.description, { rule })
+    }
+    case 'sign-in':
+    case 'meet-demand':
+    case 'choose-account':
+    case 'switch-provider':
+      throw new Error(`the plan of a signed-in user leads to ${step.kind}`)
+  }
+}
+
+/** What the client has to do in its requests, by its record, its zone or its profile. */
+function tellDemands({ request: { zone, client }, findings: { notChecked } }: Planning): void {
+  const { pushed, signedRequests, signedResponses, bound } = demandsOn(zone, client)
+  if (pushed) notChecked.push('Whether the client pushes its authorization requests, as it must.')
+  if (signedRequests) notChecked.push('Whether the client signs its authorization requests, as it must.')
+  if (signedResponses) notChecked.push('Whether the client asks for signed responses, as it must.')
+  if (bound) notChecked.push('Whether the client binds its tokens, by DPoP or its certificate, as it must.')
+  notChecked.push('Whether redirect URI, PKCE, nonce and response type are as the client needs them.')
+}
+
+/** What a device would get, once the user has allowed it. */
+export async function planDevice(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
+  const { request, findings } = planning
+  const { zone, client, params, because } = request
+  const { behaviour, clock, random } = deps
+  const user = userOf(planning)
+  const requested = requestableScopes(client, parseScope(params.get('scope')), behaviour, because)
+  const first = await planSignIn(planning, deps)
+  requireAllowedProvider(client, user, behaviour)
+  const lacking = await lackingLevel(zone, { client, user, acr: first }, deps)
+  if (lacking?.methods.length === 0) {
+    throw new OAuthError('access_denied', 'The person did not allow this device', { rule: 'second-factor' })
+  }
+  const acr = lacking ? reach(lacking, first, findings) : first
+  const asked = userScopes(client, requested, await deps.groupsOf(zone, user), behaviour, because)
+  owe(findings, 'approval-missing', 'The user has to allow the device, with the code that it shows.')
+  const scopes = await stillGranted({ scopes: asked, user }, request, deps)
+  const now = clock.now()
+  const decision = { authenticatedAt: now, amr: ['pwd'], acr, grantId: random.hex(16) }
+  return authorizeByDecision({ decision, user: afterSignIn(user, now), scopes }, request)
+}

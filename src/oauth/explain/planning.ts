@@ -1,0 +1,64 @@
+// A plan on its way, and what several grants need of it.
+import { addSeconds } from '../../base/clock.ts'
+import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { User } from '../../model/user.ts'
+import type { DecidedRequest } from '../grants/grant.ts'
+import type { ExplainDeps } from './deps.ts'
+import type { Reason } from './explanation.ts'
+import type { ApprovalRule, DecidedScopes } from './scope-reasons.ts'
+
+/** What is found on the way to a decision; it counts where the decision is a refusal, too. */
+export interface Findings {
+  user?: User | undefined
+  approvals?: Map<string, ApprovalRule>
+  within?: DecidedScopes['within']
+  /** Whether something is owed without which nothing is granted. */
+  isPending: boolean
+  readonly stillOwed: Reason[]
+  readonly notChecked: string[]
+}
+
+/** A plan on its way. */
+export interface Planning {
+  readonly request: DecidedRequest
+  readonly acrValues: string | undefined
+  /** The provider that the request names. */
+  readonly origin: string | undefined
+  readonly findings: Findings
+}
+
+/** The user of the question, whom this grant needs. */
+export function userOf({ findings: { user } }: Planning): User {
+  if (!user) throw missing('The question names no user, whom this grant needs.')
+  if (user.active) return user
+  throw new OAuthError('invalid_grant', 'Bad credentials', {
+    rule: 'user-inactive',
+    detail: `The account ${user.userName} is not active.`,
+  })
+}
+
+/** The refusal of a question that lacks something. */
+export const missing = (detail: string): OAuthError =>
+  new OAuthError('invalid_request', 'A parameter is missing', { rule: 'missing-parameter', detail })
+
+/** Of users of other providers. */
+export const FROM_PROVIDER =
+  'Which memberships and roles the provider gives the user at the next sign-in: it is not asked.'
+
+/** Until when passwords of the account are refused. */
+export async function lockOf(
+  { request: { zone } }: Planning,
+  user: User,
+  deps: ExplainDeps,
+): Promise<Date | undefined> {
+  const { store, clock, service } = deps
+  if (user.origin !== service.name) return undefined
+  const provider = await store.providers.findByOrigin(zone.id, user.origin)
+  const policy = provider && lockoutPolicy(provider)
+  if (!policy) return undefined
+  const now = clock.now()
+  const failuresSince = addSeconds(now, -policy.countFailuresWithin)
+  const found = await store.users.findForSignIn(zone.id, user.origin, { userName: user.userName, failuresSince })
+  return lockedUntil(policy, found?.failures ?? [], now)
+}

@@ -1,0 +1,70 @@
+// What a refusal comes to here: the sentence of its rule, with what the records say.
+import type { Client } from '../../model/client.ts'
+import type { OAuthError } from '../../model/oauth-error.ts'
+import { RULES } from '../../model/rules.ts'
+import type { User } from '../../model/user.ts'
+import type { Zone } from '../../model/zone.ts'
+import { plainDescription } from '../../web/answers.ts'
+import type { ExplainDeps } from './deps.ts'
+import type { ExplainedRefusal } from './explanation.ts'
+import { few } from './scope-reasons.ts'
+
+/** Whom a refusal is about, as far as they were found. */
+export interface Concerned {
+  readonly client?: Client | undefined
+  readonly user?: User | undefined
+}
+
+/** A refusal with the rule that it follows from, and what its client is not told. */
+export async function explainRefusal(
+  zone: Zone,
+  error: OAuthError,
+  { concerned, deps }: { readonly concerned: Concerned; readonly deps: Pick<ExplainDeps, 'behaviour' | 'store'> },
+): Promise<ExplainedRefusal> {
+  const { rule = 'request' } = error
+  const description = plainDescription(error.message, deps.behaviour)
+  const detail =
+    error.detail ?? (await detailOf(zone, error, { concerned, deps })) ?? `This does not hold: ${RULES[rule]}`
+  return { rule, detail, error: error.error, description }
+}
+
+async function detailOf(
+  zone: Zone,
+  { rule, message }: OAuthError,
+  { concerned: { client, user }, deps }: { concerned: Concerned; deps: Pick<ExplainDeps, 'store'> },
+): Promise<string | undefined> {
+  if (rule === undefined) return message
+  if (!client) return undefined
+  const { clientId } = client
+  switch (rule) {
+    case 'client-grant-type':
+      return `${clientId} has the grant types ${few(client.authorizedGrantTypes)}.`
+    case 'client-scope':
+    case 'no-scope-left':
+      return `The scope of ${clientId} has ${few(client.scope)}.`
+    case 'client-without-scopes':
+      return `The scope of ${clientId} is empty.`
+    case 'client-authorities':
+      return `${clientId} has the authorities ${few(client.authorities)}.`
+    case 'resource':
+      return `${message}. ${clientId} may ask for ${few(client.resources ?? [])}.`
+    case 'provider-not-allowed':
+      return (
+        user && `The user is of the provider ${user.origin}; ${clientId} allows ${few(client.allowedProviders ?? [])}.`
+      )
+    case 'provider-disabled':
+      return user && `The provider ${user.origin} is disabled, or there is none.`
+    case 'required-group': {
+      if (!user) return undefined
+      const names = user.groupNames ?? (await deps.store.groups.namesOfUser(zone.id, user.id))
+      const missing = client.requiredUserGroups.filter(group => !names.includes(group))
+      return `${clientId} wants its users to be in ${few(client.requiredUserGroups)}; the user is not in ${few(missing)}.`
+    }
+    case 'token-exchange-rule': {
+      const rules = (client.tokenExchange ?? []).map(each => `${few(each.subjects)} for ${each.audience}`)
+      return `${message}. ${clientId} may exchange tokens of ${rules.length === 0 ? 'nobody' : rules.join('; ')}.`
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,67 @@
+// Refusals in the stored audit trail: what was asked, and the rule and the detail that the caller is not told. Only there, where
+// administrators read it (`/explain`); never a token, a code or anything else that only the caller knows.
+import type { Client } from '../model/client.ts'
+import type { Audit } from '../model/event.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { OAuthErrorCode } from '../model/oauth-error.ts'
+import type { RequestContext } from '../model/request.ts'
+import type { Params } from './params.ts'
+
+/** What recording needs. */
+export interface RefusalDeps {
+  /** Absent where the trail is not stored. */
+  readonly recordEvent?: Audit | undefined
+}
+
+/** A refused request of a known client. */
+export interface RefusedRequest {
+  readonly context: RequestContext
+  readonly client: Client
+  readonly params: Params
+  readonly endpoint: string
+  readonly userId?: string | undefined
+}
+
+/** Answers of clients that only wait. */
+const EXPECTED: ReadonlySet<OAuthErrorCode> = new Set(['authorization_pending', 'slow_down', 'login_required'])
+
+/** All of it must fit into the data of an event. */
+const MAX_LENGTH = 330
+
+/** Records a refusal; anything else that is thrown is none. */
+export function recordRefusal(
+  error: unknown,
+  { context, client, params, endpoint, userId }: RefusedRequest,
+  { recordEvent }: RefusalDeps,
+): void {
+  if (!recordEvent || !(error instanceof OAuthError) || EXPECTED.has(error.error)) return
+  if (error.rule === 'bad-credentials') return // the sign-in has events of its own
+  const { zone, remoteAddress } = context
+  const user = error.userId ?? userId
+  const told = (name: string): Record<string, string> => {
+    const value = params.get(name)
+    return value === undefined ? {} : { [name]: value.slice(0, MAX_LENGTH) }
+  }
+  const data = {
+    endpoint,
+    error: error.error,
+    description: error.message.slice(0, MAX_LENGTH),
+    ...(error.detail !== undefined && { detail: error.detail.slice(0, MAX_LENGTH) }),
+    ...(error.rule && { rule: error.rule }),
+    ...(user !== undefined && { user_id: user }),
+    ...told('grant_type'),
+    ...told('response_type'),
+    ...told('scope'),
+    ...told('resource'),
+    ...told('acr_values'),
+    ...told('audience'),
+  }
+  recordEvent({
+    type: 'TokenRefusedEvent',
+    zoneId: zone.id,
+    principal: user ?? client.clientId,
+    clientId: client.clientId,
+    remoteAddress,
+    data: JSON.stringify(data),
+  })
+}

@@ -1,0 +1,116 @@
+// The rules of the token endpoint around a grant: what client and zone must allow before it is asked, and what becomes of its
+// decision. They write nothing, so that `/explain` asks them as well.
+import type { Authorization } from '../model/authorization.ts'
+import type { Client } from '../model/client.ts'
+import { mayUseGrant } from '../model/client.ts'
+import { demandsOn } from '../model/client-demands.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { hasGrantType } from '../model/grant-types.ts'
+import type { TokenGrantType } from '../model/grant-types.ts'
+import { concerning, OAuthError } from '../model/oauth-error.ts'
+import { speaks } from '../model/protocols.ts'
+import { namedResources, resourcesFor } from '../model/resources.ts'
+import type { Service } from '../model/service.ts'
+import type { Zone } from '../model/zone.ts'
+import { basicChallenge } from '../clients/authentication/authentication.ts'
+import type { Grant, GrantDeps } from './grants/grant.ts'
+import { GRANTS } from './grants/grants.ts'
+import { lacksFactor } from './grants/resource-owner.ts'
+import { lackingLevel } from './lacking-level.ts'
+import { azAttrOf } from './params.ts'
+import type { Params } from './params.ts'
+
+const TOKEN_EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
+/** The grant of the `grant_type`, if the zone has it. */
+export function findGrant(zone: Zone, type: string | undefined, { behaviour }: { behaviour: Behaviour }): Grant {
+  if (type === undefined) throw new OAuthError('invalid_request', 'Missing grant type', { rule: 'unknown-grant-type' })
+  if (type === 'implicit') {
+    const description = 'Implicit grant type not supported from token endpoint'
+    throw new OAuthError(behaviour.implicitAtToken, description, { rule: 'unknown-grant-type' })
+  }
+  const grant = GRANTS.find(each => each.type === type)
+  if (grant && hasGrantType(zone, grant.type, behaviour)) return grant
+  const rule = grant ? 'zone-grant-type' : 'unknown-grant-type'
+  throw new OAuthError('unsupported_grant_type', 'Unsupported grant type', { rule })
+}
+
+/** What the record of the client must allow before a grant is asked, and before anything is used up. */
+export function requireGrantOfClient(
+  zone: Zone,
+  { client, type, params }: { readonly client: Client; readonly type: TokenGrantType; readonly params: Params },
+  { behaviour }: { readonly behaviour: Behaviour },
+): void {
+  if (!mayUseGrant(client, type)) {
+    throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-grant-type' })
+  }
+  if (speaks(zone, 'resourceIndicators', behaviour) && type !== TOKEN_EXCHANGE) {
+    namedResources(params.all('resource'), client)
+  }
+}
+
+/** UAA verifies the password first; that would let any client try passwords. See docs/compatibility.md, C11. */
+export function requireScopesForPassword(
+  { scope }: Client,
+  { behaviour, service }: { readonly behaviour: Behaviour; readonly service: Service },
+): void {
+  const none = service.scope('none')
+  if (behaviour.grantBeforeScope || !scope.every(name => name === none)) return
+  throw new OAuthError('invalid_scope', `[${none}] is invalid. This user is not allowed any of the requested scopes`, {
+    challenge: basicChallenge(service),
+    rule: 'client-without-scopes',
+  })
+}
+
+/** Refuses a grant that the client's demands rule out. */
+export function requireGrantOfProfile(
+  zone: Zone,
+  { client, type }: { readonly client: Client; readonly type: TokenGrantType },
+  { behaviour }: { readonly behaviour: Behaviour },
+): void {
+  const { grantTypes } = demandsOn(zone, client)
+  if (!grantTypes || grantTypes.includes(type)) return
+  throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-profile' })
+}
+
+/** Refuses a sign-in that is too weak for the client, whatever the grant; a refresh has been refused before the token was used up. */
+export async function requireClientLevel(
+  { zone, client, subject, grantType, refreshed }: Authorization,
+  deps: Pick<GrantDeps, 'groupsOf' | 'behaviour'>,
+): Promise<void> {
+  if (subject.kind !== 'user' || refreshed) return
+  if (!(await lackingLevel(zone, { client, user: subject.user, acr: subject.acr }, deps))) return
+  throw concerning(lacksFactor(grantType === 'authorization_code' ? 'invalid_grant' : 'mfa_required'), subject.user.id)
+}
+
+/** What the request adds to the decision of its grant: resources, and claims that any request may set. */
+export const withRequest = (
+  authorization: Authorization,
+  params: Params,
+  deps: { readonly behaviour: Behaviour },
+): Authorization => withRequestClaims(withResources(authorization, params, deps), params, deps)
+
+/** An exchange names its audience by rules of its own; a refresh has compared the resources before it used its token up. */
+function withResources(
+  authorization: Authorization,
+  params: Params,
+  { behaviour }: { readonly behaviour: Behaviour },
+): Authorization {
+  const { zone, client, refreshed, issuedTokenType, resources: granted } = authorization
+  if (refreshed || issuedTokenType !== undefined || !speaks(zone, 'resourceIndicators', behaviour)) return authorization
+  const resources = resourcesFor(params.all('resource'), { granted, client })
+  return resources === granted ? authorization : { ...authorization, resources, grantedResources: granted ?? resources }
+}
+
+/** Adds the claims that any request may set (`az_attr`, `nonce`); a refresh keeps those of the first request. */
+function withRequestClaims(
+  authorization: Authorization,
+  params: Params,
+  { behaviour }: { readonly behaviour: Behaviour },
+): Authorization {
+  if (authorization.refreshed) return authorization
+  const azAttr = azAttrOf(params)
+  const nonce = behaviour.ignoreTokenNonce ? undefined : params.get('nonce')
+  if (azAttr === undefined && nonce === undefined) return authorization
+  return { ...authorization, ...(azAttr && { azAttr }), ...(nonce !== undefined && { nonce }) }
+}

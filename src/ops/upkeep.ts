@@ -1,0 +1,102 @@
+// Work that one process does for all that share the database: whoever holds the lease of a task does it. A lease is kept
+// between two times, so that nobody else begins; when its holder is killed, another process goes on once it has expired.
+import { setTimeout as systemPause } from 'node:timers/promises'
+import { type Clock, stopwatch } from '../base/clock.ts'
+import type { LeaseStore, Store } from '../store/store.ts'
+
+/** Something to do at intervals, in steps that are short enough for requests to run in between. */
+export interface Task {
+  /** The lease has this name, and so have metrics. */
+  readonly name: string
+  readonly everyMilliseconds: number
+  /** Does a part; returns how much, 0 when nothing is left. */
+  readonly step: () => Promise<number>
+}
+
+/** The tasks of a process. */
+export interface Upkeep {
+  /** Begins with a task, without keeping the process alive. */
+  keep(task: Task): void
+  /** What is to be done by this process or another, and whether it is by this one. */
+  tasks(): readonly { readonly name: string; readonly isHeld: boolean }[]
+  /** Finishes the steps under way and ends the leases. */
+  stop(): Promise<void>
+}
+
+/** Dependencies of `createUpkeep`. */
+export interface UpkeepDeps {
+  readonly leases: LeaseStore
+  /** An id of the process. */
+  readonly holder: string
+  readonly log: { fault(message: string, cause: unknown): void }
+  readonly pause?: (milliseconds: number) => Promise<unknown>
+}
+
+const MIN_PAUSE_MS = 5
+
+/** How soon another process may go on with a task that is done so often. */
+export const leaseMillisecondsOf = ({ everyMilliseconds }: Pick<Task, 'everyMilliseconds'>): number =>
+  2 * everyMilliseconds + 15_000
+
+/**
+ * The time by which rows are deleted for all nodes: of this process or of the database, whichever is earlier, so that one
+ * wrong clock does not delete what others still use.
+ */
+export async function expiryTime(clock: Clock, store: Pick<Store, 'now'>): Promise<Date> {
+  const shared = await store.now()
+  const own = clock.now()
+  return own < shared ? own : shared
+}
+
+/** Does nothing until a task is added. */
+export function createUpkeep({ leases, holder, log, pause = systemPause }: UpkeepDeps): Upkeep {
+  const kept = new Map<string, { isHeld: boolean; readonly stop: () => Promise<void> }>()
+  let isStopping = false
+
+  const take = (task: Task): Promise<boolean> => leases.take(task.name, holder, leaseMillisecondsOf(task))
+
+  /** Returns whether the lease is held. */
+  async function run(task: Task): Promise<boolean> {
+    if (!(await take(task))) return false
+    let sinceTaken = stopwatch()
+    for (;;) {
+      const elapsed = stopwatch()
+      if (isStopping || (await task.step()) === 0) return true
+      await pause(MIN_PAUSE_MS + elapsed()) // at most half of the time is the task's
+      if (sinceTaken() < task.everyMilliseconds) continue
+      if (!(await take(task))) return false
+      sinceTaken = stopwatch()
+    }
+  }
+
+  return {
+    keep(task) {
+      let running: Promise<void> | undefined
+      const timer = setInterval(() => {
+        running ??= run(task)
+          .then(isHeld => void (entry.isHeld = isHeld))
+          .catch((cause: unknown) => {
+            entry.isHeld = false
+            log.fault(task.name, cause)
+          })
+          .finally(() => (running = undefined))
+      }, task.everyMilliseconds).unref()
+      const entry = {
+        isHeld: false,
+        async stop() {
+          clearInterval(timer)
+          await running
+          if (!entry.isHeld) return
+          entry.isHeld = false
+          await leases.release(task.name, holder).catch((cause: unknown) => log.fault(task.name, cause))
+        },
+      }
+      kept.set(task.name, entry)
+    },
+    tasks: () => [...kept].map(([name, { isHeld }]) => ({ name, isHeld })),
+    async stop() {
+      isStopping = true
+      await Promise.all([...kept.values()].map(({ stop }) => stop()))
+    },
+  }
+}

@@ -1,0 +1,29 @@
+// Migrations as a job of their own, without a server.
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../database.ts'
+import { openDatabase } from '../engine/open-database.ts'
+import { type Migrated, migrate, type MigrateOptions } from './migrate.ts'
+import type { Migration } from './migration.ts'
+import { type MigrationPlan, planMigrations } from './plan.ts'
+
+/** Nothing is remembered that could change. */
+const DEAF = { changed: () => {}, missed: () => {} }
+
+async function withDatabase<T>(url: string, clock: Clock, work: (db: Database) => Promise<T>): Promise<T> {
+  const db = await openDatabase(url, { clock, listener: DEAF, onError: () => {} })
+  try {
+    return await work(db)
+  } finally {
+    await db.close()
+  }
+}
+
+/** Brings the schema of a database up to date. */
+export const migrateDatabase = (url: string, options: MigrateOptions): Promise<Migrated> =>
+  withDatabase(url, options.clock, db => migrate(db, options))
+
+/** What `migrateDatabase` would do. */
+export const planOf = (
+  url: string,
+  { clock, migrations }: { readonly clock: Clock; readonly migrations?: readonly Migration[] },
+): Promise<MigrationPlan> => withDatabase(url, clock, db => planMigrations(db, migrations))

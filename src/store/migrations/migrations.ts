@@ -1,0 +1,200 @@
+// All changes to the schema, for both databases. Never edit a released migration; append a new one.
+import { EARLY_MIGRATIONS } from './early-migrations.ts'
+import type { Migration } from './migration.ts'
+import { KINDS_ID } from './state.ts'
+
+/** In the order in which they are applied. */
+export const MIGRATIONS: readonly Migration[] = [
+  ...EARLY_MIGRATIONS,
+  {
+    id: '0014-account-events',
+    kind: 'expand',
+    statements: ({ text, integer, flag, sequence, tableEnd }) => [
+      `alter table sessions add column remote_address ${text}`,
+
+      `create table account_events (id ${sequence}, zone_id ${text} not null, user_id ${text} not null,
+        type ${text} not null, happened_at ${integer} not null, by_other ${flag} not null, remote_address ${text},
+        user_agent ${text}, client_id ${text})${tableEnd}`,
+      `create index account_events_by_user on account_events (zone_id, user_id, type, id)`,
+      `create index account_events_by_time on account_events (happened_at)`,
+    ],
+  },
+  {
+    id: '0015-mail-sender',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table leases (name ${text} not null primary key, holder ${text} not null,
+        expires_at ${integer} not null)${tableEnd}`,
+      `create index outgoing_mails_by_creation on outgoing_mails (created_at)`,
+      `create index outgoing_mails_by_end on outgoing_mails (useful_until)`,
+    ],
+  },
+  {
+    id: '0016-provider-roles',
+    kind: 'expand',
+    statements: ({ text }) => [`alter table users add column provider_roles ${text}`],
+  },
+  {
+    id: '0017-authentication-classes',
+    kind: 'expand',
+    statements: ({ text }) => [
+      `alter table sessions add column acr ${text}`,
+      `alter table authorization_codes add column acr ${text}`,
+    ],
+  },
+  {
+    id: '0018-provider-sessions',
+    kind: 'expand',
+    statements: ({ text }) => [
+      `alter table sessions add column provider_session ${text}`,
+      `alter table sessions add column sealed_id_token ${text}`,
+      // For the back-channel logout; partial, since few rows have one.
+      `create index sessions_by_provider on sessions (zone_id, provider_session) where provider_session is not null`,
+    ],
+  },
+  {
+    id: '0019-server-keys',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table server_keys (name ${text} not null primary key, sealed_private_key ${text} not null,
+        certificate ${text} not null, created_at ${integer} not null)${tableEnd}`,
+    ],
+  },
+  {
+    id: '0020-second-factors',
+    kind: 'contract',
+    statements: ({ text, integer, tableEnd }) => [
+      `alter table users add column factors ${text}`,
+      `create table passkeys (zone_id ${text} not null, credential_id ${text} not null, id ${text} not null,
+        user_id ${text} not null, public_key ${text} not null, counter ${integer} not null, transports ${text} not null,
+        aaguid ${text} not null, is_backed_up ${integer} not null, is_attested ${integer} not null, name ${text} not null,
+        created_at ${integer} not null, last_used_at ${integer}, primary key (zone_id, credential_id))${tableEnd}`,
+      `create index passkeys_by_user on passkeys (zone_id, user_id)`,
+      `create table totp_secrets (zone_id ${text} not null, user_id ${text} not null, sealed_secret ${text} not null,
+        last_step ${integer} not null, created_at ${integer} not null, last_used_at ${integer},
+        primary key (zone_id, user_id))${tableEnd}`,
+      `create table factor_codes (zone_id ${text} not null, user_id ${text} not null, code_digest ${text} not null,
+        kind ${text} not null, created_at ${integer} not null, expires_at ${integer},
+        primary key (zone_id, user_id, code_digest))${tableEnd}`,
+      `create index factor_codes_by_expiry on factor_codes (expires_at) where expires_at is not null`,
+      // Words of providers that read like a level of ours: `foreignClasses` keeps them with a blank before them.
+      ...['sessions', 'authorization_codes'].map(table => {
+        const marked = ['1', '2', 'phr', 'phrh'].reduce(
+          (acr, level) => `replace(${acr}, '"${level}"', '" ${level}"')`,
+          'acr',
+        )
+        return `update ${table} set acr = ${marked} where acr is not null`
+      }),
+    ],
+  },
+  {
+    id: '0021-bound-codes',
+    kind: 'expand',
+    statements: ({ text }) => [
+      `alter table authorization_codes add column jkt ${text}`,
+      `alter table authorization_codes add column resources ${text}`,
+    ],
+  },
+  {
+    id: '0022-used-proofs',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table used_proofs (zone_id ${text} not null, id_digest ${text} not null,
+        expires_at ${integer} not null, primary key (zone_id, id_digest))${tableEnd}`,
+      `create index used_proofs_by_expiry on used_proofs (expires_at)`,
+    ],
+  },
+  {
+    id: '0023-registered-clients',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `alter table clients add column registration ${text}`,
+      // They are counted at every registration.
+      `create index clients_registered on clients (zone_id) where registration is not null`,
+      `create table registration_tokens (zone_id ${text} not null, id ${text} not null, token_digest ${text} not null,
+        label ${text}, created_at ${integer} not null, expires_at ${integer} not null, max_uses ${integer} not null,
+        uses ${integer} not null, primary key (zone_id, id))${tableEnd}`,
+      `create unique index registration_tokens_by_digest on registration_tokens (zone_id, token_digest)`,
+      `create index registration_tokens_by_expiry on registration_tokens (expires_at)`,
+    ],
+  },
+  {
+    id: '0024-pushed-requests',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table pushed_requests (zone_id ${text} not null, id_digest ${text} not null, client_id ${text} not null,
+        parameters ${text} not null, is_signed ${integer} not null, expires_at ${integer} not null,
+        kept_until ${integer} not null, primary key (zone_id, id_digest))${tableEnd}`,
+      `create index pushed_requests_by_client on pushed_requests (zone_id, client_id)`,
+      `create index pushed_requests_by_expiry on pushed_requests (kept_until)`,
+    ],
+  },
+  {
+    id: '0024-ended-sessions',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `alter table sessions add column tells ${integer}`,
+      `create table ended_sessions (zone_id ${text} not null, id ${text} not null, user_id ${text} not null,
+        session_salt ${text} not null, clients ${text} not null, next_attempt_at ${integer} not null,
+        attempts ${integer} not null, primary key (zone_id, id))${tableEnd}`,
+      `create index ended_sessions_due on ended_sessions (next_attempt_at)`,
+    ],
+  },
+  {
+    id: '0025-device-codes',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table device_codes (zone_id ${text} not null, code_digest ${text} not null, user_code_digest ${text} not null,
+        client_id ${text} not null, request ${text} not null, state ${text} not null, decision ${text},
+        entries ${integer} not null, interval_seconds ${integer} not null, polled_at ${integer},
+        expires_at ${integer} not null, primary key (zone_id, code_digest))${tableEnd}`,
+      `create unique index device_codes_by_user_code on device_codes (zone_id, user_code_digest)`,
+      `create index device_codes_by_expiry on device_codes (expires_at)`,
+    ],
+  },
+  {
+    id: '0026-addresses-of-sessions',
+    kind: 'expand',
+    statements: ({ integer }) =>
+      ['sessions', 'ended_sessions'].map(table => `alter table ${table} add column by_path ${integer}`),
+  },
+  {
+    id: '0027-audit-trail',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table audit_entries (zone_id ${text} not null, number ${integer} not null, happened_at ${integer} not null,
+        type ${text} not null, principal ${text} not null, client_id ${text}, remote_address ${text}, facts ${text} not null,
+        hash ${text} not null, primary key (zone_id, number))${tableEnd}`,
+      `create index audit_entries_by_principal on audit_entries (zone_id, principal, number)`,
+      `create index audit_entries_by_time on audit_entries (zone_id, happened_at)`,
+      `create table audit_chains (zone_id ${text} not null primary key, base_number ${integer} not null,
+        base_hash ${text} not null, head_number ${integer} not null, head_hash ${text} not null,
+        seal ${text} not null)${tableEnd}`,
+      `create table audit_deliveries (zone_id ${text} not null, webhook ${text} not null, number ${integer} not null,
+        next_attempt_at ${integer} not null, attempts ${integer} not null, primary key (zone_id, webhook))${tableEnd}`,
+    ],
+  },
+  {
+    id: '0028-actors-of-the-audit-trail',
+    kind: 'expand',
+    statements: ({ text }) => [
+      `alter table audit_entries add column actor ${text}`,
+      `create index audit_entries_by_actor on audit_entries (zone_id, actor, number) where actor is not null`,
+    ],
+  },
+  {
+    id: '0029-rate-counts',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table rate_counts (counted ${text} not null primary key, total ${integer} not null,
+        began_at ${integer} not null, ends_at ${integer} not null)${tableEnd}`,
+      `create index rate_counts_by_end on rate_counts (ends_at)`,
+    ],
+  },
+  {
+    // So that a version can tell whether it may work with what a newer one has done.
+    id: KINDS_ID,
+    kind: 'expand',
+    statements: ({ text }) => [`alter table migrations add column kind ${text}`],
+  },
+]

@@ -1,0 +1,59 @@
+// Which migrations a database has had.
+import { type Database, statement } from '../database.ts'
+import { StoreUnavailable } from '../store.ts'
+import type { Migration } from './migration.ts'
+
+/** The migration that lets a database say which kind each one is of. */
+export const KINDS_ID = '0030-kinds-of-migrations'
+
+/** What a database lacks, and has more than this version knows. */
+export interface SchemaState {
+  /** Whether nothing was ever applied. */
+  readonly isNew: boolean
+  readonly pending: readonly Migration[]
+  /** Of a newer version, of the kind `expand` all. */
+  readonly unknown: readonly string[]
+}
+
+interface Applied {
+  id: string
+  kind: string | null
+}
+
+const WITHOUT_KINDS = statement<object, Applied>(`select id, null as kind from migrations`)
+const WITH_KINDS = statement<object, Applied>(`select id, kind from migrations`)
+const HAS_KINDS = statement<object, { id: string }>(`select id from migrations where id = '${KINDS_ID}'`)
+
+/** Anything that reads: the database or a transaction. */
+type Read = Database['read']
+
+/**
+ * Compares the database with the list, writing nothing. Throws `StoreUnavailable` where a newer version has changed something
+ * that this one needs.
+ */
+export async function schemaState(db: Database, list: readonly Migration[]): Promise<SchemaState> {
+  const tables = await db.read(statement<object, { name: string }>(db.tables), {})
+  if (!tables.some(({ name }) => name === 'migrations')) return { isNew: true, pending: list, unknown: [] }
+  return stateOf((of, args) => db.read(of, args), list)
+}
+
+/** As `schemaState`, where the table is known to exist. */
+export async function stateOf(read: Read, list: readonly Migration[]): Promise<SchemaState> {
+  const hasKinds = (await read(HAS_KINDS, {})).length > 0
+  const applied = await read(hasKinds ? WITH_KINDS : WITHOUT_KINDS, {})
+  const known = new Set(list.map(({ id }) => id))
+  const unknown = applied.filter(({ id }) => !known.has(id))
+  // A kind that a newer version has invented is none that this one could trust.
+  const breaking = unknown.filter(({ kind }) => kind !== 'expand').map(({ id }) => id)
+  if (breaking.length > 0) {
+    throw new StoreUnavailable(
+      `the database was changed by a newer version of this server (${breaking.toSorted().join(', ')}), and this one cannot work with it`,
+    )
+  }
+  const done = new Set(applied.map(({ id }) => id))
+  return {
+    isNew: applied.length === 0,
+    pending: list.filter(({ id }) => !done.has(id)),
+    unknown: unknown.map(({ id }) => id).toSorted(),
+  }
+}

@@ -1,0 +1,25 @@
+// The part of the store's interface that is about limits which several processes count together.
+
+/** What a process has counted of one key since its last report. */
+export interface RateReport {
+  /** A digest; it says which limit it belongs to. */
+  readonly key: string
+  /** Negative: what was counted before and did not fail after all. */
+  readonly added: number
+  /** The window of the process, in milliseconds since 1970; it becomes that of all unless they have one. */
+  readonly beganAt: number
+  readonly endsAt: number
+}
+
+/** What all processes have counted of one key. */
+export interface RateCount {
+  readonly total: number
+  readonly beganAt: number
+  readonly endsAt: number
+}
+
+/** Counts in windows of time. */
+export interface RateCountStore {
+  /** Adds the reports, each of another key, and answers the counts of all processes, in the same order. */
+  add(reports: readonly RateReport[], now: Date): Promise<readonly RateCount[]>
+}

@@ -1,0 +1,73 @@
+// How `node:crypto` signs and verifies with each JWS algorithm (RFC 7518 §3.1, RFC 8037), and where it does so.
+import { constants, sign, verify } from 'node:crypto'
+import type { KeyObject, SignKeyObjectInput, VerifyKeyObjectInput } from 'node:crypto'
+import type { SigningAlgorithm } from '../model/signing-key.ts'
+
+interface Algorithm {
+  readonly hash: string | null
+  readonly options: Omit<SignKeyObjectInput, 'key'>
+  /** Whether a signature takes less time than waking a thread of the pool for it (decision 0006). */
+  readonly isQuick?: true
+}
+
+const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+const rawSignature = { dsaEncoding: 'ieee-p1363' } as const // RFC 7518 §3.4: R and S side by side, not DER
+
+const ALGORITHMS: Readonly<Record<SigningAlgorithm, Algorithm>> = {
+  RS256: { hash: 'sha256', options: {} },
+  RS384: { hash: 'sha384', options: {} },
+  RS512: { hash: 'sha512', options: {} },
+  PS256: { hash: 'sha256', options: pss },
+  PS384: { hash: 'sha384', options: pss },
+  PS512: { hash: 'sha512', options: pss },
+  ES256: { hash: 'sha256', options: rawSignature, isQuick: true },
+  ES384: { hash: 'sha384', options: rawSignature },
+  ES512: { hash: 'sha512', options: rawSignature },
+  EdDSA: { hash: null, options: {}, isQuick: true },
+  HS256: { hash: 'sha256', options: {} },
+  HS384: { hash: 'sha384', options: {} },
+  HS512: { hash: 'sha512', options: {} },
+}
+
+/** The hash of a JWS algorithm, also for at_hash and c_hash (OpenID Connect Core §3.1.3.6). */
+export const hashOf = (algorithm: SigningAlgorithm): string => ALGORITHMS[algorithm].hash ?? 'sha512'
+
+/** A key with the one algorithm that it is used with, and whose kind of key it is; never a shared secret. */
+export interface AlgorithmKey {
+  readonly algorithm: SigningAlgorithm
+  readonly key: KeyObject
+}
+
+/**
+ * Signs the signing input of a JWS, which is ASCII (RFC 7515 §5.1): in the thread pool, but for quick algorithms while the pool
+ * is not awake.
+ */
+export async function signText(text: string, { algorithm, key }: AlgorithmKey, isPoolAwake: boolean): Promise<Buffer> {
+  const { hash, options, isQuick } = ALGORITHMS[algorithm]
+  const input: SignKeyObjectInput = { key, ...options }
+  const data = Buffer.from(text, 'latin1')
+  if (isQuick && !isPoolAwake) return sign(hash, data, input)
+  return new Promise((resolve, reject) => {
+    sign(hash, data, input, (error, signature) => {
+      if (error) reject(error)
+      else resolve(signature)
+    })
+  })
+}
+
+/**
+ * Whether the signature over this signing input was made with the private half of the key (RFC 7515 §5.2). What cannot be a
+ * signature is none. Does not look at the header: the caller has chosen algorithm and key.
+ */
+export async function verifyText(text: string, signature: Buffer, { algorithm, key }: AlgorithmKey): Promise<boolean> {
+  const { hash, options, isQuick } = ALGORITHMS[algorithm]
+  const input: VerifyKeyObjectInput = { key, ...options }
+  const data = Buffer.from(text, 'latin1')
+  if (isQuick) return verify(hash, data, input, signature)
+  return new Promise((resolve, reject) => {
+    verify(hash, data, input, signature, (error, isValid) => {
+      if (error) reject(error)
+      else resolve(isValid)
+    })
+  })
+}

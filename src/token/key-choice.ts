@@ -1,0 +1,68 @@
+// Which key of a zone signs the tokens of a client.
+import type { Authorization } from '../model/authorization.ts'
+import type { Client } from '../model/client.ts'
+import { demandsOn } from '../model/client-demands.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import type { Zone } from '../model/zone.ts'
+import type { KeyRing, SigningKey } from './keys.ts'
+import { NoSigningKey } from './keys.ts'
+
+/** Chooses keys; refuses where the zone has none that the client can use. */
+export interface KeyChoice {
+  /** The active key, unless the client's demands ask for other algorithms than it has. */
+  keyFor(zone: Zone, client: Client): Promise<SigningKey>
+  /** The key of the client's own algorithm for ID tokens, if it has one. */
+  idTokenKey(of: Pick<Authorization, 'zone' | 'client'>, active: SigningKey): Promise<SigningKey>
+}
+
+/** One instance serves every zone. */
+export function createKeyChoice({
+  keys,
+  behaviour,
+}: {
+  readonly keys: Pick<KeyRing, 'active' | 'withAlgorithm'>
+  readonly behaviour: Behaviour
+}): KeyChoice {
+  const unsignable = (detail: string, cause?: unknown): OAuthError =>
+    new OAuthError(behaviour.noSigningKey, 'Unable to sign token, misconfigured JWT signing keys', {
+      detail,
+      rule: 'signing-key',
+      cause,
+    })
+
+  async function signingKey(zone: Zone): Promise<SigningKey> {
+    try {
+      return await keys.active(zone.id)
+    } catch (cause) {
+      if (!(cause instanceof NoSigningKey)) throw cause
+      throw unsignable(cause.message, cause)
+    }
+  }
+
+  /** The key of the client's own algorithm, if it has one. */
+  async function idTokenKey(
+    { zone, client }: Pick<Authorization, 'zone' | 'client'>,
+    active: SigningKey,
+  ): Promise<SigningKey> {
+    const algorithm = client.idTokenSignedResponseAlg
+    if (algorithm === undefined || algorithm === active.algorithm) return active
+    const key = await keys.withAlgorithm(zone.id, algorithm)
+    if (key) return key
+    throw unsignable(`the zone has no key for ${algorithm}, which ${client.clientId} asks for`)
+  }
+
+  /** The active key, unless the client's demands ask for other algorithms than it has. */
+  async function keyFor(zone: Zone, client: Client): Promise<SigningKey> {
+    const active = await signingKey(zone)
+    const { algorithms } = demandsOn(zone, client)
+    if (!algorithms || algorithms.some(one => one === active.algorithm)) return active
+    for (const algorithm of algorithms) {
+      const key = await keys.withAlgorithm(zone.id, algorithm)
+      if (key) return key
+    }
+    throw unsignable(`the zone has no key for ${algorithms.join(', ')}, of which ${client.clientId} must have one`)
+  }
+
+  return { keyFor, idTokenKey }
+}

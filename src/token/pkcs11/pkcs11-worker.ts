@@ -1,0 +1,46 @@
+// The process of one session: signs what it is sent, one after the other. It knows nothing but the token, and ends with the
+// server, or at the first failure: the next process begins with a new session.
+import type { OpenAnswer, OpenRequest, SignAnswer, SignRequest } from './messages.ts'
+import type { ForeignFunctions, TokenSession } from './module.ts'
+import { isPinRefused, openToken } from './module.ts'
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Sends the last message, and ends the process once it is sent. */
+function end(message: OpenAnswer | SignAnswer): void {
+  process.send?.(message, () => process.disconnect())
+}
+
+async function open({ place, mechanism }: OpenRequest): Promise<TokenSession | undefined> {
+  try {
+    if (process.platform === 'win32') throw new Error('keys in tokens are not supported on Windows')
+    // @ts-expect-error -- the types of the oldest supported Node.js do not have it
+    const functions: ForeignFunctions = await import('node:ffi')
+    return openToken(place, mechanism, functions)
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_UNKNOWN_BUILTIN_MODULE'
+    const failure = isMissing ? 'keys in tokens need Node.js 26.1 or later' : reasonOf(error)
+    end({ failure, isPinRefused: isPinRefused(error) })
+    return undefined
+  }
+}
+
+// A terminal sends them to the server, too, which finishes its requests first.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => {})
+process.on('SIGHUP', () => {})
+
+async function serve(request: OpenRequest): Promise<void> {
+  const session = await open(request)
+  if (!session) return
+  process.on('message', (input: SignRequest) => {
+    try {
+      process.send?.(session.sign(Buffer.from(input)))
+    } catch (error) {
+      end({ failure: reasonOf(error) })
+    }
+  })
+  process.send?.({ publicKey: session.publicKey } satisfies OpenAnswer)
+}
+
+process.once('message', (request: OpenRequest) => void serve(request))

@@ -1,0 +1,172 @@
+// Keys in PKCS#11 tokens: sessions are opened when there is work, lost ones are replaced, and what waits is bounded.
+import type { KeyInToken } from '../../model/key-in-token.ts'
+import type { Signer, TokenKeys } from '../signer.ts'
+import { SigningUnavailable } from '../signer.ts'
+import { mechanismOf } from './mechanisms.ts'
+import type { Session } from './session.ts'
+import { openSession, PinRefused } from './session.ts'
+
+const MAX_WAITING = 1000
+/** After a failure; until then requests fail at once. */
+const RETRY_MS = 1000
+
+interface Deps {
+  readonly log: { info(message: string): void; warn(message: string): void }
+  /** Until a signature. */
+  readonly patienceMilliseconds?: number
+}
+
+const notNamed = (keyId: string): SigningUnavailable =>
+  new SigningUnavailable(`signing key ${keyId} is in a token, which signing_keys of this server does not name`)
+
+/** Opens nothing yet. */
+export function createTokenKeys(keys: Readonly<Record<string, KeyInToken>>, deps: Deps): TokenKeys {
+  const opened = new Map<string, TokenKey>()
+
+  function keyOf(keyId: string): TokenKey {
+    const known = opened.get(keyId)
+    if (known) return known
+    const settings = Object.hasOwn(keys, keyId) ? keys[keyId] : undefined
+    if (!settings) throw notNamed(keyId)
+    const made = createTokenKey(keyId, settings, deps)
+    opened.set(keyId, made)
+    return made
+  }
+
+  return {
+    publicKeyOf: async keyId => keyOf(keyId).publicKey(),
+    signerOf(keyId, publicKey) {
+      if (!Object.hasOwn(keys, keyId)) return () => Promise.reject(notNamed(keyId))
+      const key = keyOf(keyId)
+      key.publicKey().catch(() => {}) // logged; the first signature tries again
+      return key.signer(publicKey)
+    },
+    close() {
+      for (const key of opened.values()) key.close()
+    },
+  }
+}
+
+interface TokenKey {
+  publicKey(): Promise<string>
+  signer(publicKey: string): Signer
+  close(): void
+}
+
+interface Place {
+  readonly session: Session
+  /** What it has been given, or is about to be. */
+  work: number
+}
+
+/** What was given to a session that was lost meanwhile. */
+class Lost extends SigningUnavailable {}
+
+function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: Deps): TokenKey {
+  const { log, patienceMilliseconds } = deps
+  const { sessions: most, ...where } = pkcs11
+  const mechanism = mechanismOf(algorithm)
+  const request = { place: where, mechanism: { type: mechanism.type, parameter: mechanism.parameter } }
+  const places = new Set<Place>()
+  let opening: Promise<Place> | undefined
+  let failed: SigningUnavailable | undefined
+  let isAway = false
+  let isClosed = false
+  let waiting = 0
+
+  const unavailable = (problem: string, cause?: unknown): SigningUnavailable =>
+    new SigningUnavailable(`signing key ${keyId}: ${problem}`, { cause })
+
+  /** Requests fail at once for a while. A refused PIN is never tried again: the token might be locked. */
+  function fail(cause: unknown): SigningUnavailable {
+    const error = unavailable(`the token cannot be used: ${cause instanceof Error ? cause.message : 'unknown'}`, cause)
+    const isFinal = cause instanceof PinRefused
+    failed = error
+    if (!isFinal) setTimeout(() => (failed = undefined), RETRY_MS).unref()
+    if (!isAway) log.warn(`${error.message}${isFinal ? '; the PIN is not tried again before a restart' : ''}`)
+    isAway = true
+    return error
+  }
+
+  async function open(): Promise<Place> {
+    try {
+      const session = await openSession(request, {
+        onEnd: () => places.delete(place),
+        ...(patienceMilliseconds !== undefined && { patienceMilliseconds }),
+      })
+      const place = { session, work: 0 }
+      if (isClosed) session.end()
+      else places.add(place)
+      return place
+    } catch (error) {
+      throw fail(error)
+    }
+  }
+
+  /** The session with the least work. Where all have some, another one is opened meanwhile. */
+  async function take(): Promise<Place> {
+    if (isClosed) throw unavailable('the server stops')
+    const [least] = [...places].toSorted((one, other) => one.work - other.work)
+    if (!least && failed) throw failed
+    const isEnough = least !== undefined && (least.work === 0 || places.size >= most || failed !== undefined)
+    const more = isEnough ? undefined : (opening ??= open().finally(() => (opening = undefined)))
+    more?.catch(() => {}) // logged
+    const taken = least ?? (await more)
+    if (!taken) throw unavailable('there is no session')
+    taken.work += 1
+    return taken
+  }
+
+  async function signed(input: Buffer, publicKey: string): Promise<Buffer> {
+    const taken = await take()
+    try {
+      if (taken.session.publicKey !== publicKey) throw unavailable(`the token has another key labelled ${where.label}`)
+      const signature = await taken.session.sign(input)
+      if (mechanism.bytes !== undefined && signature.length !== mechanism.bytes) {
+        throw unavailable(`the token made a signature of ${signature.length} bytes`)
+      }
+      if (isAway) log.info(`signing key ${keyId}: the token signs again`)
+      isAway = false
+      return signature
+    } catch (error) {
+      throw places.has(taken) ? error : new Lost('the session was lost', { cause: error })
+    } finally {
+      taken.work -= 1
+    }
+  }
+
+  /** Once more with a new session where one was lost, as when the module was restarted. */
+  async function signedAtLast(input: Buffer, publicKey: string): Promise<Buffer> {
+    try {
+      return await signed(input, publicKey)
+    } catch (error) {
+      if (!(error instanceof Lost)) throw error
+    }
+    try {
+      return await signed(input, publicKey)
+    } catch (error) {
+      throw error instanceof Lost ? fail(error.cause) : error
+    }
+  }
+
+  return {
+    async publicKey() {
+      const taken = await take()
+      taken.work -= 1
+      return taken.session.publicKey
+    },
+    signer: publicKey => async data => {
+      if (waiting >= MAX_WAITING) throw unavailable('too many signatures are waiting')
+      waiting += 1
+      try {
+        return await signedAtLast(mechanism.input(data), publicKey)
+      } finally {
+        waiting -= 1
+      }
+    },
+    close() {
+      isClosed = true
+      for (const { session } of places) session.end()
+    },
+  }
+}

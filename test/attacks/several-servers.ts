@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { signedIn } from '../support/authorize.ts'
+import { freshDatabase } from '../support/databases.ts'
+import { hiddenFields } from '../support/forms.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+import type { Attack } from './attack.ts'
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+const TV = { client_id: 'tv', allowpublic: true, authorized_grant_types: [GRANT], scope: ['openid'] }
+const CONFIG = {
+  listen: { trusted_proxies: ['127.0.0.1'] },
+  bootstrap: { ...defaultBootstrap, clients: [...defaultBootstrap.clients, TV] },
+}
+
+/** Two servers on one database. */
+const against = (attempt: (servers: readonly [TestServer, TestServer]) => Promise<void>) => async (): Promise<void> => {
+  const database = await freshDatabase('sqlite')
+  const one = await startServer({ database: database.url, config: CONFIG })
+  const other = await startServer({ database: database.url, config: CONFIG, clock: one.clock })
+  try {
+    await attempt([one, other])
+    assert.deepEqual([...one.faults, ...other.faults], [])
+  } finally {
+    await one.stop()
+    await other.stop()
+    await database.drop()
+  }
+}
+
+const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+
+/** How many of so many attempts, spread over both servers and begun at once, were neither refused with 429 nor given up because of the queue. */
+async function judged(
+  servers: readonly TestServer[],
+  { count, attempt }: { count: number; attempt: (server: TestServer, index: number) => Promise<TestAnswer> },
+): Promise<number> {
+  const attempts = Array.from({ length: count }, (_, index) => servers.map(server => attempt(server, index))).flat()
+  return (await Promise.all(attempts)).filter(({ status }) => status !== 429 && status !== 503).length
+}
+
+/** The limits of one server are those of all servers of its database. */
+export const severalServersAttacks: readonly Attack[] = [
+  {
+    attack: 'guesses 300 passwords of a name at once, at two servers and from addresses of one IPv6 network',
+    outcome: 'no more than 108 are judged, and people elsewhere sign in',
+    attempt: against(async servers => {
+      const grant = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret' }
+      const count = await judged(servers, {
+        count: 150,
+        attempt: (server, index) =>
+          server.token({ ...grant, username: 'nemo', password: `p${index}` }, from(`2a02:1:2:3::${index}`)),
+      })
+      const [near, far] = [from('2a02:1:2:3:ffff::1'), from('2a02:1:2:4::1')]
+      let more = 0
+      for (const server of servers) {
+        while ((await server.token({ ...grant, username: 'nemo', password: 'x' }, near)).status === 400) more += 1
+      }
+      assert.ok(count + more >= 100 && count + more <= 108, `${count} and ${more}`)
+      for (const server of servers) {
+        assert.equal((await server.token({ ...grant, username: 'nemo', password: 'x' }, far)).status, 400)
+        assert.equal((await server.token({ ...grant, username: 'joel', password: 'wombat' }, near)).status, 200)
+      }
+    }),
+  },
+  {
+    attack:
+      'guesses a password of an account that had a failure, fifty times at once at two servers and from many addresses',
+    outcome: 'it is judged as often as the lockout lets it be, and its person signs in when that is over',
+    attempt: against(async servers => {
+      const grant = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret', username: 'joel' }
+      const [one, other] = servers
+      const guess = (server: TestServer, index: number) =>
+        server.token({ ...grant, password: `guess ${index}` }, from(`203.0.113.${index}`))
+      assert.equal((await guess(one, 100)).status, 400)
+      await judged(servers, { count: 25, attempt: guess })
+      const reasons = [...one.events, ...other.events].filter(({ type }) => type === 'UserAuthenticationFailure')
+      const looked = reasons.filter(({ data }) => data !== 'the account is locked').length
+      assert.ok(looked <= 5, `${looked}`)
+      assert.equal((await other.token({ ...grant, password: 'wombat' })).status, 400)
+      one.clock.advance(301)
+      assert.equal((await other.token({ ...grant, password: 'wombat' })).status, 200)
+    }),
+  },
+  {
+    attack: 'guesses 300 secrets of a client at once, at two servers',
+    outcome:
+      'no more than 108 are judged; the client itself gets tokens at other addresses, and others at the same one',
+    attempt: against(async servers => {
+      const ask = (server: TestServer, [client_id, client_secret]: readonly [string, string], address: string) =>
+        server.token({ grant_type: 'client_credentials', client_id, client_secret }, from(address))
+      // Known to both before.
+      for (const server of servers) {
+        assert.equal((await ask(server, ['service', 'service-secret'], '198.51.100.1')).status, 200)
+      }
+      const count = await judged(servers, {
+        count: 150,
+        attempt: (server, index) => ask(server, ['service', `guess ${index}`], '203.0.113.9'),
+      })
+      let more = 0
+      for (const server of servers) {
+        while ((await ask(server, ['service', `more ${more}`], '203.0.113.9')).status === 401) more += 1
+      }
+      assert.ok(count + more >= 100 && count + more <= 108, `${count} and ${more}`)
+      for (const server of servers) {
+        const refusal = await ask(server, ['service', 'service-secret'], '203.0.113.9')
+        assert.deepEqual([refusal.status, refusal.headers['retry-after']], [429, '60'])
+        assert.deepEqual(refusal.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+        assert.equal((await ask(server, ['service', 'service-secret'], '198.51.100.1')).status, 200)
+        assert.equal((await ask(server, ['resource', 'resource-secret'], '203.0.113.9')).status, 200)
+      }
+      servers[0].clock.advance(60)
+      for (const server of servers) {
+        assert.equal((await ask(server, ['service', 'service-secret'], '203.0.113.9')).status, 200)
+      }
+    }),
+  },
+  {
+    attack: 'lets a program that has the old secret of a client ask on and on',
+    outcome: 'it is one guess, and those beside it that have the new one are let in',
+    attempt: against(async servers => {
+      const ask = (server: TestServer, client_secret: string) =>
+        server.token({ grant_type: 'client_credentials', client_id: 'service', client_secret })
+      for (let count = 0; count < 110; count += 1) {
+        for (const server of servers) assert.equal((await ask(server, 'old-secret')).status, 401)
+      }
+      for (const server of servers) assert.equal((await ask(server, 'service-secret')).status, 200)
+    }),
+  },
+  {
+    attack: 'enters wrong codes of devices at two servers at once',
+    outcome: 'no more than ten are looked up',
+    attempt: against(async servers => {
+      const [one] = servers
+      const browser = await signedIn(one)
+      const page = await browser.send('/device')
+      const cookies = Object.fromEntries(browser.cookies)
+      const count = await judged(servers, {
+        count: 15,
+        attempt: (server, index) => {
+          const code = 'BCDFGHJKLMNPQRSTVWXZ'.repeat(2).slice(index, index + 8)
+          return server.send('/device', { form: { ...hiddenFields(page.text), user_code: code }, cookies })
+        },
+      })
+      assert.ok(count >= 8 && count <= 10, `${count}`)
+    }),
+  },
+  {
+    attack: 'asks two servers for links for a new password, for one address and from many',
+    outcome: 'no more than ten mails are sent in an hour',
+    attempt: against(async servers => {
+      const count = await judged(servers, {
+        count: 12,
+        attempt: (server, index) =>
+          server.send('/forgot_password.do', { form: { username: 'joel' }, ...from(`203.0.113.${index}`) }),
+      })
+      assert.ok(count >= 8 && count <= 10, `${count}`)
+      const [one, other] = servers
+      await other.mails()
+      assert.equal((await one.mails()).length, count)
+      one.clock.advance(3600)
+      const again = await other.send('/forgot_password.do', { form: { username: 'joel' }, ...from('203.0.113.1') })
+      assert.equal(again.status, 302)
+    }),
+  },
+]

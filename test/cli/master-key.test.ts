@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { createRandom } from '../../src/base/random.ts'
+import { masterKeyId } from '../../src/base/secrets.ts'
+import { temporaryFolder } from '../support/config.ts'
+import type { ServerProcess } from '../support/process.ts'
+import { runToEnd, serve } from '../support/process.ts'
+
+const random = createRandom()
+const keys = [random.bytes(32), random.bytes(32)] as const
+const [first, second] = keys.map(key => key.toString('hex')) as [string, string]
+const [firstId, secondId] = keys.map(masterKeyId) as [string, string]
+
+describe('latchkey master-key beside a running server with two workers', () => {
+  const folder = temporaryFolder()
+  let server: ServerProcess
+  const run = (...args: readonly string[]) => runToEnd(['master-key', ...args, '--config', 'latchkey.json'], { folder })
+  const write = (...lines: readonly string[]): void => writeFileSync(join(folder, 'keys'), `${lines.join('\n')}\n`)
+  /** Every process says that it has taken the keys. */
+  async function hangUp(active: string): Promise<void> {
+    server.signal('SIGHUP')
+    await server.printed(new RegExp(`(?:master key: ${active} seals[^]*){3}`))
+  }
+
+  before(async () => {
+    write(first)
+    const client = { client_id: 'app', client_secret: 'app-secret', authorized_grant_types: ['client_credentials'] }
+    const config = {
+      master_key_command: ['cat', 'keys'],
+      workers: 2,
+      bootstrap: { clients: [{ ...client, authorities: ['jobs.run'] }] },
+    }
+    server = await serve({ folder, config })
+  })
+  after(async () => {
+    await server.stop()
+  })
+
+  it('brings everything under another key while it serves', async () => {
+    write(first, second)
+    await hangUp(firstId)
+    write(second, first)
+    await hangUp(secondId)
+    const before = await run('check')
+    assert.match(before.stdout, new RegExp(`^KEY +VALUES  STATE\n${secondId} +0  seals\n${firstId} +2  opens\n$`))
+    assert.equal(before.status, 1)
+    const done = await run('reseal')
+    assert.match(
+      done.stdout,
+      new RegExp(`^Sealed 2 records anew.\nKEY.*\n${secondId} +2  seals\n${firstId} +0  opens\n$`),
+    )
+    assert.equal(done.status, 0)
+    write(second)
+    const answer = await fetch(`${server.baseUrl}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa('app:app-secret')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    })
+    assert.equal(answer.status, 200)
+  })
+
+  it('refuses what is no action of it', async () => {
+    const ending = await run('rotate')
+    assert.equal(ending.status, 2)
+    assert.match(ending.stderr, /^latchkey: master-key wants one of check, reseal, not rotate/)
+  })
+
+  it('says what is wrong with the command, and nothing that it printed', async () => {
+    writeFileSync(join(folder, 'keys'), 'not a key of forty characters, but secret')
+    const ending = await run('check')
+    assert.equal(ending.status, 1)
+    assert.match(
+      ending.stderr,
+      /^latchkey: the output of master_key_command: each key must be 32 bytes as 64 hexadecimal/,
+    )
+    assert.doesNotMatch(ending.stderr, /secret/)
+  })
+})

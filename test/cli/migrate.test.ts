@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, describe, it } from 'node:test'
+import { planText } from '../../src/cli/migration-report.ts'
+import { runToEnd } from '../support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'latchkey-migrate-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const run = async (...args: readonly string[]) => {
+  const { status, stdout, stderr } = await runToEnd(args, { folder })
+  return { status, stdout, stderr }
+}
+const KIND = '0030-kinds-of-migrations'
+
+describe('latchkey migrate', () => {
+  it('refuses to plan for a database that is not there, makes one, and then has nothing to do', async () => {
+    const missing = await run('migrate', '--plan')
+    assert.deepEqual([missing.status, missing.stdout], [1, ''])
+    assert.match(missing.stderr, /^latchkey: there is no database [^\n]*\n$/)
+    const made = await run('migrate')
+    assert.equal(made.status, 0)
+    assert.match(made.stdout, new RegExp(`^Applied:\n {2}0001-first\n[^]*${KIND}\n`))
+    assert.deepEqual(await run('migrate', '--plan'), { status: 0, stdout: 'The schema is up to date.\n', stderr: '' })
+  })
+
+  it('plans and applies what is missing; a server with migrate_at_start: false refuses the database until then', async () => {
+    const database = new DatabaseSync(join(folder, 'data', 'latchkey.db'))
+    database.exec(`delete from migrations where id = '${KIND}'; alter table migrations drop column kind`)
+    database.close()
+    const planned = await run('migrate', '--plan')
+    assert.equal(planned.status, 0)
+    assert.match(planned.stdout, /^0030-kinds-of-migrations \(expand: servers of the version before go on\)\n/)
+    assert.match(
+      planned.stdout,
+      /\n {2}migrations: add the column kind; \d\d rows; all writes wait; less than a second\n/,
+    )
+    writeFileSync(join(folder, 'latchkey.json'), JSON.stringify({ database_options: { migrate_at_start: false } }))
+    const served = await run('serve', '--config', 'latchkey.json', '--port', '0')
+    assert.equal(served.status, 1)
+    assert.match(served.stderr, /^latchkey: the database lacks a migration [^\n]*: run latchkey migrate\n$/)
+    assert.equal((await run('migrate', '--config', 'latchkey.json')).stdout, `Applied:\n  ${KIND}\n`)
+    const { stderr } = await run('keys', 'list', '--config', 'latchkey.json')
+    assert.match(stderr, /start the server first/)
+  })
+
+  const refused: readonly { args: readonly string[]; status: number; says: RegExp }[] = [
+    { args: ['--database', 'sqlite::memory:'], status: 1, says: /a database in memory belongs to one process/ },
+    { args: ['--dry-run'], status: 2, says: /Unknown option '--dry-run'/ },
+    { args: ['--plan', '--plan'], status: 2, says: /given twice/ },
+  ]
+  for (const { args, status, says } of refused) {
+    it(`refuses ${args.join(' ')}`, async () => {
+      const ended = await run('migrate', ...args)
+      assert.deepEqual([ended.status, ended.stdout], [status, ''])
+      assert.match(ended.stderr, says)
+    })
+  }
+})
+
+describe('the text of a plan', () => {
+  it('has rows, locks and times of large tables, says who must stop, and what a newer version has added', () => {
+    const text = planText({
+      isNew: false,
+      unknown: ['9009-later'],
+      pending: [
+        {
+          id: '9001-a',
+          kind: 'contract',
+          steps: [
+            {
+              kind: 'create index',
+              what: 'create the index i',
+              table: 'users',
+              rows: 1_234_567,
+              lock: 'SHARE',
+              milliseconds: 3704,
+            },
+            { kind: 'change rows', what: 'change rows', table: 'users', rows: 9_000_000, milliseconds: 270_000 },
+            { kind: 'create table', what: 'create the table t', table: 't', rows: 0, milliseconds: 0 },
+          ],
+        },
+      ],
+    })
+    const lines = text.split('\n')
+    assert.deepEqual(lines.slice(0, 4), [
+      '9001-a (contract: stop servers of older versions first)',
+      '  users: create the index i; 1,234,567 rows; SHARE; about 4 s',
+      '  users: change rows; 9,000,000 rows; about 5 minutes',
+      '  create the table t; less than a second',
+    ])
+    assert.match(
+      text,
+      /One migration is pending[^]* In all about 5 minutes\.[^]*once the servers of older versions are stopped/,
+    )
+    assert.match(text, /A newer version has added [^\n]*: 9009-later\n$/)
+  })
+
+  it('of an empty database is one sentence', () => {
+    const pending = [{ id: '0001-first', kind: 'expand', steps: [] }] as const
+    assert.match(planText({ isNew: true, unknown: [], pending }), /^The database is empty: [^\n]*\n$/)
+  })
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { loadText, temporaryFolder } from '../support/config.ts'
+import { KEYS } from '../support/keys.ts'
+
+const folder = temporaryFolder()
+const code = {
+  client_id: 'bank',
+  authorized_grant_types: ['authorization_code'],
+  redirect_uri: ['https://bank.example/cb'],
+  scope: ['openid'],
+}
+const jwks_uri = 'https://bank.example/keys.json'
+
+describe('clients of the configuration that cannot work', () => {
+  async function warned(client: object, file: object = {}): Promise<readonly string[]> {
+    const smtp = { host: 'localhost', from: 'id@example.org' }
+    const text = JSON.stringify({ smtp, bootstrap: { clients: [{ ...code, ...client }] }, ...file })
+    return (await loadText(folder, text)).warnings
+  }
+
+  it('are named at the start: what their profile rules out', async () => {
+    const profile = 'fapi2-security'
+    assert.deepEqual(await warned({ profile, jwks_uri }), [])
+    const [keyless] = await warned({ profile, client_secret: 's' })
+    assert.match(keyless ?? '', /^client bank: fapi2-security rules it out as it is: jwks: it has no key/)
+    const [plain] = await warned({ profile, jwks_uri, redirect_uri: ['http://bank.example/cb'] })
+    assert.match(plain ?? '', /redirect_uri: http:\/\/bank\.example\/cb must be https/)
+  })
+
+  it('are named at the start: signatures that there is no key for', async () => {
+    const signed = { client_secret: 's', id_token_signed_response_alg: 'ES256' }
+    const missing = /^client bank: id_token_signed_response_alg is ES256, and the configuration has no such key/
+    assert.match((await warned(signed)).join('\n'), missing)
+    const rsa = { active: 'rsa', keys: { rsa: KEYS.RS256 } }
+    assert.match((await warned(signed, { signing_keys: rsa })).join('\n'), missing)
+    const both = { active: 'rsa', keys: { ...rsa.keys, ec: KEYS.ES256 } }
+    assert.deepEqual(await warned(signed, { signing_keys: both }), [])
+    const identity_zones = [{ id: 'z1', subdomain: 'z1', name: 'Z', bootstrap: { clients: [{ ...code, ...signed }] } }]
+    assert.match((await warned({}, { bootstrap: { identity_zones } })).join('\n'), missing)
+    assert.deepEqual(await warned({}, { bootstrap: { identity_zones }, signing_keys: both }), [])
+  })
+})

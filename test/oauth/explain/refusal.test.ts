@@ -1,0 +1,123 @@
+// Refusals that the audit trail has: what it keeps of them, and what it says of them later.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { authorize, signedIn } from '../../support/authorize.ts'
+import { eventsOf } from '../../support/audit.ts'
+import { asking, explainConfig, explained, GRANTS, rulesOf } from '../../support/explain.ts'
+import { MODES, passwordTokens, refresh, userNamed } from '../../support/oauth.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const basicOf = (id: string) => [id, `${id}-secret`] as const
+
+for (const mode of MODES) {
+  describe(`an explanation of a refusal in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: explainConfig() })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const refusals = () => eventsOf(server, { type: 'TokenRefusedEvent' }, { id: 'root' })
+    const newest = async (): Promise<number> => (await refusals())[0]?.number ?? 0
+
+    it('says what was asked, which rule refused it, and what it would get now', async () => {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'cloud.write' }
+      const answer = await server.token(form, { basic: basicOf('app') })
+      const event = await newest()
+      const told = await explained(server, { event })
+      const { id } = await userNamed(server, 'marissa')
+      const { recorded } = told
+      assert.deepEqual([recorded?.type, recorded?.principal, recorded?.client_id], ['TokenRefusedEvent', id, 'app'])
+      assert.deepEqual(
+        [recorded?.refusal?.['error'], recorded?.refusal?.['rule'], recorded?.refusal?.['scope']],
+        [answer.json()['error'], 'no-scope-left', 'cloud.write'],
+      )
+      assert.equal(told.decision, 'refused')
+      assert.deepEqual(rulesOf(told, 'cloud.write'), ['user-group'])
+      const group = await server.store.groups.findByName('svc', 'cloud.write')
+      const of = { groupId: group?.id ?? '', memberId: id, memberType: 'USER', origin: 'svc' } as const
+      await server.store.groups.insertMember('svc', of)
+      assert.equal((await explained(server, { event })).decision, 'granted')
+      await server.store.groups.removeMember('svc', of.groupId, id)
+    })
+
+    it('tells a code that was refused, and the user who asked for it', async () => {
+      const browser = await signedIn(server)
+      const query = {
+        response_type: 'code',
+        client_id: 'closed',
+        redirect_uri: 'https://app.example/cb',
+        scope: 'openid',
+      }
+      await authorize(browser, query)
+      const told = await explained(server, { event: await newest() })
+      assert.equal(told.recorded?.refusal?.['endpoint'], '/oauth/authorize')
+      assert.deepEqual([told.request['grant_type'], told.request['username']], ['authorization_code', 'marissa'])
+      assert.deepEqual(
+        told.refusals.map(({ rule }) => rule),
+        ['required-group'],
+      )
+    })
+
+    it('keeps no secret of a refused request, and nothing of one that only waits', async () => {
+      const { refresh_token } = await passwordTokens(server, {}, basicOf('wild'))
+      await refresh(server, refresh_token, { scope: 'jobs.run' }, basicOf('wild'))
+      const form = { grant_type: 'password', username: 'koala1', password: 'wombat7' }
+      await server.token(form, { basic: basicOf('app') })
+      const begun = await server.send('/oauth/device_authorization', { basic: basicOf('cloud'), form: {} })
+      const before = (await refusals()).length
+      const device = begun.json<{ device_code: string }>().device_code
+      await server.token({ grant_type: GRANTS.device, device_code: device }, { basic: basicOf('cloud') })
+      const all = await refusals()
+      assert.equal(all.length, before)
+      const text = JSON.stringify(all)
+      for (const secret of [refresh_token, 'wombat7', 'koala1', device, 'app-secret']) assert.ok(!text.includes(secret))
+      assert.ok(!server.events.some(({ type }) => type === 'TokenRefusedEvent'), 'the log has details of its own')
+    })
+
+    it('says what an event lacks for a plan', async () => {
+      const { refresh_token } = await passwordTokens(server, {}, basicOf('wild'))
+      await refresh(server, refresh_token, { scope: 'jobs.run' }, basicOf('wild'))
+      const refused = await explained(server, { event: await newest() })
+      assert.match(refused.not_checked.join(), /refresh_token.*not kept/)
+      assert.equal(refused.recorded?.refusal?.['rule'], 'requested-scope')
+      const [issued] = await eventsOf(server, { type: 'TokenIssuedEvent' }, { id: 'root' })
+      const other = await explained(server, { event: issued?.number ?? 0 })
+      assert.match(other.not_checked.join(), /TokenIssuedEvent does not say what was asked/)
+    })
+
+    it('says why nothing is known', async () => {
+      const cases: [object, RegExp][] = [
+        [{ event: 999_999 }, /no event 999999/],
+        [{ request_id: 'abc' }, /log\.requests/],
+      ]
+      for (const [question, description] of cases) {
+        const answer = await asking(server, question)
+        assert.deepEqual([answer.status, answer.json()['error']], [404, 'not_found'])
+        assert.match(String(answer.json()['error_description']), description)
+      }
+    })
+
+    it('tells an administrator of a zone nothing of another one', async () => {
+      const own = await explained(server, { event: await newest() })
+      assert.ok(own.recorded)
+      const options = { id: 'z1-admin', headers: { 'x-identity-zone-id': 'z1' } }
+      const answer = await asking(server, { event: own.recorded.number }, options)
+      assert.ok(!answer.text.includes('TokenRefusedEvent'), answer.text)
+    })
+  })
+}
+
+describe('an explanation of a refusal', () => {
+  it('says that the trail is not stored', async () => {
+    const server = await startServer({ config: explainConfig({ audit: { enabled: false } }) })
+    const answer = await asking(server, { event: 1 })
+    assert.equal(answer.status, 404)
+    assert.match(String(answer.json()['error_description']), /audit\.enabled/)
+    await server.stop()
+  })
+})

@@ -1,0 +1,74 @@
+// What one node revokes, another one refuses: within a second where notifications arrive, within two where a table is read.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { tokensOf } from '../support/oauth.ts'
+import { type TestServer, startServer } from '../support/server.ts'
+
+const TIMES = 100
+const AT_ONCE = 10
+
+const resource = { client_id: 'resource', client_secret: 'secret', authorities: ['svc.resource'] }
+const admin = { client_id: 'admin', client_secret: 'secret', authorities: ['svc.admin'] }
+const clients = [
+  resource,
+  admin,
+  ...Array.from({ length: TIMES }, (_, number) => ({
+    client_id: `c${number}`,
+    client_secret: 'secret',
+    authorities: ['jobs.run'],
+  })),
+].map(client => ({ ...client, authorized_grant_types: ['client_credentials'] }))
+
+const issue = async (server: TestServer, clientId: string): Promise<string> =>
+  tokensOf(await server.token({ grant_type: 'client_credentials' }, { basic: [clientId, 'secret'] })).access_token
+
+/** Milliseconds from the answer of the node that revokes to the first refusal of the other, shortest first. */
+async function delays([one, two]: readonly [TestServer, TestServer]): Promise<readonly number[]> {
+  const bearer = await issue(one, 'admin')
+  const isActive = async (token: string): Promise<unknown> =>
+    (await two.send('/introspect', { form: { token }, basic: ['resource', 'secret'] })).json()['active']
+  const found: number[] = []
+  const waiting = Array.from({ length: TIMES }, (_, number) => `c${number}`)
+  async function work(): Promise<void> {
+    for (let clientId = waiting.pop(); clientId !== undefined; clientId = waiting.pop()) {
+      const token = await issue(one, clientId)
+      assert.equal(await isActive(token), true)
+      const { status } = await one.send(`/oauth/token/revoke/client/${clientId}`, { bearer })
+      assert.equal(status, 200)
+      const begin = performance.now()
+      while ((await isActive(token)) === true) await new Promise(resolve => setTimeout(resolve, 5))
+      found.push(performance.now() - begin)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return found.toSorted((a, b) => a - b)
+}
+
+const isFast = !DATABASE_KINDS.includes('postgres') && 'a fast run has no PostgreSQL'
+
+for (const { changes, limit } of [
+  { changes: 'listen', limit: 1000 },
+  { changes: 'poll', limit: 2000 },
+] as const) {
+  describe(`a revocation on one of two nodes that ${changes}`, { skip: isFast }, () => {
+    it(`is in effect on the other within ${limit} ms at the 99th percentile`, async t => {
+      const database = await freshDatabase('postgres')
+      const config = { database_options: { changes }, bootstrap: { clients } }
+      const nodes = [
+        await startServer({ database: database.url, config }),
+        await startServer({ database: database.url, config }),
+      ] as const
+      t.after(async () => {
+        for (const node of nodes) await node.stop()
+        await database.drop()
+      })
+      const found = await delays(nodes)
+      const [median, p99] = [found[TIMES / 2], found[Math.ceil(TIMES * 0.99) - 1]]
+      t.diagnostic(
+        `median ${median?.toFixed()} ms, 99th percentile ${p99?.toFixed()} ms, most ${found.at(-1)?.toFixed()} ms`,
+      )
+      assert.ok(p99 !== undefined && p99 < limit, `the 99th percentile is ${p99} ms`)
+    })
+  })
+}

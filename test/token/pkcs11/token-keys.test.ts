@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict'
+import { constants, createPublicKey, verify } from 'node:crypto'
+import { after, afterEach, before, describe, it } from 'node:test'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import type { JSONWebKeySet } from 'jose'
+import { IN_TOKEN } from '../../../src/model/key-in-token.ts'
+import { sealContexts } from '../../../src/model/seal-contexts.ts'
+import type { SigningAlgorithm } from '../../../src/model/signing-key.ts'
+import type { TokenKeys } from '../../../src/token/signer.ts'
+import { SigningUnavailable } from '../../../src/token/signer.ts'
+import { createTokenKeys } from '../../../src/token/pkcs11/token-keys.ts'
+import { privatePem, temporaryFolder } from '../../support/config.ts'
+import { KEYS } from '../../support/keys.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+import type { TestToken } from '../../support/softhsm.ts'
+import { makeToken, sessionProcesses, withoutSofthsm } from '../../support/softhsm.ts'
+
+const pause = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
+
+async function eventually(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!(await isSo())) {
+    assert.ok(performance.now() < deadline)
+    await pause(20)
+  }
+}
+
+describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
+  const folder = temporaryFolder()
+  let token: TestToken
+  const opened: TokenKeys[] = []
+  /** Sessions of servers. */
+  let servers = 0
+  const lines: string[] = []
+  const log = { info: (line: string) => void lines.push(line), warn: (line: string) => void lines.push(line) }
+
+  before(() => {
+    token = makeToken(folder)
+    for (const [id, name] of Object.entries({ 1: 'RS256', 2: 'ES256', 3: 'ES384', 4: 'ES512', 5: 'EdDSA' } as const)) {
+      const key = KEYS[name]
+      if ('pem' in key) token.add(name, key.pem, `0${id}`)
+    }
+    token.add('other', privatePem('ec', 'P-256'), '0a')
+  })
+  afterEach(async () => {
+    for (const keys of opened.splice(0)) keys.close()
+    await eventually(() => sessionProcesses().length === servers)
+  })
+
+  const settings = (algorithm: SigningAlgorithm, more: object = {}) => {
+    const { module, token: name, pin } = token
+    const label = algorithm.replace(/^[RP]S.*/, 'RS256')
+    return { algorithm, pkcs11: { module, token: name, label, pin, sessions: 1, ...more } }
+  }
+  function open(algorithm: SigningAlgorithm, more: object = {}, patienceMilliseconds = 5000): TokenKeys {
+    const keys = createTokenKeys({ key: settings(algorithm, more) }, { log, patienceMilliseconds })
+    opened.push(keys)
+    return keys
+  }
+  const signerOf = async (keys: TokenKeys) => keys.signerOf('key', await keys.publicKeyOf('key'))
+
+  const ecdsa = (bits: number) => ({ hash: `sha${bits}`, dsaEncoding: 'ieee-p1363' }) as const
+  const pss = (bits: number) =>
+    ({
+      hash: `sha${bits}`,
+      padding: constants.RSA_PKCS1_PSS_PADDING,
+      saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+    }) as const
+  const algorithms: readonly (readonly [SigningAlgorithm, { readonly hash: string | null }])[] = [
+    ['RS256', { hash: 'sha256' }],
+    ['PS384', pss(384)],
+    ['ES256', ecdsa(256)],
+    ['ES512', ecdsa(512)],
+    ['EdDSA', { hash: null }],
+  ]
+  it('make the signatures of every kind of key', async () => {
+    // One after the other: several processes of SoftHSM that start at once may not see the token.
+    for (const [algorithm, { hash, ...how }] of algorithms) {
+      const keys = open(algorithm)
+      const publicKey = await keys.publicKeyOf('key')
+      const signature = await keys.signerOf('key', publicKey)('header.payload')
+      keys.close()
+      const key = { key: createPublicKey(publicKey), ...how }
+      assert.ok(verify(hash, Buffer.from('header.payload'), key, signature), algorithm)
+    }
+  })
+
+  it('sign many things at a time, in as many processes as are allowed', async () => {
+    const keys = open('ES256', { sessions: 2 })
+    const sign = await signerOf(keys)
+    const key = { key: createPublicKey(await keys.publicKeyOf('key')), ...ecdsa(256) }
+    for (const round of ['first', 'second']) {
+      const texts = Array.from({ length: 200 }, (_, index) => `${round} ${index}`)
+      const signatures = await Promise.all(texts.map(sign))
+      assert.ok(
+        texts.every((text, index) => verify('sha256', Buffer.from(text), key, signatures[index] ?? Buffer.of())),
+      )
+    }
+    await eventually(() => sessionProcesses().length === 2)
+    const tooMany = Array.from({ length: 1001 }, () => sign('text').then(() => undefined, String))
+    const refused = (await Promise.all(tooMany)).filter(each => each !== undefined)
+    assert.deepEqual(refused, ['SigningUnavailable: signing key key: too many signatures are waiting'])
+  })
+
+  it('are used again after a session was lost, and nobody notices', async () => {
+    const sign = await signerOf(open('ES256'))
+    for (const pid of sessionProcesses()) process.kill(pid, 'SIGKILL')
+    assert.equal((await sign('text')).length, 64)
+  })
+
+  it('of a token that does not answer fail, until it does', async () => {
+    const sign = await signerOf(open('ES256', {}, 700))
+    const [pid = 0] = sessionProcesses()
+    process.kill(pid, 'SIGSTOP')
+    assert.equal((await sign('text')).length, 64, 'with a new session')
+    assert.ok(!sessionProcesses().includes(pid))
+  })
+
+  const unusable = [
+    {
+      name: 'without the module',
+      more: { module: '/nowhere/module.so' },
+      problem: /module \/nowhere\/module\.so cannot be loaded/,
+    },
+    { name: 'without the token', more: { token: 'none' }, problem: /there is no token none$/ },
+    { name: 'without the key', more: { label: 'none' }, problem: /the token latchkey has no private key none$/ },
+  ]
+  for (const { name, more, problem } of unusable) {
+    it(`cannot be used ${name}`, async () => {
+      await assert.rejects(open('ES256', more).publicKeyOf('key'), { name: 'SigningUnavailable', message: problem })
+    })
+  }
+
+  it('are not tried again with a PIN that the token refused', async () => {
+    const keys = open('ES256', { pin: '9999' })
+    const { length } = lines
+    const refused = { message: /C_Login: CKR_PIN_INCORRECT$/ }
+    await assert.rejects(keys.publicKeyOf('key'), refused)
+    await eventually(() => sessionProcesses().length === 0)
+    await pause(1100)
+    const [first, second] = [keys.publicKeyOf('key'), keys.publicKeyOf('key')]
+    assert.deepEqual(sessionProcesses(), [])
+    await Promise.all([assert.rejects(first, refused), assert.rejects(second, refused)])
+    assert.equal(lines.length, length + 1)
+    assert.match(lines.at(-1) ?? '', /the PIN is not tried again before a restart$/)
+    assert.doesNotMatch(lines.at(-1) ?? '', /9999/)
+  })
+
+  it('sign nothing under the public half of another key', async () => {
+    const publicKey = await open('ES256', { label: 'other' }).publicKeyOf('key')
+    await assert.rejects(open('ES256').signerOf('key', publicKey)('text'), /another key labelled ES256/)
+  })
+
+  describe('of a server', () => {
+    let server: TestServer
+    const config = () => ({
+      signing_keys: { active: 'one', keys: { one: { alg: 'ES256', pkcs11: settings('ES256').pkcs11 } } },
+    })
+    const machine = { basic: ['service', 'service-secret'] } as const
+    const ask = () => server.token({ grant_type: 'client_credentials' }, machine)
+    before(async () => {
+      server = await startServer({ config: config() })
+      servers = 1
+    })
+    after(async () => {
+      await server.stop()
+    })
+
+    it('sign tokens that the published key verifies, and are not in the database', async () => {
+      const { access_token: jwt } = (await ask()).json<{ access_token: string }>()
+      const jwks = (await server.send('/token_keys')).json<JSONWebKeySet>()
+      const { protectedHeader } = await jwtVerify(jwt, createLocalJWKSet(jwks), { currentDate: server.clock.now() })
+      assert.deepEqual([protectedHeader.alg, protectedHeader.kid], ['ES256', 'one'])
+      assert.equal('d' in (jwks.keys[0] ?? {}), false)
+      const [record] = await server.store.keys.list('svc')
+      assert.equal(server.vault.open(record?.sealedPrivateKey ?? '', sealContexts.signingKey('svc', 'one')), IN_TOKEN)
+    })
+
+    it('are missed with 503 while the token is away, and nothing goes out unsigned', async () => {
+      const before = server.lines.length
+      token.unplug()
+      try {
+        for (const pid of sessionProcesses()) process.kill(pid, 'SIGKILL')
+        const { status, headers, text } = await ask()
+        assert.equal(status, 503)
+        assert.equal(headers['retry-after'], '2')
+        assert.deepEqual(JSON.parse(text), {
+          error: 'temporarily_unavailable',
+          error_description: 'Signing is unavailable. Retry later.',
+        })
+        assert.equal((await ask()).status, 503)
+        assert.ok(server.faults.every(fault => fault instanceof SigningUnavailable))
+        const [line] = server.lines.slice(before)
+        assert.match(line ?? '', /^signing key one: the token cannot be used: C_Initialize: CKR_GENERAL_ERROR$/)
+        assert.equal((await server.send('/token_keys')).status, 200)
+        assert.equal((await server.send('/healthz')).status, 200)
+      } finally {
+        token.plug()
+      }
+      await eventually(async () => (await ask()).status === 200)
+      assert.equal(server.lines.at(-1), 'signing key one: the token signs again')
+      assert.equal(server.lines.length, before + 2)
+    })
+
+    it('cannot be named by a zone', async () => {
+      for (const signingAlg of ['RS256', 'HS256', undefined]) {
+        const keys = { one: { signingKey: IN_TOKEN, ...(signingAlg && { signingAlg }) } }
+        const zone = { id: 'z9', subdomain: 'z9', name: 'Z9', config: { tokenPolicy: { keys, activeKeyId: 'one' } } }
+        await assert.rejects(
+          startServer({ config: { bootstrap: { identity_zones: [zone] } } }),
+          /signingKey: (?:is not an unencrypted private key in PEM|HS256 needs a secret)/,
+        )
+      }
+    })
+
+    const refused = [
+      {
+        name: 'is not there',
+        more: { label: 'none' },
+        alg: 'ES256',
+        problem: /the token latchkey has no private key none/,
+      },
+      {
+        name: 'does not fit its algorithm',
+        more: { label: 'RS256' },
+        alg: 'ES256',
+        problem: /signing_keys\.keys\.one: ES256 needs an EC key on P-256, this is rsa/,
+      },
+    ]
+    for (const { name, more, alg, problem } of refused) {
+      it(`stop the start when one ${name}`, async () => {
+        const keys = { one: { alg, pkcs11: settings('ES256', more).pkcs11 } }
+        await assert.rejects(startServer({ config: { signing_keys: { active: 'one', keys } } }), problem)
+      })
+    }
+  })
+})
