@@ -1,0 +1,126 @@
+// The Helm chart against the image and the server, without Helm: docs/deploy.md says which tools it was checked with.
+import assert from 'node:assert/strict'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { Ajv } from 'ajv'
+import { parse } from 'yaml'
+import { loadConfig } from '../../src/config.ts'
+import { temporaryFolder } from '../support/config.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const CHART = join(ROOT, 'packaging/helm/latchkey')
+const read = (path: string): string => readFileSync(join(CHART, path), 'utf8')
+
+const values = parse(read('values.yaml'))
+const templates = globSync('templates/*', { cwd: CHART }).map(read).join('\n')
+const deployment = read('templates/deployment.yaml')
+
+/** The values that an operator has to give. */
+const given = (config: Readonly<Record<string, unknown>> = {}, more = {}): unknown => ({
+  ...values,
+  secretName: 'latchkey',
+  config: { ...values.config, base_url: 'https://id.example.org', ...config },
+  ...more,
+})
+
+/** The paths of all values: `service.port`; a map without members is a value of its own. */
+function pathsOf(value: unknown, path: string): readonly string[] {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isMap || Object.keys(value).length === 0) return [path]
+  return Object.entries(value).flatMap(([name, member]) => pathsOf(member, path === '' ? name : `${path}.${name}`))
+}
+
+describe('the values of the chart', () => {
+  const accepts = new Ajv({ allowUnionTypes: true }).compile(JSON.parse(read('values.schema.json')))
+
+  it('are what the schema asks for, once address and secret are given', () => {
+    assert.equal(accepts(values), false)
+    assert.ok(accepts(given()), JSON.stringify(accepts.errors))
+  })
+
+  const refused = [
+    { name: 'a password of the database', values: given({ database: 'postgres://a:b@c/d' }) },
+    { name: 'a master key', values: given({ master_key: '0'.repeat(64) }) },
+    { name: 'pods with TLS, whose probes would fail', values: given({ listen: { tls: {} } }) },
+    { name: 'a base URL without a host', values: given({ base_url: 'id.example.org' }) },
+    { name: 'a misspelt value', values: given({}, { replica: 2 }) },
+    { name: 'a digest that is none', values: given({}, { image: { repository: 'latchkey', digest: 'sha256:1' } }) },
+    { name: 'no secret', values: given({}, { secretName: '' }) },
+  ]
+  for (const { name, values: wrong } of refused) {
+    it(`are refused with ${name}`, () => assert.equal(accepts(wrong), false))
+  }
+
+  it('are all used, and none is used that does not exist', () => {
+    const used = new Set([...templates.matchAll(/\.Values\.([\w.]*\w)/g)].map(([, path = '']) => path))
+    const known = pathsOf(values, '')
+    const isBelow = (path: string, other: string): boolean => path === other || path.startsWith(`${other}.`)
+    assert.deepEqual(
+      known.filter(path => ![...used].some(other => isBelow(path, other))),
+      [],
+    )
+    assert.deepEqual(
+      [...used].filter(path => !known.some(other => isBelow(path, other) || isBelow(other, path))),
+      [],
+    )
+  })
+
+  it('make a configuration that the server accepts, with the metrics where the Service looks for them', async () => {
+    const folder = temporaryFolder()
+    const management = { host: '0.0.0.0', port: values.metrics.port }
+    const [, merged = ''] = /"management" (\(dict .*?\)\))/.exec(templates) ?? []
+    assert.equal(merged, '(dict "host" "0.0.0.0" "port" (int .Values.metrics.port))')
+    const base = {
+      ...values.config,
+      base_url: 'https://id.example.org',
+      smtp: { host: 'localhost' },
+      listen: { management },
+    }
+    const files = { database_file: 'database_url', master_key_file: 'master_key' }
+    for (const [key, name] of Object.entries(files)) assert.equal(base[key], `/run/secrets/latchkey/${name}`)
+    writeFileSync(join(folder, 'database_url'), 'postgres://a:b@db.example.org/latchkey?sslmode=verify-full')
+    writeFileSync(join(folder, 'master_key'), '0'.repeat(64))
+    writeFileSync(join(folder, 'latchkey.yml'), JSON.stringify({ ...base, ...files }))
+    const config = await loadConfig({ options: { config: 'latchkey.yml' }, env: {}, cwd: folder })
+    assert.deepEqual(config.warnings, [])
+    assert.equal(config.listen.port, Number(/"port" (\d+) \.Values\.config/.exec(templates)?.[1]))
+  })
+})
+
+describe('the templates of the chart', () => {
+  it('ask the addresses that the server has: alive for restarts, ready for traffic', () => {
+    const probes = [...deployment.matchAll(/^ +(\w+)Probe:\n +httpGet: \{ path: .*?\}\}(\/\w+), port: http \}/gm)]
+    const paths = Object.fromEntries(probes.map(([, name = '', path = '']) => [name, path]))
+    assert.deepEqual(paths, { liveness: '/livez', readiness: '/readyz', startup: '/livez' })
+    const health = readFileSync(join(ROOT, 'src/ops/health.ts'), 'utf8')
+    for (const path of Object.values(paths)) assert.ok(health.includes(`'${path}'`), path)
+  })
+
+  it('run the account of the image, with no more rights than the server needs', () => {
+    const [, uid = ''] = /^USER (\d+):\1$/m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')) ?? []
+    for (const line of [
+      'runAsNonRoot: true',
+      `runAsUser: ${uid}`,
+      `fsGroup: ${uid}`,
+      'seccompProfile: { type: RuntimeDefault }',
+      'allowPrivilegeEscalation: false',
+      'readOnlyRootFilesystem: true',
+      'capabilities: { drop: [ALL] }',
+      'automountServiceAccountToken: false',
+    ]) {
+      assert.match(deployment, new RegExp(`^ +${line.replaceAll(/[{}[\]]/g, '\\$&')}$`, 'm'))
+    }
+  })
+
+  it('mount the file where the image looks for it', () => {
+    assert.match(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'), / LATCHKEY_CONFIG=\/etc\/latchkey\/latchkey\.yml /)
+    assert.match(deployment, /\{ name: config, mountPath: \/etc\/latchkey, readOnly: true \}/)
+    assert.match(read('templates/configmap.yaml'), /^ {2}latchkey\.yml: \|$/m)
+  })
+
+  it('are of the version of the package', () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    assert.equal(parse(read('Chart.yaml')).appVersion, version)
+  })
+})

@@ -1,0 +1,83 @@
+// The units of systemd against the package and the server. docs/deploy.md says what they were tried with.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { loadConfig } from '../../src/config.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const PACKAGE = '/opt/latchkey/node_modules/latchkey/'
+
+/** All values of each directive, in their order. */
+function unit(name: string): (directive: string) => readonly string[] {
+  const lines = read(`packaging/${name}`).split('\n')
+  return directive =>
+    lines.filter(line => line.startsWith(`${directive}=`)).map(line => line.slice(directive.length + 1))
+}
+
+const server = unit('latchkey.service')
+const backup = unit('latchkey-backup.service')
+
+describe('packaging/latchkey.service', () => {
+  it('starts the installed package as its launcher would', () => {
+    const [, flag = ''] = /FLAGS = \['([^']+)'\]/.exec(read('bin/latchkey.cjs')) ?? []
+    assert.deepEqual(server('ExecStart'), [
+      `/opt/latchkey/node_modules/.bin/node ${flag} ${PACKAGE}bin/latchkey.cjs serve`,
+    ])
+  })
+
+  it('names files that the package has', () => {
+    const packed: readonly string[] = JSON.parse(read('package.json')).files
+    const named = [...server('ExecStart'), ...server('Documentation'), ...backup('ExecStart')]
+      .flatMap(text => text.split(/file:\/\/|\s/))
+      .filter(word => word.startsWith(PACKAGE))
+      .map(word => word.slice(PACKAGE.length))
+    assert.deepEqual([...new Set(named)].toSorted(), ['bin/latchkey.cjs', 'docs/operate.md'])
+    for (const path of named) assert.ok(existsSync(join(ROOT, path)), path)
+    assert.ok(packed.includes('bin/*.cjs') && packed.includes('docs/*.*'))
+  })
+
+  it('sets variables that the server and Node.js read', () => {
+    const names = server('Environment').flatMap(line => [...line.matchAll(/(\w+)=/g)].map(([, name = '']) => name))
+    assert.deepEqual(names, ['LATCHKEY_CONFIG', 'NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX'])
+    assert.ok(read('src/config.ts').includes("'LATCHKEY_CONFIG'"))
+    assert.ok(read('bin/latchkey.cjs').includes('NODE_COMPILE_CACHE'))
+  })
+
+  it('has the default database below its own folder', async () => {
+    const { database } = await loadConfig({ env: {} })
+    assert.match(database, /^sqlite:\.\//)
+    assert.deepEqual(server('WorkingDirectory'), ['%S/latchkey'])
+    assert.deepEqual(server('StateDirectory'), ['latchkey'])
+  })
+
+  it('gives the server time for its requests, and does not repeat a start with a wrong configuration', () => {
+    const [, drainMilliseconds = ''] = /DRAIN_MS = ([\d_]+)/.exec(read('src/main.ts')) ?? []
+    assert.ok(Number(server('TimeoutStopSec')[0]) > (2 * Number(drainMilliseconds.replace('_', ''))) / 1000)
+    assert.deepEqual(server('RestartPreventExitStatus'), ['2'])
+    assert.match(read('docs/operate.md'), /^\| 2 \| the command line or the configuration is wrong/m)
+  })
+
+  it('has an account of its own, without rights', () => {
+    for (const [directive, want] of Object.entries({
+      DynamicUser: 'yes',
+      NoNewPrivileges: 'yes',
+      ProtectSystem: 'strict',
+      CapabilityBoundingSet: '',
+      PrivateDevices: 'yes',
+      RestrictNamespaces: 'yes',
+    })) {
+      assert.deepEqual(server(directive), [want], directive)
+    }
+    assert.deepEqual(server('LoadCredential'), ['master_key:/etc/latchkey/master_key'])
+  })
+})
+
+describe('packaging/latchkey-backup.service', () => {
+  it('runs as the account of the server, with its folder and its key', () => {
+    for (const directive of ['DynamicUser', 'User', 'StateDirectory', 'WorkingDirectory', 'LoadCredential', 'UMask']) {
+      assert.deepEqual(backup(directive), server(directive), directive)
+    }
+  })
+})
