@@ -1,5 +1,4 @@
-// Changes to SAML messages, as somebody makes them who has a genuine one and no key: by bytes, and by elements. For the tests
-// of the reader and for scripts/fuzz-saml.ts.
+// Changes to SAML messages, as somebody makes them who has a genuine one and no key: by bytes, and by elements.
 
 /** A source of numbers from 0 up to, but not including, the bound. */
 export type Pick = (bound: number) => number

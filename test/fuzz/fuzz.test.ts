@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { TARGETS } from './targets.ts'
+
+/** The same inputs each time: others are what `npm run fuzz` is for. */
+const SEED = 1
+const RUNS = 200
+
+describe('whatever is sent', () => {
+  for (const { name, corpus, replay, run } of TARGETS) {
+    it(`${name}: what is known to break parsers does not break this one`, async () => {
+      for (const { why, input } of corpus) {
+        await assert.doesNotReject(async () => {
+          await replay(input)
+        }, why)
+      }
+    })
+
+    it(`${name}: holds for generated inputs`, async () => {
+      const { verdicts, failure } = await run({ runs: RUNS, seed: SEED })
+      assert.equal(failure, undefined)
+      assert.ok(verdicts.read > 0, 'none was read: the inputs test nothing')
+      assert.ok(verdicts.refused > 0, 'none was refused: the inputs test nothing')
+    })
+  }
+
+  it('has one corpus for each target', () => {
+    const files = readdirSync(new URL('corpus', import.meta.url)).toSorted()
+    assert.deepEqual(files, TARGETS.map(({ name }) => `${name}.json`).toSorted())
+  })
+})

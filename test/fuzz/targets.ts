@@ -1,0 +1,51 @@
+// Every parser that reads what somebody sends who need not be trusted. A new one gets a file in `targets/`, a corpus and a line
+// here.
+import type { Target } from './target.ts'
+import { address } from './targets/address.ts'
+import { basicHeader } from './targets/basic-header.ts'
+import { certificate } from './targets/certificate.ts'
+import { clientJwt } from './targets/client-jwt.ts'
+import { configFile } from './targets/config-file.ts'
+import { cookies } from './targets/cookies.ts'
+import { directoryAnswer } from './targets/directory-answer.ts'
+import { dpopProof } from './targets/dpop-proof.ts'
+import { filter } from './targets/filter.ts'
+import { form } from './targets/form.ts'
+import { host } from './targets/host.ts'
+import { jsonBody } from './targets/json-body.ts'
+import { jwt } from './targets/jwt.ts'
+import { language } from './targets/language.ts'
+import { ownPaths } from './targets/own-path.ts'
+import { personInput } from './targets/person-input.ts'
+import { redirectUri } from './targets/redirect-uri.ts'
+import { registration } from './targets/registration.ts'
+import { samlMessage } from './targets/saml-message.ts'
+import { scimPatch } from './targets/scim-patch.ts'
+import { scimResource } from './targets/scim-resource.ts'
+import { xml } from './targets/xml.ts'
+
+/** In the order in which they run. */
+export const TARGETS: readonly Target[] = [
+  form,
+  jsonBody,
+  cookies,
+  basicHeader,
+  language,
+  host,
+  ownPaths,
+  redirectUri,
+  filter,
+  scimPatch,
+  scimResource,
+  jwt,
+  clientJwt,
+  dpopProof,
+  address,
+  certificate,
+  configFile,
+  directoryAnswer,
+  personInput,
+  registration,
+  samlMessage,
+  xml,
+]
