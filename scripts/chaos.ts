@@ -1,0 +1,53 @@
+// `npm run chaos [-- NAME ...]`: makes trouble for real servers under load, and compares what they acknowledged. Without names all
+// scenarios are played; `--list` prints them.
+import { parseArgs } from 'node:util'
+import { SCENARIOS, type Scenario } from '../test/chaos/scenarios.ts'
+import { type Endured, endure, openScene, RATE, settle } from '../test/chaos/scene.ts'
+
+const { values, positionals } = parseArgs({
+  options: { list: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
+const chosen = SCENARIOS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+const unknown = positionals.filter(name => !SCENARIOS.some(scenario => scenario.name === name))
+if (unknown.length > 0) {
+  console.error(`No such scenario: ${unknown.join(' ')}`)
+  process.exit(2)
+}
+if (values.list) {
+  for (const { name, about } of chosen) console.log(`${name.padEnd(24)}${about}`)
+  process.exit(0)
+}
+
+/** Returns what is wrong. */
+async function play({ name, place, trouble, missing, isUnnoticed = false }: Scenario): Promise<readonly string[]> {
+  const reason = missing?.()
+  const scene = reason === undefined ? await openScene(place) : undefined
+  if (scene === undefined) {
+    console.log(`-  ${name.padEnd(24)}not tried: ${reason ?? 'no file system may be mounted here'}`)
+    return []
+  }
+  let endured: Endured | undefined
+  const wrong: string[] = []
+  try {
+    await settle(scene, 4 * RATE)
+    endured = await endure(scene, trouble)
+    if (isUnnoticed && endured.refused + endured.broken > 0) wrong.push('some operations failed')
+  } catch (error) {
+    wrong.push(error instanceof Error ? error.message : String(error))
+  }
+  const finished = await scene.finish().catch((error: unknown) => ({ wrong: [String(error)], compared: '' }))
+  wrong.push(...finished.wrong)
+  await scene.close()
+  const counts = endured
+    ? `${endured.done} done, ${endured.refused} refused, ${endured.broken} without an answer; well ${(endured.recoveryMs / 1000).toFixed(1)} s after; `
+    : ''
+  console.log(`${wrong.length === 0 ? '✔' : '✖'}  ${name.padEnd(24)}${counts}compared: ${finished.compared}`)
+  for (const line of wrong.slice(0, 10)) console.log(`     ${line.slice(0, 600)}`)
+  return wrong
+}
+
+let failures = 0
+for (const scenario of chosen) if ((await play(scenario)).length > 0) failures += 1
+console.log(`\n${chosen.length - failures} of ${chosen.length} scenarios hold.`)
+process.exit(failures === 0 ? 0 : 1)

@@ -1,0 +1,61 @@
+// What the drivers of chaos and soak send by: every request goes to the next node in turn. An answer is a good one, a refusal to
+// be repeated (503 with Retry-After), none at all, or a fault of the server.
+import { Agent } from 'node:http'
+import { type Incoming, type Outgoing, send, type Visitor, visit } from '../support/visitor.ts'
+
+/** 503 with `Retry-After`: it may have happened or not. */
+export class Unavailable extends Error {}
+/** The connection ended, could not be made, or nothing came in time: it may have happened or not. */
+export class Broken extends Error {}
+/** What must not happen, whatever the trouble. */
+export class Violation extends Error {}
+
+/** Where requests go. */
+export interface Target {
+  readonly baseUrl: string
+  /** Whether a load balancer would send requests to it. */
+  readonly isServing: () => boolean
+}
+
+/** Sends requests to several nodes. */
+export interface RoundRobin {
+  /** Throws one of the errors above for whatever is not below 500, and for 429. */
+  ask(path: string, outgoing?: Outgoing): Promise<Incoming>
+  /** A browser whose every request may go to another node. */
+  visitor(): Visitor
+  close(): void
+}
+
+/** How long a request is waited for. */
+export const PATIENCE_MS = 5000
+
+/** Connects when asked. */
+export function createRoundRobin(targets: readonly Target[], patienceMs = PATIENCE_MS): RoundRobin {
+  const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+  let turn = 0
+
+  function next(): string {
+    for (let tried = 0; tried < targets.length; tried += 1) {
+      turn += 1
+      const target = targets[turn % targets.length]
+      if (target?.isServing()) return target.baseUrl
+    }
+    throw new Broken('no node serves')
+  }
+
+  const ask = async (path: string, outgoing: Outgoing = {}): Promise<Incoming> => {
+    const url = next() + path
+    const answer = await send(url, { agent, patienceMs, ...outgoing }).catch((error: unknown) => {
+      const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
+      throw new Broken(`${outgoing.method ?? ''} ${path}: ${String(code ?? error)}`, { cause: error })
+    })
+    if (answer.status === 503 && answer.headers['retry-after'] !== undefined) throw new Unavailable(path)
+    if (answer.status >= 500 || answer.status === 429) throw unexpected(path, answer)
+    return answer
+  }
+  return { ask, visitor: () => visit('', agent, ask), close: () => agent.destroy() }
+}
+
+/** For an answer that is not what it must be. */
+export const unexpected = (what: string, { status, headers, text }: Incoming): Violation =>
+  new Violation(`${what}: ${status} ${headers.location ?? ''} ${text.slice(0, 300)}`)
