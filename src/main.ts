@@ -12,6 +12,7 @@ import { pauseUnless } from './base/pause.ts'
 import { createRandom } from './base/random.ts'
 import type { MasterVault } from './base/secrets.ts'
 import { applyBootstrap } from './bootstrap.ts'
+import type { HangUps } from './bootstrap/hang-ups.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
@@ -43,14 +44,22 @@ const MAIL_QUEUED = 'mail queued'
 // Hashing never takes more of the thread pool than the cores can use; the launcher leaves the rest to signing.
 const HASHES_AT_ONCE = availableParallelism()
 
-/** What the process tells of itself from its start on. */
-interface Output {
+/** What the process tells of itself, and hears, from its start on. */
+interface Contact {
   readonly log: Log
   readonly tracing: Tracing | undefined
+  readonly hangUps: HangUps | undefined
+}
+
+/** Only where it is of use: at SIGHUP a process ends that was started on a terminal, when that is closed. */
+async function openHangUps({ masterKey }: Config): Promise<HangUps | undefined> {
+  if (masterKey?.from !== 'command') return undefined
+  const { hearHangUps } = await import('./bootstrap/hang-ups.ts')
+  return hearHangUps()
 }
 
 /** The log, and the traces, which it names. Whatever finds the requests of lines is loaded only where it is configured. */
-async function openLog(config: Config): Promise<Output> {
+async function openLog(config: Config): Promise<Omit<Contact, 'hangUps'>> {
   const tracing = await openTracing(config)
   const { requests } = config.log
   if (requests === 'none') return { log: createLog(), tracing }
@@ -78,20 +87,21 @@ const basePathOf = ({ baseUrl }: Config): string => new URL(baseUrl).pathname.re
 
 /** Runs until SIGTERM or SIGINT; rejects when the database or the port is unavailable. */
 export async function start(given: Config): Promise<void> {
-  const output = await openLog(given)
-  const { log, tracing } = output
+  const hangUps = await openHangUps(given)
+  const contact = { ...(await openLog(given)), hangUps }
+  const { log, tracing } = contact
   if (tracing && !tracing.hasSdk && !cluster.isWorker) log.warn(NO_SDK)
   process.on('exit', log.flush) // writes the last lines however the process ends
-  if (cluster.isWorker) return follow(given, output)
+  if (cluster.isWorker) return follow(given, contact)
   const config = await withUsablePort(given)
-  if (config.workers > 1) return lead(config, output)
-  const parts = await prepare(config, output)
+  if (config.workers > 1) return lead(config, contact)
+  const parts = await prepare(config, contact)
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
     await listenToOperators(parts)
+    await keepKeys(parts)
     await serve(parts)
   })
-  await keepKeys(parts)
   const stopDeleting = keepDeleting(parts, log)
   const stopTelling = keepTelling(parts, log)
   const stopAuditing = await keepAuditing(parts, log)
@@ -105,11 +115,13 @@ export async function start(given: Config): Promise<void> {
 }
 
 /** A worker process; the primary process has prepared the database and purges it. */
-async function follow(config: Config, output: Output): Promise<void> {
+async function follow(config: Config, contact: Contact): Promise<void> {
   try {
-    const parts = await prepare(config, output)
-    await closeOnFailure(parts.store, () => serve(parts))
-    await keepKeys(parts)
+    const parts = await prepare(config, contact)
+    await closeOnFailure(parts.store, async () => {
+      await keepKeys(parts) // before the primary process knows that it may pass signals on
+      await serve(parts)
+    })
     onStop(parts, () => stopServing(parts))
     flushCompileCache()
     collectAtFirstRest()
@@ -120,9 +132,9 @@ async function follow(config: Config, output: Output): Promise<void> {
 }
 
 /** The primary process: prepares the database, then only restarts workers and purges. */
-async function lead(config: Config, output: Output): Promise<void> {
-  const { log } = output
-  const parts = await prepare(config, output)
+async function lead(config: Config, contact: Contact): Promise<void> {
+  const { log } = contact
+  const parts = await prepare(config, contact)
   let stopping = false
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
@@ -157,24 +169,25 @@ async function startWorkers(count: number, isStopping: () => boolean): Promise<v
   // The workers accept from one socket themselves. Handed over by this process instead, a connection would be lost, and
   // hang, when its worker is killed before taking it.
   cluster.schedulingPolicy = cluster.SCHED_NONE
+  const { promise: areReady, resolve, reject } = Promise.withResolvers<void>()
+  let ready = 0
+  const onListening = (): void => {
+    ready += 1
+    if (ready === count) resolve()
+  }
+  const onExit = (_worker: unknown, status: number | null, signal: string | null): void => {
+    if (isStopping()) return
+    reject(new StartFailure(`a worker could not start: it ended with ${endOf(status, signal)}`))
+  }
+  cluster.on('listening', onListening).on('exit', onExit)
   try {
-    await new Promise<void>((resolve, reject) => {
-      let ready = 0
-      cluster.on('listening', () => {
-        ready += 1
-        if (ready === count) resolve()
-      })
-      cluster.on('exit', (_worker, status, signal) => {
-        if (isStopping()) return
-        reject(new StartFailure(`a worker could not start: it ended with ${endOf(status, signal)}`))
-      })
-      for (let i = 0; i < count; i += 1) cluster.fork()
-    })
+    for (let i = 0; i < count; i += 1) cluster.fork()
+    await areReady
   } catch (error) {
     await stopWorkers('SIGKILL')
     throw error
   } finally {
-    cluster.removeAllListeners('exit').removeAllListeners('listening')
+    cluster.off('listening', onListening).off('exit', onExit)
   }
 }
 
@@ -196,6 +209,7 @@ const endOf = (status: number | null, signal: string | null): string =>
 
 type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
   readonly vault: MasterVault
+  readonly hangUps: HangUps | undefined
   readonly app: App
   readonly management: Management | undefined
   readonly measuring: Measuring | undefined
@@ -204,7 +218,7 @@ type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
 }
 
 /** Opens the database and builds the server, but does not listen. */
-async function prepare(config: Config, { log, tracing }: Output): Promise<Parts> {
+async function prepare(config: Config, { log, tracing, hangUps }: Contact): Promise<Parts> {
   const build = readBuildFacts()
   let app: App | undefined
   const measuring = await openMeasuring(config, log)
@@ -228,7 +242,7 @@ async function prepare(config: Config, { log, tracing }: Output): Promise<Parts>
   if (sender) management?.addMails(sender)
   return closeOnFailure(store, async () => {
     app = await buildApp({ ...deps, instrument, onMail, build })
-    return { ...deps, measuring, management, sender, app }
+    return { ...deps, hangUps, measuring, management, sender, app }
   })
 }
 

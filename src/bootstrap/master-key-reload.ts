@@ -1,5 +1,4 @@
 // Takes the master keys of a running server anew: when their file changes, or at SIGHUP where a command prints them.
-import cluster from 'node:cluster'
 import { stat } from 'node:fs/promises'
 import type { Random } from '../base/random.ts'
 import { masterKeyId } from '../base/secrets.ts'
@@ -7,6 +6,7 @@ import type { MasterVault } from '../base/secrets.ts'
 import type { Config } from '../config.ts'
 import { MasterKeyUnavailable, masterKeyPath, readMasterKeys } from '../config.ts'
 import type { Store } from '../store/store.ts'
+import type { HangUps } from './hang-ups.ts'
 import { refuseUselessKeys } from './vault.ts'
 
 const LOOK_EVERY_MS = 2000
@@ -27,11 +27,13 @@ export interface ReloadDeps {
   readonly store: Store
   readonly vault: MasterVault
   readonly random: Random
+  /** Absent where no command prints the keys. */
+  readonly hangUps: HangUps | undefined
   readonly log: { info(message: string): void; warn(message: string): void }
 }
 
 /** Keeps the keys in use, and says so, while the new ones cannot be read or do not fit the database. */
-export function keepMasterKeys({ config, store, vault, random, log }: ReloadDeps): () => void {
+export function keepMasterKeys({ config, store, vault, random, hangUps, log }: ReloadDeps): () => void {
   let queue = Promise.resolve()
 
   async function reload(isFirst = false): Promise<void> {
@@ -51,12 +53,6 @@ export function keepMasterKeys({ config, store, vault, random, log }: ReloadDeps
   const onChange = (): void => {
     queue = queue.then(() => reload())
   }
-  // Only where it is of use: at SIGHUP a process ends that was started on a terminal, when that is closed.
-  const onHangUp = (): void => {
-    onChange()
-    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGHUP')
-  }
-
   const path = masterKeyPath(config)
   let seen: string | undefined
   // By comparing, not by notification: files are often links of a volume, which are exchanged somewhere else. The stamp is
@@ -70,10 +66,9 @@ export function keepMasterKeys({ config, store, vault, random, log }: ReloadDeps
   }
   if (path !== undefined) void look(path)
   const timer = path === undefined ? undefined : setInterval(() => void look(path), LOOK_EVERY_MS).unref()
-  const hears = config.masterKey?.from === 'command'
-  if (hears) process.on('SIGHUP', onHangUp)
+  hangUps?.at(onChange)
   return () => {
     clearInterval(timer)
-    if (hears) process.off('SIGHUP', onHangUp)
+    hangUps?.stop()
   }
 }

@@ -46,7 +46,7 @@ export interface StartedProcess {
   readonly stdout: string
   readonly stderr: string
   readonly ended: Promise<Ending>
-  /** Waits until its standard output matches; rejects when it ends without. */
+  /** Waits until its standard output matches; rejects when it ends without, or half a minute is over. */
   printed(pattern: RegExp): Promise<RegExpExecArray>
   /** Closes the reading end of its standard output. */
   deafen(): void
@@ -122,11 +122,18 @@ export function launch(
           const match = pattern.exec(output.stdout)
           if (match === null) return
           watchers.delete(look)
+          clearTimeout(deadline)
           resolve(match)
         }
+        const fail = (reason: string): void => {
+          clearTimeout(deadline)
+          watchers.delete(look)
+          reject(new Error(`${reason}:\n${output.stdout}${output.stderr}`))
+        }
+        const deadline = setTimeout(() => fail(`it did not print ${pattern}`), PATIENCE_MILLISECONDS)
         watchers.add(look)
         look()
-        void ended.then(({ stdout, stderr }) => reject(new Error(`it ended instead:\n${stdout}${stderr}`)))
+        void ended.then(() => fail('it ended instead'))
       }),
     deafen: () => void child.stdout.destroy(),
     signal: name => void child.kill(name),

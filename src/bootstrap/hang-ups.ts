@@ -1,0 +1,49 @@
+// SIGHUP from the beginning of the process on. A signal that nobody listens to ends a process, workers too, so none may
+// come before its listener; and one that comes while the process starts is not lost.
+import cluster from 'node:cluster'
+
+/** What has to be done at SIGHUP. */
+export interface HangUps {
+  /** Does it at each one from now on, and at once if there was one before. Once only. */
+  at(work: () => void): void
+  stop(): void
+}
+
+/** Listens from now on; the primary process of several passes each one on to its workers, when they listen. */
+export function hearHangUps(): HangUps {
+  let work: (() => void) | undefined
+  let isMissed = false
+  const listening = new Set<number>()
+  const missing = new Set<number>()
+
+  function hear(): void {
+    if (work) work()
+    else isMissed = true
+    for (const worker of Object.values(cluster.workers ?? {})) {
+      if (!worker) continue
+      if (listening.has(worker.id)) worker.process.kill('SIGHUP')
+      else missing.add(worker.id)
+    }
+  }
+  const passOn = (worker: { readonly id: number; readonly process: { kill(signal: 'SIGHUP'): boolean } }): void => {
+    listening.add(worker.id)
+    if (missing.delete(worker.id)) worker.process.kill('SIGHUP')
+  }
+  const forget = ({ id }: { readonly id: number }): void => {
+    listening.delete(id)
+    missing.delete(id)
+  }
+
+  process.on('SIGHUP', hear)
+  cluster.on('listening', passOn).on('exit', forget)
+  return {
+    at(given) {
+      work = given
+      if (isMissed) given()
+    },
+    stop() {
+      process.off('SIGHUP', hear)
+      cluster.off('listening', passOn).off('exit', forget)
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import cluster from 'node:cluster'
+import { afterEach, describe, it } from 'node:test'
+import type { HangUps } from '../../src/bootstrap/hang-ups.ts'
+import { hearHangUps } from '../../src/bootstrap/hang-ups.ts'
+
+describe('SIGHUP', () => {
+  const workers = cluster.workers as Record<string, unknown>
+  let hangUps: HangUps | undefined
+  afterEach(() => {
+    hangUps?.stop()
+    for (const id of Object.keys(workers)) delete workers[id]
+  })
+
+  it('is not lost while the process starts', () => {
+    hangUps = hearHangUps()
+    process.emit('SIGHUP')
+    process.emit('SIGHUP')
+    let count = 0
+    hangUps.at(() => (count += 1))
+    assert.equal(count, 1)
+    process.emit('SIGHUP')
+    assert.equal(count, 2)
+  })
+
+  it('reaches each worker once, but none before it listens, which would end it', () => {
+    hangUps = hearHangUps()
+    const heard: string[] = []
+    const add = (id: number) => {
+      const worker = { id, process: { kill: (signal: string) => heard.push(`${id} ${signal}`) } }
+      workers[id] = worker
+      return worker as never
+    }
+    cluster.emit('listening', add(1))
+    const second = add(2)
+    const third = add(3)
+    process.emit('SIGHUP')
+    assert.deepEqual(heard, ['1 SIGHUP'])
+    cluster.emit('listening', second)
+    cluster.emit('listening', second)
+    assert.deepEqual(heard, ['1 SIGHUP', '2 SIGHUP'])
+    delete workers[3]
+    cluster.emit('exit', third)
+    process.emit('SIGHUP')
+    assert.deepEqual(heard, ['1 SIGHUP', '2 SIGHUP', '1 SIGHUP', '2 SIGHUP'])
+  })
+})
