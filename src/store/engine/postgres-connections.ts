@@ -1,0 +1,223 @@
+// The connections to one PostgreSQL server through `pg`: a pool with a bounded number of callers, named statements, and
+// errors of the store. Does not know how it is found out that the server is away.
+import { type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient, types } from 'pg'
+import { NOTHING, type Outcome, type Statement, statement, valuesFor } from '../database.ts'
+import { nounOf } from '../schema.ts'
+import { AlreadyExists, StoreAway, StoreLocked, StoreUnavailable } from '../store.ts'
+import { createSlots, type SlotBounds } from './slots.ts'
+
+/** A connection that takes longer is given up. */
+export const CONNECT_MILLISECONDS = 1500
+const QUERY_MILLISECONDS = 15_000
+const PATIENT_QUERY_MS = 3_600_000
+// Each connection keeps every named statement in the server's memory; statements past the limit are unnamed.
+const NAMES_LIMIT = 500
+
+/** See above. */
+export interface Connections {
+  /** Runs a statement on a connection of `withClient`. */
+  readonly run: <Args extends object, Row>(
+    client: ClientBase,
+    of: Statement<Args, Row>,
+    args: Args,
+  ) => Promise<Outcome<Row>>
+  /** Lends a connection; it is closed if the work fails with `StoreUnavailable`. */
+  readonly withClient: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
+  /** From now on statements have names, so that they are planned once; only where no pooler stands between. */
+  nameStatements(): void
+  /** Fails whatever uses or waits for a connection, and leaves every one of them: none can be trusted to work again. */
+  abandon(): void
+  /** Refuses new work, and waits for what is under way. */
+  drain(): Promise<void>
+  /** Closes every connection, which a server that is frozen does not answer. */
+  end(): Promise<void>
+}
+
+/** Options of `pg` for a URL. */
+export const clientConfig = (url: string) =>
+  ({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MILLISECONDS,
+    query_timeout: QUERY_MILLISECONDS,
+    application_name: 'latchkey',
+    keepAlive: true,
+    types: { getTypeParser: parserFor },
+  }) satisfies ClientConfig
+
+/** Opens none before it is needed. */
+export function createConnections({
+  url,
+  bounds,
+  isAway,
+  onError,
+}: {
+  readonly url: string
+  readonly bounds: SlotBounds
+  /** While true, everything fails at once. */
+  readonly isAway: () => boolean
+  readonly onError: (error: unknown) => void
+}): Connections {
+  const config = clientConfig(url)
+  let closed = false
+  let pool = openPool()
+  const slots = createSlots(bounds)
+  const busy = new Set<PoolClient>()
+  const used = new WeakSet<PoolClient>()
+  let textOf = createTexts({ isNamed: false })
+  const underWay = new Set<Promise<unknown>>()
+
+  function openPool(): Pool {
+    const opened = new Pool({ ...config, max: bounds.slots, idleTimeoutMillis: 60_000 })
+    // The pool says that it is closed before the server knows; what the server ends until then was given up here.
+    opened.on('error', error => {
+      if (!closed && opened === pool) onError(error)
+    })
+    // A connection lost between two statements emits an error without another listener; the next statement fails.
+    opened.on('connect', client => client.on('error', () => {}))
+    return opened
+  }
+
+  async function run<Args extends object, Row>(
+    client: ClientBase,
+    of: Statement<Args, Row>,
+    args: Args,
+  ): Promise<Outcome<Row>> {
+    const values = valuesFor(of, args)
+    if (values === undefined) return NOTHING
+    try {
+      // A statement's type parameter describes the columns that its text selects.
+      const query = { ...textOf(of), values, ...(of.patient && { query_timeout: PATIENT_QUERY_MS }) }
+      const { rows, rowCount } = await client.query<Row & object>(query)
+      return { rows, changes: rowCount ?? 0 }
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+
+  async function withOwnClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const turn = slots.take()
+    if (turn) await turn
+    try {
+      return await withConnection(work)
+    } finally {
+      slots.give()
+    }
+  }
+
+  async function withConnection<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await pool.connect().catch((error: unknown) => {
+      throw translate(error)
+    })
+    busy.add(client)
+    let broken = false
+    try {
+      if (!used.has(client)) {
+        await run(client, END_IDLE_TRANSACTIONS, {})
+        used.add(client)
+      }
+      return await work(client)
+    } catch (error) {
+      broken = error instanceof StoreUnavailable // it may hang, or be in the middle of a transaction
+      throw error
+    } finally {
+      if (busy.delete(client)) client.release(broken)
+    }
+  }
+
+  return {
+    run,
+    async withClient(work) {
+      if (closed) throw new StoreUnavailable('the store is closed')
+      if (isAway()) throw new StoreAway(AWAY)
+      const working = withOwnClient(work)
+      underWay.add(working) // a closing pool never settles requests that wait for a connection
+      try {
+        return await working
+      } finally {
+        underWay.delete(working)
+      }
+    },
+    nameStatements() {
+      textOf = createTexts({ isNamed: true })
+    },
+    abandon() {
+      const left = pool
+      pool = openPool()
+      slots.refuseAll(new StoreAway(AWAY))
+      for (const client of busy) client.release(true)
+      busy.clear()
+      void left.end()
+    },
+    async drain() {
+      closed = true
+      await Promise.allSettled(underWay)
+    },
+    end: () => pool.end(),
+  }
+}
+
+const AWAY = 'the database is away'
+// The locks of a process whose machine vanished would be kept for two hours, until TCP notices. Not as a parameter of the
+// connection, which poolers refuse.
+const END_IDLE_TRANSACTIONS = { ...statement(`set idle_in_transaction_session_timeout = '10s'`), once: true } as const
+
+const BIGINT = 20
+// Times and counters stay below 2^53.
+const parserFor: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  oid === BIGINT ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format)
+
+/** The SQL and name of each statement; without names where sessions change. */
+function createTexts({
+  isNamed,
+}: {
+  readonly isNamed: boolean
+}): (of: Statement<never, unknown>) => { readonly text: string; readonly name?: string } {
+  const texts = new WeakMap<object, { readonly text: string; readonly name?: string }>()
+  let names = 0
+
+  return of => {
+    const known = texts.get(of)
+    if (known !== undefined) return known
+    const text = of.pieces.map((piece, index) => (index === 0 ? piece : `$${index}${piece}`)).join('')
+    if (of.once === true) return { text }
+    names += 1
+    const made = names > NAMES_LIMIT || !isNamed ? { text } : { text, name: `latchkey_${names}` }
+    texts.set(of, made)
+    return made
+  }
+}
+
+const UNIQUE_VIOLATION = '23505'
+const LOCK_NOT_AVAILABLE = '55P03'
+// https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator, authorization,
+// unknown database, read-only (a standby), a lock or an answer that did not come.
+const REFUSALS = /^(08|53|57|58|28|3D000|25006|55P03|XX)/
+
+// The connection broke, too many connections, the server stops or starts, a standby that may be promoted.
+const PASSING_REFUSALS = /^(08|53|57P0|25006)/
+
+/** An error of the network, or a time that ran out: `pg` has no code for the latter. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code: unknown = Reflect.get(error, 'code')
+  return typeof code === 'string'
+    ? /^E[A-Z_]+$/.test(code) && !code.startsWith('ERR_')
+    : /time|terminated/.test(error.message)
+}
+
+/** Translates an error of `pg` to one of the store; programming errors stay as they are. */
+export function translate(error: unknown): unknown {
+  if (error instanceof TypeError) return error
+  if (!(error instanceof DatabaseError)) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const Kind = isPassing(error) ? StoreAway : StoreUnavailable
+    return new Kind(`the database cannot be reached: ${reason}`, { cause: error })
+  }
+  if (error.code === UNIQUE_VIOLATION) return new AlreadyExists(nounOf(error.table), { cause: error })
+  if (REFUSALS.test(error.code ?? '')) {
+    if (error.code === LOCK_NOT_AVAILABLE) return new StoreLocked(error.message, { cause: error })
+    const Kind = PASSING_REFUSALS.test(error.code ?? '') ? StoreAway : StoreUnavailable
+    return new Kind(`the database refuses: ${error.message}`, { cause: error })
+  }
+  return error
+}
