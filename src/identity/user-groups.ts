@@ -7,11 +7,10 @@ import type { Store } from '../store/store.ts'
 import { defaultGroupsOf } from '../users/default-groups.ts'
 
 /** Names of the user's groups: direct, through nested groups, and the zone's default ones, with the zone's filter. */
-export function createGroupsOf(deps: {
-  store: Store
-  service: Service
-  behaviour: Behaviour
-}): (zone: Zone, user: User) => Promise<UserGroups> {
+export type GroupsOf = (zone: Zone, user: User) => Promise<UserGroups>
+
+/** Looks nothing up for a user whose groups are known. */
+export function createGroupsOf(deps: { store: Store; service: Service; behaviour: Behaviour }): GroupsOf {
   const { store } = deps
   return async (zone, user) => {
     const defaults = defaultGroupsOf(zone, deps)

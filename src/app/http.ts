@@ -1,0 +1,166 @@
+// Assembles what stands before every endpoint: the server with its hooks, in the order in which a request meets them, the
+// gates that routes name, sessions, and the pages that errors are told by.
+import { join } from 'node:path'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { Config } from '../config.ts'
+import type { OwedBy } from '../identity/owed.ts'
+import { createSavedAccounts } from '../login/saved-accounts.ts'
+import type { SavedAccounts } from '../login/saved-accounts.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Service } from '../model/service.ts'
+import type { PageSettings, TokenSettings } from '../model/settings.ts'
+import type { Urls } from '../model/urls.ts'
+import { aboutBuild } from '../ops/build.ts'
+import type { BuildFacts } from '../ops/build.ts'
+import type { Instrument } from '../ops/instrument.ts'
+import type { Log } from '../ops/log.ts'
+import type { Store } from '../store/store.ts'
+import type { TokenReader } from '../token/reader.ts'
+import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
+import { createErrorHandler, refusalHeaders } from '../web/answers.ts'
+import { loadAssets } from '../web/assets.ts'
+import type { Assets } from '../web/assets.ts'
+import { createBearerGate } from '../web/bearer.ts'
+import type { BearerGate } from '../web/bearer.ts'
+import { createCertificateHook } from '../web/client-certificate.ts'
+import { createCors } from '../web/cors.ts'
+import { createCsrf } from '../web/csrf.ts'
+import type { Csrf } from '../web/csrf.ts'
+import { createDenial } from '../web/denial.ts'
+import type { Denial } from '../web/denial.ts'
+import { createGates } from '../web/gates.ts'
+import { createHostCheck } from '../web/host.ts'
+import { createLimitedModeHook } from '../web/limited-mode.ts'
+import { createNoRouteHook } from '../web/no-route.ts'
+import { createLoadShedding } from '../web/overload.ts'
+import { createPageWriter } from '../web/pages.ts'
+import type { PageWriter } from '../web/pages.ts'
+import { encodePlainBasic } from '../web/plain-basic.ts'
+import { createRateLimitHook } from '../web/rate-limit.ts'
+import type { VerifiedTokens } from '../web/rate-limit.ts'
+import { createRememberedDevices } from '../web/remembered-devices.ts'
+import type { RememberedDevices } from '../web/remembered-devices.ts'
+import { watchRoutes } from '../web/route.ts'
+import type { RegisteredRoute } from '../web/route.ts'
+import { createHttpServer, serverTls } from '../web/server.ts'
+import { createSessions } from '../web/session.ts'
+import type { Sessions } from '../web/session.ts'
+import { createSignInDemands } from '../web/sign-in-demands.ts'
+import type { SignInDemands } from '../web/sign-in-demands.ts'
+import { createSuspicion } from '../web/suspicion.ts'
+import { createZoneSwitch } from '../web/zone-switch.ts'
+import { createZoneResolver } from '../web/zone.ts'
+
+/** What the server is made of. */
+export interface HttpParts {
+  readonly config: Config
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly vault: Vault
+  readonly log: Log
+  readonly build: BuildFacts
+  /** Absent if nothing is measured. */
+  readonly instrument: Instrument | undefined
+  readonly urls: Urls
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly settings: TokenSettings
+  readonly pageSettings: PageSettings
+  readonly defaultZoneId: string
+  readonly reader: TokenReader
+  readonly verifiedTokens: VerifiedTokens
+  readonly nonces: DpopNonces
+  readonly owedBy: OwedBy
+}
+
+/** The server, without any route yet, and what its endpoints answer with. */
+export interface Http {
+  readonly http: FastifyInstance
+  /** Filled as routes are registered. */
+  readonly routes: readonly RegisteredRoute[]
+  readonly assets: Assets
+  readonly pages: PageWriter
+  readonly csrf: Csrf
+  readonly sessions: Sessions
+  readonly savedAccounts: SavedAccounts
+  readonly remembered: RememberedDevices
+  readonly denial: Denial
+  readonly signInDemands: SignInDemands
+  readonly bearerGate: BearerGate
+}
+
+const ASSETS = join(import.meta.dirname, '../../assets')
+
+/** Every route that is registered at the result states who may call it, or is refused. */
+export async function assembleHttp(parts: HttpParts): Promise<Http> {
+  const { config, clock, log, urls, behaviour, settings, instrument } = parts
+  const { mutualTls, rateLimit } = config
+  const { trustedProxies, tls: tlsFiles } = config.listen
+  const tls = tlsFiles && (await serverTls(tlsFiles))
+  const http = createHttpServer({ behaviour, urls, trustedProxies, tls, onFrameworkError: answerFrameworkError })
+
+  // Sessions renew the value, which is made under them.
+  const csrf = createCsrf({ ...parts, sessionOf: request => sessions.of(request) })
+  const savedAccounts = createSavedAccounts({ urls })
+  const remembered = createRememberedDevices(parts)
+  const sessions: Sessions = createSessions({
+    ...parts,
+    csrf,
+    sameSite: config.sessionSameSite,
+    onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),
+  })
+  const resolveZone = createZoneResolver({ ...parts, isPlayground: config.playground })
+  const cors = createCors({ system: config.cors, resolveZone, urls })
+  instrument?.watch(http)
+  http.addHook('onRequest', createHostCheck(urls.isHttps))
+  if (mutualTls) http.addHook('onRequest', createCertificateHook(mutualTls, trustedProxies))
+  http.addHook('onRequest', cors.onRequest)
+  // Its pages are assigned below, before the first request.
+  const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
+  const limiting = { ...parts, onRefusal: instrument?.countRefusal, pages: { error: lateError } }
+  if (rateLimit) http.addHook('onRequest', createRateLimitHook({ ...limiting, settings: rateLimit }))
+  http.addHook('onRequest', createSuspicion({ behaviour, urls }))
+  const { limitedMode } = config.operations
+  if (limitedMode) http.addHook('onRequest', createLimitedModeHook({ clock, urls, mode: limitedMode }))
+  if (settings.plainBasicCredentials) http.addHook('onRequest', encodePlainBasic)
+  const bearerGate = createBearerGate({ ...parts, enterZone: createZoneSwitch(parts) })
+  const denial = createDenial({ sessions, urls, behaviour })
+  const signInDemands = createSignInDemands({ ...parts, sessions, remembered })
+  const gates = createGates({ ...parts, resolveZone, bearerGate, sessions, denial, signInDemands })
+  const routes = watchRoutes(http, gates)
+
+  const assets = loadAssets(ASSETS, urls.basePath)
+  const pages = createPageWriter({ ...parts, csrf, assets, about: aboutBuild(parts.build, urls.base) })
+  const handleError = createErrorHandler({ pages, behaviour, log })
+  http.setErrorHandler(handleError)
+  /** Answers an invalid URL. Not awaited by Fastify, so it must not reject. */
+  async function answerFrameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    try {
+      reply.headers(refusalHeaders(request, urls.isHttps))
+      await cors.letRead(request, reply)
+      await handleError(error, request, reply)
+    } catch (cause) {
+      log.fault('an error could not be answered', cause)
+      reply.raw.destroy()
+    }
+  }
+  http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, denial, urls }))
+  http.addHook('preValidation', createLoadShedding())
+  return {
+    http,
+    routes,
+    assets,
+    pages,
+    csrf,
+    sessions,
+    savedAccounts,
+    remembered,
+    denial,
+    signInDemands,
+    bearerGate,
+  }
+}

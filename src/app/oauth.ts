@@ -1,0 +1,148 @@
+// Assembles the endpoints of OAuth and OpenID Connect, and tells applications of ended sessions.
+import type { FastifyInstance } from 'fastify'
+import type { Background } from '../base/background.ts'
+import { createCache } from '../base/cache.ts'
+import type { Clock } from '../base/clock.ts'
+import { loadOnce } from '../base/load-once.ts'
+import type { Outbound } from '../base/outbound.ts'
+import type { Passwords } from '../base/passwords.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
+import type { Config } from '../config.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { OwedBy } from '../identity/owed.ts'
+import type { GroupsOf } from '../identity/user-groups.ts'
+import type { Vouching } from '../identity/vouched.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { Audit } from '../model/event.ts'
+import type { Service } from '../model/service.ts'
+import type { PageSettings, TokenSettings } from '../model/settings.ts'
+import type { Subjects } from '../model/subject.ts'
+import type { Urls } from '../model/urls.ts'
+import { authorizeEndpoint } from '../oauth/authorize/authorize.ts'
+import { deviceEndpoints } from '../oauth/device/routes.ts'
+import { explainEndpoint } from '../oauth/explain/routes.ts'
+import { inspectEndpoints } from '../oauth/inspect.ts'
+import { logoutEndpoint } from '../oauth/logout.ts'
+import type { BackChannel } from '../oauth/logout/back-channel.ts'
+import { metadataAtOrigin, metadataEndpoints } from '../oauth/metadata.ts'
+import { pushedRequestEndpoint } from '../oauth/pushed-requests.ts'
+import { registrationEndpoints } from '../oauth/registration/routes.ts'
+import { resourceMetadataAtOrigin, resourceMetadataEndpoint } from '../oauth/resource-metadata.ts'
+import { revokeEndpoints } from '../oauth/revoke.ts'
+import { sessionFrames } from '../oauth/session-frames.ts'
+import { tokenKeysEndpoints } from '../oauth/token-keys.ts'
+import { tokenListEndpoints } from '../oauth/token-list.ts'
+import { tokenEndpoint } from '../oauth/token.ts'
+import { createUpstreamLogout } from '../oauth/upstream-logout.ts'
+import type { AuditTrail } from '../ops/audit/trail.ts'
+import type { Log } from '../ops/log.ts'
+import type { Store } from '../store/store.ts'
+import type { ForeignKeys } from '../token/foreign-keys.ts'
+import type { TokenIssuer } from '../token/issuer.ts'
+import type { KeyRing } from '../token/keys.ts'
+import type { TokenReader } from '../token/reader.ts'
+import type { Senders } from '../token/sender/sender.ts'
+import type { Assets } from '../web/assets.ts'
+import type { BearerGate } from '../web/bearer.ts'
+import type { Csrf } from '../web/csrf.ts'
+import type { Denial } from '../web/denial.ts'
+import type { Limits } from '../web/limits.ts'
+import type { PageWriter } from '../web/pages.ts'
+import type { Sessions } from '../web/session.ts'
+import type { SignInDemands } from '../web/sign-in-demands.ts'
+
+/** What these endpoints are made of. */
+export interface OAuthParts {
+  readonly config: Config
+  readonly store: Store
+  /** Without the clients that are not stored. */
+  readonly stored: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly vault: Vault
+  readonly log: Log
+  readonly urls: Urls
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly settings: TokenSettings
+  readonly pageSettings: PageSettings
+  readonly audit: Audit
+  /** Absent where only the log has the audit trail. */
+  readonly trail: AuditTrail | undefined
+  readonly clientSecrets: Passwords
+  readonly outbound: Outbound
+  readonly background: Background
+  readonly keys: KeyRing
+  readonly foreignKeys: ForeignKeys
+  readonly senders: Senders
+  readonly subjects: Subjects
+  readonly issuer: TokenIssuer
+  readonly reader: TokenReader
+  readonly authenticator: ClientAuthenticator
+  readonly identity: Identity
+  readonly groupsOf: GroupsOf
+  readonly owedBy: OwedBy
+  readonly vouching: Vouching
+  readonly bearerGate: BearerGate
+  readonly assets: Assets
+  readonly csrf: Csrf
+  readonly denial: Denial
+  readonly limits: Limits
+  readonly pages: PageWriter
+  readonly sessions: Sessions
+  readonly signInDemands: SignInDemands
+}
+
+/** Registers them; `app` puts the path of the base URL before each. */
+export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
+  const { config, stored, trail, log } = given
+  const { mutualTls, saml } = config
+  const parts = {
+    ...given,
+    mutualTls,
+    tellsHardware: tellsHardware(config),
+    recordEvent: trail?.record, // what the log has otherwise
+  }
+  metadataEndpoints(app, parts)
+  resourceMetadataEndpoint(app, { ...parts, readsCertificates: mutualTls !== undefined })
+  tokenKeysEndpoints(app, parts)
+  tokenEndpoint(app, { ...parts, samlEntityId: saml.entityId })
+  inspectEndpoints(app, parts)
+  revokeEndpoints(app, parts)
+  tokenListEndpoints(app, parts)
+  deviceEndpoints(app, parts)
+  registrationEndpoints(app, { ...parts, store: stored })
+  explainEndpoint(app, { ...parts, store: stored, namesRequests: log.requests !== undefined })
+  const authorizing = { ...parts, fetchedObjects: createCache<{ readonly content: string }>(200) }
+  authorizeEndpoint(app, authorizing)
+  pushedRequestEndpoint(app, authorizing)
+  sessionFrames(app, parts)
+  logoutEndpoint(app, { ...parts, upstream: createUpstreamLogout(parts) })
+}
+
+/** Where the base URL has a path: its metadata, at the addresses that the standards put before that path. */
+export function oauthAtOrigin(
+  http: FastifyInstance,
+  parts: Pick<OAuthParts, 'config' | 'keys' | 'urls' | 'service' | 'behaviour'>,
+): void {
+  const { mutualTls } = parts.config
+  resourceMetadataAtOrigin(http, { ...parts, readsCertificates: mutualTls !== undefined })
+  metadataAtOrigin(http, { ...parts, tellsHardware: tellsHardware(parts.config), mutualTls })
+}
+
+const tellsHardware = ({ passkeys }: Config): boolean => passkeys.attestationRoots !== undefined
+
+/** What tells applications of ended sessions; loaded when the first one is due. */
+export function deferredBackChannel(
+  parts: Pick<
+    OAuthParts,
+    'store' | 'clock' | 'random' | 'urls' | 'behaviour' | 'audit' | 'keys' | 'subjects' | 'outbound' | 'log'
+  >,
+): () => Promise<BackChannel> {
+  return loadOnce(async () => {
+    const { createBackChannel } = await import('../oauth/logout/back-channel.ts')
+    return createBackChannel(parts)
+  })
+}

@@ -1,0 +1,52 @@
+// Assembles what operators ask: whether the server is well, and what the limits of its configuration are.
+import type { FastifyInstance } from 'fastify'
+import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Config } from '../config.ts'
+import type { Service } from '../model/service.ts'
+import { createHealth, healthEndpoints } from '../ops/health.ts'
+import type { Health } from '../ops/health.ts'
+import type { Log } from '../ops/log.ts'
+import { rateLimitingStatusEndpoint } from '../ops/rate-limiting-status.ts'
+import { StoreBusy, StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { TokenReader } from '../token/reader.ts'
+import { isLimited } from '../web/limited-mode.ts'
+
+/** Watches the database, and the errors of requests that tell of it first. */
+export function watchHealth(
+  http: FastifyInstance,
+  {
+    config,
+    store,
+    clock,
+    log,
+  }: { readonly config: Config; readonly store: Store; readonly clock: Clock; readonly log: Log },
+): Health {
+  // In limited mode the database may be meant to take no writes.
+  const check = (): Promise<void> =>
+    isLimited(config.operations.limitedMode) ? store.ping() : store.probeWriting(clock.now())
+  const health = createHealth({ check, isAway: () => store.isAway(), log })
+  http.addHook('onError', (_request, _reply, error, done) => {
+    if (error instanceof StoreUnavailable && !(error instanceof StoreBusy)) health.suspect()
+    done()
+  })
+  return health
+}
+
+/** What the endpoints of operators are made of. */
+export interface OpsParts {
+  readonly config: Config
+  readonly health: Health
+  readonly clock: Clock
+  readonly service: Service
+  readonly authenticator: ClientAuthenticator
+  readonly reader: TokenReader
+}
+
+/** Registers them. */
+export function assembleOps(app: FastifyInstance, parts: OpsParts): void {
+  const { config, health, clock } = parts
+  healthEndpoints(app, { health })
+  rateLimitingStatusEndpoint(app, { ...parts, settings: config.rateLimit, file: config.file, asOf: clock.now() })
+}
