@@ -1,6 +1,7 @@
 // The requirements ("bars") of decision 0010, and whether a run meets them.
 import { inMegabytes, number } from './markdown.ts'
 import { slowestOf } from './management.ts'
+import { gainOf } from './nodes.ts'
 import { delayOf } from './purge.ts'
 import { findCell, median, processorOf, ratioOf, shareOfLimit, tailOf } from './results.ts'
 import type { Results } from './results.ts'
@@ -37,8 +38,9 @@ export function judge(results: Results): Bar[] {
   const opaque = 'client_credentials opaque'
   const [many, few] = INTROSPECTION_ROWS
   const start = results.startups?.find(({ how }) => how === NPM_START)
-  const { growth, purge, management, manyZones, manyUsers, imported } = results
+  const { growth, purge, management, manyZones, manyUsers, imported, nodes } = results
   const among = `${manyZones?.zones ?? 'many'} zones`
+  const [gain, possible] = nodes ? [gainOf(nodes, 'latchkey'), gainOf(nodes, 'oidc-provider')] : []
   const growthBytes = growth && difference(growth.afterAll, growth.afterFirst)
 
   return [
@@ -102,6 +104,11 @@ export function judge(results: Results): Bar[] {
       manyZones && growthOfLists(manyZones.lists),
       1.25,
       2,
+    ),
+    atLeast(
+      'two nodes on one PostgreSQL, of one, of what the machine allows',
+      gain && possible && gain / possible,
+      0.9,
     ),
     atMost(`the longest wait of others while ${among} are listed, ms`, manyZones && stallOf(manyZones.lists), 50),
   ]

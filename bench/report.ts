@@ -8,6 +8,8 @@ import type { Limits } from './limits.ts'
 import type { Sample } from './load.ts'
 import { DASH, digitsOf, inMegabytes, number, oneLine, range, table } from './markdown.ts'
 import type { Management } from './management.ts'
+import { gainOf } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
 import type { Purge } from './purge.ts'
 import type { Latencies } from './steady.ts'
 import { CONNECTIONS } from './requests.ts'
@@ -44,6 +46,7 @@ export function formatReport(results: Results): string {
     ...(results.manyUsers ? ['## Among many users', usersText(results.manyUsers)] : []),
     ...(results.imported ? ['## Import of users', importText(results.imported)] : []),
     ...(results.manyZones ? ['## With many zones', zonesText(results.manyZones)] : []),
+    ...(results.nodes ? ['## A second node', nodesText(results.nodes)] : []),
     '## Bars',
     barTable(judge(results)),
   ]
@@ -240,6 +243,24 @@ function zonesText({ zones, starts, rates, rows, lists, failures }: ManyZones): 
     [
       `- ${CLIENTS_OF_ZONE} clients and one ES256 key in each zone; one request at a time, and beside a list one token after another`,
       ...failures.map(failure => `- FAILED: ${oneLine(failure)}`),
+    ].join('\n'),
+  ].join('\n\n')
+}
+
+function nodesText(nodes: Nodes): string {
+  const rows = nodes.pairs.flatMap(({ server, one, two }) =>
+    Object.entries({ one, two }).map(([count, samples]) => {
+      const rates = samples.map(({ rate }) => rate)
+      const processor = median(samples.flatMap(each => each.processor ?? []))
+      const gain = count === 'two' ? number(gainOf(nodes, server), 2) : DASH
+      return [server, count, number(median(rates), 0), range(rates), gain, number(processor, 2)]
+    }),
+  )
+  return [
+    table(['server', 'servers', 'per s', 'rounds', 'of one', 'cpu ms'], rows),
+    [
+      `- ${nodes.flow}; two drivers at one server or at one each`,
+      '- both Latchkeys on one PostgreSQL; the oidc-providers, each with a store in memory, share nothing but the machine',
     ].join('\n'),
   ].join('\n\n')
 }

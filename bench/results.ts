@@ -4,6 +4,7 @@ import type { Import } from './import.ts'
 import type { Limits } from './limits.ts'
 import type { Sample } from './load.ts'
 import type { Management } from './management.ts'
+import type { Nodes } from './nodes.ts'
 import type { Purge } from './purge.ts'
 import type { ServerName } from './servers.ts'
 import type { Startup } from './startup.ts'
@@ -48,6 +49,7 @@ export interface Results {
   readonly manyZones: ManyZones | undefined
   readonly manyUsers: ManyUsers | undefined
   readonly imported: Import | undefined
+  readonly nodes: Nodes | undefined
 }
 
 /** The median; undefined for no values. */

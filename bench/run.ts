@@ -13,6 +13,7 @@ import { IMPORT, measureImport } from './import.ts'
 import { CORES } from './limits.ts'
 import { findLoadTool } from './load.ts'
 import { MANAGEMENT, measureManagement } from './management.ts'
+import { NODES, measureNodes } from './nodes.ts'
 import { createProcesses } from './processes.ts'
 import type { Processes } from './processes.ts'
 import { timed } from './progress.ts'
@@ -113,6 +114,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   const manyZones = settings.isWanted(ZONES) ? await timed(ZONES, fill) : undefined
   const manyUsers = DATABASE_KINDS.some(isUserRow) ? await timed(USERS.sqlite, askForUsers) : undefined
   const imported = settings.isWanted(IMPORT) ? await timed(IMPORT, importUsers) : undefined
+  const nodes = settings.isWanted(NODES) ? await timed(NODES, compareNodes) : undefined
   return {
     machine: [...machine, ['load average when it began', loadBefore.toFixed(2)]],
     tool: tool.name,
@@ -128,6 +130,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
     manyZones,
     manyUsers,
     imported,
+    nodes,
   }
 
   function startup(): ReturnType<typeof measureStartups> {
@@ -150,6 +153,9 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   }
   function importUsers(): ReturnType<typeof measureImport> {
     return measureImport(processes, accounts, settings.importBatches)
+  }
+  function compareNodes(): ReturnType<typeof measureNodes> {
+    return measureNodes(processes, accounts, settings)
   }
   function fill(): ReturnType<typeof measureManyZones> {
     return measureManyZones(processes, accounts, { tool, settings: { ...settings, ...settings.zones } })

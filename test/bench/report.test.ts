@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { judge } from '../../bench/bars.ts'
 import { CORES, parseRate } from '../../bench/limits.ts'
 import type { Limits } from '../../bench/limits.ts'
+import type { Nodes } from '../../bench/nodes.ts'
 import { formatReport } from '../../bench/report.ts'
 import { median } from '../../bench/results.ts'
 import type { Cell, Results } from '../../bench/results.ts'
@@ -39,6 +40,7 @@ function results(changes: Partial<Results>): Results {
     manyZones: undefined,
     manyUsers: undefined,
     imported: undefined,
+    nodes: undefined,
     ...changes,
   }
 }
@@ -123,6 +125,23 @@ describe('the report', () => {
     const rate = (CORES * 7500) / 2 // 30,000 signatures or 10,000 verifications are 7500 of both
     const cells = [cell('client_credentials private_key_jwt', 'latchkey', [rate, rate, rate])]
     assert.match(formatReport(results({ cells })), /\| P-256 verification \+ signature +\| +0\.50 \|/)
+  })
+
+  test('asks of two nodes what two servers gain that share nothing on the same machine', () => {
+    const samples = (...rates: readonly number[]) => rates.map(rate => ({ rate, processor: 1 }))
+    const nodes = (two: number): Nodes => ({
+      flow: 'code flow',
+      pairs: [
+        { server: 'latchkey', one: samples(1000, 500), two: samples(two, two / 2) },
+        { server: 'oidc-provider', one: samples(900, 900), two: samples(1350, 1350) },
+      ],
+    })
+    assert.deepEqual(verdict(results({ nodes: nodes(1350) }), /two nodes/), ['0.90', true])
+    assert.deepEqual(verdict(results({ nodes: nodes(1300) }), /two nodes/), ['0.87', false])
+    assert.match(
+      formatReport(results({ nodes: nodes(1350) })),
+      /\| latchkey +\| two +\| +1013 \| +675 – 1350 +\| +1\.35 \|/,
+    )
   })
 
   test('requires nine tenths of the rate with few stored tokens from a full table, and tells how large it is', () => {
