@@ -23,6 +23,7 @@ const BEARER = 'oauth/grants/jwt-bearer.ts'
 const ASSERTION = 'clients/authentication/private-key-jwt.ts'
 const OAUTH2 = 'identity/sources/oauth2.ts'
 const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
+const REDIRECT_URI = 'clients/redirect-uri.ts'
 const SECRET = 'clients/authentication/client-secret.ts'
 const LIMITS = 'web/shared-limits.ts'
 
@@ -219,25 +220,18 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'redirect URIs are compared',
-    'oauth/authorize/redirect-uri.ts',
+    REDIRECT_URI,
     'registered.some(entry => matches(entry, requested))',
     'true',
-    'oauth/authorize/redirect-uri',
+    'clients/redirect-uri',
   ),
-  mutant(
-    'a redirect URI is safe',
-    'oauth/authorize/redirect-uri.ts',
-    '!isSafeUri(target)',
-    'false',
-    'oauth/authorize/redirect-uri',
-    'oauth/logout',
-  ),
+  mutant('a redirect URI is safe', REDIRECT_URI, '!isSafeUri(target)', 'false', 'clients/redirect-uri', 'oauth/logout'),
   mutant(
     'exact redirect URIs have no wildcards',
-    'oauth/authorize/redirect-uri.ts',
+    REDIRECT_URI,
     "if (entry.includes('*')) return false",
     '',
-    'oauth/authorize/redirect-uri',
+    'clients/redirect-uri',
     'oauth/authorize/strict-redirects',
   ),
   mutant(
@@ -289,7 +283,7 @@ export const MUTANTS: readonly Mutant[] = [
     'false',
     'oauth/token',
     'web/plain-basic',
-    'clients/authentication',
+    'clients/authentication/authentication',
   ),
   mutant(
     'a secret is compared',
@@ -346,7 +340,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a body that is not UTF-8',
     'web/bodies.ts',
-    '!isUtf8(body as Buffer)',
+    '!isUtf8(body)',
     'false',
     'oauth/token',
     'web/uaa-requests',
@@ -404,7 +398,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'the password policy',
     'users/password.ts',
-    'violation !== undefined',
+    'problem !== undefined',
     'false',
     'login/force-password-change',
     'identity/internal',
@@ -464,8 +458,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'tokens without any approval left',
     'users/approvals.ts',
-    'if (client) await endAccessOfClient',
-    'if (!client) await endAccessOfClient',
+    'await endAccessOfClient(zone, { userId, client }, deps)',
+    '',
     'admin/approvals/approvals',
   ),
   mutant(
@@ -560,11 +554,18 @@ export const MUTANTS: readonly Mutant[] = [
     'attacks',
   ),
   mutant(
-    'a scope of the zone that only pretends to come from the default one',
-    'admin/groups/access.ts',
+    'a scope of the zone that only pretends to come from the default one, in groups',
+    'admin/resources/caller.ts',
     'request.bearer?.client.zoneId === service.name',
     'true',
     'attacks',
+  ),
+  mutant(
+    'a scope of the zone that only pretends to come from the default one',
+    'web/bearer.ts',
+    'bearer.client.zoneId === service.name',
+    'true',
+    'admin/clients/callers',
   ),
   mutant('circles of groups', 'store/groups/nesting.ts', 'back.rows.length > 0', 'false', 'attacks'),
   mutant(

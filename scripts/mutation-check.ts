@@ -2,7 +2,7 @@
 // tests. Prints the test that failed; exits with status 1 if a mutant survives. LATCHKEY_TEST_FULL also runs the
 // generated cases that an ordinary run omits.
 import { spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { postgresUrl } from '../test/support/postgres.ts'
@@ -38,15 +38,12 @@ function firstFailure(folder: string, files: readonly string[]): Promise<string 
 async function check(folder: string, { file, text, instead, tests }: Mutant): Promise<readonly [boolean, string]> {
   const path = join(folder, file)
   const original = readFileSync(path, 'utf8')
-  if (original.split(text).length !== 2) return [false, 'STALE: the text does not occur exactly once']
-  const files = tests.filter(test => existsSync(join(folder, test)))
-  if (files.length === 0) return [false, 'STALE: none of the tests exists']
   writeFileSync(
     path,
     original.replace(text, () => instead),
   )
   try {
-    const failure = await firstFailure(folder, files)
+    const failure = await firstFailure(folder, tests)
     return failure === undefined ? [false, 'SURVIVED'] : [true, failure]
   } finally {
     writeFileSync(path, original)
