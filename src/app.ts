@@ -125,16 +125,27 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const outbound = createOutbound({
     allowPrivate: config.outbound.allowPrivate,
     allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),
+    onExchange: instrument?.countOutbound,
   })
   const limits = createLimits({ ...deps, onRefusal: instrument?.countRefusal })
-  const keys = createKeyRing({ ...deps, defaultZoneId })
+  const keys = createKeyRing({ ...deps, defaultZoneId, onSignature: instrument?.countSignature })
   /** Without the clients that are not stored: for the APIs that change what is stored. */
   const stored = withGlobalPolicies(deps.store, config.service, config.policies)
-  const ofDocuments = { store: stored, outbound, keys, service, behaviour, mutualTls, clock, limits, log }
-  const store = withClientDocuments(stored, createClientDocuments(ofDocuments))
+  const documents = createClientDocuments({
+    store: stored,
+    outbound: outbound.for('client_metadata'),
+    keys,
+    service,
+    behaviour,
+    mutualTls,
+    clock,
+    limits,
+    log,
+  })
+  const store = withClientDocuments(stored, documents)
   const notWritten = (cause: unknown): void => log.fault('events of accounts were not written', cause)
   const history = createAccountHistory({ store, clock, background, onError: notWritten })
-  const trail = config.audit && (await openTrail({ ...deps, outbound }, config.audit))
+  const trail = config.audit && (await openTrail({ ...deps, outbound: outbound.for('webhook') }, config.audit))
   const logged = instrument ? instrument.counted(log.audit) : log.audit
   const shared = {
     store,
@@ -163,7 +174,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
   const subjects = createSubjects({ vault, behaviour })
   const issuer = createTokenIssuer({ ...shared, keys, subjects })
-  const foreignKeys = createForeignKeys({ outbound, clock })
+  const foreignKeys = createForeignKeys({ outbound: outbound.for('jwks'), clock })
   // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
   const directories = createDeferredDirectories({
     ...shared,
@@ -179,7 +190,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const identity = createIdentity({
     ...shared,
     owedBy,
-    outbound,
+    outbound: outbound.for('provider'),
     foreignKeys,
     vault,
     zoneKeys: keys,

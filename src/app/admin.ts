@@ -15,7 +15,7 @@ import { scimEndpoints } from '../admin/scim/scim.ts'
 import { userEndpoints } from '../admin/users/routes.ts'
 import { zoneEndpoints } from '../admin/zones/routes.ts'
 import type { Clock } from '../base/clock.ts'
-import type { Outbound, OutboundConnections } from '../base/outbound.ts'
+import type { OutboundByPurpose } from '../base/outbound.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
@@ -67,7 +67,7 @@ export interface AdminParts {
   readonly passwords: Passwords
   readonly commonPasswords: CommonPasswords
   readonly clientSecrets: Passwords
-  readonly outbound: Outbound & OutboundConnections
+  readonly outbound: OutboundByPurpose
   readonly mailer: Mailer
   readonly keys: KeyRing
   readonly directories: Directories
@@ -94,7 +94,7 @@ export function assembleAdmin(app: FastifyInstance, given: AdminParts): void {
   codeEndpoints(app, parts)
   invitationEndpoints(app, { ...parts, store: stored })
   passwordEndpoints(app, parts)
-  providerEndpoints(app, parts)
+  providerEndpoints(app, { ...parts, outbound: given.outbound.for('provider') })
   userEndpoints(app, parts)
   emailChangeEndpoints(app, parts)
   const groups = createGroups(parts)

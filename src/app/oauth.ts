@@ -4,7 +4,7 @@ import type { Background } from '../base/background.ts'
 import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { loadOnce } from '../base/load-once.ts'
-import type { Outbound } from '../base/outbound.ts'
+import type { OutboundByPurpose } from '../base/outbound.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
@@ -72,7 +72,7 @@ export interface OAuthParts {
   /** Absent where only the log has the audit trail. */
   readonly trail: AuditTrail | undefined
   readonly clientSecrets: Passwords
-  readonly outbound: Outbound
+  readonly outbound: OutboundByPurpose
   readonly background: Background
   readonly keys: KeyRing
   readonly foreignKeys: ForeignKeys
@@ -97,7 +97,7 @@ export interface OAuthParts {
 
 /** Registers them; `app` puts the path of the base URL before each. */
 export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
-  const { config, stored, trail, log } = given
+  const { config, stored, trail, log, outbound } = given
   const { mutualTls, saml } = config
   const parts = {
     ...given,
@@ -113,9 +113,13 @@ export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
   revokeEndpoints(app, parts)
   tokenListEndpoints(app, parts)
   deviceEndpoints(app, parts)
-  registrationEndpoints(app, { ...parts, store: stored })
+  registrationEndpoints(app, { ...parts, store: stored, outbound: outbound.for('client_metadata') })
   explainEndpoint(app, { ...parts, store: stored, namesRequests: log.requests !== undefined })
-  const authorizing = { ...parts, fetchedObjects: createCache<{ readonly content: string }>(200) }
+  const authorizing = {
+    ...parts,
+    outbound: outbound.for('request_uri'),
+    fetchedObjects: createCache<{ readonly content: string }>(200),
+  }
   authorizeEndpoint(app, authorizing)
   pushedRequestEndpoint(app, authorizing)
   sessionFrames(app, parts)
@@ -143,6 +147,6 @@ export function deferredBackChannel(
 ): () => Promise<BackChannel> {
   return loadOnce(async () => {
     const { createBackChannel } = await import('../oauth/logout/back-channel.ts')
-    return createBackChannel(parts)
+    return createBackChannel({ ...parts, outbound: parts.outbound.for('logout') })
   })
 }

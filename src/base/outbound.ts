@@ -4,9 +4,11 @@
 import { lookup } from 'node:dns/promises'
 import type { Socket } from 'node:net'
 import { connect, isIP } from 'node:net'
+import { stopwatch } from './clock.ts'
 import { isLoopbackHost } from './loopback.ts'
 import { addressKind } from './network-address.ts'
 import { OutboundError } from './outbound-error.ts'
+import type { OutboundFailure } from './outbound-error.ts'
 import { exchange, lookupOf, readAnswer } from './outbound-http.ts'
 import type { OutboundRequest } from './outbound-http.ts'
 
@@ -69,6 +71,32 @@ export interface OutboundConnections {
   connect<T>(server: OutboundServer, talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>): Promise<T>
 }
 
+/** What requests are for. Metrics and traces tell them apart by it: there are few, whatever callers and zones do. */
+export type OutboundPurpose =
+  | 'provider' // sign-in elsewhere: discovery, token and userinfo endpoints, SAML metadata
+  | 'jwks' // of clients and providers
+  | 'request_uri'
+  | 'client_metadata' // metadata documents and sector identifiers of clients
+  | 'logout'
+  | 'webhook'
+  | 'other'
+
+/** A request that has ended. */
+export interface OutboundExchange {
+  readonly purpose: OutboundPurpose
+  readonly method: 'GET' | 'POST'
+  /** As asked for, which may be no URL. */
+  readonly address: string
+  readonly milliseconds: number
+  /** The status of the answer, or why there is none. */
+  readonly outcome: number | OutboundFailure | 'fault'
+}
+
+/** The client by what its requests are for. */
+export interface OutboundByPurpose {
+  for(purpose: OutboundPurpose): Outbound & OutboundConnections
+}
+
 /** Resolves a host name to all its addresses. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>
 
@@ -81,6 +109,8 @@ export interface OutboundOptions {
   readonly resolve?: Resolver
   /** A signal that aborts after this many milliseconds. */
   readonly deadline?: (milliseconds: number) => AbortSignal
+  /** Called after each request; absent if nobody measures them. */
+  readonly onExchange?: ((exchange: OutboundExchange) => void) | undefined
 }
 
 /** From the DNS query to the last byte. */
@@ -104,11 +134,12 @@ const systemResolver: Resolver = async hostname =>
     : (await lookup(hostname, { all: true })).map(({ address }) => address)
 
 /** Makes the client; all its requests share one set of concurrency limits. */
-export function createOutbound(options: OutboundOptions): Outbound & OutboundConnections {
+export function createOutbound(options: OutboundOptions): Outbound & OutboundConnections & OutboundByPurpose {
   const {
     allowPrivate,
     resolve = systemResolver,
     deadline = milliseconds => AbortSignal.timeout(milliseconds),
+    onExchange,
   } = options
   const allowLoopback = options.allowLoopback || allowPrivate
   const underWay = createCounts()
@@ -184,6 +215,22 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     }
   }
 
+  async function sendMeasured(address: string, request: SharedRequest, purpose: OutboundPurpose): Promise<Response> {
+    if (!onExchange) return send(address, request)
+    const elapsed = stopwatch()
+    let outcome: OutboundExchange['outcome'] = 'fault'
+    try {
+      const response = await send(address, request)
+      outcome = response.status
+      return response
+    } catch (error) {
+      if (error instanceof OutboundError) outcome = error.failure
+      throw error
+    } finally {
+      onExchange({ purpose, method: request.method ?? 'GET', address, milliseconds: elapsed(), outcome })
+    }
+  }
+
   async function converse<T>(
     { hostname, port, withinMs = TIMEOUT_MS, share = OWN_SHARE }: OutboundServer,
     talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>,
@@ -232,12 +279,12 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     }
   }
 
-  return {
-    fetch: (address, request = {}) => send(address, request),
+  const clientFor = (purpose: OutboundPurpose): Outbound & OutboundConnections => ({
+    fetch: (address, request = {}) => sendMeasured(address, request, purpose),
     connect: converse,
     async getJson(address, share = OWN_SHARE) {
       const headers = { accept: 'application/json, application/jwk-set+json' }
-      const response = await send(address, { headers, share })
+      const response = await sendMeasured(address, { headers, share }, purpose)
       const { origin } = new URL(address)
       if (response.status !== 200) throw new OutboundError('bad-answer', `${origin}: answered ${response.status}`)
       try {
@@ -247,7 +294,8 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
         throw new OutboundError('bad-answer', `${origin}: the answer is no JSON`) // do not repeat foreign content
       }
     },
-  }
+  })
+  return { ...clientFor('other'), for: clientFor }
 }
 
 /** Counts by key; a key is removed when its count is 0. */

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import type { OutboundExchange } from '../base/outbound.ts'
 import type { Audit } from '../model/event.ts'
+import type { Signature } from '../model/signature.ts'
 
 /** Observes a running server, to measure, trace or log it. */
 export interface Instrument {
@@ -11,6 +13,10 @@ export interface Instrument {
   readonly countQuery?: ((milliseconds: number) => void) | undefined
   /** Called with the name of a limit that refused a request; absent if nobody counts them. */
   readonly countRefusal?: ((limit: string) => void) | undefined
+  /** Called after a request to another server; absent if nobody counts them. */
+  readonly countOutbound?: ((exchange: OutboundExchange) => void) | undefined
+  /** Called after a signature was made or could not be; absent if nobody counts them. */
+  readonly countSignature?: ((signature: Signature) => void) | undefined
 }
 
 /** Observes requests, and perhaps the rest. */
@@ -20,21 +26,22 @@ export type Observer = Pick<Instrument, 'watch'> & Partial<Instrument>
 export function combined(given: readonly (Observer | undefined)[]): Instrument | undefined {
   const observers = given.filter(each => each !== undefined)
   if (observers.length === 0) return undefined
-  const queries = observers.flatMap(({ countQuery }) => countQuery ?? [])
-  const refusals = observers.flatMap(({ countRefusal }) => countRefusal ?? [])
   return {
     watch(http) {
       for (const each of observers) each.watch(http)
     },
     counted: audit => observers.reduce((inner, each) => each.counted?.(inner) ?? inner, audit),
-    countQuery:
-      queries.length === 0
-        ? undefined
-        : milliseconds => {
-            for (const count of queries) count(milliseconds)
-          },
-    countRefusal: limit => {
-      for (const count of refusals) count(limit)
-    },
+    countQuery: toAll(observers.flatMap(({ countQuery }) => countQuery ?? [])),
+    countRefusal: toAll(observers.flatMap(({ countRefusal }) => countRefusal ?? [])),
+    countOutbound: toAll(observers.flatMap(({ countOutbound }) => countOutbound ?? [])),
+    countSignature: toAll(observers.flatMap(({ countSignature }) => countSignature ?? [])),
+  }
+}
+
+/** One function that calls each; undefined without any, so that nothing is measured for nobody. */
+function toAll<T>(counters: readonly ((measured: T) => void)[]): ((measured: T) => void) | undefined {
+  if (counters.length <= 1) return counters[0]
+  return measured => {
+    for (const count of counters) count(measured)
   }
 }

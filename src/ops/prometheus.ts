@@ -5,6 +5,8 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 import { stopwatch } from '../base/clock.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from './endpoints.ts'
+import type { OutboundExchange } from '../base/outbound.ts'
+import type { Signature } from '../model/signature.ts'
 import type { Instrument } from './instrument.ts'
 
 /** The metrics of one process. */
@@ -16,6 +18,9 @@ export interface Prometheus extends Instrument {
 /** In seconds: tokens take a millisecond, passwords a tenth of a second, providers elsewhere seconds. */
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const QUERY_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5]
+/** The fastest signature takes a twentieth of a millisecond, the slowest token gives up after seconds. */
+const SIGNATURE_BUCKETS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5]
+const OUTBOUND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const STATUSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** One series. */
@@ -76,6 +81,20 @@ export function createPrometheus({
     name: 'latchkey_database_query_duration_seconds',
     help: 'Statements outside of transactions, and whole transactions.',
     buckets: QUERY_BUCKETS,
+    registers,
+  })
+  const outbound = new Histogram({
+    name: 'latchkey_outbound_request_duration_seconds',
+    help: 'Requests to other servers by what they are for, and by class of status or why there was no answer.',
+    labelNames: ['purpose', 'outcome'] as const,
+    buckets: OUTBOUND_BUCKETS,
+    registers,
+  })
+  const signatures = new Histogram({
+    name: 'latchkey_signature_duration_seconds',
+    help: 'Signatures by algorithm, and by where they are made: on the main thread, in the thread pool, in a token.',
+    labelNames: ['algorithm', 'place', 'outcome'] as const,
+    buckets: SIGNATURE_BUCKETS,
     registers,
   })
   const events = new Counter({
@@ -167,6 +186,13 @@ export function createPrometheus({
     },
     countQuery: milliseconds => queries.observe(milliseconds / 1000),
     countRefusal: limit => limited.inc({ limit }),
+    countOutbound({ purpose, outcome, milliseconds }: OutboundExchange) {
+      const label = typeof outcome === 'number' ? statusOf(Math.floor(outcome / 100)) : outcome
+      outbound.observe({ purpose, outcome: label }, milliseconds / 1000)
+    },
+    countSignature({ algorithm, place, milliseconds, isMade }: Signature) {
+      signatures.observe({ algorithm, place, outcome: isMade ? 'made' : 'failed' }, milliseconds / 1000)
+    },
   }
 }
 

@@ -38,15 +38,19 @@ export interface AlgorithmKey {
   readonly key: KeyObject
 }
 
+/** Whether `signText` signs at once, on the thread that calls it. */
+export const signsAtOnce = (algorithm: SigningAlgorithm, isPoolAwake: boolean): boolean =>
+  ALGORITHMS[algorithm].isQuick === true && !isPoolAwake
+
 /**
  * Signs the signing input of a JWS, which is ASCII (RFC 7515 §5.1): in the thread pool, but for quick algorithms while the pool
  * is not awake.
  */
 export async function signText(text: string, { algorithm, key }: AlgorithmKey, isPoolAwake: boolean): Promise<Buffer> {
-  const { hash, options, isQuick } = ALGORITHMS[algorithm]
+  const { hash, options } = ALGORITHMS[algorithm]
   const input: SignKeyObjectInput = { key, ...options }
   const data = Buffer.from(text, 'latin1')
-  if (isQuick && !isPoolAwake) return sign(hash, data, input)
+  if (signsAtOnce(algorithm, isPoolAwake)) return sign(hash, data, input)
   return new Promise((resolve, reject) => {
     sign(hash, data, input, (error, signature) => {
       if (error) reject(error)

@@ -3,6 +3,7 @@ import { createHmac, createPrivateKey, createPublicKey, createSecretKey, hash } 
 import type { KeyObject } from 'node:crypto'
 import type { Certificate } from '../base/certificate.ts'
 import { readCertificates } from '../base/certificate.ts'
+import { stopwatch } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { createPace } from '../base/pace.ts'
 import type { Pace } from '../base/pace.ts'
@@ -11,10 +12,11 @@ import type { Vault } from '../base/secrets.ts'
 import type { KeyMaterial } from '../model/key-material.ts'
 import { isInToken } from '../model/key-in-token.ts'
 import { sealContexts } from '../model/seal-contexts.ts'
+import type { Signature, SigningPlace } from '../model/signature.ts'
 import type { SigningAlgorithm, SigningKeyRecord } from '../model/signing-key.ts'
 import { hashBytesOfSymmetric } from '../model/signing-key.ts'
 import type { Store } from '../store/store.ts'
-import { hashOf, signText } from './jws-algorithms.ts'
+import { hashOf, signText, signsAtOnce } from './jws-algorithms.ts'
 import { generateKey } from './key-generation.ts'
 import type { Signer, TokenKeys } from './signer.ts'
 import { SigningUnavailable } from './signer.ts'
@@ -105,6 +107,8 @@ interface Opening {
   readonly tokenKeys: TokenKeys | undefined
   /** Whether signatures come so fast that the threads of the pool do not fall asleep in between. */
   readonly pace: Pace
+  /** Absent if nobody measures signatures. */
+  readonly onSignature: ((signature: Signature) => void) | undefined
 }
 
 /** Twice what the code flow makes on two cores, and half of what `client_credentials` does (decision 0006). */
@@ -120,11 +124,19 @@ export function createKeyRing(deps: {
   generateKey?: typeof generateKey
   /** Absent where the configuration has no key in a token. */
   tokenKeys?: TokenKeys | undefined
+  /** Absent if nobody measures signatures. */
+  onSignature?: ((signature: Signature) => void) | undefined
 }): KeyRing {
   const { store, vault, clock, random, defaultZoneId } = deps
   const generate = deps.generateKey ?? generateKey
   const opened = new WeakMap<readonly SigningKeyRecord[], OpenedKeys>()
-  const opening: Opening = { vault, defaultZoneId, tokenKeys: deps.tokenKeys, pace: createPace(AWAKE_POOL) }
+  const opening: Opening = {
+    vault,
+    defaultZoneId,
+    tokenKeys: deps.tokenKeys,
+    pace: createPace(AWAKE_POOL),
+    onSignature: deps.onSignature,
+  }
   let creating: Promise<readonly SigningKeyRecord[]> | undefined
 
   function open(records: readonly SigningKeyRecord[]): OpenedKeys {
@@ -225,22 +237,46 @@ const openSecret = (record: SigningKeyRecord, vault: Vault): KeyObject =>
   createSecretKey(Buffer.from(openKey(record, vault), 'utf8'))
 
 /** Makes the signing function of a key. */
-function signerOf(record: SigningKeyRecord, { vault, pace, defaultZoneId, tokenKeys }: Opening): Signer {
+function signerOf(record: SigningKeyRecord, { vault, pace, defaultZoneId, tokenKeys, onSignature }: Opening): Signer {
   const { algorithm } = record
+  const measured = (place: SigningPlace, sign: Signer): Signer =>
+    onSignature ? data => measure({ algorithm, place, onSignature }, () => sign(data)) : sign
   if (hashBytesOfSymmetric(algorithm) !== undefined) {
     const secret = openSecret(record, vault)
-    return data => Promise.resolve(createHmac(hashOf(algorithm), secret).update(data, 'latin1').digest())
+    return measured('main', async data => createHmac(hashOf(algorithm), secret).update(data, 'latin1').digest())
   }
   const privateKey = openKey(record, vault)
   if (isInToken(algorithm, privateKey)) {
     // The configuration defines such keys for the default zone only.
     const { zoneId, keyId, publicKey } = record
-    if (tokenKeys && publicKey !== undefined && zoneId === defaultZoneId) return tokenKeys.signerOf(keyId, publicKey)
+    if (tokenKeys && publicKey !== undefined && zoneId === defaultZoneId) {
+      return measured('pkcs11', tokenKeys.signerOf(keyId, publicKey))
+    }
     const missing = new SigningUnavailable(`signing key ${keyId} is in a token, which signing_keys does not name`)
     return () => Promise.reject(missing)
   }
   const key = createPrivateKey(privateKey)
-  return data => signText(data, { algorithm, key }, pace())
+  if (!onSignature) return data => signText(data, { algorithm, key }, pace())
+  return data => {
+    const isPoolAwake = pace()
+    const place = signsAtOnce(algorithm, isPoolAwake) ? 'main' : 'pool'
+    return measure({ algorithm, place, onSignature }, () => signText(data, { algorithm, key }, isPoolAwake))
+  }
+}
+
+async function measure(
+  { onSignature, ...which }: Pick<Signature, 'algorithm' | 'place'> & { onSignature: (signature: Signature) => void },
+  sign: () => Promise<Buffer>,
+): Promise<Buffer> {
+  const elapsed = stopwatch()
+  let isMade = false
+  try {
+    const signature = await sign()
+    isMade = true
+    return signature
+  } finally {
+    onSignature({ ...which, milliseconds: elapsed(), isMade })
+  }
 }
 
 function openSigning(record: SigningKeyRecord, opening: Opening): SigningKey | undefined {

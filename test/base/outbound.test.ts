@@ -123,6 +123,26 @@ describe('an outbound request that is allowed', () => {
     assert.equal(sent.headers.connection, 'close')
   })
 
+  it('tells whoever measures it its purpose and what came of it', async () => {
+    const seen: unknown[] = []
+    const outbound = lenient({
+      onExchange: ({ milliseconds, ...exchange }) => seen.push([exchange, milliseconds >= 0]),
+    })
+    answer = json('{}')
+    await outbound.for('jwks').getJson(`${base}/keys`)
+    answer = (_, response) => response.writeHead(503).end()
+    await outbound.for('logout').fetch(`${base}/logout`, { method: 'POST', body: 'a=b' })
+    answer = (_, response) => response.writeHead(302, { location: '/' }).end()
+    await failureOf(outbound.fetch(base))
+    await failureOf(outbound.for('webhook').fetch('ftp://a.example/'))
+    assert.deepEqual(seen, [
+      [{ purpose: 'jwks', method: 'GET', address: `${base}/keys`, outcome: 200 }, true],
+      [{ purpose: 'logout', method: 'POST', address: `${base}/logout`, outcome: 503 }, true],
+      [{ purpose: 'other', method: 'GET', address: base, outcome: 'redirect' }, true],
+      [{ purpose: 'webhook', method: 'GET', address: 'ftp://a.example/', outcome: 'forbidden' }, true],
+    ])
+  })
+
   it('is possible to private networks, and so to loopback, where the operator says so', async () => {
     answer = json('1')
     assert.equal((await lenient({ allowPrivate: true, allowLoopback: false }).getJson(base)).value, 1)

@@ -111,6 +111,22 @@ describe('metrics for Prometheus', () => {
     assert.deepEqual(await linesOf(prometheus, 'database_up'), ['latchkey_database_up 0'])
   })
 
+  it('count requests to other servers by purpose and outcome, and never by host', async () => {
+    const { prometheus } = measured()
+    const common = { purpose: 'jwks', method: 'GET', address: 'https://keys.example/', milliseconds: 20 } as const
+    for (const outcome of [200, 503, 'timeout', 'timeout'] as const) prometheus.countOutbound?.({ ...common, outcome })
+    assert.deepEqual(await linesOf(prometheus, 'outbound_request_duration_seconds_count'), [
+      'latchkey_outbound_request_duration_seconds_count{purpose="jwks",outcome="2xx"} 1',
+      'latchkey_outbound_request_duration_seconds_count{purpose="jwks",outcome="5xx"} 1',
+      'latchkey_outbound_request_duration_seconds_count{purpose="jwks",outcome="timeout"} 2',
+    ])
+    assert.deepEqual(await linesOf(prometheus, 'outbound_request_duration_seconds_sum'), [
+      'latchkey_outbound_request_duration_seconds_sum{purpose="jwks",outcome="2xx"} 0.02',
+      'latchkey_outbound_request_duration_seconds_sum{purpose="jwks",outcome="5xx"} 0.02',
+      'latchkey_outbound_request_duration_seconds_sum{purpose="jwks",outcome="timeout"} 0.04',
+    ])
+  })
+
   it('go beside those for StatsD', async () => {
     const prometheus = createPrometheus({ basePath: '', version: '1', isDatabaseUp: () => true })
     const statsd = createMetrics({ basePath: '' })

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { jwtVerify } from 'jose'
+import { createRandom } from '../../src/base/random.ts'
+import type { Signature } from '../../src/model/signature.ts'
 import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from '../../src/model/signing-key.ts'
 import type { SigningAlgorithm } from '../../src/model/signing-key.ts'
+import { createKeyRing } from '../../src/token/keys.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { KEYS, keysConfig, signerOf } from '../support/keys.ts'
 import { startServer } from '../support/server.ts'
@@ -13,6 +16,31 @@ const FORM = { grant_type: 'client_credentials' }
 /** The hash of at_hash (OpenID Connect Core §3.1.3.6); RFC 8032 names that inside Ed25519. */
 const hashOf = (alg: SigningAlgorithm): string => (alg === 'EdDSA' ? 'sha512' : `sha${alg.slice(2)}`)
 const { RS256, ES256 } = KEYS
+
+describe('signatures', () => {
+  for (const [alg, place] of [
+    ['RS256', 'pool'],
+    ['ES256', 'main'],
+    ['HS256', 'main'],
+  ] as const) {
+    it(`are measured by algorithm and place: ${alg} on ${place}`, async () => {
+      const server = await startServer({ config: keysConfig(alg) })
+      try {
+        const made: Signature[] = []
+        const { store, vault, clock } = server
+        const deps = { store, vault, clock, random: createRandom(), defaultZoneId: 'svc' }
+        const keys = createKeyRing({ ...deps, onSignature: signature => made.push(signature) })
+        await (await keys.active('svc')).sign('JWT', {})
+        assert.deepEqual(
+          made.map(({ milliseconds, ...signature }) => [signature, milliseconds > 0]),
+          [[{ algorithm: alg, place, isMade: true }, true]],
+        )
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+})
 
 describe('a zone that signs', () => {
   for (const alg of SIGNING_ALGORITHMS) {
