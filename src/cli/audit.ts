@@ -16,6 +16,7 @@ export interface AuditCheck {
 export const audit: Command = {
   name: 'audit',
   summary: 'Check the stored audit trail: audit verify. Status 1 if it was altered.',
+  actions: 'verify',
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)
     --zone ID          One zone; absent: all

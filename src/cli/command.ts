@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 export interface Command {
   readonly name: string
   readonly summary: string
+  /** The words of which one follows the name, as the help shows them; absent if none does. */
+  readonly actions?: string
   /** The lines of its options in the help text. */
   readonly options: string
   /** Returns the exit status, or undefined to keep the process running. Throws `UsageError` for a wrong option. */

@@ -25,6 +25,7 @@ const MAX_KEY_ID_LENGTH = 255
 export const keys: Command = {
   name: 'keys',
   summary: 'Show or change the signing keys of a zone: keys list, add, activate or retire.',
+  actions: 'list|add|activate|retire',
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)
     --zone ID          The zone; absent: the default one

@@ -7,6 +7,7 @@ import { ConfigError } from '../config/problems.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Command } from './command.ts'
 import { CommandFailure, StartFailure, UsageError } from './command.ts'
+import { readBuildFacts } from '../ops/build.ts'
 import { programName } from './program-name.ts'
 import { serve } from './serve.ts'
 
@@ -24,40 +25,55 @@ const commands = async (): Promise<readonly Command[]> => [
   (await import('./health.ts')).health,
 ]
 
+const sectionOf = ({ name, summary, options }: Command): string => `  ${name.padEnd(14)}${summary}\n${options}`
+
+const helpOf = (command: Command): string => `Usage: ${[programName(), command.name, command.actions, '[options]']
+  .filter(part => part !== undefined)
+  .join(' ')}
+
+${sectionOf(command)}`
+
 const help = (all: readonly Command[]): string => `Latchkey, an identity and authorization server.
 
 Usage: ${programName()} [command] [options]
 
-${all.map(({ name, summary, options }) => `  ${name.padEnd(14)}${summary}\n${options}`).join('\n')}
-  --help, -h    Show this text.
+${all.map(sectionOf).join('\n')}
+  --help, -h    Show this text; after a command, what it says of that one.
+  --version     Show the version of Latchkey and of the Node.js that runs it.
 
 Without a configuration file the server runs in playground mode: on loopback, with accounts that everybody knows.
 docs/operate.md describes the configuration file.
 `
 
 /** Runs the named command and returns the exit status; undefined while the server runs. */
-async function run(args: readonly string[]): Promise<number | undefined> {
-  if (args.includes('--help') || args.includes('-h')) {
-    process.stdout.write(help(await commands()))
+async function run(given: readonly string[]): Promise<number | undefined> {
+  const args = given[0] === 'help' ? [...given.slice(1), '--help'] : given
+  const [first] = args
+  if (first === '--version') {
+    process.stdout.write(`latchkey ${readBuildFacts().version}, Node.js ${process.versions.node}\n`)
     return 0
   }
-  const [first] = args
   const isNamed = first !== undefined && !first.startsWith('-')
   const isDefault = !isNamed || first === serve.name
   const command = isDefault ? serve : (await commands()).find(({ name }) => name === first)
   try {
-    if (command === undefined) throw new UsageError(`${first} is not a command`)
-    return await command.run(isNamed ? args.slice(1) : args)
+    if (isNamed && command === undefined) throw new UsageError(`${first} is not a command`)
+    if (args.includes('--help') || args.includes('-h')) {
+      process.stdout.write(isNamed && command ? helpOf(command) : help(await commands()))
+      return 0
+    }
+    return await (command ?? serve).run(isNamed ? args.slice(1) : args)
   } catch (error) {
-    for (const line of linesOf(error)) process.stderr.write(`latchkey: ${line}\n`)
+    for (const line of linesOf(error, isNamed ? command : undefined)) process.stderr.write(`latchkey: ${line}\n`)
     return error instanceof ConfigError || error instanceof UsageError ? 2 : 1
   }
 }
 
-function linesOf(error: unknown): readonly string[] {
+function linesOf(error: unknown, command: Command | undefined): readonly string[] {
   if (!(error instanceof Error)) return [String(error)]
   if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key}: ${message}`)
-  if (error instanceof UsageError) return [`${error.message} (see ${programName()} --help)`]
+  if (error instanceof UsageError)
+    return [`${error.message} (see ${[programName(), ...(command ? [command.name] : [])].join(' ')} --help)`]
   // Expected errors are printed as their message; any other is a bug and is printed with its stack.
   const isExpected = EXPECTED.some(kind => error instanceof kind) || isSystemError(error)
   return [isExpected ? error.message : (error.stack ?? error.message)]

@@ -12,6 +12,7 @@ export type MasterKeyAction = (typeof ACTIONS)[number]
 export const masterKey: Command = {
   name: 'master-key',
   summary: 'Count what each master key encrypts, or encrypt it with the first one: check or reseal.',
+  actions: 'check|reseal',
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)
                        Status 0: everything is encrypted with the first master key.

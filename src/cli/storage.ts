@@ -96,6 +96,8 @@ export function refuseMissingDatabase(database: string): void {
   if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
   const path = /^sqlite:(.+)$/.exec(database)?.[1]
   if (path !== undefined && !existsSync(path)) {
-    throw new CommandFailure(`there is no database ${path}: start the server first`)
+    throw new CommandFailure(
+      `there is no database ${path}: name the one of the server by --config or --database, or start the server first`,
+    )
   }
 }

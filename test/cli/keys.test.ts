@@ -272,7 +272,7 @@ describe('latchkey keys without a server', () => {
     it(`refuses ${name} with status 2`, () => {
       const { status, stdout, stderr } = keys(folder, args)
       if (typeof want === 'string')
-        assert.equal(stderr.replace(/\S*bin\/latchkey/, 'X'), `latchkey: ${want} (see X --help)\n`)
+        assert.equal(stderr.replace(/\S*bin\/latchkey/, 'X'), `latchkey: ${want} (see X keys --help)\n`)
       else assert.match(stderr, want)
       assert.deepEqual([status, stdout], [2, ''])
     })
@@ -280,7 +280,10 @@ describe('latchkey keys without a server', () => {
 
   it('makes neither a database nor a master key where there is none', () => {
     const { status, stderr } = keys(folder, ['add', '--config', 'c.yml'])
-    assert.equal(stderr, 'latchkey: there is no database none/latchkey.db: start the server first\n')
+    assert.equal(
+      stderr,
+      'latchkey: there is no database none/latchkey.db: name the one of the server by --config or --database, or start the server first\n',
+    )
     assert.equal(status, 1)
     assert.ok(!existsSync(join(folder, 'none')))
   })
