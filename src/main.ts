@@ -14,9 +14,9 @@ import type { MasterVault } from './base/secrets.ts'
 import { applyBootstrap } from './bootstrap.ts'
 import type { HangUps } from './bootstrap/hang-ups.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
-import { plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
+import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
-import { newerText, openAwaitedStorage } from './cli/storage.ts'
+import { appliedText, newerText, openAwaitedStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { readBuildFacts } from './ops/build.ts'
@@ -231,7 +231,10 @@ async function prepare(config: Config, { log, tracing, hangUps }: Contact): Prom
   const { clock, random, vault, store } = await openAwaitedStorage(config, {
     log,
     onQuery: instrument?.countQuery,
-    onNewer: ids => cluster.isWorker || log.info(newerText(ids).trim()),
+    onMigrated: ({ applied, unknown }) => {
+      if (cluster.isWorker) return
+      for (const line of [appliedText(applied), newerText(unknown).trim()]) if (line !== '') log.info(line)
+    },
   })
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
@@ -398,12 +401,17 @@ async function keepAuditing({ app }: Pick<Parts, 'app'>, log: Log): Promise<() =
 /** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */
 function onStop({ log, config }: Pick<Parts, 'log' | 'config'>, stop: () => Promise<void>): void {
   let stopping = false
-  const handle = (): void => {
+  const handle = (signal: NodeJS.Signals): void => {
     if (stopping) return
     stopping = true
+    // Workers are sent a signal by this process, and by a terminal as well.
+    if (!cluster.isWorker) log.info(`stopping, by ${signal}`)
     setTimeout(() => process.exit(0), config.operations.stoppingMilliseconds + DRAIN_MS).unref()
     stop().then(
-      () => process.exit(0),
+      () => {
+        if (!cluster.isWorker) log.info('stopped')
+        process.exit(0)
+      },
       (cause: unknown) => {
         log.fault('stop', cause)
         process.exit(1)
@@ -447,9 +455,12 @@ function explained(error: unknown, { host, port }: Pick<Config['listen'], 'host'
   }
 }
 
+/** In a log that a program reads, one more line of it; the playground's is read by people wherever it goes. */
 function announce(config: Config, log: Log): void {
   for (const warning of config.warnings) log.warn(warning)
-  log.flush()
   const { stdout } = process
-  stdout.write(stdout.isTTY ? terminalAnnouncement(config, paintTerminal) : plainAnnouncement(config))
+  const isLine = !stdout.isTTY && !config.playground
+  if (isLine) log.info(announcementLine(config, readBuildFacts()))
+  log.flush()
+  if (!isLine) stdout.write(stdout.isTTY ? terminalAnnouncement(config, paintTerminal) : plainAnnouncement(config))
 }

@@ -152,8 +152,12 @@ describe('README.md: the configuration', { skip: !(has('npm') && has('curl')) &&
     const env = environment({ LATCHKEY_PORT: String(port) })
     const server = run('sh', ['-c', start], { cwd: folder, env })
     try {
-      await server.shows(/^Latchkey is ready at https:\/\/id\.example\.org$/m)
-      await server.shows(new RegExp(`^Listening on 127\\.0\\.0\\.1:${port}$`, 'm'))
+      await server.shows(
+        new RegExp(
+          `^\\{.*"Latchkey \\S+ is ready at https://id\\.example\\.org, listening on 127\\.0\\.0\\.1:${port},`,
+          'm',
+        ),
+      )
       const { stdout } = spawnSync('sh', ['-c', check.replaceAll(':8080', `:${port}`)], { encoding: 'utf8' })
       assert.equal(stdout, 'ok')
       const form = { grant_type: 'refresh_token', refresh_token: 'none' }

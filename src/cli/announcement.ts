@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import type { BuildFacts } from '../ops/build.ts'
 import type { Paint } from '../ops/terminal.ts'
 
 type Announced = Pick<Config, 'baseUrl' | 'listen' | 'playground'>
@@ -13,21 +14,24 @@ function addressOf({ host, port }: Announced['listen']): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** The start message if standard output is a file or pipe. */
-export function plainAnnouncement({ baseUrl, listen, playground }: Announced): string {
-  const lines = [`Latchkey is ready at ${baseUrl}`, `Listening on ${addressOf(listen)}`]
-  if (playground) {
-    lines.push(
-      '',
-      PUBLIC,
-      'Get a token:',
-      curlLine(baseUrl),
-      'Sign in with a browser, as marissa with the password koala:',
-      `${baseUrl}/login`,
-      `Mails are shown at ${baseUrl}/outbox`,
-      `Every endpoint: ${baseUrl}/docs`,
-    )
-  }
+/** The start message as a line of the log, without its time. */
+export const announcementLine = ({ baseUrl, listen }: Announced, { version }: Pick<BuildFacts, 'version'>): string =>
+  `Latchkey ${version} is ready at ${baseUrl}, listening on ${addressOf(listen)}, with Node.js ${process.versions.node}`
+
+/** The start message of the playground if standard output is a file or pipe. */
+export function plainAnnouncement({ baseUrl, listen }: Announced): string {
+  const lines = [
+    `Latchkey is ready at ${baseUrl}`,
+    `Listening on ${addressOf(listen)}`,
+    '',
+    PUBLIC,
+    'Get a token:',
+    curlLine(baseUrl),
+    'Sign in with a browser, as marissa with the password koala:',
+    `${baseUrl}/login`,
+    `Mails are shown at ${baseUrl}/outbox`,
+    `Every endpoint: ${baseUrl}/docs`,
+  ]
   return `${lines.join('\n')}\n`
 }
 

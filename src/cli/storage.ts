@@ -25,7 +25,7 @@ export interface Storage {
 export async function openStorage(
   config: Config,
   onError: (cause: unknown) => void,
-  { onQuery, onNewer }: Pick<StoreOptions, 'onQuery' | 'onNewer'> = {},
+  { onQuery, onMigrated }: Pick<StoreOptions, 'onQuery' | 'onMigrated'> = {},
 ): Promise<Storage> {
   const random = createRandom()
   const masterKeys = await masterKeysFor(config, random)
@@ -36,7 +36,7 @@ export async function openStorage(
     onQuery,
     changes,
     refusesPending: !migratesAtStart,
-    onNewer,
+    onMigrated,
   })
   try {
     const vault = await openVault({ store, masterKeys, random, service: config.service })
@@ -59,7 +59,7 @@ export async function openAwaitedStorage(
   {
     log,
     ...options
-  }: Pick<StoreOptions, 'onQuery' | 'onNewer'> & {
+  }: Pick<StoreOptions, 'onQuery' | 'onMigrated'> & {
     readonly log: Pick<Log, 'info' | 'warn' | 'fault' | 'flush'>
   },
 ): Promise<Storage> {
@@ -86,6 +86,12 @@ export async function openAwaitedStorage(
     for (const signal of signals) process.off(signal, leave)
   }
 }
+
+/** For the log: that a start has changed the schema; empty if it has not. A new database has all of them at once. */
+export const appliedText = (ids: readonly string[]): string =>
+  ids.length === 0
+    ? ''
+    : `schema brought up to date: ${ids.length > 5 ? `${ids.length} migrations, the last one ${ids.at(-1)}` : ids.join(', ')}`
 
 /** For the log and the command line, of migrations that this version does not know. */
 export const newerText = (ids: readonly string[]): string =>

@@ -17,7 +17,7 @@ import { createGroups } from './groups/groups.ts'
 import { createKeys } from './keys.ts'
 import { createLeases } from './leases.ts'
 import { measured } from './engine/measured.ts'
-import { migrate } from './migrations/migrate.ts'
+import { type Migrated, migrate } from './migrations/migrate.ts'
 import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
 import { createRateCounts } from './rate-counts.ts'
@@ -44,8 +44,8 @@ export interface StoreOptions {
   readonly changes?: 'listen' | 'poll' | undefined
   /** Whether a database that lacks a migration is refused; else it is applied. */
   readonly refusesPending?: boolean | undefined
-  /** Receives the migrations of a newer version, if there are any that this one can work with. */
-  readonly onNewer?: ((ids: readonly string[]) => void) | undefined
+  /** Receives the migrations that were applied, and those of a newer version that this one can work with. */
+  readonly onMigrated?: ((migrated: Migrated) => void) | undefined
   /** Receives the duration of every query in milliseconds. */
   readonly onQuery?: ((milliseconds: number) => void) | undefined
   /** Used for `sqlite::memory:` instead of a new, empty database, so that tests can begin with a prepared one. */
@@ -63,14 +63,14 @@ const PING = statement<object, { id: string }>(`select id from migrations limit 
  */
 export async function openStore(
   url: string,
-  { clock, onError = () => {}, onQuery, memory, changes, refusesPending, onNewer }: StoreOptions,
+  { clock, onError = () => {}, onQuery, memory, changes, refusesPending, onMigrated }: StoreOptions,
 ): Promise<Store> {
   const caches = createCaches()
   const opened = await openDatabase(url, { clock, onError, listener: caches, memory, changes })
   const db = onQuery ? measured(opened, onQuery) : opened
   try {
-    const { unknown } = await migrate(db, { clock, refusesPending })
-    if (unknown.length > 0) onNewer?.(unknown)
+    const migrated = await migrate(db, { clock, refusesPending })
+    onMigrated?.(migrated)
     await db.listen()
   } catch (error) {
     await db.close()

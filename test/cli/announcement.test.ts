@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { plainAnnouncement, terminalAnnouncement } from '../../src/cli/announcement.ts'
+import { announcementLine, plainAnnouncement, terminalAnnouncement } from '../../src/cli/announcement.ts'
 import { temporaryFolder } from '../support/config.ts'
 import { freePort } from '../support/free-port.ts'
 import { send } from '../support/visitor.ts'
@@ -22,8 +22,9 @@ const noPaint = (_style: string, text: string): string => text
 
 describe('what a start says', () => {
   it('names the public address and where it listens, and no account, with a configuration', () => {
-    const plain = plainAnnouncement(configured)
-    assert.equal(plain, 'Latchkey is ready at https://id.example.org\nListening on [::1]:9000\n')
+    const line = announcementLine(configured, { version: '1.2.3' })
+    const [, before] = /^(.*), with Node\.js \d+\.\d+\.\d+$/.exec(line) ?? []
+    assert.equal(before, 'Latchkey 1.2.3 is ready at https://id.example.org, listening on [::1]:9000')
     const terminal = terminalAnnouncement(configured, noPaint)
     assert.match(terminal, /ready at https:\/\/id\.example\.org\n/)
     assert.match(terminal, /^ {2}Listening on {2}\[::1\]:9000$/m)

@@ -45,7 +45,7 @@ describe('latchkey health', { concurrency: true }, () => {
       folder,
       files: { 'latchkey.json': JSON.stringify(settings) },
     })
-    await server.printed(/^Latchkey is ready/m)
+    await server.printed(/Latchkey (?:\S+ )?is ready/)
     stranger.listen(0, '127.0.0.1')
     await once(stranger, 'listening')
   })

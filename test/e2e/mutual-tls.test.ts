@@ -89,7 +89,7 @@ describe('clients with certificates, by libraries of others', () => {
       folder,
       files: { 'latchkey.json': JSON.stringify(config) },
     })
-    await started.printed(/Listening on/)
+    await started.printed(/listening on/)
     return started
   }
 

@@ -17,6 +17,13 @@ async function connectionOf(url: string): Promise<string | undefined> {
   return response.headers.connection
 }
 
+/** The log; throws where a line is no JSON, on which collectors of logs stumble. */
+const linesOf = (stdout: string): readonly { readonly msg: string }[] =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as { msg: string })
+
 describe('uaa.shutdown.sleep', () => {
   for (const workers of ['1', '2']) {
     it(`keeps the server accepting, while it says that it stops, with workers: ${workers}`, async () => {
@@ -30,7 +37,12 @@ describe('uaa.shutdown.sleep', () => {
       assert.equal((await send(`${server.baseUrl}/info`)).status, 200)
       // A proxy that kept the connection might send its next request while the server closes it.
       if (workers === '1') assert.equal(await connectionOf(`${server.baseUrl}/info`), 'close')
-      assert.equal((await ended).status, 0)
+      const { status, stdout } = await ended
+      assert.equal(status, 0)
+      const messages = linesOf(stdout).map(({ msg }) => msg)
+      assert.match(messages[0] ?? '', /^schema brought up to date: \d+ migrations, the last one \d{4}-[a-z-]+$/)
+      assert.match(messages.at(-3) ?? '', new RegExp(`^Latchkey \\S+ is ready at ${server.baseUrl}, listening on `))
+      assert.deepEqual(messages.slice(-2), ['stopping, by SIGTERM', 'stopped'])
     })
   }
 })

@@ -42,7 +42,7 @@ describe('a server with TLS', () => {
     put('cert.pem', first.cert)
     put('key.pem', first.key)
     server = launch(['serve', '--config', 'latchkey.json'], { folder, files: { 'latchkey.json': config(files) } })
-    await server.printed(/Listening on/)
+    await server.printed(/listening on/)
   })
   after(async () => {
     server.signal('SIGTERM')

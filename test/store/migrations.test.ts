@@ -5,6 +5,7 @@ import { Client } from 'pg'
 import { systemClock } from '../../src/base/clock.ts'
 import type { ColumnTypes } from '../../src/store/database.ts'
 import { migrateDatabase, planOf } from '../../src/store/migrations/maintenance.ts'
+import type { Migrated } from '../../src/store/migrations/migrate.ts'
 import type { Migration } from '../../src/store/migrations/migration.ts'
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts'
 import { stepsOf } from '../../src/store/migrations/steps.ts'
@@ -154,7 +155,7 @@ for (const kind of DATABASE_KINDS) {
         const { applied } = await migrateDatabase(url, { clock, migrations: NEXT })
         assert.deepEqual(applied, ['9001-nicknames', '9002-badges'])
         const newer: string[] = []
-        const store = await open(url, { onNewer: (ids: readonly string[]) => newer.push(...ids) })
+        const store = await open(url, { onMigrated: (done: Migrated) => newer.push(...done.unknown) })
         await store.users.insert('z1', user())
         assert.ok(await store.users.find('z1', 'u1'))
         await store.close()

@@ -184,7 +184,7 @@ async function serveOn(port: number, options: ProcessOptions): Promise<ServerPro
     await pause(10)
   }
   const readyMilliseconds = performance.now() - begin
-  await started.printed(/^Latchkey is ready/m) // with several workers, when all of them are
+  await started.printed(/Latchkey (?:\S+ )?is ready/) // with several workers, when all of them are
   return {
     pid: started.pid,
     folder: started.folder,
