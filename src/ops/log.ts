@@ -1,7 +1,7 @@
 // The log: one buffered JSON line per event; on a terminal a readable line at once. Owns the format. Never contains
 // secrets.
 import { isatty } from 'node:tty'
-import { pino } from 'pino'
+import { pino, stdSerializers } from 'pino'
 import { createIsoNow, systemClock } from '../base/clock.ts'
 import type { Audit } from '../model/event.ts'
 import { paintTerminal, readableLines } from './terminal.ts'
@@ -39,7 +39,8 @@ export function createLog(destination: { fd: number } = { fd: 1 }, requests?: Re
   const output = isTerminal ? { write: (text: string) => stream.write(readableLines(text, paintTerminal)) } : stream
   const timestamp = (): string => `,"time":"${isoNow()}"`
   const mixin = requests && (() => ({ ...requests.current() }))
-  const logger = pino({ base: null, timestamp, ...(mixin && { mixin }) }, output)
+  const serializers = { err: serializedError }
+  const logger = pino({ base: null, timestamp, serializers, ...(mixin && { mixin }) }, output)
   const audited = createBatch(text => output.write(text), isTerminal ? 0 : BATCH_LENGTH)
   const { info } = logger.levels.values
   const flush = (): void => {
@@ -72,6 +73,31 @@ export function createLog(destination: { fd: number } = { fd: 1 }, requests?: Re
       stream.flushSync()
     },
   }
+}
+
+/**
+ * What an error may have beside message and stack. Errors of libraries bring more: those of PostgreSQL the row that failed, or
+ * the connection with its certificates and its key for cancelling.
+ */
+const ERROR_FACTS = [
+  'code',
+  'syscall',
+  'address',
+  'hostname',
+  'port',
+  'severity',
+  'table',
+  'constraint',
+  'routine',
+] as const
+
+function serializedError(cause: unknown): unknown {
+  if (!(cause instanceof Error)) return cause
+  const { type, message, stack } = stdSerializers.err(cause)
+  const facts = Object.entries(cause).filter(([name]) => ERROR_FACTS.some(each => each === name))
+  // One for each address of a host.
+  const errors = cause instanceof AggregateError ? { errors: cause.errors.map(each => String(each)) } : {}
+  return { type, message, stack, ...Object.fromEntries(facts), ...errors }
 }
 
 const BATCH_LENGTH = 8000

@@ -52,6 +52,23 @@ describe('the log', () => {
     assert.match(JSON.stringify(line['err']), /TypeError.*outer.*inner/)
   })
 
+  it('has of a fault what finds it, and nothing that a library hangs on it', () => {
+    const cause = Object.assign(new Error('terminating connection'), {
+      code: '57P01',
+      severity: 'FATAL',
+      detail: 'Failing row contains (ann, $argon2id$…)',
+      client: { secretKey: 1866296517, ssl: { ca: '-----BEGIN CERTIFICATE-----' } },
+    })
+    const refused = Object.assign(new Error('connect ECONNREFUSED ::1:5432'), { code: 'ECONNREFUSED' })
+    const [first, second] = linesOf(log => {
+      log.fault('database', cause)
+      log.fault('both', Object.assign(new AggregateError([refused], ''), { code: 'ECONNREFUSED' }))
+    }).map(({ err }) => err as Readonly<Record<string, unknown>>)
+    assert.deepEqual(Object.keys(first ?? {}), ['type', 'message', 'stack', 'code', 'severity'])
+    assert.equal(first?.['code'], '57P01')
+    assert.deepEqual(second?.['errors'], ['Error: connect ECONNREFUSED ::1:5432'])
+  })
+
   it('marks the audit trail, so that it can be told from the rest', () => {
     const [line] = linesOf(log =>
       log.audit({ type: 'UserAuthenticationSuccess', zoneId: 'svc', principal: 'u-1', origin: 'svc' }),
