@@ -1,6 +1,9 @@
 // The certificate and key of a TLS server, from files that are replaced while it runs. Loaded only where TLS is configured.
-import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import { readSmallFile } from './small-file.ts'
+
+/** More than a certificate with its chain has. */
+const MAX_BYTES = 1024 * 1024
 
 /** Absolute paths of PEM files. */
 export interface TlsFiles {
@@ -37,7 +40,7 @@ export function readTls(files: TlsFiles): TlsReading {
   const texts: Partial<Record<keyof TlsFiles, string>> = {}
   for (const part of ['certificate', 'privateKey'] as const) {
     try {
-      texts[part] = readFileSync(files[part], 'utf8')
+      texts[part] = readSmallFile(files[part], MAX_BYTES)
     } catch (cause) {
       return { of: part, problem: `cannot be read: ${reasonOf(cause)}` }
     }

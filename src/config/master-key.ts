@@ -1,20 +1,14 @@
 // Where the master keys are, and how they are read: at the start, and again while the server runs.
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { constants, copyFileSync, existsSync, linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Random } from '../base/random.ts'
+import { readSmallFile } from '../base/small-file.ts'
 import type { Problems } from './problems.ts'
 
 const KEY_BYTES = 32
 const MAX_KEYS = 10
+/** More than ten keys need. */
+const MAX_FILE_BYTES = 4096
 
 /** Where the configuration says that the master keys are. */
 export type MasterKeySource =
@@ -118,7 +112,7 @@ export function masterKeyOf(
   if (path === undefined) return undefined
   const absolute = resolve(folder, path)
   try {
-    const keys = parseMasterKeys(readFileSync(absolute, 'utf8'))
+    const keys = parseMasterKeys(readSmallFile(absolute, MAX_FILE_BYTES))
     if (typeof keys === 'string') problems.add('master_key_file', keys)
   } catch (error) {
     problems.add('master_key_file', `${path} cannot be read: ${reasonOf(error)}`)
@@ -181,7 +175,7 @@ function checked(text: string, what: string): readonly Buffer[] {
 function readKeys(path: string): readonly Buffer[] | undefined {
   let content: string
   try {
-    content = readFileSync(path, 'utf8')
+    content = readSmallFile(path, MAX_FILE_BYTES)
   } catch (cause) {
     if (isMissing(cause)) return undefined
     throw new MasterKeyUnavailable(`${path} cannot be read: ${reasonOf(cause)}`, { cause })

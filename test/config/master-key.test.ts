@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../src/base/random.ts'
@@ -148,6 +148,16 @@ describe('the master key', () => {
     const config = await loadText(folder, 'master_key_file: soon-gone')
     rmSync(join(folder, 'soon-gone'))
     await assert.rejects(masterKeysFor(config, random), /there is no .*soon-gone/)
+  })
+
+  it('is not taken from what has no end, or more than keys have', async () => {
+    writeFileSync(join(folder, 'soon-another'), hex)
+    const config = await loadText(folder, 'master_key_file: soon-another')
+    writeFileSync(join(folder, 'soon-another'), `${hex}${'\n'.repeat(5000)}`)
+    await assert.rejects(masterKeysFor(config, random), /soon-another cannot be read: it has more than 4096 bytes/)
+    rmSync(join(folder, 'soon-another'))
+    symlinkSync('/dev/null', join(folder, 'soon-another'))
+    await assert.rejects(masterKeysFor(config, random), /soon-another cannot be read: it is no regular file/)
   })
 
   it('is made up for a database in memory', async () => {
