@@ -76,20 +76,26 @@ export function addressKind(address: string): AddressKind {
   return V6.find(([list]) => list.check(address, 'ipv6'))?.[1] ?? 'never'
 }
 
+/** Without the port of the connection, which some proxies forward beside the address: it is another one each time. */
+export const withoutPort = (text: string): string =>
+  /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? text
+
 /** An IPv4 address, or the /64 of an IPv6 one: a customer usually controls a whole /64. */
-export function networkOf(address: string): string {
+export function networkOf(text: string): string {
+  const address = withoutPort(text)
   const v4 = dottedOf(address)
   return v4 ?? `${groupsOf(address).slice(0, 4).join(':')}::/64`
 }
 
 /** An IPv4 address, or the /48 of an IPv6 one, which is what one customer may rent at once: 65,536 networks of `networkOf`. */
-export const siteOf = (address: string): string => dottedOf(address) ?? subnetOf(address)
+export const siteOf = (text: string): string => dottedOf(withoutPort(text)) ?? subnetOf(text)
 
 /**
  * The network used for fair queueing: /24 of IPv4, /48 of IPv6. Wider than `networkOf`, because an attacker can rent
  * neighbouring addresses, and sharing a subnet costs its members a longer wait, not a refusal.
  */
-export function subnetOf(address: string): string {
+export function subnetOf(text: string): string {
+  const address = withoutPort(text)
   const v4 = dottedOf(address)
   if (v4 === undefined) return `${groupsOf(address).slice(0, 3).join(':')}::/48`
   return isIPv4(v4) ? `${v4.slice(0, v4.lastIndexOf('.'))}.0/24` : v4

@@ -1,5 +1,5 @@
 // What happened to an account, as its owner is shown it: a small part of the audit trail, kept for a while.
-import { canonicalAddress } from '../base/network-address.ts'
+import { canonicalAddress, withoutPort } from '../base/network-address.ts'
 import { ALL_REVOKED } from './event.ts'
 import type { AuditEvent, AuditEventType } from './event.ts'
 
@@ -62,7 +62,7 @@ export function accountEventOf(event: AuditEvent, at: Date): AccountEvent | unde
   const type = known === 'access-changed' && event.data?.startsWith(ALL_REVOKED) ? 'access-revoked' : known
   const byOther = event.byOther === true
   const { clientId, userAgent } = event
-  const remoteAddress = canonicalAddress(event.remoteAddress)
+  const remoteAddress = canonicalAddress(withoutPort(event.remoteAddress ?? ''))
   return {
     userId: event.principal,
     type,

@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import { canonicalAddress } from '../base/network-address.ts'
+import { canonicalAddress, withoutPort } from '../base/network-address.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Vault } from '../base/secrets.ts'
@@ -265,7 +265,7 @@ export function createSessions(deps: {
     // Signing in again as the same user keeps the session that clients know; another user starts a new one.
     const before = old?.signIn?.userId === user.id ? old : undefined
     const userAgent = keptUserAgent(request.headers['user-agent'])
-    const remoteAddress = canonicalAddress(request.ip)
+    const remoteAddress = canonicalAddress(withoutPort(request.ip))
     const providerSession = upstream?.sid === undefined ? undefined : providerSessionOf(user.origin, upstream.sid)
     const signIn = {
       userId: user.id,

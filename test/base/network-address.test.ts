@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AddressKind } from '../../src/base/network-address.ts'
-import { addressKind, canonicalAddress, subnetOf } from '../../src/base/network-address.ts'
+import { addressKind, canonicalAddress, networkOf, siteOf, subnetOf } from '../../src/base/network-address.ts'
 
 const addresses: Readonly<Record<AddressKind, readonly string[]>> = {
   public: ['1.1.1.1', '8.8.8.8', '100.63.255.255', '100.128.0.0', '172.15.255.255', '172.32.0.0', '192.167.255.255']
@@ -47,6 +47,19 @@ describe('the network that an address shares with its neighbours', () => {
   ] as const
   for (const [address, want] of cases) {
     it(`is ${want || 'nothing'} for ${address || 'none'}`, () => assert.equal(subnetOf(address), want))
+  }
+})
+
+describe('an address with the port of its connection', () => {
+  for (const [one, other, want] of [
+    ['192.0.2.7:1024', '192.0.2.7:65535', '192.0.2.7'],
+    ['[2001:db8:1:2::7]:1024', '[2001:db8:1:2::7]', '2001:db8:1:2::7'],
+  ] as const) {
+    for (const network of [networkOf, siteOf, subnetOf]) {
+      it(`is in the same network whatever the port: ${network.name} of ${want}`, () => {
+        assert.deepEqual([network(one), network(other)], [network(want), network(want)])
+      })
+    }
   }
 })
 
