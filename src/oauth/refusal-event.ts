@@ -25,8 +25,19 @@ export interface RefusedRequest {
 /** Answers of clients that only wait. */
 const EXPECTED: ReadonlySet<OAuthErrorCode> = new Set(['authorization_pending', 'slow_down', 'login_required'])
 
-/** All of it must fit into the data of an event. */
+/** All of it must fit into the data of an event; counted as JSON writes it, which takes six characters for some. */
 const MAX_LENGTH = 330
+
+function cut(text: string): string {
+  const short = text.slice(0, MAX_LENGTH)
+  let [kept, length] = ['', 0]
+  for (const character of short) {
+    length += JSON.stringify(character).length - 2
+    if (length > MAX_LENGTH) break
+    kept += character
+  }
+  return kept
+}
 
 /** Records a refusal; anything else that is thrown is none. */
 export function recordRefusal(
@@ -40,13 +51,13 @@ export function recordRefusal(
   const user = error.userId ?? userId
   const told = (name: string): Record<string, string> => {
     const value = params.get(name)
-    return value === undefined ? {} : { [name]: value.slice(0, MAX_LENGTH) }
+    return value === undefined ? {} : { [name]: cut(value) }
   }
   const data = {
     endpoint,
     error: error.error,
-    description: error.message.slice(0, MAX_LENGTH),
-    ...(error.detail !== undefined && { detail: error.detail.slice(0, MAX_LENGTH) }),
+    description: cut(error.message),
+    ...(error.detail !== undefined && { detail: cut(error.detail) }),
     ...(error.rule && { rule: error.rule }),
     ...(user !== undefined && { user_id: user }),
     ...told('grant_type'),

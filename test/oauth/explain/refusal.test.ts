@@ -79,6 +79,16 @@ for (const mode of MODES) {
       assert.ok(!server.events.some(({ type }) => type === 'TokenRefusedEvent'), 'the log has details of its own')
     })
 
+    it('keeps what was asked, however long JSON makes it', async () => {
+      const long = '\u0001'.repeat(400)
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: long, resource: long }
+      await server.token({ ...form, audience: '"'.repeat(400), acr_values: long }, { basic: basicOf('app') })
+      const event = await newest()
+      const { recorded } = await explained(server, { event })
+      assert.equal(recorded?.refusal?.['grant_type'], 'password')
+      assert.equal(recorded.refusal['scope'], '\u0001'.repeat(55))
+    })
+
     it('says what an event lacks for a plan', async () => {
       const { refresh_token } = await passwordTokens(server, {}, basicOf('wild'))
       await refresh(server, refresh_token, { scope: 'jobs.run' }, basicOf('wild'))
