@@ -112,8 +112,12 @@ async function planAssertion(type: AssertionGrantType, planning: Planning, deps:
 
 async function planUserToken(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
   const user = userOf(planning)
-  planning.findings.notChecked.push('Whether the user calls with a token that has the scope for it.')
-  return authorizeByUser({ user, claims: {} }, planning.request, deps)
+  const { request, findings } = planning
+  findings.notChecked.push('Whether the user calls with a token that has the scope for it.')
+  if (request.params.all('resource').length > 0) {
+    findings.notChecked.push('Whether the client of that token may ask for the resource, too.')
+  }
+  return authorizeByUser({ user, claims: {} }, request, deps)
 }
 
 async function planRefresh(planning: Planning, deps: ExplainDeps): Promise<Authorization> {

@@ -232,6 +232,13 @@ for (const mode of MODES) {
       )
     })
 
+    it('does not answer for the client that a user calls with', async () => {
+      const question = { client_id: 'meant', grant_type: 'user_token', username: 'marissa' }
+      const of = async (more: object) => (await explained(server, { ...question, ...more })).not_checked.join(' ')
+      assert.match(await of({ resource: 'https://api.example/' }), /client of that token may ask for the resource/)
+      assert.doesNotMatch(await of({}), /resource/)
+    })
+
     it('names the rule of each scope: groups, nested, default, the zone, the client, the request', async () => {
       const marissa = await userNamed(server, 'marissa')
       const inner = await server.store.groups.findByName('svc', 'cloud.read')
