@@ -366,7 +366,11 @@ function keepDeleting({ app, store, clock, random, management }: Parts, log: Log
 }
 
 /** Tells applications of ended sessions; what is left when the process stops is told by the next one. */
-function keepTelling({ app, store, clock }: Pick<Parts, 'app' | 'store' | 'clock'>, log: Log): () => Promise<void> {
+function keepTelling(
+  { app, store, clock, management }: Pick<Parts, 'app' | 'store' | 'clock' | 'management'>,
+  log: Log,
+): () => Promise<void> {
+  management?.addLogouts({ totals: async () => (await app.backChannel()).totals() })
   let running: Promise<void> | undefined
   let isStopping = false
   async function tell(): Promise<void> {
@@ -392,10 +396,15 @@ function keepTelling({ app, store, clock }: Pick<Parts, 'app' | 'store' | 'clock
 }
 
 /** Sends webhooks the new entries of the audit trail. */
-async function keepAuditing({ app }: Pick<Parts, 'app'>, log: Log): Promise<() => Promise<void>> {
-  if (!app.trail?.hasWebhooks) return async () => {}
+async function keepAuditing(
+  { app, management }: Pick<Parts, 'app' | 'management'>,
+  log: Log,
+): Promise<() => Promise<void>> {
+  const { trail } = app
+  if (!trail?.hasWebhooks) return async () => {}
+  management?.addWebhooks({ totals: () => trail.webhookTotals() })
   const { keepDelivering } = await import('./ops/audit/delivering.ts')
-  return keepDelivering(app.trail, log)
+  return keepDelivering(trail, log)
 }
 
 /** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */

@@ -4,9 +4,11 @@ import cluster from 'node:cluster'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
+import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { createPrometheus } from './prometheus.ts'
 import type { Instrument } from './instrument.ts'
+import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from './queue-metrics.ts'
+import type { QueueSource, WebhookSource } from './queue-metrics.ts'
 import type { Upkeep } from './upkeep.ts'
 
 /** Where the management port listens. */
@@ -21,19 +23,14 @@ export interface Management {
   /** Listens in the process that leads, which asks workers for theirs; resolves with the port. Rejects as `listen` fails. */
   listen(): Promise<number>
   /** Adds what the queue of mails tells. */
-  addMails(mails: MailSource): void
+  addMails(mails: QueueSource): void
+  /** Adds what is told of ended sessions. */
+  addLogouts(logouts: QueueSource): void
+  /** Adds what webhooks receive of the audit trail. */
+  addWebhooks(webhooks: WebhookSource): void
   /** Adds which tasks this process does for all. */
   addUpkeep(upkeep: Pick<Upkeep, 'tasks'>): void
   close(): void
-}
-
-/** What is told of mails. */
-export interface MailSource {
-  totals(): Promise<{
-    readonly outcomes: Readonly<Record<string, number>>
-    readonly waiting: number
-    readonly waitingMilliseconds: number
-  }>
 }
 
 const MAX_CONNECTIONS = 64
@@ -91,43 +88,14 @@ export function createManagement(deps: {
         server.unref() // keeps no process alive
       }),
     addMails: mails => addMailMetrics(own, mails),
+    addLogouts: logouts => addLogoutMetrics(own, logouts),
+    addWebhooks: webhooks => addWebhookMetrics(own, webhooks),
     addUpkeep: upkeep => addUpkeepMetrics(own, upkeep),
     close() {
       server.close()
       server.closeAllConnections()
     },
   }
-}
-
-/** Adds the metrics of mails, which are asked for when the metrics are. */
-export function addMailMetrics(registry: Registry, mails: MailSource): void {
-  const registers = [registry]
-  const waiting = new Gauge({
-    name: 'latchkey_mails_waiting',
-    help: 'Mails in the queue, up to 10,000; of all processes.',
-    registers,
-  })
-  const age = new Gauge({
-    name: 'latchkey_mails_waiting_seconds',
-    help: 'Seconds since the oldest mail in the queue was queued.',
-    registers,
-  })
-  void new Counter({
-    name: 'latchkey_mails_total',
-    help: 'Mails, and attempts to send them, by what became of them.',
-    labelNames: ['outcome'] as const,
-    registers,
-    async collect() {
-      // While the database is away the other metrics matter most: these keep their last values.
-      const totals = await mails.totals().catch(() => undefined)
-      if (!totals) return
-      const { outcomes, ...queue } = totals
-      this.reset()
-      for (const [outcome, count] of Object.entries(outcomes)) this.inc({ outcome }, count)
-      waiting.set(queue.waiting)
-      age.set(queue.waitingMilliseconds / 1000)
-    },
-  })
 }
 
 /** Adds the metrics of what one process does for all that share the database. */

@@ -78,4 +78,9 @@ export interface AuditStore {
   finishDelivery(claimed: AuditDelivery, number: number): Promise<void>
   /** Ends a claim without a success. */
   retryDelivery(claimed: AuditDelivery, nextAttemptAt: Date): Promise<void>
+  /** The entries that the webhook is still to be sent, of at most 1,000 zones, and when the oldest of them was written. */
+  waiting(
+    webhook: string,
+    zones?: readonly string[],
+  ): Promise<{ readonly count: number; readonly since: Date | undefined }>
 }

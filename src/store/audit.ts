@@ -96,6 +96,16 @@ const RETRY = statement<Claim>(
    where zone_id = :zone_id and webhook = :webhook and next_attempt_at = :before`,
 )
 
+/** Entries up to the base of a chain have been deleted. */
+const waitingOf = (zones: readonly string[] | undefined): string => `
+  select cast(coalesce(sum(behind.head_number - behind.sent), 0) as bigint) as count, min(entry.happened_at) as since
+  from (select chain.zone_id, chain.head_number,
+      case when coalesce(sent.number, 0) > chain.base_number then sent.number else chain.base_number end as sent
+    from audit_chains chain left join audit_deliveries sent on sent.zone_id = chain.zone_id and sent.webhook = :webhook
+    where chain.head_number > coalesce(sent.number, 0)
+    ${zones ? `and chain.zone_id in (${places('zone', zones)})` : ''} limit 1000) behind
+  left join audit_entries entry on entry.zone_id = behind.zone_id and entry.number = behind.sent + 1`
+
 /** Implements `AuditStore` for both databases. */
 export function createAudit(db: Database): AuditStore {
   async function stateWithin(within: Transaction, zoneId: string): Promise<AuditState> {
@@ -161,6 +171,11 @@ export function createAudit(db: Database): AuditStore {
     },
     async retryDelivery(claimed, nextAttemptAt) {
       await db.write(RETRY, { ...claimKey(claimed), next: nextAttemptAt.getTime() })
+    },
+    async waiting(webhook, zones) {
+      const sql = statementOnce<{ count: number; since: number | null }>(waitingOf(zones))
+      const [row] = await db.read(sql, { webhook, ...named('zone', zones ?? []) })
+      return { count: row?.count ?? 0, since: row?.since == null ? undefined : new Date(row.since) }
     },
   }
 }

@@ -58,8 +58,9 @@ const RETRY = statement<Claim & { clients: string; attempts: number }>(
 const DELETE = statement<{ zone_id: string; id: string }>(
   `delete from ended_sessions where zone_id = :zone_id and id = :id`,
 )
-const WAITING = statement<object, { count: number }>(
-  `select count(*) as count from (select 1 from ended_sessions limit 10000) waiting`,
+const WAITING = statement<object, { attempts: number; count: number; first: number }>(
+  `select attempts, count(*) as count, min(next_attempt_at) as first
+   from (select attempts, next_attempt_at from ended_sessions limit 10000) waiting group by attempts`,
 )
 /** For tests and imports. */
 const INSERT = statement<Row>(insertInto('ended_sessions', COLUMNS))
@@ -93,8 +94,13 @@ export function createEndedSessions(db: Database): EndedSessionStore {
       await db.write(DELETE, { zone_id: zoneId, id })
     },
     async waiting() {
-      const [counted] = await db.read(WAITING, {})
-      return counted?.count ?? 0
+      const rows = await db.read(WAITING, {})
+      return {
+        count: rows.reduce((sum, row) => sum + row.count, 0),
+        tried: rows
+          .filter(({ attempts }) => attempts > 0)
+          .map(({ attempts, first }) => ({ attempts, nextAttemptAt: new Date(first) })),
+      }
     },
   }
 }

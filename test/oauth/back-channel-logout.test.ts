@@ -141,15 +141,30 @@ for (const mode of MODES) {
       assert.equal(await deliver(), 1)
       server.clock.advance(100_000)
       assert.equal(await deliver(), 0)
+      const channel = await server.app.backChannel()
+      const before = await channel.totals()
       shop.answer = 500
       const second = await signedIn(server)
       await visit(second, 'shop')
       await leave(second)
-      for (let attempt = 0; attempt < 20; attempt += 1) {
+      assert.deepEqual(await channel.totals(), { ...before, waiting: 1 })
+      await deliver()
+      server.clock.advance(20)
+      assert.equal((await channel.totals()).waitingMilliseconds, 20_000)
+      for (let attempt = 1; attempt < 20; attempt += 1) {
         await deliver()
         server.clock.advance(20_000)
       }
-      assert.equal(await server.store.endedSessions.waiting(), 0)
+      assert.deepEqual(await channel.totals(), {
+        outcomes: {
+          ...before.outcomes,
+          failed: before.outcomes.failed + 7,
+          given_up: before.outcomes.given_up + 1,
+        },
+        waiting: 0,
+        waitingMilliseconds: 0,
+      })
+      assert.equal((await server.store.endedSessions.waiting()).count, 0)
       assert.equal(shop.tokens.length, 1 + 8)
       assert.ok(server.lines.some(line => /given up after 8 attempts: shop \(it answers 500\)/.test(line)))
       shop.answer = 200
@@ -191,11 +206,11 @@ for (const mode of MODES) {
         await leave(browser)
         await deliver()
         assert.ok(server.lines.includes(`back-channel logout: shop answers ${status}`))
-        assert.equal(await server.store.endedSessions.waiting(), 1)
+        assert.equal((await server.store.endedSessions.waiting()).count, 1)
         shop.answer = 200
         server.clock.advance(11)
         await deliver()
-        assert.deepEqual([shop.tokens.length, await server.store.endedSessions.waiting()], [2, 0])
+        assert.deepEqual([shop.tokens.length, (await server.store.endedSessions.waiting()).count], [2, 0])
       })
     }
 
@@ -205,7 +220,7 @@ for (const mode of MODES) {
       await visit(browser, 'shop')
       await leave(browser)
       assert.equal(await (await server.app.backChannel()).deliver(() => true), 0)
-      assert.deepEqual([shop.tokens.length, await server.store.endedSessions.waiting()], [0, 1])
+      assert.deepEqual([shop.tokens.length, (await server.store.endedSessions.waiting()).count], [0, 1])
       assert.equal(await deliver(), 1)
     })
 
@@ -215,7 +230,7 @@ for (const mode of MODES) {
       await visit(browser, 'bank')
       await leave(browser)
       await deliver()
-      assert.equal(await server.store.endedSessions.waiting(), 0)
+      assert.equal((await server.store.endedSessions.waiting()).count, 0)
       await changeClient(server, 'bank', { backchannelLogoutUri: bank.url })
     })
 
@@ -224,7 +239,7 @@ for (const mode of MODES) {
       const browser = await signedIn(server)
       await visit(browser, 'shop')
       await leave(browser) // is answered at once: nobody has been told yet
-      assert.equal(await server.store.endedSessions.waiting(), 1)
+      assert.equal((await server.store.endedSessions.waiting()).count, 1)
       shop.answer = 200
       await deliver()
     })
@@ -265,7 +280,7 @@ describe('back-channel logout where the zone has none', () => {
     const browser = await signedIn(server)
     await authorize(browser, { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb' })
     await browser.send('/logout.do', { query: { redirect: '/login' } })
-    assert.equal(await server.store.endedSessions.waiting(), 0)
+    assert.equal((await server.store.endedSessions.waiting()).count, 0)
     await server.stop()
     await shop.stop()
   })

@@ -6,9 +6,10 @@ import fastify from 'fastify'
 import { parse } from 'yaml'
 import { OAuthError } from '../../src/model/oauth-error.ts'
 import { combined } from '../../src/ops/instrument.ts'
-import { addMailMetrics, addUpkeepMetrics } from '../../src/ops/management.ts'
+import { addUpkeepMetrics } from '../../src/ops/management.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 import { createPrometheus } from '../../src/ops/prometheus.ts'
+import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from '../../src/ops/queue-metrics.ts'
 import { parseForm } from '../../src/web/form.ts'
 import { loadedAtStart } from '../support/loaded-at-start.ts'
 
@@ -127,6 +128,27 @@ describe('metrics for Prometheus', () => {
     ])
   })
 
+  it('tell what waits for others, and keep the last values while the database is away', async () => {
+    const { prometheus } = measured()
+    let isAway = false
+    const queue = { outcomes: { delivered: 3, given_up: 1 }, waiting: 2, waitingMilliseconds: 1500 }
+    const source = <T>(value: T) => ({
+      totals: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(value)),
+    })
+    addLogoutMetrics(prometheus.registry, source(queue))
+    addWebhookMetrics(prometheus.registry, source([{ ...queue, name: 'siem' }]))
+    for (isAway of [false, true]) {
+      assert.deepEqual(await linesOf(prometheus, 'logouts_total'), [
+        'latchkey_logouts_total{outcome="delivered"} 3',
+        'latchkey_logouts_total{outcome="given_up"} 1',
+      ])
+      assert.deepEqual(await linesOf(prometheus, 'audit_webhook_waiting'), [
+        'latchkey_audit_webhook_waiting{webhook="siem"} 2',
+      ])
+    }
+    assert.deepEqual(await linesOf(prometheus, 'logouts_waiting_seconds'), ['latchkey_logouts_waiting_seconds 1.5'])
+  })
+
   it('go beside those for StatsD', async () => {
     const prometheus = createPrometheus({ basePath: '', version: '1', isDatabaseUp: () => true })
     const statsd = createMetrics({ basePath: '' })
@@ -154,6 +176,8 @@ async function knownSeries(): Promise<ReadonlySet<string>> {
   const { prometheus } = measured()
   const mails = { outcomes: {}, waiting: 0, waitingMilliseconds: 0 }
   addMailMetrics(prometheus.registry, { totals: async () => mails })
+  addLogoutMetrics(prometheus.registry, { totals: async () => mails })
+  addWebhookMetrics(prometheus.registry, { totals: async () => [] })
   addUpkeepMetrics(prometheus.registry, { tasks: () => [] })
   const metrics = await prometheus.registry.getMetricsAsJSON()
   return new Set(

@@ -142,5 +142,23 @@ export function auditCases({ store, open, newZone }: Lent): void {
       await store().audit.finishDelivery(late, 3)
       assert.equal(await claim(1000), undefined)
     })
+
+    it('tells how many entries are still to be sent, and since when', async () => {
+      const [z, other, webhook] = [await existing(), await existing(), `w-${newZone()}`]
+      assert.deepEqual(await store().audit.waiting(webhook, [z]), { count: 0, since: undefined })
+      await append(store(), z, many(3))
+      await append(store(), other, many(2))
+      const [first, second] = await store().audit.read(z, { after: 0, count: 2 })
+      assert.deepEqual(await store().audit.waiting(webhook, [z]), { count: 3, since: new Date(first?.happenedAt ?? 0) })
+      assert.equal((await store().audit.waiting(webhook, [z, other])).count, 5)
+      assert.ok((await store().audit.waiting(webhook)).count >= 5)
+      const claimed = await store().audit.claimDelivery(webhook, at(1), at(60), [z])
+      assert.ok(claimed)
+      await store().audit.finishDelivery(claimed, 1)
+      assert.deepEqual(await store().audit.waiting(webhook, [z]), {
+        count: 2,
+        since: new Date(second?.happenedAt ?? 0),
+      })
+    })
   })
 }

@@ -94,7 +94,10 @@ export function endedSessionCases(store: () => Store): void {
       await store().endedSessions.retry(again, { clients: ['told'], nextAttemptAt: at(30), attempts: 1 })
       const third = await store().endedSessions.claim(at(30), at(40))
       assert.deepEqual([third?.clients, third?.attempts], [['told'], 2])
-      assert.equal(await store().endedSessions.waiting(), 1)
+      assert.deepEqual(await store().endedSessions.waiting(), {
+        count: 1,
+        tried: [{ attempts: 2, nextAttemptAt: at(40) }],
+      })
       const last = await store().endedSessions.claim(at(40), at(50))
       if (last) await store().endedSessions.delete(last)
     })

@@ -42,6 +42,19 @@ export interface BackChannelDeps extends LogoutTokenDeps {
 export interface BackChannel {
   /** Tells the clients of every session that is due now, until `isStopping`; the number of sessions. */
   deliver(isStopping?: () => boolean): Promise<number>
+  /** For metrics: attempts since the start by what became of them, and what waits. */
+  totals(): Promise<LogoutTotals>
+}
+
+/** What became of an attempt to tell a client; `failed` is tried again, `given_up` was the last one. */
+export type LogoutOutcome = 'delivered' | 'failed' | 'refused' | 'given_up'
+
+/** Ended sessions that wait, and attempts by outcome. */
+export interface LogoutTotals {
+  readonly outcomes: Readonly<Record<LogoutOutcome, number>>
+  readonly waiting: number
+  /** Since about the first attempt at the session that has been tried longest; 0 if all that wait are new. */
+  readonly waitingMilliseconds: number
 }
 
 /** A client that is still to be told. `busy`: it was not asked, for want of a place. */
@@ -56,6 +69,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
   const { store, outbound, behaviour, clock, log } = deps
   const breaker = createBreaker({ clock })
   const places = createPlaces({ clock })
+  const outcomes: Record<LogoutOutcome, number> = { delivered: 0, failed: 0, refused: 0, given_up: 0 }
 
   /** Undefined if nothing is left to do. */
   async function tell(zone: AddressedZone, ended: EndedSession, client: Client): Promise<Untold | undefined> {
@@ -78,7 +92,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
         share,
       })
       breaker.report(key, 'answered')
-      if (status < 300) return undefined
+      if (status < 300) return delivered()
       // §2.8: the application understood, and will not. Any other status may be of what stands before it.
       if (status === 400) return refused(client, 'it answers 400')
       if (status < 500 && ended.attempts === 1) log.warn(`back-channel logout: ${clientId} answers ${status}`)
@@ -94,7 +108,12 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     }
   }
 
+  function delivered(): undefined {
+    outcomes.delivered += 1
+  }
+
   function refused({ clientId }: Client, why: string): undefined {
+    outcomes.refused += 1
     log.warn(`back-channel logout: ${clientId} was not signed out: ${why}`)
   }
 
@@ -119,6 +138,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     if (left.length === 0) return store.endedSessions.delete(ended)
     const isCounted = left.some(({ isBusy }) => !isBusy)
     const delay = isCounted ? DELAYS_SECONDS[ended.attempts - 1] : BUSY_SECONDS
+    outcomes[delay === undefined ? 'given_up' : 'failed'] += left.filter(({ isBusy }) => !isBusy).length
     if (delay === undefined) {
       const who = left.map(({ clientId, why }) => `${clientId} (${why})`).join(', ')
       log.warn(`back-channel logout: given up after ${ended.attempts} attempts: ${who} in zone ${ended.zoneId}`)
@@ -146,8 +166,20 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       await Promise.all(Array.from({ length: SESSIONS_AT_ONCE }, work))
       return count
     },
+    async totals() {
+      const { count, tried } = await store.endedSessions.waiting()
+      const now = clock.now().getTime()
+      const ages = tried.map(
+        ({ attempts, nextAttemptAt }) => now - nextAttemptAt.getTime() + 1000 * delaysUntil(attempts),
+      )
+      return { outcomes: { ...outcomes }, waiting: count, waitingMilliseconds: Math.max(0, ...ages) }
+    },
   }
 }
+
+/** Between the first attempt and the one after so many. */
+const delaysUntil = (attempts: number): number =>
+  DELAYS_SECONDS.slice(0, attempts).reduce((sum, delay) => sum + delay, 0)
 
 /** Requests to one server: so many run, the others wait if it answers quickly, and otherwise come back later. */
 function createPlaces({ clock }: { clock: Clock }) {

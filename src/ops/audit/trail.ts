@@ -8,6 +8,7 @@ import { createAuditRecorder } from './recorder.ts'
 import type { AuditRecorder } from './recorder.ts'
 import { deleteExpired } from './retention.ts'
 import { createAuditWebhooks } from './webhooks.ts'
+import type { WebhookTotals } from './webhooks.ts'
 
 /** The stored trail, with what one process of a server does for all. */
 export interface AuditTrail extends AuditRecorder {
@@ -16,6 +17,8 @@ export interface AuditTrail extends AuditRecorder {
   readonly hasWebhooks: boolean
   /** Sends webhooks what is due; begins nothing new once the signal is aborted. */
   deliver(signal?: AbortSignal): Promise<void>
+  /** For metrics. */
+  webhookTotals(): Promise<readonly WebhookTotals[]>
 }
 
 /** Dependencies of `createAuditTrail`. */
@@ -38,5 +41,6 @@ export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
     hasWebhooks: settings.webhooks.length > 0,
     deleteExpired: (now = clock.now()) => deleteExpired({ store, hashes }, now, settings.days),
     deliver: signal => sender.deliver(signal),
+    webhookTotals: () => sender.totals(),
   }
 }

@@ -19,6 +19,23 @@ export interface AuditWebhookDeps {
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
 
+/** Of one webhook: entries it has `accepted`, or that were `lost` to retention before, and attempts that `failed`. */
+export interface WebhookTotals {
+  readonly name: string
+  readonly outcomes: Readonly<Record<'accepted' | 'lost' | 'failed', number>>
+  /** Entries. */
+  readonly waiting: number
+  /** Since the oldest of them was written. */
+  readonly waitingMilliseconds: number
+}
+
+/** What sends to webhooks. */
+export interface AuditWebhooks {
+  deliver(signal?: AbortSignal): Promise<void>
+  /** For metrics: what happened since the start, and what waits. */
+  totals(): Promise<readonly WebhookTotals[]>
+}
+
 /** Longer than an attempt can last. */
 const CLAIM_SECONDS = 60
 const ENTRIES_AT_ONCE = 100
@@ -28,9 +45,15 @@ const DELAYS_SECONDS = [5, 30, 120, 600, 1800]
 const MAX_ANSWER_BYTES = 4096
 
 /** Sends what is due to every webhook; one instance serves the process. */
-export function createAuditWebhooks(deps: AuditWebhookDeps): { deliver(signal?: AbortSignal): Promise<void> } {
+export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
   const { store, webhooks, outbound, clock, log } = deps
   const breaker = createBreaker({ clock })
+  const counted = new Map(webhooks.map(({ name }) => [name, { accepted: 0, lost: 0, failed: 0 }]))
+
+  function count(webhook: AuditWebhook, outcome: 'accepted' | 'lost' | 'failed', entries = 1): void {
+    const counts = counted.get(webhook.name)
+    if (counts) counts[outcome] += entries
+  }
 
   /** What came of it: undefined for success. */
   async function post(webhook: AuditWebhook, id: string, body: string): Promise<string | undefined> {
@@ -69,7 +92,12 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): { deliver(signal?: 
     const events = entries.map(auditEntryToJson)
     const problem = await post(webhook, id, JSON.stringify({ zone: zoneId, events }))
     breaker.report(webhook.name, problem === undefined ? 'answered' : 'failed')
-    if (problem === undefined) return store.audit.finishDelivery(claimed, last.number)
+    if (problem === undefined) {
+      count(webhook, 'accepted', entries.length)
+      count(webhook, 'lost', number > 0 ? first.number - number - 1 : 0)
+      return store.audit.finishDelivery(claimed, last.number)
+    }
+    count(webhook, 'failed')
     const delay = DELAYS_SECONDS[Math.min(attempts, DELAYS_SECONDS.length) - 1] ?? CLAIM_SECONDS
     if (attempts === 1 || attempts % 10 === 0) {
       log.warn(`audit webhook ${webhook.name}: zone ${zoneId} waits after ${attempts} attempts: ${problem}`)
@@ -104,5 +132,14 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): { deliver(signal?: 
         if (outcome.status === 'rejected') log.fault('audit webhooks', outcome.reason)
       }
     },
+    totals: () =>
+      Promise.all(
+        webhooks.map(async ({ name, zones }) => {
+          const { count: waiting, since } = await store.audit.waiting(name, zones)
+          const outcomes = { accepted: 0, lost: 0, failed: 0, ...counted.get(name) }
+          const waitingMilliseconds = since ? Math.max(0, clock.now().getTime() - since.getTime()) : 0
+          return { name, outcomes, waiting, waitingMilliseconds }
+        }),
+      ),
   }
 }

@@ -103,6 +103,9 @@ describe('webhooks of the audit trail', () => {
       await on.app.trail?.deliver()
       on.clock.advance(29)
       await on.app.trail?.deliver()
+      assert.deepEqual(await on.app.trail?.webhookTotals(), [
+        { name: 'siem', outcomes: { accepted: 0, lost: 0, failed: 2 }, waiting: 2, waitingMilliseconds: 34_000 },
+      ])
       assert.equal(received.length, 2)
       status = 200
       on.clock.advance(1)
@@ -142,6 +145,9 @@ describe('webhooks of the audit trail', () => {
       [5, 6],
     )
     assert.ok(on.lines.some(line => line === 'audit webhook siem: entries 3 to 4 of zone svc are gone'))
+    assert.deepEqual(await on.app.trail?.webhookTotals(), [
+      { name: 'siem', outcomes: { accepted: 4, lost: 2, failed: 1 }, waiting: 0, waitingMilliseconds: 0 },
+    ])
   })
 
   it('never hold up requests, and never receive a secret', async () => {

@@ -1,0 +1,112 @@
+// Metrics of what waits in the database for others to take it: mails, logouts of applications, the audit trail for webhooks.
+// They are asked for when the metrics are. While the database is away they keep their last values: the others matter most.
+import { Counter, Gauge } from 'prom-client'
+import type { Registry } from 'prom-client'
+
+/** What waits, and what became of the rest since the start, by outcome. */
+export interface QueueTotals {
+  readonly outcomes: Readonly<Record<string, number>>
+  readonly waiting: number
+  /** Of the oldest that waits. */
+  readonly waitingMilliseconds: number
+}
+
+/** A queue, asked at each scrape. */
+export interface QueueSource {
+  totals(): Promise<QueueTotals>
+}
+
+/** The queues of the webhooks of the audit trail. */
+export interface WebhookSource {
+  totals(): Promise<readonly (QueueTotals & { readonly name: string })[]>
+}
+
+interface Texts {
+  readonly waiting: string
+  readonly age: string
+  readonly outcomes: string
+}
+
+/** Adds `latchkey_mails_…`. */
+export function addMailMetrics(registry: Registry, mails: QueueSource): void {
+  addQueue(
+    registry,
+    { name: 'latchkey_mails', source: mails },
+    {
+      waiting: 'Mails in the queue, up to 10,000; of all processes.',
+      age: 'Seconds since the oldest mail in the queue was queued.',
+      outcomes: 'Mails, and attempts to send them, by what became of them.',
+    },
+  )
+}
+
+/** Adds `latchkey_logouts_…`: the deliveries of OpenID Connect Back-Channel Logout. */
+export function addLogoutMetrics(registry: Registry, logouts: QueueSource): void {
+  addQueue(
+    registry,
+    { name: 'latchkey_logouts', source: logouts },
+    {
+      waiting: 'Ended sessions that applications are still to be told of, up to 10,000; of all processes.',
+      age: 'Seconds since about the first attempt to tell of the session that has been tried longest.',
+      outcomes: 'Attempts to tell an application of an ended session, by what became of them.',
+    },
+  )
+}
+
+function addQueue(
+  registry: Registry,
+  { name, source }: { readonly name: string; readonly source: QueueSource },
+  help: Texts,
+): void {
+  const registers = [registry]
+  const waiting = new Gauge({ name: `${name}_waiting`, help: help.waiting, registers })
+  const age = new Gauge({ name: `${name}_waiting_seconds`, help: help.age, registers })
+  void new Counter({
+    name: `${name}_total`,
+    help: help.outcomes,
+    labelNames: ['outcome'] as const,
+    registers,
+    async collect() {
+      const totals = await source.totals().catch(() => undefined)
+      if (!totals) return
+      this.reset()
+      for (const [outcome, count] of Object.entries(totals.outcomes)) this.inc({ outcome }, count)
+      waiting.set(totals.waiting)
+      age.set(totals.waitingMilliseconds / 1000)
+    },
+  })
+}
+
+/** Adds `latchkey_audit_webhook_…`; the label is the name of the webhook in the configuration. */
+export function addWebhookMetrics(registry: Registry, webhooks: WebhookSource): void {
+  const registers = [registry]
+  const labelNames = ['webhook'] as const
+  const waiting = new Gauge({
+    name: 'latchkey_audit_webhook_waiting',
+    help: 'Entries of the audit trail that the webhook has not accepted yet, of up to 1,000 zones; of all processes.',
+    labelNames,
+    registers,
+  })
+  const age = new Gauge({
+    name: 'latchkey_audit_webhook_waiting_seconds',
+    help: 'Seconds since the oldest of these entries was written.',
+    labelNames,
+    registers,
+  })
+  void new Counter({
+    name: 'latchkey_audit_webhook_total',
+    help: 'Entries that the webhook accepted or that retention deleted before, and attempts that failed.',
+    labelNames: ['webhook', 'outcome'] as const,
+    registers,
+    async collect() {
+      const totals = await webhooks.totals().catch(() => undefined)
+      if (!totals) return
+      this.reset()
+      for (const { name: webhook, outcomes, ...queue } of totals) {
+        for (const [outcome, count] of Object.entries(outcomes)) this.inc({ webhook, outcome }, count)
+        waiting.set({ webhook }, queue.waiting)
+        age.set({ webhook }, queue.waitingMilliseconds / 1000)
+      }
+    },
+  })
+}
