@@ -166,6 +166,13 @@ describe('README.md: the configuration', { skip: !(has('npm') && has('curl')) &&
         send(`http://127.0.0.1:${port}/oauth/token`, { form, basic: ['shop', secret], headers: host })
       assert.equal((await token('a-long-random-secret')).json()['error'], 'invalid_grant')
       assert.equal((await token('koala')).status, 401)
+      const basic = ['admin', 'another-random-secret'] as const
+      const asked = { form: { grant_type: 'client_credentials' }, basic, headers: host }
+      const admin = (await send(`http://127.0.0.1:${port}/oauth/token`, asked)).json()['access_token']
+      for (const path of ['Users', 'oauth/clients', 'identity-zones', 'identity-providers', 'Groups']) {
+        const headers = { ...host, authorization: `Bearer ${String(admin)}` }
+        assert.equal((await send(`http://127.0.0.1:${port}/${path}`, { headers })).status, 200, path)
+      }
     } finally {
       await server.stop()
     }

@@ -15,7 +15,10 @@ export function explanationTable(explanation: Explanation): string {
   const { today, events = [] } = explanation
   const lines = [
     ...(recorded
-      ? section('Recorded', pairs({ ...recorded, refusal: undefined, data: undefined, ...recorded.refusal }))
+      ? section(
+          'Recorded',
+          pairs({ ...recorded, refusal: undefined, ...(recorded.refusal && { data: undefined }), ...recorded.refusal }),
+        )
       : []),
     ...section('Asked', pairs(explanation.request)),
     explanation.decision.toUpperCase(),

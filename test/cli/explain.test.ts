@@ -5,6 +5,8 @@ import { systemClock } from '../../src/base/clock.ts'
 import { createVault } from '../../src/base/secrets.ts'
 import { UsageError } from '../../src/cli/command.ts'
 import { explainCommand } from '../../src/cli/explain.ts'
+import { explanationTable } from '../../src/cli/explain-table.ts'
+import type { RecordedEvent } from '../../src/oauth/explain/explanation.ts'
 import { createAuditRecorder } from '../../src/ops/audit/recorder.ts'
 import { openStore } from '../../src/store/open.ts'
 import { temporaryFolder } from '../support/config.ts'
@@ -88,6 +90,28 @@ describe('latchkey explain', () => {
     const unknown = await explain(['--request', 'nothing'])
     assert.deepEqual([unknown.status, unknown.stdout], [1, ''])
     assert.match(unknown.stderr, /has this request id/)
+  })
+
+  it('shows what the event of a failed sign-in says, and of a refusal what was asked', () => {
+    const common = { number: 7, time: '2026-01-15T12:00:00.000Z', principal: 'u-1' }
+    const shown = (recorded: RecordedEvent): string =>
+      explanationTable({
+        decision: 'refused',
+        request: {},
+        scopes: [],
+        tokens: [],
+        claims: [],
+        refusals: [],
+        still_owed: [],
+        not_checked: [],
+        recorded,
+      })
+    const locked = shown({ ...common, type: 'PrincipalAuthenticationFailure', data: 'the account is locked' })
+    assert.match(locked, /^ {2}data +the account is locked$/m)
+    const refusal = { rule: 'no-scope-left' }
+    const refused = shown({ ...common, type: 'TokenRefusedEvent', data: JSON.stringify(refusal), refusal })
+    assert.match(refused, /^ {2}rule +no-scope-left$/m)
+    assert.doesNotMatch(refused, /^ {2}data/m)
   })
 
   const wrong: readonly [name: string, args: readonly string[], message: RegExp][] = [

@@ -32,6 +32,7 @@ describe('the files of a cluster', () => {
       master_key: '0'.repeat(64),
       node_key: key,
       shop_secret: 'a-long-random-secret',
+      admin_secret: 'another-random-secret',
     }
     mkdirSync(join(folder, 'credentials'))
     for (const [name, value] of Object.entries(secrets)) writeFileSync(join(folder, 'credentials', name), value)

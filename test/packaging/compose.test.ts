@@ -69,7 +69,7 @@ describe('packaging/compose.yaml', () => {
     assert.deepEqual(named.toSorted(), Object.keys(compose.secrets).toSorted())
     for (const [name, { file }] of Object.entries(compose.secrets)) assert.equal(file, `./secrets/${name}`)
     assert.match(read('../.gitignore'), /^\/packaging\/secrets\/$/m)
-    assert.deepEqual(Object.values(latchkey.environment), [null])
+    assert.deepEqual(Object.values(latchkey.environment), [null, null])
   })
 
   it('comes with a configuration that the server accepts, without a warning', async () => {
