@@ -1,16 +1,20 @@
 // Traces by the API of OpenTelemetry alone: operators bring the SDK and its exporter, and without one these spans are nothing.
 // Spans hold no credentials, names or addresses of people. Loaded only where tracing is configured.
 import { SpanKind, SpanStatusCode, context, isSpanContextValid, propagation, trace } from '@opentelemetry/api'
-import type { Context, Span } from '@opentelemetry/api'
+import type { Attributes, Context, Span } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { epochMilliseconds } from '../base/clock.ts'
+import type { OutboundExchange } from '../base/outbound.ts'
 import { OAuthError } from '../model/oauth-error.ts'
+import type { Signature } from '../model/signature.ts'
 import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from './endpoints.ts'
 import type { Instrument } from './instrument.ts'
 
-/** Makes spans of requests and database queries. */
+/** Makes spans of requests, and of database queries, signatures and requests to others in them. */
 export interface Tracing extends Instrument {
   readonly countQuery: (milliseconds: number) => void
+  readonly countOutbound: (exchange: OutboundExchange) => void
+  readonly countSignature: (signature: Signature) => void
   /** False if no SDK has registered itself, so that every span is lost. */
   readonly hasSdk: boolean
   /** The trace of a request. */
@@ -76,6 +80,18 @@ export function createTracing({
     done()
   }
 
+  /** Only inside of a request: purges and health checks would each be a trace of their own. */
+  const isTraced = (): boolean => trace.getActiveSpan()?.isRecording() === true
+
+  /** Adds what has just ended, to the span of the request. */
+  function addSpan(name: string, kind: SpanKind, { milliseconds, isFailed = false, ...attributes }: Ended): void {
+    if (!isTraced()) return
+    const endTime = epochMilliseconds()
+    const span = tracer.startSpan(name, { kind, attributes, startTime: endTime - milliseconds })
+    if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end(endTime)
+  }
+
   return {
     watch(http: FastifyInstance) {
       http.addHook('onRequest', onRequest)
@@ -83,15 +99,28 @@ export function createTracing({
       http.addHook('onError', onError)
     },
     counted: audit => audit,
-    /** Only inside of a request: purges and health checks would each be a trace of their own. */
-    countQuery(milliseconds) {
-      if (!trace.getActiveSpan()?.isRecording()) return
-      const endTime = epochMilliseconds()
-      const attributes = { 'db.system.name': system }
-      tracer
-        .startSpan('database', { kind: SpanKind.CLIENT, attributes, startTime: endTime - milliseconds })
-        .end(endTime)
+    countQuery: milliseconds => addSpan('database', SpanKind.CLIENT, { milliseconds, 'db.system.name': system }),
+    /** The URL is not told: it may hold what is secret. Others are not told of the trace either. */
+    countOutbound({ method, purpose, address, milliseconds, outcome }) {
+      if (!isTraced()) return
+      const isFailed = typeof outcome === 'string' || outcome >= 400
+      addSpan(method, SpanKind.CLIENT, {
+        milliseconds,
+        isFailed,
+        'http.request.method': method,
+        ...serverAttributes(address),
+        ...(typeof outcome === 'number' && { 'http.response.status_code': outcome }),
+        ...(isFailed && { 'error.type': String(outcome) }),
+        'latchkey.purpose': purpose,
+      })
     },
+    countSignature: ({ algorithm, place, milliseconds, isMade }) =>
+      addSpan('sign', SpanKind.INTERNAL, {
+        milliseconds,
+        isFailed: !isMade,
+        'latchkey.algorithm': algorithm,
+        'latchkey.place': place,
+      }),
     get hasSdk() {
       const span = tracer.startSpan('start')
       span.end()
@@ -103,4 +132,15 @@ export function createTracing({
       return spanContext && isSpanContextValid(spanContext) ? spanContext.traceId : undefined
     },
   }
+}
+
+interface Ended extends Attributes {
+  readonly milliseconds: number
+  readonly isFailed?: boolean
+}
+
+function serverAttributes(address: string): Attributes {
+  if (!URL.canParse(address)) return {}
+  const { hostname, port, protocol } = new URL(address)
+  return { 'server.address': hostname, 'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) }
 }

@@ -1,10 +1,14 @@
 // With an SDK as small as the API allows: it keeps spans, and follows them by AsyncLocalStorage.
 import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, propagation, trace } from '@opentelemetry/api'
 import type { Context, Span, SpanOptions } from '@opentelemetry/api'
 import fastify from 'fastify'
+import { createOutbound } from '../../src/base/outbound.ts'
 import { OAuthError } from '../../src/model/oauth-error.ts'
 import { createTracing } from '../../src/ops/tracing.ts'
 import { parseForm } from '../../src/web/form.ts'
@@ -139,6 +143,79 @@ describe('traces', () => {
     assert.equal(request.status, undefined, 'a refusal is no fault of the server')
     assert.equal(query?.parent, request.id)
     assert.equal(JSON.stringify(seen).includes('secret'), false)
+  })
+
+  it('have spans of signatures and of requests to others, who are not told of the trace', async () => {
+    const received: IncomingHttpHeaders[] = []
+    const server = createServer(({ headers }, response) => {
+      received.push(headers)
+      response.writeHead(received.length === 1 ? 200 : 503).end()
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo // no pipe
+    seen.length = 0
+    const tracing = createTracing({ basePath: '', version: '1', database: 'sqlite:x' })
+    const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, onExchange: tracing.countOutbound })
+    const app = fastify()
+    app.decorateRequest('zone')
+    tracing.watch(app)
+    app.get('/Users', { config }, async () => {
+      tracing.countSignature({ algorithm: 'ES256', place: 'main', milliseconds: 0.1, isMade: true })
+      await outbound.for('provider').fetch(`http://127.0.0.1:${port}/token?code=secret`, { method: 'POST', body: '' })
+      await outbound.for('jwks').fetch(`http://127.0.0.1:${port}/keys`)
+      await assert.rejects(outbound.fetch('https://secret.example:99999/'))
+      return 'done'
+    })
+    await app.inject('/Users')
+    await settle()
+    await outbound.fetch(`http://127.0.0.1:${port}/`) // outside of a request
+    const [request, ...others] = seen.map(span => ({ ...span }))
+    const address = { 'server.address': '127.0.0.1', 'server.port': port }
+    assert.deepEqual(
+      others.map(({ name, kind, status, attributes }) => ({ name, kind, status, ...attributes })),
+      [
+        {
+          name: 'sign',
+          kind: SpanKind.INTERNAL,
+          status: undefined,
+          'latchkey.algorithm': 'ES256',
+          'latchkey.place': 'main',
+        },
+        {
+          name: 'POST',
+          kind: SpanKind.CLIENT,
+          status: undefined,
+          'http.request.method': 'POST',
+          ...address,
+          'http.response.status_code': 200,
+          'latchkey.purpose': 'provider',
+        },
+        {
+          name: 'GET',
+          kind: SpanKind.CLIENT,
+          status: SpanStatusCode.ERROR,
+          'http.request.method': 'GET',
+          ...address,
+          'http.response.status_code': 503,
+          'error.type': '503',
+          'latchkey.purpose': 'jwks',
+        },
+        {
+          name: 'GET',
+          kind: SpanKind.CLIENT,
+          status: SpanStatusCode.ERROR,
+          'http.request.method': 'GET',
+          'error.type': 'forbidden',
+          'latchkey.purpose': 'other',
+        },
+      ],
+    )
+    assert.deepEqual(new Set(others.map(({ parent }) => parent)), new Set([request?.id]))
+    assert.ok(received.every(headers => !('traceparent' in headers)))
+    assert.equal(JSON.stringify(seen).includes('secret'), false)
+    await app.close()
+    server.closeAllConnections()
+    server.close()
   })
 
   it('mark faults of the server, without their text', async () => {
