@@ -139,6 +139,7 @@ export async function loadConfig({
   )
   const passkeys = passkeysOf(file.passkeys, problems)
   const audit = auditOf(file.audit, problems)
+  const databaseOptions = databaseOptionsOf(file.database_options, { database, problems })
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
@@ -173,7 +174,7 @@ export async function loadConfig({
     operations,
     log: logOf(file.log, problems),
     tracing: tracingOf(file.tracing, problems),
-    databaseOptions: databaseOptionsOf(file.database_options, problems),
+    databaseOptions,
     ...(audit && { audit }),
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
@@ -182,6 +183,7 @@ export async function loadConfig({
       ...warningsOf({
         baseUrl,
         database,
+        databaseOptions,
         compatibility,
         sessionSameSite,
         hashCost,

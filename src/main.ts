@@ -236,6 +236,7 @@ async function prepare(config: Config, { log, tracing, hangUps }: Contact): Prom
       for (const line of [appliedText(applied), newerText(unknown).trim()]) if (line !== '') log.info(line)
     },
   })
+  if (config.databaseOptions.replicas.length > 0) management?.addSearches(store)
   const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
   const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
   const tokenKeys = await openTokenKeys(config, log)

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
@@ -10,7 +11,7 @@ import type { Config } from '../config.ts'
 import { masterKeysFor } from '../config.ts'
 import type { Log } from '../ops/log.ts'
 import { openStore, type StoreOptions } from '../store/open.ts'
-import { StoreAway, type Store } from '../store/store.ts'
+import { type ReplicaChange, StoreAway, type Store } from '../store/store.ts'
 import { CommandFailure } from './command.ts'
 
 /** The open store with its vault, clock and random source. */
@@ -25,7 +26,7 @@ export interface Storage {
 export async function openStorage(
   config: Config,
   onError: (cause: unknown) => void,
-  { onQuery, onMigrated }: Pick<StoreOptions, 'onQuery' | 'onMigrated'> = {},
+  { onQuery, onMigrated, replicas }: Pick<StoreOptions, 'onQuery' | 'onMigrated' | 'replicas'> = {},
 ): Promise<Storage> {
   const random = createRandom()
   const masterKeys = await masterKeysFor(config, random)
@@ -37,6 +38,7 @@ export async function openStorage(
     changes,
     refusesPending: !migratesAtStart,
     onMigrated,
+    replicas,
   })
   try {
     const vault = await openVault({ store, masterKeys, random, service: config.service })
@@ -63,6 +65,9 @@ export async function openAwaitedStorage(
     readonly log: Pick<Log, 'info' | 'warn' | 'fault' | 'flush'>
   },
 ): Promise<Storage> {
+  const { replicas: urls } = config.databaseOptions
+  const onChange = (change: ReplicaChange): unknown => cluster.isWorker || tellReplica(change, log)
+  const replicas = urls.length === 0 ? undefined : { urls, onChange }
   const leave = (): void => process.exit(0)
   const signals = ['SIGTERM', 'SIGINT'] as const
   const elapsed = stopwatch()
@@ -71,7 +76,7 @@ export async function openAwaitedStorage(
   try {
     for (;;) {
       try {
-        const storage = await openStorage(config, cause => log.fault('database', cause), options)
+        const storage = await openStorage(config, cause => log.fault('database', cause), { ...options, replicas })
         if (waits) log.info('the database answers')
         return storage
       } catch (error) {
@@ -92,6 +97,11 @@ export const appliedText = (ids: readonly string[]): string =>
   ids.length === 0
     ? ''
     : `schema brought up to date: ${ids.length > 5 ? `${ids.length} migrations, the last one ${ids.at(-1)}` : ids.join(', ')}`
+
+function tellReplica({ name, isUsed, reason }: ReplicaChange, log: Pick<Log, 'info' | 'warn'>): void {
+  if (isUsed) log.info(`the replica ${name} answers searches`)
+  else log.warn(`the replica ${name} is not used, and the primary answers: ${reason}`)
+}
 
 /** For the log and the command line, of migrations that this version does not know. */
 export const newerText = (ids: readonly string[]): string =>

@@ -1,4 +1,5 @@
 // The key `database_options`: how the server uses its database.
+import { isLoopbackHost } from '../base/loopback.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 
@@ -6,6 +7,7 @@ import { section } from './section.ts'
 export interface DatabaseOptionsFile {
   readonly changes?: 'listen' | 'poll'
   readonly migrate_at_start?: boolean
+  readonly read_replicas?: readonly string[]
 }
 
 /** How the server uses its database. */
@@ -14,6 +16,8 @@ export interface DatabaseSettings {
   readonly changes: 'listen' | 'poll' | undefined
   /** Whether a server or command brings the schema up to date; else only `latchkey migrate` does. */
   readonly migratesAtStart: boolean
+  /** The URLs of standby servers that may answer searches. */
+  readonly replicas: readonly string[]
 }
 
 /** JSON Schema of the key. */
@@ -29,11 +33,65 @@ export const databaseOptionsSchema = section('How the server uses its database.'
     description:
       'Whether a start changes the schema. false: it refuses a database that lacks a migration, and `latchkey migrate` applies them.',
   },
+  read_replicas: {
+    type: 'array',
+    items: { type: 'string', pattern: '^(?:[A-Za-z0-9][A-Za-z0-9.-]*|\\[[0-9a-fA-F:.]+\\])(?::[0-9]{1,5})?$' },
+    maxItems: 8,
+    default: [],
+    description:
+      'Hosts, perhaps with a port, of standby servers of the PostgreSQL of `database` that may answer searches. Everything else of the address is that of `database`.',
+  },
 })
 
-/** The settings, as far as their types are correct. */
-export function databaseOptionsOf(file: DatabaseOptionsFile | undefined, problems: Problems): DatabaseSettings {
-  const { changes, migrate_at_start: migratesAtStart = true } =
-    (problems.isSound('database_options') ? file : undefined) ?? {}
-  return { changes, migratesAtStart }
+/** The settings, as far as their types are correct; `database` is the URL. */
+export function databaseOptionsOf(
+  file: DatabaseOptionsFile | undefined,
+  { database, problems }: { readonly database: string; readonly problems: Problems },
+): DatabaseSettings {
+  const {
+    changes,
+    migrate_at_start: migratesAtStart = true,
+    read_replicas: hosts = [],
+  } = (problems.isSound('database_options') ? file : undefined) ?? {}
+  return { changes, migratesAtStart, replicas: replicasOf(database, hosts, problems) }
+}
+
+/** A standby has the databases, accounts and passwords of its primary, so its URL differs by the host only. */
+function replicasOf(database: string, hosts: readonly string[], problems: Problems): readonly string[] {
+  const key = 'database_options.read_replicas'
+  if (hosts.length === 0) return []
+  if (!isPostgres(database)) {
+    problems.add(key, 'needs a PostgreSQL as database')
+    return []
+  }
+  if (!URL.canParse(database)) {
+    problems.add(key, 'needs a database URL with one host, or with none and ?host=')
+    return []
+  }
+  const urls = hosts.flatMap((host, index) => {
+    if (!URL.canParse(`postgres://${host}`)) {
+      problems.add(`${key}[${index}]`, 'must be a host name or an IP address, perhaps with a port')
+      return []
+    }
+    const url = new URL(database)
+    url.host = host
+    for (const name of ['host', 'hostaddr', 'port']) url.searchParams.delete(name)
+    return [url.href]
+  })
+  if (new Set(urls).size < urls.length) problems.add(key, 'must not have a host twice')
+  return urls
+}
+
+const isPostgres = (database: string): boolean => /^postgres(?:ql)?:/.test(database)
+
+// `pg` verifies certificates in these modes; with libpq, `prefer` and `allow` may not encrypt.
+const SAFE_SSL_MODES = new Set(['require', 'verify-ca', 'verify-full'])
+
+/** The host of a remote PostgreSQL without verified TLS; undefined for any other database. */
+export function exposedDatabaseHost(database: string): string | undefined {
+  if (!isPostgres(database) || !URL.canParse(database)) return undefined
+  const { hostname, searchParams } = new URL(database)
+  const host = searchParams.get('host') ?? decodeURIComponent(hostname)
+  if (host === '' || host.startsWith('/') || isLoopbackHost(host)) return undefined // '' is this machine
+  return SAFE_SSL_MODES.has(searchParams.get('sslmode') ?? '') ? undefined : host
 }

@@ -1,5 +1,6 @@
 import { isLoopbackHost } from '../base/loopback.ts'
 import type { Config } from './config.ts'
+import { exposedDatabaseHost } from './database.ts'
 import type { SmtpSettings } from '../model/mail.ts'
 import { openToEveryPage } from './cors.ts'
 import { isCheap } from './hash-cost.ts'
@@ -8,6 +9,7 @@ import { isCheap } from './hash-cost.ts'
 export function warningsOf({
   baseUrl,
   database,
+  databaseOptions,
   compatibility,
   sessionSameSite,
   hashCost,
@@ -17,7 +19,15 @@ export function warningsOf({
   playground,
 }: Pick<
   Config,
-  'baseUrl' | 'database' | 'compatibility' | 'sessionSameSite' | 'hashCost' | 'cors' | 'settings' | 'playground'
+  | 'baseUrl'
+  | 'database'
+  | 'databaseOptions'
+  | 'compatibility'
+  | 'sessionSameSite'
+  | 'hashCost'
+  | 'cors'
+  | 'settings'
+  | 'playground'
 > & { readonly smtp: Config['smtp'] | undefined }): readonly string[] {
   const { protocol, hostname } = new URL(baseUrl)
   const exposed = exposedDatabaseHost(database)
@@ -34,6 +44,15 @@ export function warningsOf({
       exposed !== undefined,
       `database: the connection to ${exposed} has no verified TLS, so all records can be read and changed on the way; add sslmode=verify-full to its URL`,
     ],
+    ...databaseOptions.replicas.flatMap((url): readonly (readonly [boolean, string])[] => {
+      const host = exposedDatabaseHost(url)
+      return [
+        [
+          host !== undefined,
+          `database_options.read_replicas: the connection to ${host} has no verified TLS, so records can be read and changed on the way; add sslmode=verify-full to the URL of database`,
+        ],
+      ]
+    }),
     [isCheap(hashCost), 'passwords: whoever reads the database guesses passwords and client secrets easily'],
     [
       settings.queryString,
@@ -64,15 +83,3 @@ export function warningsOf({
 /** Whether mails cannot be read on the way to the server; with a user, StartTLS is demanded anyway. */
 const isSecured = ({ host, secure, starttls, user }: SmtpSettings): boolean =>
   secure || starttls || user !== undefined || isLoopbackHost(host)
-
-// `pg` verifies certificates in these modes; with libpq, `prefer` and `allow` may not encrypt.
-const SAFE_SSL_MODES = new Set(['require', 'verify-ca', 'verify-full'])
-
-/** The host of a remote PostgreSQL without verified TLS; undefined for any other database. */
-function exposedDatabaseHost(database: string): string | undefined {
-  if (!/^postgres(?:ql)?:/.test(database) || !URL.canParse(database)) return undefined
-  const { hostname, searchParams } = new URL(database)
-  const host = searchParams.get('host') ?? decodeURIComponent(hostname)
-  if (host === '' || host.startsWith('/') || isLoopbackHost(host)) return undefined // '' is this machine
-  return SAFE_SSL_MODES.has(searchParams.get('sslmode') ?? '') ? undefined : host
-}

@@ -9,6 +9,7 @@ import { createPrometheus } from './prometheus.ts'
 import type { Instrument } from './instrument.ts'
 import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from './queue-metrics.ts'
 import type { QueueSource, WebhookSource } from './queue-metrics.ts'
+import { addSearchMetrics, type SearchSource } from './search-metrics.ts'
 import type { Upkeep } from './upkeep.ts'
 
 /** Where the management port listens. */
@@ -28,6 +29,8 @@ export interface Management {
   addLogouts(logouts: QueueSource): void
   /** Adds what webhooks receive of the audit trail. */
   addWebhooks(webhooks: WebhookSource): void
+  /** Adds which servers of the database answer searches. */
+  addSearches(store: SearchSource): void
   /** Adds which tasks this process does for all. */
   addUpkeep(upkeep: Pick<Upkeep, 'tasks'>): void
   close(): void
@@ -90,6 +93,7 @@ export function createManagement(deps: {
     addMails: mails => addMailMetrics(own, mails),
     addLogouts: logouts => addLogoutMetrics(own, logouts),
     addWebhooks: webhooks => addWebhookMetrics(own, webhooks),
+    addSearches: store => addSearchMetrics(prometheus.registry, store),
     addUpkeep: upkeep => addUpkeepMetrics(own, upkeep),
     close() {
       server.close()

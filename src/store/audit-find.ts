@@ -48,13 +48,13 @@ export async function findAuditEntries(db: Database, zoneId: string, query: Audi
     ...(outcome ? [`type ${outcome === 'failure' ? 'in' : 'not in'} (${places('failure', FAILURE_TYPES)})`] : []),
   ]
   const where = wanted.length === 0 ? '' : `where ${wanted.join(' and ')}`
-  const rows = await db.scan(
+  const rows = await db.search(
     statementOnce<AuditRow>(`select * from (${seen}) seen ${where} order by number desc limit :count`),
     args,
   )
   const entries = rows.map(toAuditEntry)
   if (rows.length >= count) return { entries, next: rows.at(-1)?.number ?? 0 }
-  const [looked] = await db.scan(
+  const [looked] = await db.search(
     statementOnce<{ size: number; oldest: number | null }>(
       `select count(*) as size, min(number) as oldest from (${seen}) seen`,
     ),

@@ -4,6 +4,7 @@
 import type { Clock } from '../base/clock.ts'
 import { isStorable } from '../base/storable-text.ts'
 import type { Change, ChangeListener } from './changes.ts'
+import type { SearchServer } from './search-servers.ts'
 
 export { isStorable } from '../base/storable-text.ts'
 
@@ -93,6 +94,11 @@ export interface Database {
   read<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
   /** As `read`, for a statement that may scan a large table; it does not block others. */
   scan<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
+  /**
+   * As `scan`, for lists and searches by which nothing is decided: a replica of PostgreSQL may answer, if it has everything
+   * that is committed now.
+   */
+  search<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
   /** Runs a statement in a transaction of its own; durable when the promise resolves. */
   write<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Outcome<Row>>
   /** `work` must await nothing but its transaction, and may be run again from the start after a conflict. */
@@ -101,6 +107,8 @@ export interface Database {
   listen(): Promise<void>
   /** Whether changes of other processes arrive in time; while false, caches must not be used. */
   hearsChanges(): boolean
+  /** Who has answered searches; absent where there are no replicas. */
+  readonly searchServers?: () => readonly SearchServer[]
   /** Whether the database is there; absent for one that cannot be away, such as a file. */
   readonly outage?: Outage
   /** Waits for pending writes, then closes every connection. */

@@ -81,11 +81,12 @@ export async function readPage<Row extends object>(
   const seeks = isSeekable(filter, listing)
   const quick = isQuick(filter, listing)
   const found = { listing, condition, zoneId, seeks }
-  const few = seeks ? await countUpTo(db, found, { limit: SMALL_LIST, way: quick ? 'read' : 'scan' }) : undefined
+  const few = seeks ? await countUpTo(db, found, { limit: SMALL_LIST, way: quick ? 'read' : 'search' }) : undefined
   const load = async (): Promise<Outline> => ({ total: await countRows(db, { listing, zoneId }), places: new Map() })
   const whole = few === undefined ? await listing.outline(zoneId, load) : undefined
   const isNear = few === undefined ? (all && isWalk) || (whole?.total ?? 0) <= SMALL_LIST : quick
-  const way = isNear ? 'read' : 'scan'
+  const long = longWay(quick)
+  const way = isNear ? 'read' : long
   const outline = all ? whole : undefined
   const totalResults = few ?? outline?.total ?? (await countRows(db, found, way))
   const skipped = startIndex - 1
@@ -113,7 +114,7 @@ export async function readPage<Row extends object>(
   )
   const passed = backwards ? after : before - place.before
   const args = { ...condition.args, zone_id: zoneId, most, passed, ...placeArgs(place.at) }
-  const read = await db[passed > MAX_PASSED ? 'scan' : way](page, args)
+  const read = await db[passed > MAX_PASSED ? long : way](page, args)
   const rows = backwards ? read.toReversed() : read
   if (known) {
     remember(
@@ -142,7 +143,8 @@ export async function readFrom<Row extends object>(
   const seeks = isSeekable(filter, listing)
   const quick = isQuick(filter, listing)
   const isSmall = !quick && !all && (await totalOf(db, listing, zoneId)) <= SMALL_LIST
-  const way = quick || isSmall ? 'read' : 'scan'
+  const long = longWay(quick)
+  const way = quick || isSmall ? 'read' : long
   // Few rows are found and sorted. Of many, a page is found sooner in its own order, where an index has that.
   const found = { listing, condition, zoneId, seeks }
   const few = all ? undefined : await countUpTo(db, found, { limit: SMALL_RESULT, way })
@@ -157,7 +159,7 @@ export async function readFrom<Row extends object>(
   )
   const args = { ...walked.args, zone_id: zoneId, most: count + 1, ...placeArgs(after) }
   const isNear = all ? walks : way === 'read' && few !== undefined
-  const rows = await db[isNear ? 'read' : 'scan'](page, args)
+  const rows = await db[isNear ? 'read' : long](page, args)
   const [first, last] = [rows[0], rows[count - 1]]
   return {
     rows: rows.slice(0, count),
@@ -189,7 +191,13 @@ interface Found {
   readonly seeks?: boolean
 }
 
-type Way = 'read' | 'scan'
+type Way = 'read' | 'scan' | 'search'
+
+/**
+ * What an index finds, such as a user by name, may be what something is decided by: no replica is asked for it. Nor would that
+ * help, since it costs the primary as much to say how far a replica must be.
+ */
+const longWay = (quick: boolean): Way => (quick ? 'scan' : 'search')
 
 function whereOf({ listing, condition = EVERYTHING, seeks = false }: Found): string {
   const hint = condition === EVERYTHING ? undefined : seeks ? listing.uncovered : listing.anyRow

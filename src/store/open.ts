@@ -28,6 +28,7 @@ import { createMails } from './mails.ts'
 import { createOneTimeCodes } from './one-time-codes.ts'
 import { createPushedRequests } from './pushed-requests.ts'
 import { openDatabase } from './engine/open-database.ts'
+import type { ReplicaOptions } from './search-servers.ts'
 import type { SqliteOptions } from './engine/sqlite.ts'
 import type { Store } from './store.ts'
 import { createCodes, createTokens } from './tokens.ts'
@@ -42,6 +43,8 @@ export interface StoreOptions {
   readonly onError?: (error: unknown) => void
   /** How changes of other processes are heard of on PostgreSQL: `listen` also reads the table of changes, `poll` only that. */
   readonly changes?: 'listen' | 'poll' | undefined
+  /** Standby servers of a PostgreSQL that may answer searches. */
+  readonly replicas?: ReplicaOptions | undefined
   /** Whether a database that lacks a migration is refused; else it is applied. */
   readonly refusesPending?: boolean | undefined
   /** Receives the migrations that were applied, and those of a newer version that this one can work with. */
@@ -63,10 +66,10 @@ const PING = statement<object, { id: string }>(`select id from migrations limit 
  */
 export async function openStore(
   url: string,
-  { clock, onError = () => {}, onQuery, memory, changes, refusesPending, onMigrated }: StoreOptions,
+  { clock, onError = () => {}, onQuery, memory, changes, refusesPending, onMigrated, replicas }: StoreOptions,
 ): Promise<Store> {
   const caches = createCaches()
-  const opened = await openDatabase(url, { clock, onError, listener: caches, memory, changes })
+  const opened = await openDatabase(url, { clock, onError, listener: caches, memory, changes, replicas })
   const db = onQuery ? measured(opened, onQuery) : opened
   try {
     const migrated = await migrate(db, { clock, refusesPending })
@@ -117,6 +120,7 @@ export async function openStore(
     async probeWriting(now) {
       await db.write(PROBE, { probed_at: now.getTime() })
     },
+    searchServers: () => db.searchServers?.() ?? [],
     isAway: () => db.outage?.isAway() === true,
     close: () => db.close(),
   }

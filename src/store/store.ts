@@ -21,6 +21,7 @@ import type { DeviceStore } from './device-store.ts'
 import type { RateCountStore } from './rate-count-store.ts'
 import type { RegistrationStore } from './registration-store.ts'
 import type { SealedStore } from './sealed-store.ts'
+import type { SearchServer } from './search-servers.ts'
 import type { AnsweringSession, EndedSessionStore, SessionStore } from './session-store.ts'
 import type { UserStore } from './user-store.ts'
 
@@ -28,6 +29,7 @@ export { InvalidNesting, NoSuchMember } from './group-store.ts'
 export type * from './audit-store.ts'
 export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
+export type * from './search-servers.ts'
 export type { LeaseStore } from './lease-store.ts'
 export type { MailStore } from './mail-store.ts'
 export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
@@ -101,6 +103,8 @@ export interface Store {
   probeWriting(now: Date): Promise<void>
   /** Whether the database is known to be away: then only cached records are read, and everything else throws at once. */
   isAway(): boolean
+  /** Who has answered searches; empty where the database has no replicas. */
+  searchServers(): readonly SearchServer[]
   /** Finishes pending writes and closes every connection. */
   close(): Promise<void>
 }

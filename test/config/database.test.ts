@@ -17,6 +17,74 @@ describe('database_options', () => {
     assert.equal(config.databaseOptions.migratesAtStart, false)
   })
 
+  it('name replicas by their hosts: what else their addresses need is that of the database', async () => {
+    assert.deepEqual((await loadText(folder, '{}')).databaseOptions.replicas, [])
+    const hosts = 'r1.example, "r2.example:5433", "10.0.0.7", "[fd00::7]:5432"'
+    const of = async (database: string) =>
+      (await loadText(folder, `database: "${database}"\ndatabase_options: { read_replicas: [${hosts}] }`))
+        .databaseOptions.replicas
+    assert.deepEqual(await of('postgres://u:p%40@db.example:6000/latchkey?sslmode=verify-full'), [
+      'postgres://u:p%40@r1.example:6000/latchkey?sslmode=verify-full',
+      'postgres://u:p%40@r2.example:5433/latchkey?sslmode=verify-full',
+      'postgres://u:p%40@10.0.0.7:6000/latchkey?sslmode=verify-full',
+      'postgres://u:p%40@[fd00::7]:5432/latchkey?sslmode=verify-full',
+    ])
+    const ofSocket = await of('postgres://u:p@localhost/latchkey?host=/run/postgresql&port=6000&sslmode=require')
+    assert.equal(ofSocket[0], 'postgres://u:p@r1.example/latchkey?sslmode=require')
+  })
+
+  const refusedReplicas = [
+    {
+      name: 'with SQLite',
+      database: 'sqlite:./x.db',
+      hosts: 'r1',
+      problem: 'read_replicas: needs a PostgreSQL as database',
+    },
+    {
+      name: 'twice',
+      hosts: 'r1, r1',
+      problem: 'read_replicas: must not have a host twice',
+    },
+    {
+      name: 'with a port that none has',
+      hosts: '"r1:99999"',
+      problem: 'read_replicas[0]: must be a host name or an IP address, perhaps with a port',
+    },
+    {
+      name: 'of a URL with several hosts',
+      database: 'postgres://u:p@a:1,b:2/latchkey',
+      hosts: 'r1',
+      problem: 'read_replicas: needs a database URL with one host, or with none and ?host=',
+    },
+  ]
+  for (const { name, database = 'postgres://u:p@db.example/latchkey', hosts, problem } of refusedReplicas) {
+    it(`refuse replicas ${name}`, async () => {
+      const text = `database: "${database}"\ndatabase_options: { read_replicas: [${hosts}] }`
+      assert.deepEqual(await problemsOf(loadText(folder, text)), [`database_options.${problem}`])
+    })
+  }
+
+  it('refuse URLs of replicas, which would have passwords in them, without repeating them', async () => {
+    const text = 'database: postgres://db/x\ndatabase_options: { read_replicas: ["postgres://u:hidden@r1/x"] }'
+    const [problem = ''] = await problemsOf(loadText(folder, text))
+    assert.match(problem, /^database_options\.read_replicas\[0\]: must match /)
+    assert.doesNotMatch(problem, /hidden/)
+  })
+
+  it('warn of a replica on the way to which records can be read', async () => {
+    const warningsOf = async (database: string) =>
+      (
+        await loadText(
+          folder,
+          `database: "${database}"\nsmtp: { host: localhost }\ndatabase_options: { read_replicas: [r1.example, localhost] }`,
+        )
+      ).warnings
+    const [warning = '', ...others] = await warningsOf('postgres://u:p@localhost/x')
+    assert.match(warning, /^database_options\.read_replicas: the connection to r1\.example has no verified TLS/)
+    assert.deepEqual(others, [])
+    assert.deepEqual(await warningsOf('postgres://u:p@localhost/x?sslmode=verify-full'), [])
+  })
+
   it('refuse anything else', async () => {
     assert.deepEqual(await problemsOf(loadText(folder, 'database_options: { changes: guess }')), [
       'database_options.changes: must be one of listen, poll',

@@ -10,6 +10,7 @@ import { addUpkeepMetrics } from '../../src/ops/management.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 import { createPrometheus } from '../../src/ops/prometheus.ts'
 import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from '../../src/ops/queue-metrics.ts'
+import { addSearchMetrics } from '../../src/ops/search-metrics.ts'
 import { parseForm } from '../../src/web/form.ts'
 import { loadedAtStart } from '../support/loaded-at-start.ts'
 
@@ -149,6 +150,29 @@ describe('metrics for Prometheus', () => {
     assert.deepEqual(await linesOf(prometheus, 'logouts_waiting_seconds'), ['latchkey_logouts_waiting_seconds 1.5'])
   })
 
+  it('tell which server answers searches, and whether replicas do', async () => {
+    const { prometheus } = measured()
+    let searches = 2
+    const searchServers = () => [
+      { name: 'primary', searches: 1 },
+      { name: 'r1:5432', searches, isUsed: true },
+      { name: 'r2:5432', searches: 0, isUsed: false },
+    ]
+    addSearchMetrics(prometheus.registry, { searchServers })
+    const lines = () => linesOf(prometheus, 'database_searches_total')
+    assert.deepEqual(await lines(), [
+      'latchkey_database_searches_total{server="primary"} 1',
+      'latchkey_database_searches_total{server="r1:5432"} 2',
+      'latchkey_database_searches_total{server="r2:5432"} 0',
+    ])
+    assert.deepEqual(await linesOf(prometheus, 'replica_used'), [
+      'latchkey_replica_used{server="r1:5432"} 1',
+      'latchkey_replica_used{server="r2:5432"} 0',
+    ])
+    searches = 5
+    assert.equal((await lines())[1], 'latchkey_database_searches_total{server="r1:5432"} 5')
+  })
+
   it('go beside those for StatsD', async () => {
     const prometheus = createPrometheus({ basePath: '', version: '1', isDatabaseUp: () => true })
     const statsd = createMetrics({ basePath: '' })
@@ -179,6 +203,7 @@ async function knownSeries(): Promise<ReadonlySet<string>> {
   addLogoutMetrics(prometheus.registry, { totals: async () => mails })
   addWebhookMetrics(prometheus.registry, { totals: async () => [] })
   addUpkeepMetrics(prometheus.registry, { tasks: () => [] })
+  addSearchMetrics(prometheus.registry, { searchServers: () => [] })
   const metrics = await prometheus.registry.getMetricsAsJSON()
   return new Set(
     metrics.flatMap(({ name, type }) => {

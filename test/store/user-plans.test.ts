@@ -53,7 +53,7 @@ describe('users on SQLite', () => {
       statements.push({ sql: of.pieces.join('?'), args, names: of.names })
       return opened.read(of, args)
     }
-    db = { ...opened, read, scan: read }
+    db = { ...opened, read, scan: read, search: read }
   })
   after(async () => {
     raw.close()

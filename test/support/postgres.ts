@@ -73,7 +73,21 @@ export interface OwnPostgres {
 }
 
 /** Starts a server; throws where the programs are missing. Its folder is made in the one given. */
-export async function startPostgres(parent = tmpdir()): Promise<OwnPostgres> {
+export const startPostgres = (parent = tmpdir()): Promise<OwnPostgres> =>
+  startServer(parent, folder => {
+    const options = ['-U', 'latchkey', '-E', 'UTF8', '--locale=C', '-A', 'scram-sha-256', '-N']
+    return ['initdb', ...options, '-D', join(folder, 'data'), `--pwfile=${join(folder, 'password')}`]
+  })
+
+/** Starts a standby server that streams from another one. */
+export const startStandby = (primary: Pick<OwnPostgres, 'url'>): Promise<OwnPostgres> =>
+  startServer(tmpdir(), folder => {
+    const options = ['--write-recovery-conf', '--checkpoint=fast', '--no-sync', '--wal-method=stream']
+    return ['pg_basebackup', ...options, '-D', join(folder, 'data'), '-d', primary.url]
+  })
+
+/** `make` is the command that fills a folder's `data`. */
+async function startServer(parent: string, make: (folder: string) => readonly string[]): Promise<OwnPostgres> {
   const bin = programs()
   const user = serverUser()
   const folder = mkdtempSync(join(parent, 'latchkey-postgres-'))
@@ -85,24 +99,9 @@ export async function startPostgres(parent = tmpdir()): Promise<OwnPostgres> {
     chownSync(passwordFile, user.uid, user.gid)
   }
   const asUser = { ...user, cwd: folder, env: { PATH: process.env['PATH'], LC_ALL: 'C' } }
+  const [program = '', ...args] = make(folder)
   try {
-    execFileSync(
-      join(bin, 'initdb'),
-      [
-        '-D',
-        data,
-        '-U',
-        'latchkey',
-        '-E',
-        'UTF8',
-        '--locale=C',
-        '-A',
-        'scram-sha-256',
-        `--pwfile=${passwordFile}`,
-        '-N',
-      ],
-      { ...asUser, stdio: ['ignore', 'ignore', 'pipe'] },
-    )
+    execFileSync(join(bin, program), args, { ...asUser, stdio: ['ignore', 'ignore', 'pipe'] })
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw error

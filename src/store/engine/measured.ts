@@ -15,6 +15,7 @@ export function measured(db: Database, onQuery: (milliseconds: number) => void):
     ...db,
     read: (statement, args) => timed(() => db.read(statement, args)),
     scan: (statement, args) => timed(() => db.scan(statement, args)),
+    search: (statement, args) => timed(() => db.search(statement, args)),
     write: (statement, args) => timed(() => db.write(statement, args)),
     transaction: work => timed(() => db.transaction(work)),
   }

@@ -1,9 +1,19 @@
 import type { Database } from '../database.ts'
+import type { ReplicaOptions } from '../search-servers.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
+/** Options of `openDatabase`; replicas are those of a PostgreSQL. */
+export interface OpenOptions extends SqliteOptions {
+  readonly replicas?: ReplicaOptions | undefined
+}
+
 /** Connects to the database of a URL. Throws `StoreUnavailable`, or for an unknown kind a plain error without the URL. */
-export async function openDatabase(url: string, options: SqliteOptions): Promise<Database> {
-  if (/^postgres(ql)?:\/\//.test(url)) return (await import('./postgres.ts')).openPostgres(url, options)
+export async function openDatabase(url: string, options: OpenOptions): Promise<Database> {
+  if (/^postgres(ql)?:\/\//.test(url)) {
+    const primary = await (await import('./postgres.ts')).openPostgres(url, options)
+    const { replicas } = options
+    return replicas ? (await import('./replicas.ts')).withReplicas(primary, replicas) : primary
+  }
   if (url.startsWith('sqlite://'))
     throw new Error('a SQLite database is named sqlite:<path>, without slashes before it')
   if (/^sqlite:./.test(url)) return openSqlite(url.slice('sqlite:'.length), options)

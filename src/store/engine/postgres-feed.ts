@@ -162,7 +162,7 @@ export function createFeed({ connect, listens, listener, onError, onAway, maxKep
 }
 
 /** Acts after so many milliseconds. After a stall of this process what has arrived meanwhile is read first. */
-function afterStalls(milliseconds: number, act: () => void): { clear(): void } {
+export function afterStalls(milliseconds: number, act: () => void): { clear(): void } {
   let isCleared = false
   const timer = setTimeout(() => setImmediate(() => isCleared || act()), milliseconds).unref()
   return {

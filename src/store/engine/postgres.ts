@@ -109,6 +109,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
     jsonText: (column, path) => `((cast(${column} as json) #>> '{${path.join(',')}}') collate "C")`,
     read,
     scan: read,
+    search: read,
     write: (statement, args) => withRetries(() => withClient(client => run(client, statement, args))),
     async transaction(work) {
       const announced: Change[] = []

@@ -194,6 +194,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
     jsonText: (column, path) => `json_extract(${column}, '$.${path.join('.')}')`,
     read,
     scan,
+    search: scan,
     async write(statement, args) {
       refuseClosed()
       const values = valuesFor(statement, args)
