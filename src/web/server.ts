@@ -83,9 +83,20 @@ export function createHttpServer({
       return resourceMetadataOf(this, { urls, behaviour })
     },
   })
+  http.addHook('onRequest', refuseNobody)
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
   return http
+}
+
+/**
+ * The first hook: drops a request whose connection was reset meanwhile. Its address is not known any more, so that it would count
+ * against no limit and be nobody's in the audit trail. An address that was read once stays, whatever becomes of the connection.
+ */
+function refuseNobody({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  if (raw.socket.remoteAddress !== undefined) return done()
+  reply.hijack()
+  raw.socket.destroy()
 }
 
 function refuseSchema(): never {

@@ -67,6 +67,32 @@ export const operationsAttacks: readonly Attack[] = [
         assert.match(answer, /^HTTP\/1\.1 400 /)
       }),
   },
+  {
+    attack: 'resets the connection once a wrong password is sent, so that nobody sees whose guess it was',
+    outcome: 'the guess is not judged, or the audit trail and the limits know the address',
+    attempt: () =>
+      withServer(async server => {
+        const { port } = new URL(await server.app.http.listen({ host: '127.0.0.1', port: 0 }))
+        const form = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret', username: 'marissa' }
+        const body = new URLSearchParams({ ...form, password: 'wrong' }).toString()
+        const type = 'application/x-www-form-urlencoded'
+        const head = `POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\n`
+        for (let count = 0; count < 20; count += 1) {
+          const socket = connect(Number(port), '127.0.0.1').on('error', () => {})
+          await once(socket, 'connect')
+          const sent = Promise.withResolvers<void>()
+          socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`, () => sent.resolve())
+          await sent.promise
+          socket.resetAndDestroy()
+          await once(socket, 'close')
+        }
+        // Guesses at one name are judged one after the other.
+        await server.token({ ...form, password: 'wrong' })
+        const guesses = server.events.filter(({ type: each }) => each === 'UserAuthenticationFailure')
+        assert.ok(guesses.length > 0)
+        assert.deepEqual([...new Set(guesses.map(({ remoteAddress }) => remoteAddress))], ['127.0.0.1'])
+      }),
+  },
 ]
 
 async function withServer(attempt: (server: TestServer) => Promise<void>): Promise<void> {
