@@ -152,7 +152,13 @@ export function peerJob(accounts: Accounts): PeerJob {
 /** Latchkey's configuration file, as JSON; everything else has its default. */
 export function latchkeyConfig(
   accounts: Accounts,
-  server: { baseUrl: string; algorithm: Algorithm; pemFile: string; cheapHashes: boolean },
+  server: {
+    baseUrl: string
+    algorithm: Algorithm
+    pemFile: string
+    cheapHashes: boolean
+    managementPort?: number | undefined
+  },
 ): string {
   const { service, signer, resourceServer, administrator, application, console, refreshing, portal, scope, user } =
     accounts
@@ -167,6 +173,7 @@ export function latchkeyConfig(
     {
       base_url: server.baseUrl,
       workers: 1,
+      ...(server.managementPort !== undefined && { listen: { management: { port: server.managementPort } } }),
       ...(server.cheapHashes && { passwords: CHEAP_HASHES }),
       signing_keys: {
         active: 'bench',

@@ -1,6 +1,7 @@
 // The requirements ("bars") of decision 0010, and whether a run meets them.
 import { inMegabytes, number } from './markdown.ts'
 import { slowestOf } from './management.ts'
+import { rateWithMetrics } from './metrics.ts'
 import { gainOf } from './nodes.ts'
 import { delayOf } from './purge.ts'
 import { findCell, median, processorOf, ratioOf, shareOfLimit, tailOf } from './results.ts'
@@ -38,7 +39,7 @@ export function judge(results: Results): Bar[] {
   const opaque = 'client_credentials opaque'
   const [many, few] = INTROSPECTION_ROWS
   const start = results.startups?.find(({ how }) => how === NPM_START)
-  const { growth, purge, management, manyZones, manyUsers, imported, nodes } = results
+  const { growth, purge, management, manyZones, manyUsers, imported, nodes, metrics } = results
   const among = `${manyZones?.zones ?? 'many'} zones`
   const [gain, possible] = nodes ? [gainOf(nodes, 'latchkey'), gainOf(nodes, 'oidc-provider')] : []
   const growthBytes = growth && difference(growth.afterAll, growth.afterFirst)
@@ -110,6 +111,7 @@ export function judge(results: Results): Bar[] {
       gain && possible && gain / possible,
       0.9,
     ),
+    atLeast('client_credentials ES256 with metrics, of that without', metrics && rateWithMetrics(metrics), 0.97),
     atMost(`the longest wait of others while ${among} are listed, ms`, manyZones && stallOf(manyZones.lists), 50),
   ]
 }

@@ -8,6 +8,8 @@ import type { Limits } from './limits.ts'
 import type { Sample } from './load.ts'
 import { DASH, digitsOf, inMegabytes, number, oneLine, range, table } from './markdown.ts'
 import type { Management } from './management.ts'
+import { rateWithMetrics } from './metrics.ts'
+import type { MetricsCost } from './metrics.ts'
 import { gainOf } from './nodes.ts'
 import type { Nodes } from './nodes.ts'
 import type { Purge } from './purge.ts'
@@ -47,6 +49,7 @@ export function formatReport(results: Results): string {
     ...(results.imported ? ['## Import of users', importText(results.imported)] : []),
     ...(results.manyZones ? ['## With many zones', zonesText(results.manyZones)] : []),
     ...(results.nodes ? ['## A second node', nodesText(results.nodes)] : []),
+    ...(results.metrics ? ['## With metrics', metricsText(results.metrics)] : []),
     '## Bars',
     barTable(judge(results)),
   ]
@@ -263,6 +266,19 @@ function nodesText(nodes: Nodes): string {
       '- both Latchkeys on one PostgreSQL; the oidc-providers, each with a store in memory, share nothing but the machine',
     ].join('\n'),
   ].join('\n\n')
+}
+
+function metricsText(cost: MetricsCost): string {
+  return table(
+    ['metrics', 'per s', 'rounds', 'of without', 'p99 ms', 'cpu ms'],
+    (['without', 'with'] as const).map(name => {
+      const rates = cost[name].map(({ rate }) => rate)
+      const tails = cost[name].map(({ p99 }) => p99)
+      const processor = median(cost[name].flatMap(sample => sample.processor ?? []))
+      const ratio = name === 'with' ? number(rateWithMetrics(cost), 2) : DASH
+      return [name, number(median(rates), 0), range(rates), ratio, number(median(tails), 1), number(processor, 3)]
+    }),
+  )
 }
 
 function latencyColumns({ requests, p50, p99, longest }: Latencies): string[] {

@@ -4,6 +4,7 @@ import type { Import } from './import.ts'
 import type { Limits } from './limits.ts'
 import type { Sample } from './load.ts'
 import type { Management } from './management.ts'
+import type { MetricsCost } from './metrics.ts'
 import type { Nodes } from './nodes.ts'
 import type { Purge } from './purge.ts'
 import type { ServerName } from './servers.ts'
@@ -50,6 +51,7 @@ export interface Results {
   readonly manyUsers: ManyUsers | undefined
   readonly imported: Import | undefined
   readonly nodes: Nodes | undefined
+  readonly metrics: MetricsCost | undefined
 }
 
 /** The median; undefined for no values. */

@@ -13,6 +13,7 @@ import { IMPORT, measureImport } from './import.ts'
 import { CORES } from './limits.ts'
 import { findLoadTool } from './load.ts'
 import { MANAGEMENT, measureManagement } from './management.ts'
+import { METRICS, measureMetrics } from './metrics.ts'
 import { NODES, measureNodes } from './nodes.ts'
 import { createProcesses } from './processes.ts'
 import type { Processes } from './processes.ts'
@@ -115,6 +116,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   const manyUsers = DATABASE_KINDS.some(isUserRow) ? await timed(USERS.sqlite, askForUsers) : undefined
   const imported = settings.isWanted(IMPORT) ? await timed(IMPORT, importUsers) : undefined
   const nodes = settings.isWanted(NODES) ? await timed(NODES, compareNodes) : undefined
+  const metrics = settings.isWanted(METRICS) ? await timed(METRICS, compareMetrics) : undefined
   return {
     machine: [...machine, ['load average when it began', loadBefore.toFixed(2)]],
     tool: tool.name,
@@ -131,6 +133,7 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
     manyUsers,
     imported,
     nodes,
+    metrics,
   }
 
   function startup(): ReturnType<typeof measureStartups> {
@@ -156,6 +159,9 @@ async function measure(processes: Processes, settings: RunSettings): Promise<Res
   }
   function compareNodes(): ReturnType<typeof measureNodes> {
     return measureNodes(processes, accounts, settings)
+  }
+  function compareMetrics(): ReturnType<typeof measureMetrics> {
+    return measureMetrics(processes, accounts, { ...settings, tool })
   }
   function fill(): ReturnType<typeof measureManyZones> {
     return measureManyZones(processes, accounts, { tool, settings: { ...settings, ...settings.zones } })

@@ -53,6 +53,8 @@ export interface LatchkeyHome {
   readonly algorithm: Algorithm
   /** Whether passwords are hashed at minimal cost. */
   readonly cheapHashes: boolean
+  /** Where metrics are served; absent, none are taken. */
+  readonly managementPort?: number
 }
 
 /** Creates an empty home. */
@@ -75,8 +77,8 @@ export async function startLatchkey(processes: Processes, accounts: Accounts, ho
   const server = await launch(processes, 'latchkey', {
     command: port => {
       const baseUrl = `http://127.0.0.1:${port}`
-      const { algorithm, cheapHashes } = home
-      writeFileSync(configFile, latchkeyConfig(accounts, { baseUrl, algorithm, pemFile, cheapHashes }))
+      const { algorithm, cheapHashes, managementPort } = home
+      writeFileSync(configFile, latchkeyConfig(accounts, { baseUrl, algorithm, pemFile, cheapHashes, managementPort }))
       const serve = [process.execPath, join(ROOT, 'bin/latchkey.cjs'), 'serve', '--config', configFile]
       return [...serve, '--port', String(port), '--database', home.databaseUrl ?? `sqlite:${home.database}`]
     },

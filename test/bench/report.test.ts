@@ -41,6 +41,7 @@ function results(changes: Partial<Results>): Results {
     manyUsers: undefined,
     imported: undefined,
     nodes: undefined,
+    metrics: undefined,
     ...changes,
   }
 }
@@ -125,6 +126,15 @@ describe('the report', () => {
     const rate = (CORES * 7500) / 2 // 30,000 signatures or 10,000 verifications are 7500 of both
     const cells = [cell('client_credentials private_key_jwt', 'latchkey', [rate, rate, rate])]
     assert.match(formatReport(results({ cells })), /\| P-256 verification \+ signature +\| +0\.50 \|/)
+  })
+
+  test('allows the metrics three in a hundred tokens', () => {
+    const samples = (...rates: readonly number[]) =>
+      rates.map(rate => ({ rate, p50: 1, p99: 2, refused: 0, broken: 0 }))
+    const metrics = (rate: number) => ({ without: samples(1000, 2000), with: samples(rate, 2 * rate) })
+    assert.deepEqual(verdict(results({ metrics: metrics(970) }), /with metrics/), ['0.97', true])
+    assert.deepEqual(verdict(results({ metrics: metrics(960) }), /with metrics/), ['0.96', false])
+    assert.match(formatReport(results({ metrics: metrics(970) })), /\| with +\| +1455 \| +970 – 1940 +\| +0\.97 \|/)
   })
 
   test('asks of two nodes what two servers gain that share nothing on the same machine', () => {
