@@ -133,10 +133,22 @@ export function createZoneResolver(deps: {
   settings: Pick<TokenSettings, 'internalHostnames'>
   /** Set in the playground: prevents DNS rebinding, by which a page of another site could use the demo accounts. */
   isPlayground: boolean
+  log: { info(message: string): void }
 }): (request: FastifyRequest) => Promise<void> {
   const { store, urls, defaultZoneId } = deps
   const rootHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const answers = new Map<string, HostAnswer>()
+  let hasTold = false
+
+  /** Once per process: enough to find a proxy that does not pass Host on, and anybody can send any host. */
+  function tellOfUnknown(host = ''): void {
+    if (hasTold) return
+    hasTold = true
+    const shown = JSON.stringify(host.slice(0, MAX_NAME_LENGTH))
+    deps.log.info(
+      `a request for the host ${shown} got 404: this server is ${urls.hostname} (base_url), and proxies have to pass Host on. Not logged again`,
+    )
+  }
 
   /** Caches the answers for the few names in use; cleared when it is full. */
   function answerFor(host = ''): HostAnswer {
@@ -156,7 +168,10 @@ export function createZoneResolver(deps: {
 
   return async request => {
     const answer = answerFor(request.headers.host)
-    if (answer === 'unknown') throw new PageError(404, UNKNOWN_ZONE)
+    if (answer === 'unknown') {
+      tellOfUnknown(request.headers.host)
+      throw new PageError(404, UNKNOWN_ZONE)
+    }
     const path = byPath.get(request.raw)
     if (!path) {
       request.zone = addressedBy('host', await find(answer.subdomain))

@@ -85,6 +85,14 @@ for (const mode of MODES) {
       })
     }
 
+    it('is named in the log, once, when the host of a request is another one', async () => {
+      const before = server.lines.length
+      for (const host of ['10.0.0.11:8443', 'nowhere.id.example', 'other.example']) await server.send('/info', { host })
+      const [line = '', ...others] = server.lines.slice(before)
+      assert.match(line, /^a request for the host "10\.0\.0\.11:8443" got 404: this server is id\.example \(base_url\)/)
+      assert.deepEqual(others, [])
+    })
+
     for (const [what, host] of [
       ['an unknown subdomain', 'nowhere.id.example'],
       ['a zone that is not active', 'z2.id.example'],
