@@ -240,6 +240,8 @@ describe('docs/alerts.yml', () => {
     const known = await knownSeries()
     const rules = groups.flatMap(group => group.rules)
     assert.ok(rules.length >= 10)
+    const runbook = await documentText('runbook.md')
+    for (const { alert } of rules) assert.ok(runbook.includes(`\`${alert}\``), `${alert} is missing in docs/runbook.md`)
     for (const { alert, expr, labels, annotations } of rules) {
       assert.match(expr, /\b(?:latchkey_|nodejs_|up\{job="latchkey"\})/, alert)
       for (const name of namesIn(expr)) assert.ok(known.has(name), `${alert}: ${name}`)
