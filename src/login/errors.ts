@@ -54,7 +54,7 @@ const PAGES: Readonly<Record<string, Shown>> = {
   },
   '/error429': {
     title: 'tooMany',
-    description: 'Too many attempts. Wait a minute, then try again.',
+    description: 'Too many attempts. Wait a while, then try again.',
     code: 'too_many_requests',
     about: 429,
     isBare: true,

@@ -48,6 +48,8 @@ export const OAUTH_ERROR_STATUS = {
   client_metadata: 400,
   unknown_error: 400,
   not_found: 404,
+  /** No standard has a code for 429; RFC 9126 §2.3 and others leave it open. */
+  too_many_requests: 429,
   zone_exists: 409,
   invalid_identity_zone: 422,
   /** Of approvals. */

@@ -72,7 +72,7 @@ export function answerFor(thrown: unknown): Answer {
   }
   if (thrown instanceof MalformedInput) return answer(400, 'invalid_request', thrown.message)
   if (thrown instanceof TooManyRequests) {
-    return { ...answer(429, undefined, thrown.message), retryAfterSeconds: thrown.retryAfterSeconds }
+    return { ...answer(429, 'too_many_requests', thrown.message), retryAfterSeconds: thrown.retryAfterSeconds }
   }
   if (thrown instanceof TooManyHashes) {
     return answer(503, 'temporarily_unavailable', 'Too many sign-ins at the moment. Try again in a few seconds.')
@@ -190,8 +190,6 @@ export function createErrorHandler(deps: {
       }
     }
     if (answer.body) return sendBody(reply, answer.body, answer)
-    // UAA: the sentence stands where other answers have a code.
-    if (status === 429) return sendJson(reply, { error: description }, status)
     const body = {
       error: error ?? (status === 404 ? 'not_found' : 'invalid_request'),
       error_description: plainDescription(description, behaviour),

@@ -6,6 +6,7 @@ import { networkOf } from '../base/network-address.ts'
 import { digest } from '../base/secrets.ts'
 import type { LimitKind, LimiterMapping, RateLimitSettings } from '../model/rate-limit.ts'
 import type { Urls } from '../model/urls.ts'
+import { tooManyAttempts } from '../pages/texts/texts.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { createCredentialReader } from './caller-credential.ts'
 import type { CredentialReader } from './caller-credential.ts'
@@ -231,7 +232,7 @@ export function createRateLimitHook(deps: {
       .header('retry-after', String(excess.retryAfterSeconds)) // RFC 6585 §4
     if (isPage) {
       try {
-        await pages.error(request, reply, { status: 429, description: PAGE_MESSAGE })
+        await pages.error(request, reply, { status: 429, description: tooManyAttempts(excess.retryAfterSeconds) })
         return
       } catch (cause) {
         log.fault('an error page could not be made', cause)
@@ -279,7 +280,6 @@ const MAX_LOGGED_LENGTH = 200
 /** Removes the token from the paths that end with one, for the log. */
 const withoutToken = (path: string): string => path.replace(/^(\/oauth\/token\/revoke\/)(?!user\/|client\/).+$/, '$1…')
 const MAX_ADDRESS_LENGTH = 64
-const PAGE_MESSAGE = 'Too many attempts. Wait a minute, then try again.'
 
 /**
  * The path below the base URL as the router reads it: also from an absolute URL, without query and fragment, and decoded,

@@ -105,7 +105,10 @@ export const severalServersAttacks: readonly Attack[] = [
       for (const server of servers) {
         const refusal = await ask(server, ['service', 'service-secret'], '203.0.113.9')
         assert.deepEqual([refusal.status, refusal.headers['retry-after']], [429, '60'])
-        assert.deepEqual(refusal.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+        assert.deepEqual(refusal.json(), {
+          error: 'too_many_requests',
+          error_description: 'Too many attempts. Try again in 60 seconds.',
+        })
         assert.equal((await ask(server, ['service', 'service-secret'], '198.51.100.1')).status, 200)
         assert.equal((await ask(server, ['resource', 'resource-secret'], '203.0.113.9')).status, 200)
       }

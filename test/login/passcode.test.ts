@@ -195,7 +195,10 @@ for (const mode of MODES) {
       server.clock.advance(20)
       const program = await browser.send('/passcode', { headers: JSON_ONLY })
       assert.equal(program.status, 429)
-      assert.deepEqual(program.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+      assert.deepEqual(program.json(), {
+        error: 'too_many_requests',
+        error_description: 'Too many attempts. Try again in 40 seconds.',
+      })
       assert.equal(program.headers['retry-after'], '40')
       const page = await browser.send('/passcode', { headers: { accept: 'text/html' } })
       assert.equal(page.status, 429)

@@ -356,7 +356,7 @@ for (const mode of MODES) {
       for (let index = 0; index < 100; index += 1) await redeem(server, 'wrong')
       const answer = await redeem(server, passcode)
       assert.equal(answer.status, 429)
-      assert.deepEqual(Object.keys(answer.json()), ['error'])
+      assert.deepEqual(Object.keys(answer.json()), ['error', 'error_description'])
       assert.equal(answer.headers['retry-after'], '60')
       await refused(server, mode, () => redeem(server, 'wrong', { basic: AUTO }), INVALID)
       server.clock.advance(60)

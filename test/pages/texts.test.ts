@@ -7,7 +7,7 @@ import { LANGUAGES } from '../../src/model/language.ts'
 import type { Language } from '../../src/model/language.ts'
 import { policyDemands, policyViolation } from '../../src/model/password-policy.ts'
 import { serviceNamed } from '../../src/model/service.ts'
-import { scopeText, textsIn, timeAgo, translatedDescription } from '../../src/pages/texts/texts.ts'
+import { scopeText, textsIn, timeAgo, tooManyAttempts, translatedDescription } from '../../src/pages/texts/texts.ts'
 import type { Texts } from '../../src/pages/texts/texts.ts'
 import { statesIn } from './states.ts'
 
@@ -159,7 +159,7 @@ describe('a description that programs are told in English', () => {
   for (const [name, sentence] of Object.entries(english.descriptionsWith)) {
     const [start = '', end = ''] = sentence('\0').split('\0')
     it(`is one that the server gives, with something in it: ${name}`, () => {
-      if (name.startsWith('password')) return // asked of the policy itself, below
+      if (name.startsWith('password') || name === 'tooManyAttemptsUntil') return // asked of what makes it, below
       assert.match(source, new RegExp(`${escaped(start)}\\$\\{[^}]+\\}+${escaped(end)}`), start + end)
     })
     it(`is known in every language, with something in it: ${name}`, () => {
@@ -170,6 +170,34 @@ describe('a description that programs are told in English', () => {
           assert.ok(typeof wanted === 'function')
           assert.equal(translatedDescription(texts, sentence(what)), (wanted as typeof sentence)(what))
         }
+      }
+    })
+  }
+
+  const waits = [
+    { seconds: 1, when: ['in 1 second', 'in 1 Sekunde', 'dentro de 1 segundo', 'dans 1 seconde', '1 秒後', '1秒钟后'] },
+    {
+      seconds: 90,
+      when: ['in 90 seconds', 'in 90 Sekunden', 'dentro de 90 segundos', 'dans 90 secondes', '90 秒後', '90秒钟后'],
+    },
+    {
+      seconds: 91,
+      when: ['in 2 minutes', 'in 2 Minuten', 'dentro de 2 minutos', 'dans 2 minutes', '2 分後', '2分钟后'],
+    },
+    {
+      seconds: 3600,
+      when: ['in 60 minutes', 'in 60 Minuten', 'dentro de 60 minutos', 'dans 60 minutes', '60 分後', '60分钟后'],
+    },
+    {
+      seconds: 5401,
+      when: ['in 2 hours', 'in 2 Stunden', 'dentro de 2 horas', 'dans 2 heures', '2 時間後', '2小时后'],
+    },
+  ]
+  for (const { seconds, when } of waits) {
+    it(`says how long to wait after too many attempts, and never too short: ${seconds} s`, () => {
+      for (const [index, language] of (['en', 'de', 'es', 'fr', 'ja', 'zh'] as const).entries()) {
+        const said = translatedDescription(textsIn(language), tooManyAttempts(seconds)) ?? ''
+        assert.ok(said.includes(when[index] ?? ''), `${language}: ${said}`)
       }
     })
   }

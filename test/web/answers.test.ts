@@ -75,7 +75,13 @@ describe('answerFor', () => {
       error: 'invalid_request',
       description: 'Too many parameters',
     },
-    { name: 'one attempt too many', thrown: new TooManyRequests(7), status: 429, error: undefined },
+    {
+      name: 'one attempt too many',
+      thrown: new TooManyRequests(7),
+      status: 429,
+      error: 'too_many_requests',
+      description: 'Too many attempts. Try again in 7 seconds.',
+    },
     { name: 'too many sign-ins', thrown: new TooManyHashes(), status: 503, error: 'temporarily_unavailable' },
     {
       name: 'a database that too many wait for',

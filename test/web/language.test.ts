@@ -188,7 +188,7 @@ describe('a page in standard', () => {
     it('by JSON where others see a page', async () => {
       const headers = { ...GERMAN, accept: 'application/json' }
       const answer = await server.send('/error429', { headers })
-      assert.deepEqual(answer.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+      assert.deepEqual(answer.json(), { error: 'Too many attempts. Wait a while, then try again.' })
     })
     it('by the question for approval as JSON', async () => {
       const browser = await signedIn(server)

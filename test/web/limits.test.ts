@@ -168,7 +168,10 @@ for (const mode of MODES) {
         server.clock.advance(15)
         const refusal = await grant(server, 'nemo')
         assert.equal(refusal.status, 429)
-        assert.deepEqual(refusal.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+        assert.deepEqual(refusal.json(), {
+          error: 'too_many_requests',
+          error_description: 'Too many attempts. Try again in 45 seconds.',
+        })
         assert.equal(refusal.headers['retry-after'], '45')
         assert.match(String(refusal.headers['content-type']), /^application\/json/)
         assert.equal(refusal.headers['cache-control'], 'no-store')
@@ -178,7 +181,7 @@ for (const mode of MODES) {
         assert.equal(page.status, 429)
         assert.equal(page.headers['retry-after'], '45')
         assert.match(page.text, /<h1>.*Too many requests/)
-        assert.match(page.text, /Too many attempts\. Wait a minute/)
+        assert.match(page.text, /Too many attempts\. Try again in 45 seconds\./)
 
         assert.ok(tokensOf(await grant(server, 'marissa', 'koala')), 'another name')
         server.clock.advance(45)

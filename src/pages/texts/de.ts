@@ -265,7 +265,7 @@ export const de: Texts = {
       'Dieses Formular kam nicht von einer unserer Seiten, oder es war zu lange geöffnet. Gehen Sie zurück und versuchen Sie es erneut.',
     notFound: 'Vielleicht ist die Adresse falsch geschrieben, oder was hier war, ist umgezogen.',
     unknownZone: 'Zu dieser Subdomain gehört keine gültige Identitätszone.',
-    tooManyAttempts: 'Zu viele Versuche. Warten Sie eine Minute und versuchen Sie es dann erneut.',
+    tooManyAttempts: 'Zu viele Versuche. Warten Sie eine Weile und versuchen Sie es dann erneut.',
     tooManySignIns: 'Im Moment gibt es zu viele Anmeldungen. Versuchen Sie es in einigen Sekunden erneut.',
     databaseUnavailable: 'Die Datenbank ist nicht erreichbar. Versuchen Sie es später erneut.',
     fault: 'Interner Serverfehler',
@@ -325,6 +325,7 @@ export const de: Texts = {
     invitedTaken: 'Das eingeladene Konto gehört bei diesem Identitätsanbieter nicht Ihnen.',
   },
   descriptionsWith: {
+    tooManyAttemptsUntil: when => `Zu viele Versuche. Versuchen Sie es ${when} erneut.`,
     unknownClient: id => `Eine Anwendung mit dieser Kennung gibt es hier nicht: ${id}`,
     unregisteredRedirect: uri => `Die Rücksprungadresse ${uri} ist für diese Anwendung nicht eingetragen`,
     repeatedParameter: name => `Der Parameter ${name} darf nicht wiederholt werden`,

@@ -257,7 +257,7 @@ export const en: Texts = {
     forged: 'This form was not sent from one of our pages, or it was open for too long. Go back and try again.',
     notFound: 'The address may be mistyped, or what was here has moved.',
     unknownZone: 'The subdomain does not map to a valid identity zone.',
-    tooManyAttempts: 'Too many attempts. Wait a minute, then try again.',
+    tooManyAttempts: 'Too many attempts. Wait a while, then try again.',
     tooManySignIns: 'Too many sign-ins at the moment. Try again in a few seconds.',
     databaseUnavailable: 'Database unavailable. Retry later.',
     fault: 'Internal Server Error',
@@ -310,6 +310,7 @@ export const en: Texts = {
     invitedTaken: 'The account that was invited is not yours at this identity provider.',
   },
   descriptionsWith: {
+    tooManyAttemptsUntil: when => `Too many attempts. Try again ${when}.`,
     unknownClient: id => `No client with requested id: ${id}`,
     unregisteredRedirect: uri => `Invalid redirect ${uri} did not match one of the registered values`,
     repeatedParameter: name => `The parameter ${name} must not be repeated`,

@@ -260,7 +260,7 @@ export const es: Texts = {
       'Este formulario no se envió desde una de nuestras páginas, o estuvo abierto demasiado tiempo. Vuelva atrás e inténtelo de nuevo.',
     notFound: 'Puede que la dirección esté mal escrita, o que lo que había aquí se haya movido.',
     unknownZone: 'El subdominio no corresponde a ninguna zona de identidad válida.',
-    tooManyAttempts: 'Demasiados intentos. Espere un minuto e inténtelo de nuevo.',
+    tooManyAttempts: 'Demasiados intentos. Espere un rato e inténtelo de nuevo.',
     tooManySignIns: 'Hay demasiados inicios de sesión en este momento. Inténtelo de nuevo en unos segundos.',
     databaseUnavailable: 'La base de datos no está disponible. Inténtelo más tarde.',
     fault: 'Error interno del servidor',
@@ -315,6 +315,7 @@ export const es: Texts = {
     invitedTaken: 'La cuenta invitada no es la suya en este proveedor de identidad.',
   },
   descriptionsWith: {
+    tooManyAttemptsUntil: when => `Demasiados intentos. Inténtelo de nuevo ${when}.`,
     unknownClient: id => `Aquí no hay ninguna aplicación con el identificador solicitado: ${id}`,
     unregisteredRedirect: uri => `La dirección de retorno ${uri} no está registrada para esta aplicación`,
     repeatedParameter: name => `El parámetro ${name} no debe repetirse`,

@@ -259,7 +259,7 @@ export const fr: Texts = {
       'Ce formulaire n’a pas été envoyé depuis l’une de nos pages, ou il est resté ouvert trop longtemps. Revenez en arrière et réessayez.',
     notFound: 'L’adresse est peut-être mal saisie, ou ce qui se trouvait ici a été déplacé.',
     unknownZone: 'Ce sous-domaine ne correspond à aucune zone d’identité valide.',
-    tooManyAttempts: 'Trop de tentatives. Attendez une minute, puis réessayez.',
+    tooManyAttempts: 'Trop de tentatives. Attendez un moment, puis réessayez.',
     tooManySignIns: 'Trop de connexions en ce moment. Réessayez dans quelques secondes.',
     databaseUnavailable: 'La base de données est indisponible. Réessayez plus tard.',
     fault: 'Erreur interne du serveur',
@@ -315,6 +315,7 @@ export const fr: Texts = {
     invitedTaken: 'Le compte invité n’est pas le vôtre chez ce fournisseur d’identité.',
   },
   descriptionsWith: {
+    tooManyAttemptsUntil: when => `Trop de tentatives. Réessayez ${when}.`,
     unknownClient: id => `Aucune application n’a ici l’identifiant demandé\u00a0: ${id}`,
     unregisteredRedirect: uri => `L’adresse de retour ${uri} n’est pas enregistrée pour cette application`,
     repeatedParameter: name => `Le paramètre ${name} ne doit pas être répété`,

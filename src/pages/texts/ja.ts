@@ -260,7 +260,7 @@ export const ja: Texts = {
       'このフォームは当サイトのページから送信されたものではないか、長く開かれていました。前のページに戻って、もう一度お試しください。',
     notFound: 'アドレスが間違っているか、ページが移動した可能性があります。',
     unknownZone: 'このサブドメインに対応する有効な ID ゾーンはありません。',
-    tooManyAttempts: '試行回数が多すぎます。1 分待ってから、もう一度お試しください。',
+    tooManyAttempts: '試行回数が多すぎます。しばらく待ってから、もう一度お試しください。',
     tooManySignIns: '現在サインインが集中しています。数秒後にもう一度お試しください。',
     databaseUnavailable: 'データベースを利用できません。しばらくしてからお試しください。',
     fault: 'サーバー内部エラー',
@@ -313,6 +313,7 @@ export const ja: Texts = {
     invitedTaken: '招待されたアカウントは、この ID プロバイダーではあなたのものではありません。',
   },
   descriptionsWith: {
+    tooManyAttemptsUntil: when => `試行回数が多すぎます。${when}にもう一度お試しください。`,
     unknownClient: id => `指定された ID のアプリケーションはありません：${id}`,
     unregisteredRedirect: uri => `戻り先のアドレス ${uri} は、このアプリケーションに登録されていません`,
     repeatedParameter: name => `パラメーター ${name} は繰り返せません`,

@@ -371,6 +371,7 @@ export type KnownDescription =
 
 /** The descriptions that are translated round what stands in them. */
 export type KnownPattern =
+  | 'tooManyAttemptsUntil'
   | 'unknownClient'
   | 'unregisteredRedirect'
   | 'repeatedParameter'
@@ -425,19 +426,42 @@ export function translatedDescription(texts: Texts, description: string): string
   const pattern = patternOf(description)
   if (!pattern) return undefined
   const what = description.slice(pattern.start.length, description.length - pattern.end.length)
-  return texts.descriptionsWith[pattern.name](what)
+  return texts.descriptionsWith[pattern.name](
+    pattern.name === 'tooManyAttemptsUntil' ? translatedTime(texts, what) : what,
+  )
+}
+
+/** The English sentence for an attempt too many; true until then, because the time is rounded up. */
+export const tooManyAttempts = (seconds: number): string =>
+  en.descriptionsWith.tooManyAttemptsUntil(timeUntil(en, seconds))
+
+/** How soon something is. */
+function timeUntil(texts: Texts, seconds: number): string {
+  if (seconds <= 90) return relativeTime(texts).format(Math.max(1, Math.ceil(seconds)), 'second')
+  if (seconds <= 90 * 60) return relativeTime(texts).format(Math.ceil(seconds / 60), 'minute')
+  return relativeTime(texts).format(Math.ceil(seconds / 3600), 'hour')
+}
+
+/** What `timeUntil` says in English, in the language of the texts. */
+function translatedTime(texts: Texts, english: string): string {
+  const [, count, unit] = /^in (\d+) (second|minute|hour)s?$/.exec(english) ?? []
+  return unit === undefined ? english : relativeTime(texts).format(Number(count), unit as Intl.RelativeTimeFormatUnit) // one of the three
 }
 
 const relativeTimes = new Map<string, Intl.RelativeTimeFormat>()
 
+function relativeTime({ tag }: Texts): Intl.RelativeTimeFormat {
+  const known = relativeTimes.get(tag)
+  if (known) return known
+  const made = new Intl.RelativeTimeFormat(tag)
+  relativeTimes.set(tag, made) // one for each catalogue
+  return made
+}
+
 /** How long ago something was, from minutes to days: a page without script does not know the reader's time zone. */
-export function timeAgo({ tag, justNow }: Texts, minutes: number): string {
-  if (minutes < 1) return justNow
-  let format = relativeTimes.get(tag)
-  if (!format) {
-    format = new Intl.RelativeTimeFormat(tag)
-    relativeTimes.set(tag, format) // one for each catalogue
-  }
+export function timeAgo(texts: Texts, minutes: number): string {
+  if (minutes < 1) return texts.justNow
+  const format = relativeTime(texts)
   if (minutes < 60) return format.format(-minutes, 'minute')
   const hours = Math.floor(minutes / 60)
   return hours < 24 ? format.format(-hours, 'hour') : format.format(-Math.floor(hours / 24), 'day')

@@ -248,7 +248,7 @@ export const zh: Texts = {
     forged: '此表单不是从我们的页面发送的，或者打开时间过长。请返回后重试。',
     notFound: '地址可能输入有误，或者原有内容已移走。',
     unknownZone: '此子域名没有对应的有效身份区域。',
-    tooManyAttempts: '尝试次数过多。请等待一分钟后重试。',
+    tooManyAttempts: '尝试次数过多。请稍后重试。',
     tooManySignIns: '当前登录人数过多。请几秒钟后重试。',
     databaseUnavailable: '数据库不可用。请稍后重试。',
     fault: '服务器内部错误',
@@ -295,6 +295,7 @@ export const zh: Texts = {
     invitedTaken: '在此身份提供者处，受邀的帐户不是您的帐户。',
   },
   descriptionsWith: {
+    tooManyAttemptsUntil: when => `尝试次数过多。请在${when}重试。`,
     unknownClient: id => `没有具有所请求 ID 的应用：${id}`,
     unregisteredRedirect: uri => `返回地址 ${uri} 未为此应用注册`,
     repeatedParameter: name => `参数 ${name} 不能重复`,

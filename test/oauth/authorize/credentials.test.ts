@@ -347,7 +347,10 @@ for (const mode of MODES) {
       for (let count = 1; count <= 100; count += 1) await post({ ...REQUEST, username: 'unheard-of', password: 'x' })
       const answer = await post({ ...REQUEST, username: 'unheard-of', password: 'x' }, { headers: {} })
       assert.equal(answer.status, 429)
-      assert.deepEqual(answer.json(), { error: 'Too many attempts. Wait a minute, then try again.' })
+      assert.deepEqual(answer.json(), {
+        error: 'too_many_requests',
+        error_description: 'Too many attempts. Try again in 60 seconds.',
+      })
       assert.equal(answer.headers['retry-after'], '60')
     })
 
