@@ -26,6 +26,7 @@ const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
 const REDIRECT_URI = 'clients/redirect-uri.ts'
 const SECRET = 'clients/authentication/client-secret.ts'
 const LIMITS = 'web/shared-limits.ts'
+const REPLICAS = 'store/engine/replicas.ts'
 
 /** All of them. */
 export const MUTANTS: readonly Mutant[] = [
@@ -566,6 +567,37 @@ export const MUTANTS: readonly Mutant[] = [
     'bearer.client.zoneId === service.name',
     'true',
     'admin/clients/callers',
+  ),
+  mutant('a replica shows what is committed', REPLICAS, 'if (state.has_replayed) return', 'return', 'store/replicas'),
+  mutant(
+    'a replica shows what is not on disk yet',
+    REPLICAS,
+    "current_setting('synchronous_commit') = 'off'",
+    'false',
+    'store/replicas',
+  ),
+  mutant('a promoted replica is left out', REPLICAS, '!state?.is_standby', '!state', 'store/replicas'),
+  mutant(
+    'a replica belongs to the cluster',
+    REPLICAS,
+    '(select system_identifier from pg_control_system())',
+    '1',
+    'store/replicas',
+  ),
+  mutant('a replica is of the same timeline', REPLICAS, '${timeline},', '', 'store/replicas'),
+  mutant(
+    'a replica is of the same database',
+    REPLICAS,
+    '(select oid from pg_database where datname = current_database())',
+    '1',
+    'store/replicas',
+  ),
+  mutant(
+    'an index answers without replicas',
+    'store/listing.ts',
+    "quick ? 'scan' : 'search'",
+    "'search'",
+    'store/replicas',
   ),
   mutant('circles of groups', 'store/groups/nesting.ts', 'back.rows.length > 0', 'false', 'attacks'),
   mutant(
