@@ -35,7 +35,7 @@ import { createGates } from '../web/gates.ts'
 import { createHostCheck } from '../web/host.ts'
 import { createLimitedModeHook } from '../web/limited-mode.ts'
 import { createNoRouteHook } from '../web/no-route.ts'
-import { createLoadShedding } from '../web/overload.ts'
+import { createBodyShedding, createLoadShedding } from '../web/overload.ts'
 import { createPageWriter } from '../web/pages.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { encodePlainBasic } from '../web/plain-basic.ts'
@@ -149,6 +149,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     }
   }
   http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, denial, urls }))
+  http.addHook('preParsing', createBodyShedding())
   http.addHook('preValidation', createLoadShedding())
   return {
     http,
