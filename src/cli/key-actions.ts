@@ -14,6 +14,8 @@ import { sealedKey } from '../token/keys.ts'
 import { maxTokenSeconds } from '../token/lifetimes.ts'
 import { CommandFailure } from './command.ts'
 import type { KeyAction } from './keys.ts'
+import { recordOperatorEvent } from './operator-events.ts'
+import type { OperatorEvent } from './operator-events.ts'
 import type { Storage } from './storage.ts'
 import { openStorage, refuseMissingDatabase } from './storage.ts'
 
@@ -41,6 +43,9 @@ export async function runKeyAction(config: Config, zoneId: string | undefined, a
 
 type Deps = Storage & { readonly config: Config }
 
+const record = (event: Omit<OperatorEvent, 'type'>, type: OperatorEvent['type'], deps: Deps): Promise<void> =>
+  recordOperatorEvent({ ...event, type }, 'latchkey keys', deps)
+
 async function act(zone: Zone, action: KeyAction, deps: Deps): Promise<string> {
   switch (action.action) {
     case 'list':
@@ -56,11 +61,8 @@ async function act(zone: Zone, action: KeyAction, deps: Deps): Promise<string> {
 
 type ActionOf<A extends KeyAction['action']> = Extract<KeyAction, { action: A }>
 
-async function add(
-  { id: zoneId }: Zone,
-  action: ActionOf<'add'>,
-  { store, vault, clock, random }: Deps,
-): Promise<string> {
+async function add({ id: zoneId }: Zone, action: ActionOf<'add'>, deps: Deps): Promise<string> {
+  const { store, vault, clock, random } = deps
   const { keyId = random.hex(8), algorithm = 'RS256', pemFile } = action
   const material = pemFile === undefined ? await generateKey(algorithm, random) : readPemFile(pemFile, action.algorithm)
   try {
@@ -72,6 +74,7 @@ async function add(
     if (cause instanceof AlreadyExists) throw new CommandFailure(`zone ${zoneId} has a key ${keyId} already`, { cause })
     throw cause
   }
+  await record({ zoneId, principal: keyId, data: material.algorithm }, 'SigningKeyCreatedEvent', deps)
   return `Added ${keyId}; it does not sign yet.\n`
 }
 
@@ -83,9 +86,12 @@ function readPemFile(path: string, algorithm: string | undefined): KeyMaterial {
   return read
 }
 
-async function activate({ id: zoneId }: Zone, keyId: string, { store, clock }: Deps): Promise<string> {
-  if (await store.keys.activate(zoneId, keyId, clock.now())) return `${keyId} signs from now on.\n`
-  throw new CommandFailure(`zone ${zoneId} has no key ${keyId} that could sign`)
+async function activate({ id: zoneId }: Zone, keyId: string, deps: Deps): Promise<string> {
+  if (!(await deps.store.keys.activate(zoneId, keyId, deps.clock.now()))) {
+    throw new CommandFailure(`zone ${zoneId} has no key ${keyId} that could sign`)
+  }
+  await record({ zoneId, principal: keyId }, 'SigningKeyActivatedEvent', deps)
+  return `${keyId} signs from now on.\n`
 }
 
 async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, deps: Deps): Promise<string> {
@@ -94,6 +100,8 @@ async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, de
   const seconds = maxTokenSeconds(zone, await store.clients.maxLifetimes(zone.id), behaviourOf(config.compatibility))
   const expiresAt = atOnce ? now : addSeconds(now, seconds + PROPAGATION_SECONDS)
   if (await store.keys.retire(zone.id, keyId, expiresAt)) {
+    const data = `verifies until ${stamp(expiresAt)}`
+    await record({ zoneId: zone.id, principal: keyId, data }, 'SigningKeyRetiredEvent', deps)
     return atOnce
       ? `${keyId} is worth nothing from now on, and neither is any token that it signed.\n`
       : `${keyId} is retired; it verifies until the last token that it may have signed has expired.\n`

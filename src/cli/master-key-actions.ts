@@ -12,6 +12,7 @@ import type { SealedKind, SealedRow } from '../store/sealed-store.ts'
 import { SEALED_KINDS } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import type { MasterKeyAction } from './master-key.ts'
+import { recordOperatorEvent } from './operator-events.ts'
 import { openStorage, refuseMissingDatabase } from './storage.ts'
 
 const ROWS_AT_ONCE = 100
@@ -32,7 +33,16 @@ export async function runMasterKeyAction(
     let output = ''
     if (action === 'reseal') {
       await claimDatabase(storage, config.service) // a database of an earlier version has no key of digests yet
-      output = `Sealed ${await resealAll(store, vault)} records anew.\n`
+      const count = await resealAll(store, vault)
+      output = `Sealed ${count} records anew.\n`
+      if (count > 0) {
+        const [first = ''] = vault.keyIds
+        const event = { zoneId: config.service, principal: first, data: `${count} records` }
+        await recordOperatorEvent({ ...event, type: 'MasterKeyResealedEvent' }, 'latchkey master-key', {
+          ...storage,
+          config,
+        })
+      }
     }
     const { counts, lost } = await countAll(store, vault)
     const [first = ''] = vault.keyIds

@@ -29,8 +29,8 @@ export const ALL_REVOKED = 'all revoked'
 
 /**
  * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`, `TokenRefusedEvent`,
- * `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`, `AuditTrailAlteredEvent`, changes of second factors and of
- * initial access tokens.
+ * `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`, `AuditTrailAlteredEvent`, changes of second factors, of
+ * initial access tokens, and of keys on the command line.
  */
 export type AuditEventType =
   | 'UserAuthenticationSuccess'
@@ -84,6 +84,10 @@ export type AuditEventType =
   | 'SecretChangeFailure'
   | 'AuditEventsLostEvent'
   | 'AuditTrailAlteredEvent'
+  | 'SigningKeyCreatedEvent'
+  | 'SigningKeyActivatedEvent'
+  | 'SigningKeyRetiredEvent'
+  | 'MasterKeyResealedEvent'
 
 /** Records an event; never throws and never blocks. */
 export type Audit = (event: AuditEvent) => void

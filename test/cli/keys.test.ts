@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -55,11 +56,12 @@ for (const kind of DATABASE_KINDS) {
       const client = { authorized_grant_types: ['client_credentials'], client_secret: 'app-secret' }
       const config = {
         database: database.url,
+        audit: { enabled: true },
         // Longer than a refresh token lives in the zone.
         zone_config: { tokenPolicy: { refreshTokenValidity: 86_400 } },
         bootstrap: {
           clients: [
-            { ...client, client_id: 'app', authorities: ['jobs.run', 'svc.resource'] },
+            { ...client, client_id: 'app', authorities: ['jobs.run', 'svc.resource', 'audit.read'] },
             { ...client, client_id: 'long', access_token_validity: 200_000 },
           ],
           identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1' }],
@@ -131,6 +133,26 @@ for (const kind of DATABASE_KINDS) {
       assert.ok(seconds >= 200_059 && seconds <= 200_120, `${seconds}`)
       assert.ok(await isAlive(old))
       assert.ok((await published()).includes(first))
+    })
+
+    it('stores in the audit trail who changed keys', async () => {
+      const query = ['Created', 'Activated', 'Retired'].map(done => `type=SigningKey${done}Event`).join('&')
+      const answer = await fetch(`${server.baseUrl}/audit/events?${query}`, {
+        headers: { authorization: `Bearer ${await issue()}` },
+      })
+      const { events } = (await answer.json()) as { events: Record<string, string>[] }
+      assert.deepEqual(
+        events.map(({ type, principal, outcome }) => [type, principal, outcome]),
+        [
+          ['SigningKeyRetiredEvent', first, 'success'],
+          ['SigningKeyActivatedEvent', 'next', 'success'],
+          ['SigningKeyCreatedEvent', 'next', 'success'],
+        ],
+      )
+      const [retired, , created] = events
+      assert.equal(created?.['data'], 'ES256')
+      assert.match(retired?.['data'] ?? '', /^verifies until \d{4}-\d\d-\d\dT/)
+      for (const { userAgent } of events) assert.equal(userAgent, `latchkey keys (${userInfo().username})`)
     })
 
     it('drops a compromised one at once, and all that it signed', async () => {

@@ -30,7 +30,8 @@ describe('latchkey master-key beside a running server with two workers', () => {
     const config = {
       master_key_command: ['cat', 'keys'],
       workers: 2,
-      bootstrap: { clients: [{ ...client, authorities: ['jobs.run'] }] },
+      audit: { enabled: true },
+      bootstrap: { clients: [{ ...client, authorities: ['jobs.run', 'audit.read'] }] },
     }
     server = await serve({ folder, config })
   })
@@ -59,6 +60,15 @@ describe('latchkey master-key beside a running server with two workers', () => {
       body: new URLSearchParams({ grant_type: 'client_credentials' }),
     })
     assert.equal(answer.status, 200)
+    const { access_token: token } = (await answer.json()) as { access_token: string }
+    const trail = await fetch(`${server.baseUrl}/audit/events?type=MasterKeyResealedEvent`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const { events } = (await trail.json()) as { events: Record<string, string>[] }
+    assert.deepEqual(
+      events.map(({ principal, data }) => [principal, data]),
+      [[secondId, '2 records']],
+    )
   })
 
   it('refuses what is no action of it', async () => {
