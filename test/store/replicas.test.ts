@@ -193,11 +193,16 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     })
   })
 
-  const ways: readonly { name: string; away: () => unknown; back: () => unknown }[] = [
-    { name: 'are killed', away: () => standby.kill(), back: () => standby.restart() },
-    { name: 'are frozen', away: () => standby.freeze(), back: () => standby.thaw() },
+  const ways: readonly { name: string; away: () => unknown; back: () => unknown; reason: RegExp }[] = [
+    {
+      name: 'are killed',
+      away: () => standby.kill(),
+      back: () => standby.restart(),
+      reason: /^terminating|terminated/i,
+    },
+    { name: 'are frozen', away: () => standby.freeze(), back: () => standby.thaw(), reason: /^it does not answer/ },
   ]
-  for (const { name, away, back } of ways) {
+  for (const { name, away, back, reason } of ways) {
     it(`that ${name} hold nobody up, not even in the middle of a search, and are used again later`, async () => {
       await untilUsed(db)
       changes.length = 0
@@ -213,6 +218,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
         assert.equal(await whereOf(db), 'primary')
         assert.ok(performance.now() - begin < PROMPT_MS, `it took ${performance.now() - begin} ms`)
         await inTime(1, () => Promise.resolve(changes.length))
+        assert.match(changes[0]?.reason ?? '', reason)
       } finally {
         await back()
       }

@@ -165,7 +165,7 @@ function openReplica(
     const limit = afterStalls(known ? OVERDUE_MS : FEED_CONNECT_MS, () => lose(new StoreAway('it does not answer')))
     try {
       if (!known) {
-        client.on('error', () => {}) // the next look finds out
+        client.on('error', error => client === watcher && lose(error))
         await client.connect()
       }
       await reach(client, wanted)
@@ -244,8 +244,9 @@ function openReplica(
 
 const CLOSE_MS = 500
 
-/** Where a name has several addresses, only the code says why none of them was reached. */
-function reasonOf(cause: unknown): string {
-  const { message = '', code = 'it cannot be used' } = cause as { message?: string; code?: string }
+/** Of an error of the store, that of `pg`. Where a name has several addresses, only a code says why none was reached. */
+function reasonOf(error: unknown): string {
+  const { cause } = error as { cause?: unknown }
+  const { message = '', code = 'it cannot be used' } = (cause ?? error) as { message?: string; code?: string }
   return message === '' ? code : message
 }
