@@ -170,7 +170,7 @@ describe('a single value', () => {
     options?: CommandOptions
     want: readonly string[]
   }[] = [
-    { name: 'an unknown key', text: 'listne: { port: 1 }', want: ['listne: is not a known key'] },
+    { name: 'an unknown key', text: 'listne: { port: 1 }', want: ['listne: is not a known key; did you mean listen?'] },
     { name: 'an unknown key further down', text: 'listen: { prot: 1 }', want: ['listen.prot: is not a known key'] },
     {
       name: 'keys that belong elsewhere',
@@ -316,7 +316,7 @@ describe('a single value', () => {
     {
       name: 'a typo in the settings of the zone',
       text: 'zone_config: { tokenPolicy: { accesTokenValidity: 1 } }',
-      want: ['zone_config.tokenPolicy.accesTokenValidity: is not a known key'],
+      want: ['zone_config.tokenPolicy.accesTokenValidity: is not a known key; did you mean accessTokenValidity?'],
     },
   ]
   for (const { name, text = '', env = {}, options = {}, want } of cases) {

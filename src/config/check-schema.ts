@@ -1,5 +1,6 @@
 // Validates a value with the keywords of JSON Schema (draft 7) that the configuration's schema uses. Ajv gives the same
 // results, as a test verifies, but takes a third of a second to compile the schema, too long for a start.
+import { nearest } from './nearest.ts'
 
 /** The supported keywords; the first four are annotations. */
 export interface Schema {
@@ -74,8 +75,14 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
     if (names.size < minProperties) refuse('minProperties', `must have at least ${minProperties} members`)
     for (const [name, member] of members) {
       const known = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
-      if (known === false) refuse('additionalProperties', 'is not a known key', name)
-      else if (typeof known === 'object') check(member, known, [...steps, name])
+      if (known === false) {
+        const meant = nearest(name, Object.keys(properties))
+        refuse(
+          'additionalProperties',
+          `is not a known key${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+          name,
+        )
+      } else if (typeof known === 'object') check(member, known, [...steps, name])
     }
   }
 

@@ -212,7 +212,7 @@ async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, probl
     const name = nameOf(key)
     const place = keyword === 'additionalProperties' ? placeOf(key, CONFIG_SCHEMA) : undefined
     if (keyword === 'type' || keyword === 'required') problems.addType(name, message)
-    else problems.add(name, place === undefined ? message : `${message} here: it belongs below ${place}`)
+    else problems.add(name, place === undefined ? message : `is not a known key here: it belongs below ${place}`)
   }
 }
 

@@ -51,7 +51,8 @@ export async function tlsOf(
   }
   const read = readTls(files)
   if (read.problem !== undefined) {
-    problems.add(`${key}.${read.of === 'certificate' ? 'certificate_file' : 'private_key_file'}`, read.problem)
+    const name = read.of === 'certificate' ? 'certificate_file' : 'private_key_file'
+    problems.add(`${key}.${name}`, `${file[name]} ${read.problem}`)
   }
   if (!baseUrl.startsWith('https:')) problems.add('base_url', 'must begin with https:, because of listen.tls')
   return { ...files, asksForCertificates: file.client_certificates === 'request' }

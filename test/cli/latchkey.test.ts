@@ -108,7 +108,8 @@ describe('latchkey', () => {
       args: ['--config', 'bad.yml'],
       status: 2,
       stdout: /^$/,
-      stderr: /^latchkey: servise: is not a known key\nlatchkey: bootstrap\.clients\[0\]\.authorized_grant_types: /,
+      stderr:
+        /^latchkey: servise: is not a known key; did you mean service\?\nlatchkey: bootstrap\.clients\[0\]\.authorized_grant_types: /,
     },
     {
       name: 'does not start the playground for others',

@@ -64,7 +64,7 @@ describe('the key cors', () => {
     {
       name: 'the name that only the samples of the reference system have',
       text: 'cors: { default: { allowed: { origin: [a] } } }',
-      want: ['cors.default.allowed.origin: is not a known key'],
+      want: ['cors.default.allowed.origin: is not a known key; did you mean origins?'],
     },
     {
       name: 'a text where a list belongs, and what follows from it',

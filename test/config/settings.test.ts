@@ -87,7 +87,7 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
     {
       name: 'an unknown key',
       text: 'jwt: { token: { querystring: { enabled: true } } }',
-      want: ['jwt.token.querystring: is not a known key'],
+      want: ['jwt.token.querystring: is not a known key; did you mean queryString?'],
     },
     {
       name: 'wrong types, and nothing that follows from them',

@@ -113,7 +113,12 @@ describe('a server with TLS', () => {
   })
 
   const wrong: readonly (readonly [string, object, object, RegExp])[] = [
-    ['a missing file', { ...files, certificate_file: 'none.pem' }, {}, /certificate_file: cannot be read: ENOENT/],
+    [
+      'a missing file',
+      { ...files, certificate_file: 'none.pem' },
+      {},
+      /certificate_file: none\.pem cannot be read: ENOENT/,
+    ],
     [
       'a key of another certificate',
       { ...files, private_key_file: 'other.pem' },

@@ -1,0 +1,26 @@
+/**
+ * The name that a mistyped one stands for: the one with the fewest letters to change, add or take away, whatever their
+ * case; at most two, and at most one for every three letters. Absent where none is that near.
+ */
+export function nearest(typed: string, names: readonly string[]): string | undefined {
+  const most = Math.min(2, Math.floor(typed.length / 3))
+  const [best] = names
+    .map(name => ({ name, distance: distanceOf(typed.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ distance }) => distance <= most)
+    .toSorted((a, b) => a.distance - b.distance)
+  return best?.name
+}
+
+/** Levenshtein's distance, row by row. */
+function distanceOf(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (const [index, letter] of Array.from(from).entries()) {
+    const next = [index + 1]
+    for (const [column, other] of Array.from(to).entries()) {
+      const replaced = (row[column] ?? 0) + (letter === other ? 0 : 1)
+      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

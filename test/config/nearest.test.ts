@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { nearest } from '../../src/config/nearest.ts'
+
+describe('the name that a mistyped one stands for', () => {
+  const names = ['listen', 'base_url', 'session-cookie', 'queryString', 'id', 'port']
+  for (const [typed, want] of [
+    ['listne', 'listen'],
+    ['lisen', 'listen'],
+    ['baseurl', 'base_url'],
+    ['querystring', 'queryString'],
+    ['prt', 'port'],
+    ['session-store', undefined],
+    ['x', undefined],
+    ['ip', undefined],
+    ['', undefined],
+  ] as const) {
+    it(`is ${want ?? 'none'} for "${typed}"`, () => assert.equal(nearest(typed, names), want))
+  }
+})
