@@ -123,12 +123,17 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
   it('lets caches stand in for a limited time only', async () => {
     const url = new URL(postgres.url)
     let isAway = false
+    const waits: number[] = []
     const feed = createFeed({
       connect: () => new Client({ connectionString: url.href, connectionTimeoutMillis: 800 }),
       listens: async () => true,
       listener: { changed: () => {}, missed: () => {} },
       onError: () => {},
       onAway: () => (isAway = true),
+      spread: milliseconds => {
+        waits.push(milliseconds)
+        return milliseconds / 10
+      },
       maxKeptMs: 1000,
     })
     await feed.start()
@@ -138,8 +143,11 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     assert.deepEqual([feed.isCurrent(), feed.isAway(), feed.mayTrustCaches()], [false, true, true])
     await inTime(false, () => Promise.resolve(feed.mayTrustCaches()))
     assert.equal(feed.isAway(), true)
-    await feed.stop()
     await postgres.restart()
+    await inTime(false, () => Promise.resolve(feed.isAway()))
+    // Attempts, and the return itself, come at other times in each process.
+    assert.deepEqual([waits.slice(0, 3), waits.at(-1)], [[100, 300, 700], 250])
+    await feed.stop()
   })
 
   it('is left in time when it is frozen', async () => {

@@ -18,6 +18,8 @@ const HEARTBEAT_MS = 250
 const OVERDUE_MS = 700
 const VERDICT_MS = 500
 const MAX_RETRY_MS = 1000
+/** From the return of the database, which all processes see at once, until each opens its other connections. */
+const RETURN_MS = 250
 /** Longer than this, cached records are not used without the database. */
 const MAX_KEPT_MS = 3_600_000
 
@@ -42,12 +44,15 @@ export interface FeedDeps {
   readonly onError: (error: unknown) => void
   /** Called when the database is found to be away: what waits for it waits in vain. */
   readonly onAway: () => void
+  /** Milliseconds to wait instead of so many, other ones in each process: all of them lose the database at the same moment. */
+  readonly spread: (milliseconds: number) => number
   /** An hour unless given. */
   readonly maxKeptMs?: number
 }
 
 /** Nothing is opened before `start`. */
-export function createFeed({ connect, listens, listener, onError, onAway, maxKeptMs = MAX_KEPT_MS }: FeedDeps): Feed {
+export function createFeed(deps: FeedDeps): Feed {
+  const { connect, listens, listener, onError, onAway, spread, maxKeptMs = MAX_KEPT_MS } = deps
   const tail = createChangeTail(listener)
   let client: Client | undefined
   let current = false
@@ -81,7 +86,7 @@ export function createFeed({ connect, listens, listener, onError, onAway, maxKep
       decide(false)
     } else decide(true)
     retryMs = Math.min(retryMs * 2 + 100, MAX_RETRY_MS)
-    retry = setTimeout(() => void open(), retryMs).unref()
+    retry = setTimeout(() => void open(), spread(retryMs)).unref()
   }
 
   function decide(isAway: boolean): void {
@@ -119,7 +124,9 @@ export function createFeed({ connect, listens, listener, onError, onAway, maxKep
     listener.missed() // changes before this moment may be lost
     retryMs = 0
     current = true
-    decide(false)
+    // A database that has just got processor time back would spend it on hundreds of connections.
+    if (away) retry = setTimeout(() => opened === client && decide(false), spread(RETURN_MS)).unref()
+    else decide(false)
   }
 
   async function beat(): Promise<void> {

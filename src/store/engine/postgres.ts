@@ -3,6 +3,7 @@
 // other processes. While the database is away everything fails at once, and what was under way is given up.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client, type ClientBase, DatabaseError } from 'pg'
+import { createRandom } from '../../base/random.ts'
 import { type Change, writeChange } from '../changes.ts'
 import { type Database, type DatabaseOptions, statement, type Transaction } from '../database.ts'
 import { StoreUnavailable } from '../store.ts'
@@ -27,6 +28,7 @@ const PATIENT_LOCK = { ...LOCK, patient: true } as const
 
 /** Connects to the URL; throws `StoreUnavailable` when the server does not answer. */
 export async function openPostgres(url: string, { listener, onError, changes }: DatabaseOptions): Promise<Database> {
+  const random = createRandom()
   let closed = false
   const connections = createConnections({ url, bounds: BOUNDS, isAway: () => feed.isAway(), onError })
   const { run, withClient } = connections
@@ -38,6 +40,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
     listener,
     onError,
     onAway: () => connections.abandon(),
+    spread: milliseconds => (milliseconds * (128 + random.bytes(1).readUInt8())) / 256, // half to one and a half of it
   })
 
   async function inTransaction<T>(work: (within: Transaction) => Promise<T>, announced: Change[]): Promise<T> {
