@@ -145,8 +145,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const store = withClientDocuments(stored, documents)
   const notWritten = (cause: unknown): void => log.fault('events of accounts were not written', cause)
   const history = createAccountHistory({ store, clock, background, onError: notWritten })
-  const trail = config.audit && (await openTrail({ ...deps, outbound: outbound.for('webhook') }, config.audit))
   const logged = instrument ? instrument.counted(log.audit) : log.audit
+  const recording = { ...deps, audit: logged, outbound: outbound.for('webhook') }
+  const trail = config.audit && (await openTrail(recording, config.audit))
   const shared = {
     store,
     clock,

@@ -103,6 +103,8 @@ export function createPrometheus({
     labelNames: ['type'] as const,
     registers,
   })
+  // There from the start, because the first one has to show as an increase.
+  for (const type of ['AuditTrailAlteredEvent', 'AuditEventsLostEvent']) events.inc({ type }, 0)
   const limited = new Counter({
     name: 'latchkey_limited_total',
     help: 'Refusals of limits, by limit: of those that are always on, and as ratelimit of those that are configured.',

@@ -102,6 +102,8 @@ describe('metrics for Prometheus', () => {
     prometheus.countQuery(2)
     assert.deepEqual(passed, ['UserNotFound'])
     assert.deepEqual(await linesOf(prometheus, 'audit_events_total'), [
+      'latchkey_audit_events_total{type="AuditTrailAlteredEvent"} 0',
+      'latchkey_audit_events_total{type="AuditEventsLostEvent"} 0',
       'latchkey_audit_events_total{type="UserNotFound"} 1',
     ])
     assert.deepEqual(await linesOf(prometheus, 'database_query_duration_seconds_sum'), [
@@ -182,7 +184,10 @@ describe('metrics for Prometheus', () => {
     const values = Object.fromEntries(statsd.report().map(({ name, value }) => [name, value]))
     assert.equal(values['database.global.completed.count'], 1)
     assert.equal(values['audit_service.user_not_found_count'], 1)
-    assert.equal((await linesOf(prometheus, 'audit_events_total')).length, 1)
+    assert.equal(
+      (await linesOf(prometheus, 'audit_events_total')).at(-1),
+      'latchkey_audit_events_total{type="UserNotFound"} 1',
+    )
     assert.equal(combined([]), undefined)
   })
 

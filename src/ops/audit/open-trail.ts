@@ -4,7 +4,7 @@ import type { RequestLog } from '../request-log.ts'
 
 /** Opens the stored trail; loaded only where it is configured, because most of the start is loading. */
 export async function openTrail(
-  { vault, ...deps }: Pick<AuditTrailDeps, 'store' | 'clock' | 'outbound'> & OpeningDeps,
+  { vault, ...deps }: Pick<AuditTrailDeps, 'store' | 'clock' | 'outbound' | 'audit'> & OpeningDeps,
   settings: AuditSettings,
 ): Promise<AuditTrail> {
   const { createAuditTrail } = await import('./trail.ts')

@@ -31,6 +31,8 @@ export interface RecorderDeps {
   readonly excluded: ReadonlySet<AuditEventType>
   /** The id of the request that the code runs for, where the log names requests. */
   readonly requestId?: (() => string | undefined) | undefined
+  /** Is told of what happened to the trail itself: entries that were altered, events that were lost. Not to be recorded. */
+  readonly audit?: Audit | undefined
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
 
@@ -57,7 +59,8 @@ interface Backlog {
 }
 
 /** One instance serves every zone. */
-export function createAuditRecorder({ store, hashes, clock, excluded, requestId, log }: RecorderDeps): AuditRecorder {
+export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
+  const { store, hashes, clock, excluded, requestId, audit: tell, log } = deps
   const backlogs = new Map<string, Backlog>()
   let count = 0
   let timer: NodeJS.Timeout | undefined
@@ -95,6 +98,7 @@ export function createAuditRecorder({ store, hashes, clock, excluded, requestId,
     const data = String(backlog.lost)
     backlog.lost = 0
     const lost = { type: 'AuditEventsLostEvent', zoneId, principal: zoneId, data } as const
+    tell?.(lost)
     return [...records, auditRecordOf(lost, clock.now())]
   }
 
@@ -121,8 +125,9 @@ export function createAuditRecorder({ store, hashes, clock, excluded, requestId,
       backlog.tried = { records, head }
       throw cause
     }
-    if (alteration !== undefined)
-      log.warn(`the audit trail of zone ${zoneId} was altered in the database: ${alteration}`)
+    if (alteration === undefined) return
+    log.warn(`the audit trail of zone ${zoneId} was altered in the database: ${alteration}`)
+    tell?.({ type: 'AuditTrailAlteredEvent', zoneId, principal: zoneId, data: alteration })
   }
 
   /**

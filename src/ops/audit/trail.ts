@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { AuditSettings } from '../../model/audit-settings.ts'
+import type { Audit } from '../../model/event.ts'
 import type { Store } from '../../store/store.ts'
 import type { AuditHashes } from './chain.ts'
 import { createAuditRecorder } from './recorder.ts'
@@ -29,6 +30,7 @@ export interface AuditTrailDeps {
   readonly clock: Clock
   readonly settings: AuditSettings
   readonly requestId?: (() => string | undefined) | undefined
+  readonly audit?: Audit | undefined
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
 
