@@ -174,6 +174,16 @@ export function createErrorHandler(deps: {
 }): (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   const { pages, behaviour, log } = deps
   return async (thrown, request, reply) => {
+    try {
+      return await answerTo(thrown, request, reply)
+    } catch (cause) {
+      // Fastify's own handler would show the cause, and log nothing.
+      log.fault('an error could not be answered', cause)
+      return reply.status(500).type('text/plain; charset=utf-8').send('Internal Server Error')
+    }
+  }
+
+  async function answerTo(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const answer = answerFor(thrown)
     const { status, error, description, extra, fault } = answer
     if (fault) log.fault(`${request.method} ${request.routeOptions.url ?? 'unknown route'}`, thrown)

@@ -15,6 +15,9 @@ export function resourceMetadataOf(
   const isApi = routeOptions.config.access?.by === 'bearer'
   // The zone is missing where its search failed.
   if (!isApi || !(zone as unknown) || !speaks(zone, 'protectedResourceMetadata', behaviour)) return undefined
-  const { origin, pathname } = new URL(urls.ofZone(zone))
+  // In front of an IP address, a subdomain makes no URL.
+  const address = URL.parse(urls.ofZone(zone))
+  if (!address) return undefined
+  const { origin, pathname } = address
   return origin + RESOURCE_METADATA_AT_ORIGIN + (pathname === '/' ? '' : pathname)
 }

@@ -98,6 +98,14 @@ describe('challenges', () => {
       assert.match(await challengeOf(server, '/uaa/Users'), url)
     }))
 
+  it('do not name it for a zone by host in front of an IP address, which is no URL', () =>
+    inServer({ base_url: 'http://127.0.0.1:8080' }, async server => {
+      const answer = await server.send('/Users', { host: 'z1.localhost:8080' })
+      assert.equal(answer.status, 401)
+      assert.doesNotMatch(String(answer.headers['www-authenticate']), /resource_metadata/)
+      assert.equal(answer.json()['error'], 'unauthorized')
+    }))
+
   it('do not name it in uaa, or where the zone does not have it', async () => {
     const told = /resource_metadata/
     await inServer({}, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), told), 'uaa')

@@ -188,6 +188,35 @@ describe('a refusal with a body of its own', () => {
   }
 })
 
+describe('an error that cannot be answered', () => {
+  it('shows nothing of its cause, which is logged', async () => {
+    const app = fastify()
+    const deny = (): never => {
+      throw new Error('no page is expected')
+    }
+    const faults: unknown[] = []
+    app.decorateRequest('resourceMetadata', {
+      getter(): string {
+        throw new Error('secret of the inside')
+      },
+    })
+    app.setErrorHandler(
+      createErrorHandler({
+        pages: { chrome: deny, brandingOf: deny, texts: deny, mailFrame: deny, send: deny, error: deny },
+        behaviour: behaviourOf('standard'),
+        log: { fault: (_, cause) => faults.push(cause), refusal: deny },
+      }),
+    )
+    app.get('/', () => {
+      throw new OAuthError('invalid_token', 'No')
+    })
+    const response = await app.inject('/')
+    assert.deepEqual([response.statusCode, response.payload], [500, 'Internal Server Error'])
+    assert.match(String(faults[0]), /secret of the inside/)
+    await app.close()
+  })
+})
+
 describe('plainDescription', () => {
   it('keeps to the characters of RFC 6749 in standard, and keeps the text in uaa', () => {
     const text = 'a "b" \\ ü\n~'
