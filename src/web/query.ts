@@ -36,9 +36,12 @@ export function refuseRepeated(form: Form, names: readonly string[], behaviour: 
   throw new OAuthError('invalid_request', `The parameter ${repeated.slice(0, 100)} must not be repeated`)
 }
 
-/** The query as sent, without its question mark; empty if there is none. */
+/**
+ * The query as sent, without its question mark; empty if there is none. It begins where the router lets it begin, which takes
+ * `#` too: whoever checks a signature over it must not see another query than the one that was parsed.
+ */
 export function rawQuery(request: FastifyRequest): string {
-  const mark = request.url.indexOf('?')
+  const mark = request.url.search(/[?#]/)
   return mark < 0 ? '' : request.url.slice(mark + 1)
 }
 

@@ -20,6 +20,7 @@ import { personInput } from './targets/person-input.ts'
 import { redirectUri } from './targets/redirect-uri.ts'
 import { registration } from './targets/registration.ts'
 import { samlMessage } from './targets/saml-message.ts'
+import { samlRedirect } from './targets/saml-redirect.ts'
 import { scimPatch } from './targets/scim-patch.ts'
 import { scimResource } from './targets/scim-resource.ts'
 import { xml } from './targets/xml.ts'
@@ -47,5 +48,6 @@ export const TARGETS: readonly Target[] = [
   personInput,
   registration,
   samlMessage,
+  samlRedirect,
   xml,
 ]

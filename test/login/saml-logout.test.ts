@@ -1,7 +1,8 @@
 // SAML single logout in both directions (Profiles §4.4), with a provider of the test's own.
 import assert from 'node:assert/strict'
 import { createPublicKey, createVerify } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, get } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { verifiedText } from '../../src/identity/saml/signed-xml.ts'
@@ -585,6 +586,23 @@ for (const mode of MODES) {
             assert.equal(await isSignedIn(browser), true)
           })
         }
+
+        it('with a genuine query behind the one that the router reads', async () => {
+          const browser = await signIn({ nameId: 'pat' })
+          const forged = idp.redirectQuery('SAMLRequest', requestOf(), { key: null })
+          const genuine = signedQuery(requestOf({ nameId: 'somebody-else' }))
+          const { http } = server.app
+          await http.listen({ host: '127.0.0.1', port: 0 })
+          const { port } = http.server.address() as AddressInfo // of a port
+          const path = `${PATH}#${forged}&x=?${genuine}`
+          const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+            const headers = { host: 'localhost:8080', connection: 'close' }
+            get({ host: '127.0.0.1', port, path, headers }, resolve).on('error', reject)
+          })
+          answer.resume()
+          assert.equal(answer.statusCode, 400)
+          assert.equal(await isSignedIn(browser), true)
+        })
 
         it('with UAA’s words where there is no message', async () => {
           const answer = await server.send(PATH)
