@@ -32,5 +32,5 @@ export function shardsOf(root: string, files: readonly string[], count: number):
     smallest.size += size
     smallest.files.push(file)
   }
-  return shards.map(shard => shard.files)
+  return shards.map(shard => shard.files).filter(each => each.length > 0)
 }

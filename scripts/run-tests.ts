@@ -3,8 +3,8 @@
 // program but Node.js; `--update` rewrites recorded answers; other options go to `node --test`. LATCHKEY_TEST_FULL runs
 // every generated case (test/support/thinning.ts).
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, globSync } from 'node:fs'
-import { constants } from 'node:os'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isatty } from 'node:tty'
 import { postgresUrl } from '../test/support/postgres.ts'
@@ -18,6 +18,8 @@ const PROCESSES = 2
 const WAITING_PROCESSES = 3
 /** More than processes at a time, so that none is left with much more to do than the others. */
 const SHARDS = 8
+/** Whatever is broken fails in more files than these, or fails again. */
+const MAX_REPEATED_FILES = 3
 
 /** Shared by all test files: compiling takes half a second of each. */
 const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'tests')
@@ -32,6 +34,8 @@ interface Step {
 }
 
 const running = new Set<ChildProcess>()
+/** Test files that passed the second time. */
+const repeated: string[] = []
 let interruption: NodeJS.Signals | undefined
 let postgres: string | undefined
 
@@ -56,20 +60,41 @@ const checks: readonly Step[] = [
   },
 ]
 
+/**
+ * Runs tests. A few files that fail are run again, one at a time, because whoever waits for programs can wait in vain on a
+ * machine that is busy; they are named at the end, so that nobody takes them for sound.
+ */
+async function runTests(args: readonly string[], files: readonly string[], options: RunOptions): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-tests-'))
+  const list = join(folder, 'failed')
+  const reporters = [
+    `--test-reporter=${options.isQuiet ? 'dot' : 'spec'}`,
+    '--test-reporter-destination=stdout',
+    `--test-reporter=${new URL('failed-files.cjs', import.meta.url).href}`,
+    `--test-reporter-destination=${list}`,
+  ]
+  try {
+    await run(process.execPath, [...args, ...reporters, ...files], options)
+  } catch (error) {
+    const failed = existsSync(list) ? readFileSync(list, 'utf8').split('\n').filter(Boolean) : []
+    if (failed.length === 0 || failed.length > MAX_REPEATED_FILES || interruption) throw error
+    console.log(`\n      Again, one at a time: ${failed.join(', ')}`)
+    const again = ['--test', '--test-concurrency=1', `--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec']
+    await run(process.execPath, [...again, ...failed], { ...options, isQuiet: false })
+    repeated.push(...failed)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
 /** Runs several files per process, which saves the start of one for each; they share no state. */
 async function runTogether(files: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   // A larger young generation cuts garbage collection to a third.
-  const args = [
-    '--max-semi-space-size=64',
-    '--test',
-    '--test-isolation=none',
-    `--test-timeout=${TEST_TIMEOUT_MS}`,
-    '--test-reporter=dot',
-  ]
+  const args = ['--max-semi-space-size=64', '--test', '--test-isolation=none', `--test-timeout=${TEST_TIMEOUT_MS}`]
   const shards = shardsOf(ROOT, files, SHARDS).values()
   console.log(`      ${files.length} files in ${SHARDS} processes, ${PROCESSES} at a time`)
   const work = async (): Promise<void> => {
-    for (const shard of shards) await run(process.execPath, [...args, ...shard], { env, isQuiet: true })
+    for (const shard of shards) await runTests(args, shard, { env, isQuiet: true })
   }
   await Promise.all(Array.from({ length: PROCESSES }, work))
 }
@@ -103,8 +128,10 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
     '--test',
     `--test-concurrency=${WAITING_PROCESSES}`,
     `--test-timeout=${TEST_TIMEOUT_MS}`,
-    '--test-reporter=spec',
+    ...options,
   ]
+  // Who has chosen files wants to see them fail.
+  const isWhole = filters.length === 0 && options.length === 0
   return [
     {
       title: 'System packages (PostgreSQL, slapd, Chromium, PHP, xmlsec1)',
@@ -131,7 +158,9 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
       title: `Tests (${apart.length} files)`,
       hint: 'tests failed: see "failing tests" above',
       run: async () => {
-        await run(process.execPath, [...args, ...options, ...apart], { env: testEnvironment(options) })
+        const env = testEnvironment(options)
+        if (isWhole) await runTests(args, apart, { env })
+        else await run(process.execPath, [...args, '--test-reporter=spec', ...apart], { env })
       },
     },
   ]
@@ -206,6 +235,7 @@ async function runAll(steps: readonly Step[]): Promise<number> {
     console.error(`\n✖ Interrupted by ${interruption}.`)
     return 128 + constants.signals[interruption]
   }
+  if (repeated.length > 0) console.log(`\n! Failed at first, and passed alone: ${repeated.join(', ')}`)
   console.log(`\n✔ Everything passed in ${seconds(begin)}, on Node.js ${process.versions.node}.`)
   return 0
 }
