@@ -253,7 +253,7 @@ function signerOf(record: SigningKeyRecord, { vault, pace, defaultZoneId, tokenK
       return measured('pkcs11', tokenKeys.signerOf(keyId, publicKey))
     }
     const missing = new SigningUnavailable(`signing key ${keyId} is in a token, which signing_keys does not name`)
-    return () => Promise.reject(missing)
+    return measured('pkcs11', () => Promise.reject(missing))
   }
   const key = createPrivateKey(privateKey)
   if (!onSignature) return data => signText(data, { algorithm, key }, pace())

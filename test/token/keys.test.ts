@@ -3,10 +3,12 @@ import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { jwtVerify } from 'jose'
 import { createRandom } from '../../src/base/random.ts'
+import { IN_TOKEN } from '../../src/model/key-in-token.ts'
 import type { Signature } from '../../src/model/signature.ts'
 import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from '../../src/model/signing-key.ts'
 import type { SigningAlgorithm } from '../../src/model/signing-key.ts'
-import { createKeyRing } from '../../src/token/keys.ts'
+import { createKeyRing, sealedKey } from '../../src/token/keys.ts'
+import { SigningUnavailable } from '../../src/token/signer.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { KEYS, keysConfig, signerOf } from '../support/keys.ts'
 import { startServer } from '../support/server.ts'
@@ -40,6 +42,32 @@ describe('signatures', () => {
       }
     })
   }
+})
+
+describe('a signature that cannot be made', () => {
+  it('is measured as failed: the key is in a token that this server does not have', async () => {
+    const server = await startServer({ config: keysConfig('ES256') })
+    try {
+      const { store, vault, clock } = server
+      const [record] = await store.keys.list('svc')
+      const { publicKey = assert.fail() } = record ?? {}
+      const inToken = { algorithm: 'ES256', privateKey: IN_TOKEN, publicKey } as const
+      const named = { zoneId: 'svc', keyId: 'hardware', active: false, createdAt: clock.now() }
+      await store.keys.insert('svc', sealedKey(named, inToken, vault))
+      await store.keys.activate('svc', 'hardware', clock.now())
+      const failed: Signature[] = []
+      const deps = { store, vault, clock, random: createRandom(), defaultZoneId: 'svc' }
+      const key = await createKeyRing({ ...deps, onSignature: signature => failed.push(signature) }).active('svc')
+      assert.equal(key.keyId, 'hardware')
+      await assert.rejects(key.sign('JWT', {}), SigningUnavailable)
+      assert.deepEqual(
+        failed.map(({ algorithm, place, isMade }) => ({ algorithm, place, isMade })),
+        [{ algorithm: 'ES256', place: 'pkcs11', isMade: false }],
+      )
+    } finally {
+      await server.stop()
+    }
+  })
 })
 
 describe('a zone that signs', () => {
