@@ -24,6 +24,8 @@ const given = (config: Readonly<Record<string, unknown>> = {}, more = {}): unkno
   ...more,
 })
 
+const usersOfZone = (password: string): unknown => ({ id: 'z1', bootstrap: { users: [{ userName: 'ann', password }] } })
+
 /** The paths of all values: `service.port`; a map without members is a value of its own. */
 function pathsOf(value: unknown, path: string): readonly string[] {
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -42,6 +44,13 @@ describe('the values of the chart', () => {
   const refused = [
     { name: 'a password of the database', values: given({ database: 'postgres://a:b@c/d' }) },
     { name: 'a master key', values: given({ master_key: '0'.repeat(64) }) },
+    { name: 'the secret of a client', values: given({ bootstrap: { clients: [{ client_secret: 'hidden' }] } }) },
+    {
+      name: 'the password of a user of a zone',
+      values: given({ bootstrap: { identity_zones: [usersOfZone('hidden')] } }),
+    },
+    { name: 'the password of the mail server', values: given({ smtp: { password: 'hidden' } }) },
+    { name: 'a private key', values: given({ signing_keys: { keys: { a: { pem: '-----BEGIN PRIVATE KEY-----' } } } }) },
     { name: 'pods with TLS, whose probes would fail', values: given({ listen: { tls: {} } }) },
     { name: 'a base URL without a host', values: given({ base_url: 'id.example.org' }) },
     { name: 'a misspelt value', values: given({}, { replica: 2 }) },
@@ -51,6 +60,13 @@ describe('the values of the chart', () => {
   for (const { name, values: wrong } of refused) {
     it(`are refused with ${name}`, () => assert.equal(accepts(wrong), false))
   }
+
+  it('may name variables and files in the place of secrets', () => {
+    const clients = [{ client_secret: '${SHOP_SECRET}' }, { client_secret_file: '/run/secrets/latchkey/shop_secret' }]
+    const policy = { password: { policy: { global: { minLength: 12 } } } }
+    const named = given({ bootstrap: { clients, identity_zones: [usersOfZone('${ANN}')] }, ...policy })
+    assert.ok(accepts(named), JSON.stringify(accepts.errors))
+  })
 
   it('are all used, and none is used that does not exist', () => {
     const used = new Set([...templates.matchAll(/\.Values\.([\w.]*\w)/g)].map(([, path = '']) => path))
