@@ -24,6 +24,7 @@ interface Service {
   readonly read_only: boolean
   readonly cap_drop: readonly string[]
   readonly security_opt: readonly string[]
+  readonly ulimits?: Readonly<Record<string, number>>
 }
 const compose: {
   readonly services: { readonly latchkey: Service; readonly postgres: Service }
@@ -43,6 +44,7 @@ describe('packaging/compose.yaml', () => {
       const { read_only, cap_drop, security_opt } = service
       assert.deepEqual([read_only, cap_drop, security_opt], [true, ['ALL'], ['no-new-privileges:true']])
     }
+    assert.deepEqual(latchkey.ulimits, { core: 0 })
     assert.equal(postgres.user, '999:999')
     assert.equal(postgres.network_mode, 'none')
     assert.deepEqual(latchkey.ports, ['127.0.0.1:8080:8080'])

@@ -67,6 +67,7 @@ describe('packaging/latchkey.service', () => {
       CapabilityBoundingSet: '',
       PrivateDevices: 'yes',
       RestrictNamespaces: 'yes',
+      LimitCORE: '0',
     })) {
       assert.deepEqual(server(directive), [want], directive)
     }
@@ -76,7 +77,15 @@ describe('packaging/latchkey.service', () => {
 
 describe('packaging/latchkey-backup.service', () => {
   it('runs as the account of the server, with its folder and its key', () => {
-    for (const directive of ['DynamicUser', 'User', 'StateDirectory', 'WorkingDirectory', 'LoadCredential', 'UMask']) {
+    for (const directive of [
+      'DynamicUser',
+      'User',
+      'StateDirectory',
+      'WorkingDirectory',
+      'LoadCredential',
+      'UMask',
+      'LimitCORE',
+    ]) {
       assert.deepEqual(backup(directive), server(directive), directive)
     }
   })
