@@ -7,6 +7,7 @@ import { certificate } from './targets/certificate.ts'
 import { clientJwt } from './targets/client-jwt.ts'
 import { configFile } from './targets/config-file.ts'
 import { cookies } from './targets/cookies.ts'
+import { crossOrigin } from './targets/cross-origin.ts'
 import { directoryAnswer } from './targets/directory-answer.ts'
 import { dpopProof } from './targets/dpop-proof.ts'
 import { filter } from './targets/filter.ts'
@@ -35,6 +36,7 @@ export const TARGETS: readonly Target[] = [
   host,
   ownPaths,
   redirectUri,
+  crossOrigin,
   filter,
   scimPatch,
   scimResource,
