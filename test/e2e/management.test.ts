@@ -17,7 +17,13 @@ describe('listen.management', () => {
     it(`tells of all requests, with ${workers} ${workers === 1 ? 'process' : 'worker processes'}`, async () => {
       const port = await freePort()
       const smtp = { host: '127.0.0.1', port: await freePort(), from: 'id@example.org' }
-      const server = await serve({ config: { bootstrap, workers, smtp, listen: { management: { port } } } })
+      const siem = {
+        name: 'siem',
+        url: 'https://127.0.0.1:1/',
+        secret: `whsec_${Buffer.alloc(32, 3).toString('base64')}`,
+      }
+      const audit = { enabled: true, webhooks: [siem] }
+      const server = await serve({ config: { bootstrap, workers, smtp, audit, listen: { management: { port } } } })
       try {
         for (let i = 0; i < 4; i += 1) {
           assert.equal((await send(`${server.baseUrl}/oauth/token`, { form, basic: ['app', 's'] })).status, 200)
@@ -30,6 +36,10 @@ describe('listen.management', () => {
           'latchkey_database_up 1',
           'latchkey_mails_total{outcome="sent"} 0',
           'latchkey_mails_waiting 0',
+          'latchkey_logouts_total{outcome="delivered"} 0',
+          'latchkey_logouts_waiting 0',
+          'latchkey_audit_webhook_total{webhook="siem",outcome="accepted"} 0',
+          'latchkey_signature_duration_seconds_count{algorithm="RS256",place="pool",outcome="made"} 4',
         ]) {
           assert.ok(text.split('\n').includes(line), line)
         }
