@@ -40,10 +40,9 @@ const FLUSH_EVERY_MS = 250
 const RETRY_EVERY_MS = 2000
 /** One transaction: on SQLite it blocks the process, some 7 µs an entry; smaller ones would pay for more commits. */
 const MAX_BATCH = 1000
-/** Events that wait in memory: of all zones, of one, and of one those that anybody can cause. */
-const MAX_WAITING = 50_000
-const MAX_WAITING_OF_ZONE = 20_000
-const MAX_WAITING_OF_ANYBODY = 5000
+/** Events that wait in memory: of all zones, and of one. Those that anybody can cause leave room for others in both. */
+const MAX_WAITING = { all: 50_000, zone: 20_000 } as const
+const MAX_WAITING_OF_ANYBODY = { all: 25_000, zone: 5000 } as const
 
 interface Pending {
   readonly event: AuditEvent
@@ -72,8 +71,8 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     if (stopped || excluded.has(type)) return
     let backlog = backlogs.get(zoneId)
     if (!backlog) backlogs.set(zoneId, (backlog = { waiting: [], lost: 0 }))
-    const most = isAnybodys(type) ? MAX_WAITING_OF_ANYBODY : MAX_WAITING_OF_ZONE
-    if (backlog.waiting.length >= most || count >= MAX_WAITING) {
+    const most = isAnybodys(type) ? MAX_WAITING_OF_ANYBODY : MAX_WAITING
+    if (backlog.waiting.length >= most.zone || count >= most.all) {
       backlog.lost += 1
       return
     }

@@ -373,6 +373,22 @@ describe('recording the audit trail', () => {
     assert.deepEqual((await verified(server)).problems, [])
   })
 
+  it('keeps room for the events of administrators, in however many zones strangers fail', async () => {
+    let isAway = true
+    const recorder = recorderOn(async call => {
+      if (isAway) throw new StoreUnavailable('away')
+      await call()
+    })
+    for (let zone = 0; zone < 12; zone += 1) {
+      for (let i = 0; i < 5000; i += 1) recorder.record(event('flood', 'ClientAuthenticationFailure', `zone-${zone}`))
+    }
+    recorder.record(event('by hand, while strangers fail', 'UserModifiedEvent', 'z1'))
+    isAway = false
+    await recorder.stop()
+    const found = await eventsOf(server, { type: 'UserModifiedEvent' }, { host: 'z1.localhost:8080' })
+    assert.ok(found.some(({ data }) => data?.startsWith('by hand')))
+  })
+
   it('stores nothing of the excluded types', async () => {
     const recorder = recorderOn(undefined, ['TokenIssuedEvent'])
     recorder.record(event('excluded', 'TokenIssuedEvent'))
