@@ -7,16 +7,22 @@ const HOST = /^(?:[a-z0-9_](?:[a-z0-9._~-]{0,253})|\[[0-9a-f:.]{2,45}\])(?::\d{0
 const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**
- * Hook: refuses an ambiguous or invalid host (RFC 9112 §3.2): two Host headers, one that is not a host, or an absolute URL
- * with another host. A proxy in front may have used the other one.
+ * Hook: refuses what a proxy in front may have read differently (RFC 9112 §3.2): two Host headers, one that is not a host, an
+ * absolute URL with another host, or a target with a fragment, which the router would take for a query.
  */
 export function createHostCheck(isHttps: boolean) {
   // Not async: every request passes here.
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
-    if (hasClearHost(request)) return done()
+    const problem = problemOf(request)
+    if (problem === undefined) return done()
     reply.headers(refusalHeaders(request, isHttps))
-    done(new MalformedInput('The Host header is not valid'))
+    done(new MalformedInput(problem))
   }
+}
+
+function problemOf(request: FastifyRequest): string | undefined {
+  if (request.raw.url?.includes('#')) return 'The request target has a fragment'
+  return hasClearHost(request) ? undefined : 'The Host header is not valid'
 }
 
 function hasClearHost({ raw }: FastifyRequest): boolean {

@@ -121,6 +121,9 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
     },
     { name: 'a URL of another host', bytes: get('http://evil.example/login'), statuses: [400] },
     { name: 'a URL of another host, with credentials', bytes: get('http://localhost@evil.example/'), statuses: [400] },
+    { name: 'a fragment', bytes: get('/login#a'), statuses: [400] },
+    { name: 'a fragment before a query', bytes: get('/login#a=b?c=d'), statuses: [400] },
+    { name: 'a fragment, to no route', bytes: get('/nothing#a'), statuses: [400] },
     { name: 'a URL of the same host', bytes: get('http://LOCALHOST/login'), statuses: [200] },
     {
       name: 'a name with a port',
