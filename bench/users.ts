@@ -1,8 +1,8 @@
 // What people and administrators wait for among a million users of one zone: the store's part of it, on both databases. One
 // request at a time, of every kind in turn.
 import { systemClock } from '../src/base/clock.ts'
-import type { Filter } from '../src/model/filter.ts'
-import { parseFilter } from '../src/model/filter.ts'
+import type { Filter } from '../src/model/filters/filter.ts'
+import { parseFilter } from '../src/model/filters/filter.ts'
 import { openStore } from '../src/store/open.ts'
 import type { Store } from '../src/store/store.ts'
 import { freshDatabase } from '../test/support/databases.ts'

@@ -1,9 +1,9 @@
 // Codes that open a session in a browser: a client has checked a password, or a person has set a new one through it, and the
 // browser is redirected here with the code. Each is for one client, works once, and ends with the password.
-import { allowsProvider } from '../model/client.ts'
-import type { Client } from '../model/client.ts'
-import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import { allowsProvider } from '../model/clients/client.ts'
+import type { Client } from '../model/clients/client.ts'
+import type { User } from '../model/people/user.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { issueCode, lookAtCode, redeemCode } from './codes.ts'
 import type { CodeDeps, NewCode } from './codes.ts'

@@ -1,10 +1,10 @@
 // Changes of second factors: the one way for pages and APIs. Each that happens leaves an event, and all but new names and
 // forgotten browsers are told to the owner by mail.
 import type { RecoveryCodes } from '../factors/recovery-codes.ts'
-import type { Audit, AuditEventType, AuditOrigin } from '../model/event.ts'
-import type { Passkey, Totp } from '../model/passkey.ts'
+import type { Audit, AuditEventType, AuditOrigin } from '../model/audit/event.ts'
+import type { Passkey, Totp } from '../model/people/passkey.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { User } from '../model/user.ts'
+import type { User } from '../model/people/user.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import type { FactorNotice } from '../pages/texts/factor-mail-texts.ts'
 import type { FactorMethod } from '../records/user.ts'

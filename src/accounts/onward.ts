@@ -2,8 +2,8 @@
 import { resolveRedirectUri } from '../clients/redirect-uri.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
-import type { TokenSettings } from '../model/settings.ts'
-import type { Zone } from '../model/zone.ts'
+import type { TokenSettings } from '../model/zones/settings.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { Errand } from './codes.ts'
 

@@ -1,7 +1,7 @@
 // What people may do with their accounts by themselves in a zone. Fails closed: a zone without its internal provider has
 // nothing open.
-import type { IdentityProvider } from '../model/identity-provider.ts'
-import type { Zone } from '../model/zone.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** What is open. */

@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
-import type { Zone } from '../model/zone.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { CODE_LENGTH, isCode } from './codes.ts'
 

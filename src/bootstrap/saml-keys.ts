@@ -1,6 +1,6 @@
 import type { Vault } from '../base/secrets.ts'
 import type { SamlKeys } from '../config/saml.ts'
-import type { SamlConfig, Zone } from '../model/zone.ts'
+import type { SamlConfig, Zone } from '../model/zones/zone.ts'
 
 /** The key pairs of a zone, and which of them is active. */
 type Chosen = Pick<SamlConfig, 'keys' | 'activeKeyId'>

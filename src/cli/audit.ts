@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { loadConfig } from '../config.ts'
-import type { AuditPlace } from '../model/audit-entry.ts'
+import type { AuditPlace } from '../model/audit/audit-entry.ts'
 import type { Command } from './command.ts'
 import { readOptions, UsageError } from './command.ts'
 

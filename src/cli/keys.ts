@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { loadConfig } from '../config.ts'
-import type { SigningAlgorithm } from '../model/signing-key.ts'
-import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
+import type { SigningAlgorithm } from '../model/tokens/signing-key.ts'
+import { SIGNING_ALGORITHMS } from '../model/tokens/signing-key.ts'
 import type { Command } from './command.ts'
 import { readOptions, UsageError } from './command.ts'
 

@@ -1,7 +1,7 @@
 // Events of what operators do on the command line, in the stored audit trail: the log belongs to the server.
 import { userInfo } from 'node:os'
 import type { Config } from '../config.ts'
-import type { AuditEvent } from '../model/event.ts'
+import type { AuditEvent } from '../model/audit/event.ts'
 import { createAuditRecorder } from '../ops/audit/recorder.ts'
 import type { Storage } from './storage.ts'
 

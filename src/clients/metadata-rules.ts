@@ -1,7 +1,7 @@
 // Rules between the members of client metadata, for every way in which a client is written.
 import { isAbsoluteUri } from '../base/absolute-uri.ts'
-import { subjectProblem } from '../model/mutual-tls.ts'
-import { sectorProblem } from '../model/subject.ts'
+import { subjectProblem } from '../model/clients/mutual-tls.ts'
+import { sectorProblem } from '../model/tokens/subject.ts'
 import { backchannelProblem, frontchannelProblem, initiateLoginProblem } from './logout-uris.ts'
 import type { ClientDefinition, ClientProblem } from './client-json.ts'
 

@@ -1,5 +1,5 @@
 import type { OutboundShare } from '../base/outbound.ts'
-import type { Client } from '../model/client.ts'
+import type { Client } from '../model/clients/client.ts'
 
 type Purpose = 'sign-in' | 'background'
 

@@ -1,11 +1,11 @@
 // What a client lacks to keep to the profile that it or its zone has: for its administrator, before its users are refused.
-import { demandsOn } from '../model/client-demands.ts'
+import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { MutualTlsSettings } from '../model/mutual-tls.ts'
-import { possibleTlsMethods, tlsMethodOf } from '../model/mutual-tls.ts'
-import type { Protocol } from '../model/protocols.ts'
-import { speaks } from '../model/protocols.ts'
-import type { Zone } from '../model/zone.ts'
+import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
+import { possibleTlsMethods, tlsMethodOf } from '../model/clients/mutual-tls.ts'
+import type { Protocol } from '../model/zones/protocols.ts'
+import { speaks } from '../model/zones/protocols.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { KeyRing } from '../token/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
 

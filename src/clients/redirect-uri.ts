@@ -1,7 +1,7 @@
 // Where an authorization response may be sent. Three sets of rules: exact text (RFC 9700 §4.1.3), and in `uaa` the lenient
 // ones of the reference system (row A15) or, where the operator wants them, its strict ones. Whatever they do not allow is
 // never redirected to.
-import type { Client } from '../model/client.ts'
+import type { Client } from '../model/clients/client.ts'
 import { isRedirectPattern } from './client-json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { isSafeUri } from '../model/safe-uri.ts'

@@ -1,9 +1,9 @@
 // What a client's policy of second factors needs in its zone.
 import { isDeepStrictEqual } from 'node:util'
-import type { Client } from '../model/client.ts'
+import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { secondFactorPolicy } from '../model/second-factor.ts'
-import type { Zone } from '../model/zone.ts'
+import { secondFactorPolicy } from '../model/people/second-factor.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /**

@@ -2,8 +2,8 @@
 import type { Requester } from '../base/fair-queue.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
-import type { ClientSecret } from '../model/client.ts'
-import { isBlank } from '../model/secret-policy.ts'
+import type { ClientSecret } from '../model/clients/client.ts'
+import { isBlank } from '../model/clients/secret-policy.ts'
 
 /** `clientSecrets` is the hashing pool of client secrets, which queues each requester separately. */
 export interface SecretDeps {

@@ -1,7 +1,7 @@
 // The key `audit`: the stored audit trail. The log has the audit trail in any case.
 import { isLoopbackHost } from '../base/loopback.ts'
-import type { AuditSettings, AuditWebhook } from '../model/audit-settings.ts'
-import type { AuditEventType } from '../model/event.ts'
+import type { AuditSettings, AuditWebhook } from '../model/audit/audit-settings.ts'
+import type { AuditEventType } from '../model/audit/event.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 

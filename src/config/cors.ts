@@ -1,7 +1,7 @@
 // The key `cors`: the server's policy of cross-origin requests, with UAA's names.
-import { DEFAULT_CORS, corsProblems, corsRules } from '../model/cors-policy.ts'
-import type { CorsProblem, SystemCors } from '../model/cors-policy.ts'
-import type { CorsConfiguration, CorsPolicy } from '../model/zone.ts'
+import { DEFAULT_CORS, corsProblems, corsRules } from '../model/zones/cors-policy.ts'
+import type { CorsProblem, SystemCors } from '../model/zones/cors-policy.ts'
+import type { CorsConfiguration, CorsPolicy } from '../model/zones/zone.ts'
 import type { Problems } from './problems.ts'
 
 /** `cors` in the file. */

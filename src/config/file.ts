@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { ZoneConfig } from '../model/zone.ts'
+import type { ZoneConfig } from '../model/zones/zone.ts'
 import type { Schema, SchemaProblem } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
 import type { AuditFile } from './audit.ts'

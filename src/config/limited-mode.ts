@@ -1,7 +1,7 @@
 // The key `uaa.limitedFunctionality`, as in UAA.
 import { resolve } from 'node:path'
-import { DEFAULT_ENDPOINTS, DEFAULT_METHODS } from '../model/limited-mode.ts'
-import type { LimitedMode } from '../model/limited-mode.ts'
+import { DEFAULT_ENDPOINTS, DEFAULT_METHODS } from '../model/zones/limited-mode.ts'
+import type { LimitedMode } from '../model/zones/limited-mode.ts'
 import type { Problems } from './problems.ts'
 
 /** The key in the configuration file. */

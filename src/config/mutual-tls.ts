@@ -1,7 +1,7 @@
 // The key `mutual_tls`: certificates of clients, which a proxy in front or the server itself has asked for.
 import { readCertificates } from '../base/certificate.ts'
-import { possibleTlsMethods, TLS_AUTH_METHODS } from '../model/mutual-tls.ts'
-import type { MutualTlsSettings } from '../model/mutual-tls.ts'
+import { possibleTlsMethods, TLS_AUTH_METHODS } from '../model/clients/mutual-tls.ts'
+import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 import type { Problems } from './problems.ts'
 import type { Bootstrap } from './records.ts'
 import { section } from './section.ts'

@@ -1,6 +1,6 @@
 // The keys `uaa`, `metrics` and `statsd`, as in UAA, and `listen.trusted_proxies`: health, metrics and proxies.
 import { isIP } from 'node:net'
-import type { LimitedMode } from '../model/limited-mode.ts'
+import type { LimitedMode } from '../model/zones/limited-mode.ts'
 import { limitedModeOf, limitedModeSchema } from './limited-mode.ts'
 import type { LimitedModeFile } from './limited-mode.ts'
 import type { Problems } from './problems.ts'

@@ -1,7 +1,7 @@
 // The keys `links` and `servlet`, as in UAA: settings of the pages and sessions of every zone.
-import { DEFAULT_PAGE_SETTINGS } from '../model/settings.ts'
-import type { PageSettings } from '../model/settings.ts'
-import { isLink } from '../model/zone-rules.ts'
+import { DEFAULT_PAGE_SETTINGS } from '../model/zones/settings.ts'
+import type { PageSettings } from '../model/zones/settings.ts'
+import { isLink } from '../model/zones/zone-rules.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 import { MAX_SECONDS } from '../records/kinds.ts'

@@ -1,7 +1,7 @@
 // The keys `password.policy.global` and `authentication.policy.global`, as in UAA: the policies of every zone whose internal
 // provider has none of its own.
-import { DEFAULT_LOCKOUT } from '../model/identity-provider.ts'
-import type { GlobalPolicies, LockoutPolicy } from '../model/identity-provider.ts'
+import { DEFAULT_LOCKOUT } from '../model/zones/identity-provider.ts'
+import type { GlobalPolicies, LockoutPolicy } from '../model/zones/identity-provider.ts'
 import { MAX_SECONDS } from '../records/kinds.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'

@@ -1,7 +1,7 @@
 // The key `ratelimit`: the rate limits, with UAA's names.
 import { compileSearch, PatternError } from '../base/pattern.ts'
 
-import { LIMIT_KINDS, RATE_LIMIT_LOGGING } from '../model/rate-limit.ts'
+import { LIMIT_KINDS, RATE_LIMIT_LOGGING } from '../model/zones/rate-limit.ts'
 import type {
   CredentialPart,
   LimitKind,
@@ -11,7 +11,7 @@ import type {
   RateLimitLogging,
   RateLimitSettings,
   TokenSection,
-} from '../model/rate-limit.ts'
+} from '../model/zones/rate-limit.ts'
 import type { Problems } from './problems.ts'
 
 /** `ratelimit` in the file. */

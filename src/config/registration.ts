@@ -1,7 +1,7 @@
 // The policies of dynamic registration in the configuration file.
-import { scopesProblem } from '../model/registration.ts'
+import { scopesProblem } from '../model/clients/registration.ts'
 import { serviceNamed } from '../model/service.ts'
-import type { ZoneConfig } from '../model/zone.ts'
+import type { ZoneConfig } from '../model/zones/zone.ts'
 import type { Problems } from './problems.ts'
 
 /** Adds a broken rule of the policy of a zone, whose settings stand at the path. */

@@ -1,6 +1,6 @@
 // The schema of the configuration file, used by the loader and, through editor-schema.ts, by editors. Types and keys
 // only; rules across keys are checked in records.ts and signing-keys.ts.
-import { SIGNING_ALGORITHMS } from '../model/signing-key.ts'
+import { SIGNING_ALGORITHMS } from '../model/tokens/signing-key.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
 import { sentSchemas, settingsSchema } from '../records/json-schema.ts'
 import { zoneConfigSettings } from '../records/zone-config.ts'

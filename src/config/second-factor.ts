@@ -1,8 +1,8 @@
 // The policies of second factors in the configuration file.
 import { behaviourOf } from '../model/compatibility.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
-import { policyProblem, tellsLevels } from '../model/second-factor.ts'
-import type { ZoneConfig } from '../model/zone.ts'
+import { policyProblem, tellsLevels } from '../model/people/second-factor.ts'
+import type { ZoneConfig } from '../model/zones/zone.ts'
 import type { Problems } from './problems.ts'
 import type { Bootstrap, ClientRecord } from './records.ts'
 

@@ -1,8 +1,8 @@
 // The keys `jwt`, `authentication`, `oauth`, `login`, `scim` and `zones`: settings of the whole server, named as in
 // UAA.
 import type { CompatibilityMode } from '../model/compatibility.ts'
-import { NEEDED_CLAIMS, DEFAULT_SETTINGS } from '../model/settings.ts'
-import type { TokenSettings } from '../model/settings.ts'
+import { NEEDED_CLAIMS, DEFAULT_SETTINGS } from '../model/zones/settings.ts'
+import type { TokenSettings } from '../model/zones/settings.ts'
 import type { OperationsFile } from './operations.ts'
 import { lockoutSchema } from './policies.ts'
 import type { PoliciesFile } from './policies.ts'

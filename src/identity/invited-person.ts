@@ -1,6 +1,6 @@
-import type { IdentityProvider } from '../model/identity-provider.ts'
-import { nameAsEmail } from '../model/user.ts'
-import type { User } from '../model/user.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
+import { nameAsEmail } from '../model/people/user.ts'
+import type { User } from '../model/people/user.ts'
 import type { ExternalPerson } from './source.ts'
 
 /**

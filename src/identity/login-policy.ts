@@ -1,6 +1,6 @@
 // Decides what `/login` shows and which provider it chooses. Pure; the handlers read the inputs and act on the result.
-import { emailDomainOf, matchesEmailDomain } from '../model/identity-provider.ts'
-import { parseLoginHint } from '../model/login-hint.ts'
+import { emailDomainOf, matchesEmailDomain } from '../model/zones/identity-provider.ts'
+import { parseLoginHint } from '../model/sessions/login-hint.ts'
 
 /** The properties of a provider that the choice depends on. */
 export interface Candidate {

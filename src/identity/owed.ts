@@ -1,11 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { UserGroups } from '../model/scopes.ts'
-import { secondFactorPolicy } from '../model/second-factor.ts'
-import { openDemand } from '../model/sign-in-demands.ts'
-import type { SignInDemand } from '../model/sign-in-demands.ts'
-import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { UserGroups } from '../model/tokens/scopes.ts'
+import { secondFactorPolicy } from '../model/people/second-factor.ts'
+import { openDemand } from '../model/sessions/sign-in-demands.ts'
+import type { SignInDemand } from '../model/sessions/sign-in-demands.ts'
+import type { User } from '../model/people/user.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** A sign-in, as far as what it owes depends on it. */

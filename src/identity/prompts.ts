@@ -1,5 +1,5 @@
-import { promptsOfProvider } from '../model/identity-provider.ts'
-import type { Prompt, Zone } from '../model/zone.ts'
+import { promptsOfProvider } from '../model/zones/identity-provider.ts'
+import type { Prompt, Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** The form fields of the OpenID Connect provider with this origin, if it takes passwords and defines fields. */

@@ -1,8 +1,8 @@
 // Logout at providers and by providers, whatever their protocol.
-import type { Destination } from '../model/destination.ts'
-import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { Destination } from '../model/sessions/destination.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { Zone } from '../model/zone.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { ExternalRefusal, IdentitySource } from './source.ts'
 

@@ -1,6 +1,6 @@
-import type { PageSettings } from '../model/settings.ts'
-import { selfServiceLinks } from '../model/zone.ts'
-import type { SelfServiceLinks, Zone } from '../model/zone.ts'
+import type { PageSettings } from '../model/zones/settings.ts'
+import { selfServiceLinks } from '../model/zones/zone.ts'
+import type { SelfServiceLinks, Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** Dependencies of `selfServiceLinksIn`. */

@@ -1,11 +1,11 @@
 // What the audit trail says of sign-ins at a provider.
 import { createHash } from 'node:crypto'
-import type { Client } from '../model/client.ts'
+import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { Audit } from '../model/event.ts'
-import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { Audit } from '../model/audit/event.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { RequestOrigin } from '../model/request.ts'
-import { userAgentIn } from '../model/user-agent.ts'
+import { userAgentIn } from '../model/people/user-agent.ts'
 import type { PasswordSignIn } from './identity.ts'
 import type { SignInResult } from './source.ts'
 

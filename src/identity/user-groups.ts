@@ -1,8 +1,8 @@
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
-import type { User } from '../model/user.ts'
-import type { UserGroups } from '../model/scopes.ts'
-import type { Zone } from '../model/zone.ts'
+import type { User } from '../model/people/user.ts'
+import type { UserGroups } from '../model/tokens/scopes.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { defaultGroupsOf } from '../users/default-groups.ts'
 

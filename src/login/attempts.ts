@@ -10,9 +10,9 @@ import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
-import type { CookieAttributes } from '../web/cookies.ts'
-import { cookieNameIn, cookieOf, setCookie } from '../web/cookies.ts'
-import type { Sessions } from '../web/session.ts'
+import type { CookieAttributes } from '../web/sessions/cookies.ts'
+import { cookieNameIn, cookieOf, setCookie } from '../web/sessions/cookies.ts'
+import type { Sessions } from '../web/sessions/session.ts'
 
 /** A pending sign-in. */
 export interface Attempt {

@@ -6,9 +6,9 @@ import { describedIn, errorPage } from '../pages/error.ts'
 import type { Texts } from '../pages/texts/texts.ts'
 import { FORGED, wantsJson } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
-import { MALICIOUS } from '../web/suspicion.ts'
-import { sendJson } from '../web/json.ts'
-import type { SamlFailures } from './saml-failures.ts'
+import { MALICIOUS } from '../web/limits/suspicion.ts'
+import { sendJson } from '../web/requests/json.ts'
+import type { SamlFailures } from './saml/failures.ts'
 
 /** Dependencies of `errorPages`. */
 export interface ErrorPagesDeps {

@@ -1,14 +1,14 @@
 // Where a sign-in leads, and for which client; used by every sign-in page.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Client } from '../model/client.ts'
-import type { SavedRequest } from '../model/session.ts'
+import type { Client } from '../model/clients/client.ts'
+import type { SavedRequest } from '../model/sessions/session.ts'
 import type { Urls } from '../model/urls.ts'
-import type { Zone } from '../model/zone.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
-import type { Form } from '../web/form.ts'
-import { parseForm } from '../web/form.ts'
-import { ownPath } from '../web/own-path.ts'
-import type { Sessions } from '../web/session.ts'
+import type { Form } from '../web/requests/form.ts'
+import { parseForm } from '../web/requests/form.ts'
+import { ownPath } from '../web/requests/own-path.ts'
+import type { Sessions } from '../web/sessions/session.ts'
 
 /** The target of a sign-in. */
 export interface Journey {

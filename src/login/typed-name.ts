@@ -3,8 +3,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
-import type { CookieAttributes } from '../web/cookies.ts'
-import { cookieNameIn, cookieOf, setCookie } from '../web/cookies.ts'
+import type { CookieAttributes } from '../web/sessions/cookies.ts'
+import { cookieNameIn, cookieOf, setCookie } from '../web/sessions/cookies.ts'
 
 const MAX_LENGTH = 255
 /** Enough for a redirect on a slow line. */

@@ -5,7 +5,7 @@ import type { Vault } from '../base/secrets.ts'
 import { isMailAddress } from '../model/mail.ts'
 import type { WaitingMail } from '../model/mail.ts'
 import { sealContexts } from '../model/seal-contexts.ts'
-import type { Zone } from '../model/zone.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 export { isMailAddress } from '../model/mail.ts'

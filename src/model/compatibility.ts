@@ -274,7 +274,7 @@ const rows = {
   acrAsText: { id: 'T2', standard: true, uaa: false },
   /** P12: what a zone asks for unless its policy of second factors says. */
   secondFactorByDefault: { id: 'P12', standard: 'optional', uaa: 'off' },
-  /** N1: whether a zone speaks the protocols that came after UAA unless its `protocols` say; `model/protocols.ts` asks. */
+  /** N1: whether a zone speaks the protocols that came after UAA unless its `protocols` say; `model/zones/protocols.ts` asks. */
   furtherProtocols: { id: 'N1', standard: true, uaa: false },
   /** P10: whether the time at which the provider authenticated the user counts; otherwise that of the return. */
   upstreamAuthTime: { id: 'P10', standard: true, uaa: false },

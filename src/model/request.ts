@@ -1,5 +1,5 @@
 import type { Requester } from '../base/fair-queue.ts'
-import type { Zone } from './zone.ts'
+import type { Zone } from './zones/zone.ts'
 
 /** A zone as a request addressed it, by host or by path; the URLs of the response stay there. Never stored. */
 export interface AddressedZone extends Zone {

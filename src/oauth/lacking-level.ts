@@ -1,12 +1,12 @@
-// Whether a sign-in is strong enough for a client: what its request and its policy ask beyond the zone (model/step-up.ts).
-import { levelOf, reaches } from '../model/assurance.ts'
-import type { Client } from '../model/client.ts'
+// Whether a sign-in is strong enough for a client: what its request and its policy ask beyond the zone (model/sessions/step-up.ts).
+import { levelOf, reaches } from '../model/sessions/assurance.ts'
+import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { UserGroups } from '../model/scopes.ts'
-import { secondFactorPolicy } from '../model/second-factor.ts'
-import { neededLevel } from '../model/step-up.ts'
-import type { Needed } from '../model/step-up.ts'
-import type { User } from '../model/user.ts'
+import type { UserGroups } from '../model/tokens/scopes.ts'
+import { secondFactorPolicy } from '../model/people/second-factor.ts'
+import { neededLevel } from '../model/sessions/step-up.ts'
+import type { Needed } from '../model/sessions/step-up.ts'
+import type { User } from '../model/people/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 
 /** A sign-in for a client. */

@@ -1,9 +1,9 @@
 // How the person of a presented token signed in, for what is granted in exchange: never more than the token tells.
 import { memberOf } from '../base/json.ts'
-import { foreignClasses, levelOf, withLevel } from '../model/assurance.ts'
+import { foreignClasses, levelOf, withLevel } from '../model/sessions/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { tellsLevels } from '../model/second-factor.ts'
-import type { Zone } from '../model/zone.ts'
+import { tellsLevels } from '../model/people/second-factor.ts'
+import type { Zone } from '../model/zones/zone.ts'
 
 /** The methods, and the classes with the level first; nothing where the zone has no second factors. */
 export interface PresentedSignIn {

@@ -1,9 +1,9 @@
 // What discovery tells of the protocols that a zone can switch off: one entry for each.
 import type { Behaviour } from '../model/compatibility.ts'
-import type { Protocol } from '../model/protocols.ts'
-import { speaks } from '../model/protocols.ts'
-import { possibleTlsMethods } from '../model/mutual-tls.ts'
-import type { MutualTlsSettings } from '../model/mutual-tls.ts'
+import type { Protocol } from '../model/zones/protocols.ts'
+import { speaks } from '../model/zones/protocols.ts'
+import { possibleTlsMethods } from '../model/clients/mutual-tls.ts'
+import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'

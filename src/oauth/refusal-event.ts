@@ -1,7 +1,7 @@
 // Refusals in the stored audit trail: what was asked, and the rule and the detail that the caller is not told. Only there, where
 // administrators read it (`/explain`); never a token, a code or anything else that only the caller knows.
-import type { Client } from '../model/client.ts'
-import type { Audit } from '../model/event.ts'
+import type { Client } from '../model/clients/client.ts'
+import type { Audit } from '../model/audit/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import type { RequestContext } from '../model/request.ts'

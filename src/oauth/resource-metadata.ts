@@ -1,12 +1,12 @@
 // What clients may know of our own APIs before they have a token (RFC 9728). The server is its own authorization server.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
-import { speaks } from '../model/protocols.ts'
+import { speaks } from '../model/zones/protocols.ts'
 import type { Urls } from '../model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import { PageError } from '../web/answers.ts'
-import { sendJson } from '../web/json.ts'
-import { RESOURCE_METADATA_AT_ORIGIN } from '../web/zone.ts'
+import { sendJson } from '../web/requests/json.ts'
+import { RESOURCE_METADATA_AT_ORIGIN } from '../web/zones/zone.ts'
 
 interface Deps {
   readonly urls: Urls

@@ -1,9 +1,9 @@
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import { APPROVAL_SECONDS, isCurrent } from '../model/approval.ts'
-import type { TokenGrantType } from '../model/grant-types.ts'
-import { isAutoApproved } from '../model/scopes.ts'
-import type { Zone } from '../model/zone.ts'
+import { APPROVAL_SECONDS, isCurrent } from '../model/people/approval.ts'
+import type { TokenGrantType } from '../model/clients/grant-types.ts'
+import { isAutoApproved } from '../model/tokens/scopes.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 

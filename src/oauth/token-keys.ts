@@ -13,10 +13,10 @@ import { namesTag } from '../web/entity-tag.ts'
 import { NEVER_CACHED } from '../web/headers.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import { basicChallenge } from '../clients/authentication/authentication.ts'
-import { sendJson } from '../web/json.ts'
-import { authorizationOf } from '../web/plain-basic.ts'
+import { sendJson } from '../web/requests/json.ts'
+import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { readParams } from './params.ts'
-import { contextOf } from '../web/request-context.ts'
+import { contextOf } from '../web/requests/request-context.ts'
 
 interface TokenKeysDeps {
   readonly keys: KeyRing

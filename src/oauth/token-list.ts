@@ -1,17 +1,17 @@
 // Lists the tokens of a user or client: stored ones only, since plain JWTs are not stored. Never shows a token's value.
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../base/clock.ts'
-import type { Client } from '../model/client.ts'
+import type { Client } from '../model/clients/client.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
-import type { StoredToken } from '../model/token.ts'
-import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { StoredToken } from '../model/tokens/token.ts'
+import type { User } from '../model/people/user.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { scopesOf } from '../token/reader.ts'
 import { isCurrentSignature } from '../token/revocation-signature.ts'
-import { inRealm } from '../web/authorization-header.ts'
-import { sendJson } from '../web/json.ts'
+import { inRealm } from '../web/callers/authorization-header.ts'
+import { sendJson } from '../web/requests/json.ts'
 
 interface TokenListDeps {
   readonly store: Store

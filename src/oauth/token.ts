@@ -1,19 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Authorization } from '../model/authorization.ts'
-import { demandsOn } from '../model/client-demands.ts'
-import type { Client } from '../model/client.ts'
-import type { Confirmation } from '../model/confirmation.ts'
+import type { Authorization } from '../model/tokens/authorization.ts'
+import { demandsOn } from '../model/clients/client-demands.ts'
+import type { Client } from '../model/clients/client.ts'
+import type { Confirmation } from '../model/tokens/confirmation.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { RequestContext } from '../model/request.ts'
-import { bearerPath } from '../model/saml-paths.ts'
-import { samlEntityIdOf } from '../model/zone.ts'
+import { bearerPath } from '../model/zones/saml-paths.ts'
+import { samlEntityIdOf } from '../model/zones/zone.ts'
 import { StoreAway } from '../store/store.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 import type { AskedProof, Senders } from '../token/sender/sender.ts'
 import { PageError } from '../web/answers.ts'
-import { bearerHeader, inRealm, insufficientScope } from '../web/authorization-header.ts'
-import { authorizationOf } from '../web/plain-basic.ts'
+import { bearerHeader, inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
+import { authorizationOf } from '../web/requests/plain-basic.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
 import { clientCredentials } from './grants/client-credentials.ts'
 import type { Grant } from './grants/grant.ts'
@@ -33,8 +33,8 @@ import {
   requireScopesForPassword,
   withRequest,
 } from './token-rules.ts'
-import { callerKey } from '../web/limits.ts'
-import { contextOf } from '../web/request-context.ts'
+import { callerKey } from '../web/limits/limits.ts'
+import { contextOf } from '../web/requests/request-context.ts'
 
 interface TokenEndpointDeps extends VouchedDeps, RefusalDeps {
   readonly issuer: TokenIssuer

@@ -1,20 +1,20 @@
 // Logout at the provider that a session came from, after the logout here (OpenID Connect RP-Initiated Logout §2, SAML
 // Profiles §4.4), and the return from there. Where the browser goes in the end is decided before it leaves; see `targetOf` in
-// logout.ts. SAML's answers arrive at login/saml-logout.ts, which leads them on to the same return.
+// logout.ts. SAML's answers arrive at login/saml/logout.ts, which leads them on to the same return.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Destination } from '../model/destination.ts'
-import { LOGOUT_PATH, logoutRequestId } from '../model/logout-return.ts'
+import type { Destination } from '../model/sessions/destination.ts'
+import { LOGOUT_PATH, logoutRequestId } from '../model/sessions/logout-return.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Service } from '../model/service.ts'
 import type { Urls } from '../model/urls.ts'
-import type { CookieAttributes } from '../web/cookies.ts'
-import { cookieNameIn, cookieOf, setCookie } from '../web/cookies.ts'
-import type { Sessions } from '../web/session.ts'
+import type { CookieAttributes } from '../web/sessions/cookies.ts'
+import { cookieNameIn, cookieOf, setCookie } from '../web/sessions/cookies.ts'
+import type { Sessions } from '../web/sessions/session.ts'
 
 /** Dependencies of `createUpstreamLogout`. */
 export interface UpstreamLogoutDeps {

@@ -1,7 +1,7 @@
 // Names of requests for metrics, traces and the log of requests: few, whatever callers send. A path may hold ids and codes, so
 // the pattern of its route stands for it.
 import type { FastifyRequest } from 'fastify'
-import { TOKEN_GRANT_TYPES } from '../model/grant-types.ts'
+import { TOKEN_GRANT_TYPES } from '../model/clients/grant-types.ts'
 import { bodyForm } from '../web/route.ts'
 
 /** A request without a route. */

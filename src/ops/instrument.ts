@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { OutboundExchange } from '../base/outbound.ts'
-import type { Audit } from '../model/event.ts'
-import type { Signature } from '../model/signature.ts'
+import type { Audit } from '../model/audit/event.ts'
+import type { Signature } from '../model/tokens/signature.ts'
 
 /** Observes a running server, to measure, trace or log it. */
 export interface Instrument {

@@ -3,7 +3,7 @@
 import { isatty } from 'node:tty'
 import { pino, stdSerializers } from 'pino'
 import { createIsoNow, systemClock } from '../base/clock.ts'
-import type { Audit } from '../model/event.ts'
+import type { Audit } from '../model/audit/event.ts'
 import { paintTerminal, readableLines } from './terminal.ts'
 import { createFaultSummary } from './fault-summary.ts'
 import type { AnsweredRequest, RequestLog } from './request-log.ts'

@@ -6,7 +6,7 @@ import { stopwatch } from '../base/clock.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from './endpoints.ts'
 import type { OutboundExchange } from '../base/outbound.ts'
-import type { Signature } from '../model/signature.ts'
+import type { Signature } from '../model/tokens/signature.ts'
 import type { Instrument } from './instrument.ts'
 
 /** The metrics of one process. */

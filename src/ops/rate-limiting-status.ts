@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { describeCredential } from '../model/rate-limit.ts'
-import type { RateLimitSettings } from '../model/rate-limit.ts'
-import { STATUS_PATH } from '../web/rate-limit.ts'
-import { requireServerAdministrator } from '../web/server-administrator.ts'
-import type { ServerAdministratorDeps } from '../web/server-administrator.ts'
+import { describeCredential } from '../model/zones/rate-limit.ts'
+import type { RateLimitSettings } from '../model/zones/rate-limit.ts'
+import { STATUS_PATH } from '../web/limits/rate-limit.ts'
+import { requireServerAdministrator } from '../web/callers/server-administrator.ts'
+import type { ServerAdministratorDeps } from '../web/callers/server-administrator.ts'
 
 /**
  * `GET /RateLimitingStatus`, for administrators of the server. An invalid section prevents the start, so UAA's third

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
-import { createProxyTrust } from '../web/trusted-proxies.ts'
+import { createProxyTrust } from '../web/requests/trusted-proxies.ts'
 import { endpointOf, methodOf } from './endpoints.ts'
 import type { Instrument } from './instrument.ts'
 

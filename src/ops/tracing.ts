@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { epochMilliseconds } from '../base/clock.ts'
 import type { OutboundExchange } from '../base/outbound.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import type { Signature } from '../model/signature.ts'
+import type { Signature } from '../model/tokens/signature.ts'
 import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from './endpoints.ts'
 import type { Instrument } from './instrument.ts'
 

@@ -1,5 +1,5 @@
 import { type Html, html } from '../base/html.ts'
-import type { PostedForm } from '../model/destination.ts'
+import type { PostedForm } from '../model/sessions/destination.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, hiddenField, layout } from './layout.ts'
 

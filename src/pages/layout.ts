@@ -3,7 +3,7 @@
 // inside a document, so that the strictest content security policy holds; everything works without the script and the
 // stylesheet that it names.
 import { type Html, html } from '../base/html.ts'
-import type { Branding } from '../model/zone.ts'
+import type { Branding } from '../model/zones/zone.ts'
 import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
 import { time } from './components.ts'
 import type { Texts } from './texts/texts.ts'

@@ -1,6 +1,6 @@
 import { type Html, html } from '../base/html.ts'
-import { isDefaultPrompt } from '../model/zone.ts'
-import type { Prompt } from '../model/zone.ts'
+import { isDefaultPrompt } from '../model/zones/zone.ts'
+import type { Prompt } from '../model/zones/zone.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { type FieldProps, field, passwordField, submit } from './components.ts'
 import { isolated, plain, safeLink } from './foreign.ts'

@@ -1,5 +1,5 @@
 import { type Html, html } from '../base/html.ts'
-import type { Destination } from '../model/destination.ts'
+import type { Destination } from '../model/sessions/destination.ts'
 import { type Chrome, hiddenField, layout, siteName } from './layout.ts'
 import { safeLink } from './foreign.ts'
 

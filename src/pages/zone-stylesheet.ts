@@ -1,4 +1,4 @@
-import type { Branding } from '../model/zone.ts'
+import type { Branding } from '../model/zones/zone.ts'
 
 /** The banner's colours in `assets/latchkey.css`, when a zone gives only the other one of the pair. */
 const DEFAULT_BACKGROUND = '#123f34'

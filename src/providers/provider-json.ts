@@ -1,7 +1,7 @@
 // Reads and shows the JSON of identity providers for the bootstrap and the provider API, so that both accept the same.
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
-import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { providerFields } from '../records/provider.ts'
 import { readRecord, showRecord, wireNames } from '../records/record.ts'
 import { readAllSettings, showSettings } from '../records/settings.ts'

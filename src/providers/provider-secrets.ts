@@ -7,7 +7,7 @@ import type { Vault } from '../base/secrets.ts'
 import { sealContexts } from '../model/seal-contexts.ts'
 import { secretsOf } from '../records/settings.ts'
 import type { Secret } from '../records/settings.ts'
-import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { providerTypes } from './provider-types.ts'
 
 /** The secrets of all types by name: a record of an unknown type may have any of them. */

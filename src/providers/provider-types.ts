@@ -10,7 +10,7 @@ import { oauthSettings, oidcSettings } from '../records/provider-oauth.ts'
 import { samlSettings } from '../records/provider-saml.ts'
 import type { SamlProviderConfig } from '../records/provider-saml.ts'
 import type { Section } from '../records/settings.ts'
-import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { authMethodOf, checkOauth, checkOidc } from './provider-oauth.ts'
 import { readSamlMetadata } from './saml-metadata.ts'
 

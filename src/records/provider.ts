@@ -168,7 +168,7 @@ const mappings = setting({
   },
 })
 
-/** Which level of a sign-in (`model/assurance.ts`) each class of the provider stands for. */
+/** Which level of a sign-in (`model/sessions/assurance.ts`) each class of the provider stands for. */
 export const acrMapping = setting({
   kind: v.pipe(
     objectOf((value): value is Level => v.is(v.picklist(LEVELS), value)),

@@ -1,6 +1,6 @@
 // Finds entries of the audit trail.
 import { addSeconds } from '../base/clock.ts'
-import { FAILURE_TYPES } from '../model/audit-entry.ts'
+import { FAILURE_TYPES } from '../model/audit/audit-entry.ts'
 import { AUDIT_COLUMNS, named, places, toAuditEntry } from './audit-rows.ts'
 import type { AuditRow } from './audit-rows.ts'
 import type { AuditPage, AuditQuery } from './audit-store.ts'

@@ -1,6 +1,6 @@
 // Entries of the audit trail as rows.
-import type { AuditEntry } from '../model/audit-entry.ts'
-import type { AuditEventType } from '../model/event.ts'
+import type { AuditEntry } from '../model/audit/audit-entry.ts'
+import type { AuditEventType } from '../model/audit/event.ts'
 import type { Value } from './database.ts'
 
 /** Columns of `audit_entries`. */

@@ -1,6 +1,6 @@
 // The part of the store's interface that is about the audit trail.
-import type { AuditChain, AuditEntry, AuditOutcome, AuditPlace } from '../model/audit-entry.ts'
-import type { AuditEventType } from '../model/event.ts'
+import type { AuditChain, AuditEntry, AuditOutcome, AuditPlace } from '../model/audit/audit-entry.ts'
+import type { AuditEventType } from '../model/audit/event.ts'
 
 /** What the chain of a zone says of itself, and the last entry that is there. */
 export interface AuditState {

@@ -1,5 +1,5 @@
 // The tables of the audit trail. Owns the order of entries; does not know how they are hashed.
-import type { AuditChain, AuditEntry } from '../model/audit-entry.ts'
+import type { AuditChain, AuditEntry } from '../model/audit/audit-entry.ts'
 import { findAuditEntries } from './audit-find.ts'
 import { AUDIT_COLUMNS, named, places, toAuditEntry, toAuditRow } from './audit-rows.ts'
 import type { AuditRow } from './audit-rows.ts'

@@ -2,10 +2,10 @@
 // writes a row that other processes poll for, PostgreSQL notifies. A process that receives a change drops exactly that
 // record and any load in progress, whose result may be stale: a load that starts after the drop sees the committed change.
 import { type Cache, createCache } from '../base/cache.ts'
-import type { Client } from '../model/client.ts'
-import type { IdentityProvider } from '../model/identity-provider.ts'
-import type { SigningKeyRecord } from '../model/signing-key.ts'
-import type { Zone } from '../model/zone.ts'
+import type { Client } from '../model/clients/client.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
+import type { SigningKeyRecord } from '../model/tokens/signing-key.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import { type Database, isStorable, type Outage } from './database.ts'
 import type { Outline } from './listing.ts'
 import { StoreUnavailable } from './store.ts'

@@ -1,5 +1,5 @@
 // The part of the store's interface that is about codes of devices (RFC 8628).
-import type { DeviceDecision, DevicePoll, DeviceRequest } from '../model/device-code.ts'
+import type { DeviceDecision, DevicePoll, DeviceRequest } from '../model/tokens/device-code.ts'
 
 /** Devices that wait for a person. */
 export interface DeviceStore {

@@ -1,5 +1,5 @@
-import { MAX_ENTRIES, POLL_SECONDS } from '../model/device-code.ts'
-import type { DeviceDecision, DeviceRequest } from '../model/device-code.ts'
+import { MAX_ENTRIES, POLL_SECONDS } from '../model/tokens/device-code.ts'
+import type { DeviceDecision, DeviceRequest } from '../model/tokens/device-code.ts'
 import { type Database, isStorable, statement } from './database.ts'
 import type { DeviceStore } from './device-store.ts'
 import { fromJson, toJson } from './rows.ts'

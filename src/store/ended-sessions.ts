@@ -1,6 +1,6 @@
 // Sessions that ended, as long as clients are to be told (OpenID Connect Back-Channel Logout). A row is written by whatever
 // deletes the session, in the same transaction, so that no logout is lost with a process.
-import type { EndedSession } from '../model/ended-session.ts'
+import type { EndedSession } from '../model/sessions/ended-session.ts'
 import { type Database, statement, type Statement } from './database.ts'
 import { clientsIn, lineOf } from './session-clients.ts'
 import { type Flag, insertInto, list } from './schema.ts'

@@ -1,5 +1,5 @@
 // What a filter means for the way in which its rows are found.
-import type { Filter } from '../model/filter.ts'
+import type { Filter } from '../model/filters/filter.ts'
 import type { Attribute, Filterable } from './filter-sql.ts'
 
 type Filtered = Omit<Filterable, 'table'>

@@ -1,4 +1,4 @@
-import type { SigningAlgorithm, SigningKeyRecord } from '../model/signing-key.ts'
+import type { SigningAlgorithm, SigningKeyRecord } from '../model/tokens/signing-key.ts'
 import { type Caches, remembered } from './changes.ts'
 import { type Database, type Transaction, statement } from './database.ts'
 import { dateOrNull, flag, timeOrNull, withoutNulls } from './rows.ts'

@@ -1,8 +1,8 @@
 // Pages of a table's rows, filtered and sorted by request: by number with a total (`readPage`), or from a position on
 // (`readFrom`), which costs the same at any depth. The query planners cannot estimate how many rows a filter finds, and that
 // decides how to find a page. So rows are counted first, for `readFrom` only as far as it matters.
-import type { Filter } from '../model/filter.ts'
-import { InvalidFilter } from '../model/filter.ts'
+import type { Filter } from '../model/filters/filter.ts'
+import { InvalidFilter } from '../model/filters/filter.ts'
 import type { Database, Value } from './database.ts'
 import { statementOnce } from './database.ts'
 import type { Attribute, Condition, Filterable } from './filter-sql.ts'

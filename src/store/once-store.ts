@@ -1,6 +1,6 @@
 // The part of the store's interface that is about what is used once.
-import type { PushedRequest } from '../model/pushed-request.ts'
-import type { CodePurpose, OneTimeCode } from '../model/token.ts'
+import type { PushedRequest } from '../model/tokens/pushed-request.ts'
+import type { CodePurpose, OneTimeCode } from '../model/tokens/token.ts'
 
 /** Single-use codes that a user types or follows as a link. */
 export interface OneTimeCodeStore {

@@ -1,5 +1,5 @@
-import { ONE_CODE_EACH } from '../model/token.ts'
-import type { OneTimeCode } from '../model/token.ts'
+import { ONE_CODE_EACH } from '../model/tokens/token.ts'
+import type { OneTimeCode } from '../model/tokens/token.ts'
 import { type Database, isStorable, statement } from './database.ts'
 import { insertInto, list, ONE_TIME_CODE_COLUMNS, type OneTimeCodeRow } from './schema.ts'
 import type { OneTimeCodeStore } from './store.ts'

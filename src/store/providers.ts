@@ -1,4 +1,4 @@
-import type { IdentityProvider } from '../model/identity-provider.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { providerFields } from '../records/provider.ts'
 import type { ProviderRow } from '../records/provider.ts'
 import { rowMapping } from '../records/record.ts'

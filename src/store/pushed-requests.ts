@@ -1,4 +1,4 @@
-import type { PushedRequest } from '../model/pushed-request.ts'
+import type { PushedRequest } from '../model/tokens/pushed-request.ts'
 import { type Database, isStorable, statement } from './database.ts'
 import { insertInto, list, PUSHED_REQUEST_COLUMNS, type PushedRequestRow } from './schema.ts'
 import type { PushedRequestStore } from './store.ts'

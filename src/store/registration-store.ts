@@ -1,6 +1,6 @@
 // The part of the store's interface that is about clients that register themselves.
-import type { Client } from '../model/client.ts'
-import type { RegistrationToken } from '../model/registration.ts'
+import type { Client } from '../model/clients/client.ts'
+import type { RegistrationToken } from '../model/clients/registration.ts'
 
 /** A client that registers itself. */
 export interface NewRegistration {

@@ -1,4 +1,4 @@
-import type { NewSession, Session, SignIn } from '../model/session.ts'
+import type { NewSession, Session, SignIn } from '../model/sessions/session.ts'
 import { type Database, type Statement, statement, type Transaction, type Value } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
 import { PERSON_COLUMNS, type PersonRow, toPerson } from './users/person.ts'

@@ -1,6 +1,6 @@
 // Codes, stored tokens and revoked grants: the most frequent writes. Each is one statement, so that it needs no savepoint;
 // `used_at is null` in an update lets exactly one caller win, on both databases.
-import type { AuthorizationCode, ProofId, StoredToken, TokenFormat } from '../model/token.ts'
+import type { AuthorizationCode, ProofId, StoredToken, TokenFormat } from '../model/tokens/token.ts'
 import { USE_PROOF } from './assertions.ts'
 import { type Database, isStorable, type Outcome, type Statement, statement } from './database.ts'
 import { FIND_WITH_GROUPS, toPerson } from './users/person.ts'

@@ -1,4 +1,4 @@
-import type { Zone, ZoneConfig } from '../model/zone.ts'
+import type { Zone, ZoneConfig } from '../model/zones/zone.ts'
 import { type Caches, remembered } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { addMissingGroups } from './groups/group-changes.ts'

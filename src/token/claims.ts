@@ -1,12 +1,12 @@
 // The claims of each kind of token. Pure functions: no store and no signatures.
 import { epochSeconds } from '../base/clock.ts'
-import { classesOf, levelOf, toldClasses } from '../model/assurance.ts'
-import type { Authorization } from '../model/authorization.ts'
+import { classesOf, levelOf, toldClasses } from '../model/sessions/assurance.ts'
+import type { Authorization } from '../model/tokens/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { speaks } from '../model/protocols.ts'
-import { tellsLevels } from '../model/second-factor.ts'
-import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import { speaks } from '../model/zones/protocols.ts'
+import { tellsLevels } from '../model/people/second-factor.ts'
+import type { User } from '../model/people/user.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import { customAttributes, nonEmpty, personClaims, roles } from './person-claims.ts'
 
 /** Values shared by the claims of all tokens of one response. */

@@ -10,7 +10,7 @@ import { isJsonRecord } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
 import { hasShortExponent } from '../base/rsa-exponent.ts'
-import { isPrivateKey } from '../model/client-keys.ts'
+import { isPrivateKey } from '../model/clients/client-keys.ts'
 
 /** The source of a party's keys: a URL, or else inline JSON. */
 export interface KeySource {

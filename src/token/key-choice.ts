@@ -1,10 +1,10 @@
 // Which key of a zone signs the tokens of a client.
-import type { Authorization } from '../model/authorization.ts'
-import type { Client } from '../model/client.ts'
-import { demandsOn } from '../model/client-demands.ts'
+import type { Authorization } from '../model/tokens/authorization.ts'
+import type { Client } from '../model/clients/client.ts'
+import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import type { Zone } from '../model/zone.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { KeyRing, SigningKey } from './keys.ts'
 import { NoSigningKey } from './keys.ts'
 

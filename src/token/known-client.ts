@@ -1,7 +1,7 @@
-import type { Client } from '../model/client.ts'
-import { displayName } from '../model/client.ts'
-import type { Zone } from '../model/zone.ts'
-import { documentUrlProblem } from '../model/document-address.ts'
+import type { Client } from '../model/clients/client.ts'
+import { displayName } from '../model/clients/client.ts'
+import type { Zone } from '../model/zones/zone.ts'
+import { documentUrlProblem } from '../model/clients/document-address.ts'
 import type { Store } from '../store/store.ts'
 
 /** What a person is shown of a client, and what is enough to take its access back. */

@@ -1,8 +1,8 @@
 import { addSeconds } from '../base/clock.ts'
-import type { Client } from '../model/client.ts'
+import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { Zone } from '../model/zone.ts'
-import { setting } from '../model/zone.ts'
+import type { Zone } from '../model/zones/zone.ts'
+import { setting } from '../model/zones/zone.ts'
 
 const DAY = 86_400
 

@@ -1,8 +1,8 @@
 // What clients are told of a person under the scopes of OpenID Connect Core §5.4: the same in ID tokens and at userinfo.
 import { epochSeconds } from '../base/clock.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
-import type { User } from '../model/user.ts'
-import { fullName } from '../model/user.ts'
+import type { User } from '../model/people/user.ts'
+import { fullName } from '../model/people/user.ts'
 import type { Profile } from '../records/profile.ts'
 
 /** Maps a blank string to undefined: OpenID Connect Core §5.3.2 omits what is not known. */

@@ -4,10 +4,10 @@
 import type { Background } from '../base/background.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import { ACCOUNT_EVENT_DAYS, accountEventOf } from '../model/account-event.ts'
-import type { AccountEvent } from '../model/account-event.ts'
-import type { Audit } from '../model/event.ts'
-import type { Zone } from '../model/zone.ts'
+import { ACCOUNT_EVENT_DAYS, accountEventOf } from '../model/people/account-event.ts'
+import type { AccountEvent } from '../model/people/account-event.ts'
+import type { Audit } from '../model/audit/event.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** The recent events of accounts. */

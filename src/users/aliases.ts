@@ -2,8 +2,8 @@
 // changes who may sign in there: that takes an administrator of the whole server.
 import type { Random } from '../base/random.ts'
 import type { Service } from '../model/service.ts'
-import type { TokenSettings } from '../model/settings.ts'
-import type { User } from '../model/user.ts'
+import type { TokenSettings } from '../model/zones/settings.ts'
+import type { User } from '../model/people/user.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Store, UserCopy } from '../store/store.ts'

@@ -1,10 +1,10 @@
 // Changes what a person allows clients to do: for the profile page and for `/approvals`. Each change is reported, and a
 // client without any approval left loses what it holds for the person.
-import type { Approval } from '../model/approval.ts'
-import { clientsWithoutApproval } from '../model/approval.ts'
-import { ALL_REVOKED } from '../model/event.ts'
-import type { Audit, AuditOrigin } from '../model/event.ts'
-import type { Zone } from '../model/zone.ts'
+import type { Approval } from '../model/people/approval.ts'
+import { clientsWithoutApproval } from '../model/people/approval.ts'
+import { ALL_REVOKED } from '../model/audit/event.ts'
+import type { Audit, AuditOrigin } from '../model/audit/event.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import { approvalFields } from '../records/approval.ts'
 import { showRecord } from '../records/record.ts'
 import type { AccessDeps } from './access.ts'

@@ -1,4 +1,4 @@
-import type { AuditEvent, AuditOrigin } from '../model/event.ts'
+import type { AuditEvent, AuditOrigin } from '../model/audit/event.ts'
 
 /** Who asks for a change, for the audit trail. */
 export interface Caller extends AuditOrigin {

@@ -2,11 +2,11 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { CONTACT_SCOPES } from '../model/scopes.ts'
-import type { Group } from '../model/group.ts'
+import { CONTACT_SCOPES } from '../model/tokens/scopes.ts'
+import type { Group } from '../model/people/group.ts'
 import type { Service } from '../model/service.ts'
-import type { Zone } from '../model/zone.ts'
-import { defaultGroups } from '../model/zone.ts'
+import type { Zone } from '../model/zones/zone.ts'
+import { defaultGroups } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** Names of the groups that every user of the zone has (row A7 of docs/compatibility.md). */

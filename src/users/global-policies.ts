@@ -1,5 +1,5 @@
 import { isJsonRecord } from '../base/json.ts'
-import type { GlobalPolicies, IdentityProvider } from '../model/identity-provider.ts'
+import type { GlobalPolicies, IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Store } from '../store/store.ts'
 
 /**

@@ -1,11 +1,11 @@
 // Who may give the rights that a group stands for. Whoever may change groups could otherwise make themselves administrators:
 // UAA lets everybody with `scim.write` do that. The same holds for accounts that have such rights. See docs/compatibility.md, G2.
-import type { Group } from '../model/group.ts'
+import type { Group } from '../model/people/group.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { isAdministrative } from '../model/restricted-scopes.ts'
+import { isAdministrative } from '../model/tokens/restricted-scopes.ts'
 import type { Service } from '../model/service.ts'
-import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { User } from '../model/people/user.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { Caller } from './caller.ts'
 

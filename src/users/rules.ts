@@ -1,8 +1,13 @@
 // What a user must be like, whichever API makes or changes it.
-import { LOGIN_SERVER_ORIGIN, emailDomainOf, emailDomains, matchesEmailDomain } from '../model/identity-provider.ts'
+import {
+  LOGIN_SERVER_ORIGIN,
+  emailDomainOf,
+  emailDomains,
+  matchesEmailDomain,
+} from '../model/zones/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { User } from '../model/user.ts'
-import type { Zone } from '../model/zone.ts'
+import type { User } from '../model/people/user.ts'
+import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { refuseResource } from './refusal.ts'
 

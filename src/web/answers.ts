@@ -8,13 +8,13 @@ import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { StoreBusy, StoreUnavailable } from '../store/store.ts'
 import { SigningUnavailable } from '../token/signer.ts'
-import { bearerChallenge, bearerHeader, inScheme } from './authorization-header.ts'
-import { MalformedInput } from './form.ts'
+import { bearerChallenge, bearerHeader, inScheme } from './callers/authorization-header.ts'
+import { MalformedInput } from './requests/form.ts'
 import { securityHeaders } from './headers.ts'
-import { sendJson } from './json.ts'
-import { Overloaded } from './overload.ts'
+import { sendJson } from './requests/json.ts'
+import { Overloaded } from './limits/overload.ts'
 import type { PageWriter } from './pages.ts'
-import { TooManyRequests } from './too-many-requests.ts'
+import { TooManyRequests } from './limits/too-many-requests.ts'
 
 /** A refusal shown to a person: status and sentence, with the protocol's error code where there is one. */
 export class PageError extends Error {

@@ -2,12 +2,12 @@
 // Requests without an Origin header are ignored. It does not know who the caller is: an allowed page must still
 // authenticate, and the anti-forgery check is separate.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { corsRules } from '../model/cors-policy.ts'
-import type { CorsRules, SystemCors } from '../model/cors-policy.ts'
+import { corsRules } from '../model/zones/cors-policy.ts'
+import type { CorsRules, SystemCors } from '../model/zones/cors-policy.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
-import type { CorsConfiguration, Zone } from '../model/zone.ts'
-import { sendJson } from './json.ts'
+import type { CorsConfiguration, Zone } from '../model/zones/zone.ts'
+import { sendJson } from './requests/json.ts'
 import { CORS_VARY, securityHeaders } from './headers.ts'
 
 /** Allows or refuses cross-origin requests. */

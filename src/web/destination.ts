@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Destination } from '../model/destination.ts'
+import type { Destination } from '../model/sessions/destination.ts'
 import { outboundPostPage } from '../pages/form-post.ts'
 import type { PageWriter } from './pages.ts'
 

@@ -2,21 +2,21 @@
 // registered, from the route's config; no handler can run without it.
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
-import { speaks } from '../model/protocols.ts'
+import { speaks } from '../model/zones/protocols.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Store } from '../store/store.ts'
 import { StoreAway } from '../store/store.ts'
 import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
 import { mentionsDpop } from '../token/sender/dpop.ts'
-import type { BearerGate } from './bearer.ts'
-import type { Denial } from './denial.ts'
+import type { BearerGate } from './callers/bearer.ts'
+import type { Denial } from './sessions/denial.ts'
 import { securityHeaders } from './headers.ts'
 import { takesForm } from './route.ts'
 import type { Access, RouteConfig } from './route.ts'
-import type { Sessions } from './session.ts'
-import { startOfZone } from './zone.ts'
-import { refuseSwitch, requestedZoneOf } from './zone-switch.ts'
-import type { SignInDemands } from './sign-in-demands.ts'
+import type { Sessions } from './sessions/session.ts'
+import { startOfZone } from './zones/zone.ts'
+import { refuseSwitch, requestedZoneOf } from './zones/zone-switch.ts'
+import type { SignInDemands } from './sessions/sign-in-demands.ts'
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
-import { isServedInLimitedMode } from '../model/limited-mode.ts'
-import type { LimitedMode } from '../model/limited-mode.ts'
+import { isServedInLimitedMode } from '../model/zones/limited-mode.ts'
+import type { LimitedMode } from '../model/zones/limited-mode.ts'
 import type { Urls } from '../model/urls.ts'
 import { PageError, refusalHeaders } from './answers.ts'
-import { pathBelow } from './rate-limit.ts'
+import { pathBelow } from './limits/rate-limit.ts'
 
 const CHECK_INTERVAL_MS = 5000
 

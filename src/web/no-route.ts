@@ -3,9 +3,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
-import { sendJson } from './json.ts'
+import { sendJson } from './requests/json.ts'
 import { PageError, refusalHeaders } from './answers.ts'
-import type { Denial } from './denial.ts'
+import type { Denial } from './sessions/denial.ts'
 import { securityHeaders } from './headers.ts'
 import type { RegisteredRoute } from './route.ts'
 

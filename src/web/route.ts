@@ -1,11 +1,11 @@
 // What every route must declare when it is registered: who may call it, and whether it answers programs or people. A route
 // without this declaration prevents the server from starting.
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import type { Session } from '../model/session.ts'
-import type { User } from '../model/user.ts'
+import type { Session } from '../model/sessions/session.ts'
+import type { User } from '../model/people/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { VerifiedToken } from '../token/reader.ts'
-import type { Form } from './form.ts'
+import type { Form } from './requests/form.ts'
 
 /** Who may call a route. */
 export type Access =

@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TlsFiles } from '../base/tls-files.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
-import { acceptBodies } from './bodies.ts'
-import { answerBrokenRequest } from './broken-request.ts'
+import { acceptBodies } from './requests/bodies.ts'
+import { answerBrokenRequest } from './requests/broken-request.ts'
 import { sendPlainJson } from './headers.ts'
-import { parseQuery } from './query.ts'
-import { resourceMetadataOf } from './resource-metadata-url.ts'
-import { createPrefixRemover, withoutTrailingSlash } from './zone.ts'
+import { parseQuery } from './requests/query.ts'
+import { resourceMetadataOf } from './callers/resource-metadata-url.ts'
+import { createPrefixRemover, withoutTrailingSlash } from './zones/zone.ts'
 
 const BODY_LIMIT = 64 * 1024
 // No route has a Fastify schema. Without this the compilers for them are loaded at every start: 50 ms and 4 MB.

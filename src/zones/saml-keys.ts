@@ -6,9 +6,9 @@ import { isJsonRecord } from '../base/json.ts'
 import { openingRounds } from '../base/private-key.ts'
 import type { Vault } from '../base/secrets.ts'
 import { sealContexts } from '../model/seal-contexts.ts'
-import { InvalidZoneConfig } from '../model/zone-rules.ts'
+import { InvalidZoneConfig } from '../model/zones/zone-rules.ts'
 import { WrongShape } from '../records/settings.ts'
-import type { SamlConfig, SamlKey } from '../model/zone.ts'
+import type { SamlConfig, SamlKey } from '../model/zones/zone.ts'
 
 /** Id of the key in the old format. */
 export const LEGACY_SAML_KEY = 'legacy-saml-key'

@@ -5,7 +5,7 @@ import { isJsonRecord } from '../base/json.ts'
 import { showSettings } from '../records/settings.ts'
 import type { zoneConfigSettings } from '../records/zone-config.ts'
 import { LEGACY_SAML_KEY, samlActiveKeyId } from './saml-keys.ts'
-import type { Zone, ZoneConfig } from '../model/zone.ts'
+import type { Zone, ZoneConfig } from '../model/zones/zone.ts'
 
 /** The zone's chosen signing key. */
 export interface ShownKeys {

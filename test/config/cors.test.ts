@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { DEFAULT_CORS } from '../../src/model/cors-policy.ts'
+import { DEFAULT_CORS } from '../../src/model/zones/cors-policy.ts'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()

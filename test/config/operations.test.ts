@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { DEFAULT_ENDPOINTS } from '../../src/model/limited-mode.ts'
+import { DEFAULT_ENDPOINTS } from '../../src/model/zones/limited-mode.ts'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()

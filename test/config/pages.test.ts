@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { DEFAULT_PAGE_SETTINGS } from '../../src/model/settings.ts'
+import { DEFAULT_PAGE_SETTINGS } from '../../src/model/zones/settings.ts'
 import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()

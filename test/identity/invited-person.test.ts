@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { invitedPerson } from '../../src/identity/invited-person.ts'
 import type { ExternalPerson } from '../../src/identity/source.ts'
-import type { User } from '../../src/model/user.ts'
+import type { User } from '../../src/model/people/user.ts'
 
 const invited: User = {
   id: 'u1',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { chooseLogin, discover } from '../../src/identity/login-policy.ts'
 import type { Candidate, LoginSituation, LoginView } from '../../src/identity/login-policy.ts'
-import { emailDomainOf, matchesEmailDomain } from '../../src/model/identity-provider.ts'
+import { emailDomainOf, matchesEmailDomain } from '../../src/model/zones/identity-provider.ts'
 
 const svc: Candidate = { origin: 'svc', by: 'form' }
 const ldap: Candidate = { origin: 'ldap', by: 'form', emailDomains: ['staff.example'] }

@@ -7,7 +7,7 @@ import type { MappingConfig } from '../../src/identity/sources/oidc-claims.ts'
 import { personOf, UnmappableClaims } from '../../src/identity/sources/oidc-claims.ts'
 import type { Wanted } from '../../src/identity/sources/oidc-settings.ts'
 import { createOidcSettings } from '../../src/identity/sources/oidc-settings.ts'
-import type { IdentityProvider } from '../../src/model/identity-provider.ts'
+import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
 import { createTestClock } from '../support/clock.ts'
 
 const NOW = new Date('2026-01-15T12:00:00Z')

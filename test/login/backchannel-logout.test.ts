@@ -1,7 +1,7 @@
 // Logout that a provider asks for (OpenID Connect Back-Channel Logout), which a provider of the test's own plays.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { providerSessionOf } from '../../src/model/session.ts'
+import { providerSessionOf } from '../../src/model/sessions/session.ts'
 import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { ZoneConfig } from '../../src/model/zone.ts'
+import type { ZoneConfig } from '../../src/model/zones/zone.ts'
 import { AUTO_REQUEST, authorize, authorizeBootstrap } from '../support/authorize.ts'
 import { hiddenFields, unescaped } from '../support/forms.ts'
 import { MODES } from '../support/oauth.ts'

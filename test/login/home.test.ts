@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
 import { changeClient, MODES } from '../support/oauth.ts'
-import type { ClientDescription } from '../../src/model/client-metadata.ts'
+import type { ClientDescription } from '../../src/model/clients/client-metadata.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 

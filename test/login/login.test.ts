@@ -4,7 +4,7 @@ import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, requestOf, signed
 import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
 import { MODES, changeUser, userNamed } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
-import type { ZoneConfig } from '../../src/model/zone.ts'
+import type { ZoneConfig } from '../../src/model/zones/zone.ts'
 import { startServer } from '../support/server.ts'
 
 const bootstrap = {

@@ -5,7 +5,7 @@ import { createVault } from '../../src/base/secrets.ts'
 import { createMailer, isMailAddress, openMail, UnusableAddress } from '../../src/mail/mailer.ts'
 import { mailIn } from '../../src/pages/mails/frame.ts'
 import { textsIn } from '../../src/pages/texts/texts.ts'
-import type { Zone } from '../../src/model/zone.ts'
+import type { Zone } from '../../src/model/zones/zone.ts'
 import { startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { TOKEN_GRANT_TYPES } from '../../src/model/grant-types.ts'
+import { TOKEN_GRANT_TYPES } from '../../src/model/clients/grant-types.ts'
 import { GRANTS } from '../../src/oauth/grants/grants.ts'
 
 describe('the grants of the token endpoint', () => {

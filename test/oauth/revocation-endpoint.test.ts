@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { digest } from '../../src/base/secrets.ts'
-import type { AuditEvent } from '../../src/model/event.ts'
+import type { AuditEvent } from '../../src/model/audit/event.ts'
 import {
   changeClient,
   changeUser,

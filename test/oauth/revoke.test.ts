@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import type { AuditEvent } from '../../src/model/event.ts'
+import type { AuditEvent } from '../../src/model/audit/event.ts'
 import { digest } from '../../src/base/secrets.ts'
 import { isAlive, MODES, refresh, refused, tokensOf, userNamed } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'

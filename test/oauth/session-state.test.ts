@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../src/base/random.ts'
-import { sessionIdFor } from '../../src/model/session.ts'
-import type { SignIn } from '../../src/model/session.ts'
+import { sessionIdFor } from '../../src/model/sessions/session.ts'
+import type { SignIn } from '../../src/model/sessions/session.ts'
 import { sessionState } from '../../src/oauth/session-state.ts'
 
 const random = createRandom()

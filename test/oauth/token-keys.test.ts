@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, hash, X509Certificate } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
-import { SIGNING_ALGORITHMS } from '../../src/model/signing-key.ts'
+import { SIGNING_ALGORITHMS } from '../../src/model/tokens/signing-key.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { createTestClock } from '../support/clock.ts'
 import { KEYS, keysConfig, signerOf, textOf } from '../support/keys.ts'

@@ -11,7 +11,7 @@ import { createMetrics } from '../../src/ops/metrics.ts'
 import { createPrometheus } from '../../src/ops/prometheus.ts'
 import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from '../../src/ops/queue-metrics.ts'
 import { addSearchMetrics } from '../../src/ops/search-metrics.ts'
-import { parseForm } from '../../src/web/form.ts'
+import { parseForm } from '../../src/web/requests/form.ts'
 import { loadedAtStart } from '../support/loaded-at-start.ts'
 
 const config = { access: { by: 'anyone', because: 'it is a test' }, audience: 'api' } as const

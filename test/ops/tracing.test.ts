@@ -11,7 +11,7 @@ import fastify from 'fastify'
 import { createOutbound } from '../../src/base/outbound.ts'
 import { OAuthError } from '../../src/model/oauth-error.ts'
 import { createTracing } from '../../src/ops/tracing.ts'
-import { parseForm } from '../../src/web/form.ts'
+import { parseForm } from '../../src/web/requests/form.ts'
 
 interface Seen {
   name: string

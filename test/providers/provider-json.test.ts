@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { IdentityProvider } from '../../src/model/identity-provider.ts'
+import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
 import { echoOf, providerFromJson, providerToJson } from '../../src/providers/provider-json.ts'
 import type { ProviderFromJson } from '../../src/providers/provider-json.ts'
 import { withoutSecrets } from '../../src/providers/provider-secrets.ts'

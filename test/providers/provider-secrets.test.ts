@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
-import type { IdentityProvider } from '../../src/model/identity-provider.ts'
+import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
 import {
   openProviderSecrets,
   sealProviderSecrets,

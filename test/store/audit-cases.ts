@@ -1,8 +1,8 @@
 // What every database must do with the audit trail.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { auditRecordOf } from '../../src/model/audit-entry.ts'
-import type { AuditEvent } from '../../src/model/event.ts'
+import { auditRecordOf } from '../../src/model/audit/audit-entry.ts'
+import type { AuditEvent } from '../../src/model/audit/event.ts'
 import { linked } from '../../src/ops/audit/chain.ts'
 import { verifyAuditTrail } from '../../src/ops/audit/verify.ts'
 import type { AuditQuery, Store } from '../../src/store/store.ts'

@@ -1,8 +1,8 @@
 // What every database must do with codes of devices (RFC 8628).
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { MAX_ENTRIES } from '../../src/model/device-code.ts'
-import type { DeviceDecision, DeviceRequest } from '../../src/model/device-code.ts'
+import { MAX_ENTRIES } from '../../src/model/tokens/device-code.ts'
+import type { DeviceDecision, DeviceRequest } from '../../src/model/tokens/device-code.ts'
 import { AlreadyExists } from '../../src/store/store.ts'
 import { at } from './records.ts'
 import type { Lent } from './token-cases.ts'

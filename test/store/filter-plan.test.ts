@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseFilter } from '../../src/model/filter.ts'
+import { parseFilter } from '../../src/model/filters/filter.ts'
 import { isQuick, isSeekable } from '../../src/store/filter-plan.ts'
 import { userAttributes } from '../../src/store/users/user-attributes.ts'
 

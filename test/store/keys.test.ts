@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { SigningKeyRecord } from '../../src/model/signing-key.ts'
+import type { SigningKeyRecord } from '../../src/model/tokens/signing-key.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { AlreadyExists } from '../../src/store/store.ts'

@@ -1,8 +1,8 @@
 // What every database must do with what counts once only: codes that people carry, and the ids of assertions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { PushedRequest } from '../../src/model/pushed-request.ts'
-import type { OneTimeCode } from '../../src/model/token.ts'
+import type { PushedRequest } from '../../src/model/tokens/pushed-request.ts'
+import type { OneTimeCode } from '../../src/model/tokens/token.ts'
 import { AlreadyExists } from '../../src/store/store.ts'
 import { at, code } from './records.ts'
 import type { Lent } from './token-cases.ts'

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
-import type { EndedSession } from '../../src/model/ended-session.ts'
-import { createSharedLimits } from '../../src/web/shared-limits.ts'
+import type { EndedSession } from '../../src/model/sessions/ended-session.ts'
+import { createSharedLimits } from '../../src/web/limits/shared-limits.ts'
 import { at, client, key, token } from './records.ts'
 
 const [url = '', task, argument = ''] = process.argv.slice(2)

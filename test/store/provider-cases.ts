@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { IdentityProvider } from '../../src/model/identity-provider.ts'
+import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
 import type { StoredProvider } from '../../src/store/store.ts'
 import { approval, at, code, group, provider, signedIn, token, user } from './records.ts'
 import type { Lent } from './token-cases.ts'

@@ -1,13 +1,13 @@
 // Records for the tests of the store: the smallest that are valid, and ones with every member set.
-import type { Approval } from '../../src/model/approval.ts'
-import type { Client } from '../../src/model/client.ts'
-import type { Group } from '../../src/model/group.ts'
-import type { IdentityProvider } from '../../src/model/identity-provider.ts'
-import type { Session, SignIn } from '../../src/model/session.ts'
-import type { SigningKeyRecord } from '../../src/model/signing-key.ts'
-import type { AuthorizationCode, StoredToken } from '../../src/model/token.ts'
-import type { User } from '../../src/model/user.ts'
-import type { Zone, ZoneConfig } from '../../src/model/zone.ts'
+import type { Approval } from '../../src/model/people/approval.ts'
+import type { Client } from '../../src/model/clients/client.ts'
+import type { Group } from '../../src/model/people/group.ts'
+import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
+import type { Session, SignIn } from '../../src/model/sessions/session.ts'
+import type { SigningKeyRecord } from '../../src/model/tokens/signing-key.ts'
+import type { AuthorizationCode, StoredToken } from '../../src/model/tokens/token.ts'
+import type { User } from '../../src/model/people/user.ts'
+import type { Zone, ZoneConfig } from '../../src/model/zones/zone.ts'
 
 /** A moment so many seconds after the tests' beginning of time. */
 export const at = (seconds: number): Date => new Date(Date.UTC(2030, 0, 1) + seconds * 1000)

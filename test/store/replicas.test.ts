@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
-import { parseFilter } from '../../src/model/filter.ts'
+import { parseFilter } from '../../src/model/filters/filter.ts'
 import { type Database, statement } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/engine/open-database.ts'
 import { openStore } from '../../src/store/open.ts'

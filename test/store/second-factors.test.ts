@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { classesOf, levelOf } from '../../src/model/assurance.ts'
+import { classesOf, levelOf } from '../../src/model/sessions/assurance.ts'
 import { openStore } from '../../src/store/open.ts'
 import { createTestClock } from '../support/clock.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'

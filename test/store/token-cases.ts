@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Store } from '../../src/store/store.ts'
-import type { StoredToken } from '../../src/model/token.ts'
+import type { StoredToken } from '../../src/model/tokens/token.ts'
 import { at, client, code, fullClient, fullUser, token, user } from './records.ts'
 import { inBatches } from './batches.ts'
 

@@ -3,7 +3,7 @@ import type { AuditReport } from '../../src/ops/audit/verify.ts'
 import { verifyAuditTrail } from '../../src/ops/audit/verify.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
-import type { AuditPlace } from '../../src/model/audit-entry.ts'
+import type { AuditPlace } from '../../src/model/audit/audit-entry.ts'
 import type { TestServer } from './server.ts'
 import { defaultBootstrap } from './server.ts'
 

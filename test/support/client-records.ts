@@ -1,6 +1,6 @@
 // Client records that keep every rule of the interface, and what is to be answered for them.
 import fc from 'fast-check'
-import { GRANT_TYPES } from '../../src/model/grant-types.ts'
+import { GRANT_TYPES } from '../../src/model/clients/grant-types.ts'
 
 const name = fc.stringMatching(/^[a-z][a-z0-9._-]{0,20}$/)
 const anyText = fc

@@ -1,6 +1,6 @@
 // What tests of the client management API share: callers with one right each, in two zones, and requests as they make them.
 import assert from 'node:assert/strict'
-import type { Client } from '../../src/model/client.ts'
+import type { Client } from '../../src/model/clients/client.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'

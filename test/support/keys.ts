@@ -1,7 +1,7 @@
 // A key for each algorithm, made once per test process: what the configuration takes, and what tests sign with.
 import type { KeyObject } from 'node:crypto'
 import { createPrivateKey, createSecretKey, randomBytes } from 'node:crypto'
-import type { SigningAlgorithm } from '../../src/model/signing-key.ts'
+import type { SigningAlgorithm } from '../../src/model/tokens/signing-key.ts'
 import { privatePem } from './config.ts'
 
 /** A key as `signing_keys.keys.<id>` takes it. */

@@ -6,10 +6,10 @@ import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions, ProtectedHeaderParame
 import { addSeconds } from '../../src/base/clock.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { digest } from '../../src/base/secrets.ts'
-import type { Client } from '../../src/model/client.ts'
+import type { Client } from '../../src/model/clients/client.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
-import type { AuthorizationCode } from '../../src/model/token.ts'
-import type { User } from '../../src/model/user.ts'
+import type { AuthorizationCode } from '../../src/model/tokens/token.ts'
+import type { User } from '../../src/model/people/user.ts'
 import type { TestAnswer, TestServer } from './server.ts'
 
 /** Both columns of the table of differences. */

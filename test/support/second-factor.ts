@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Secret, TOTP } from 'otpauth'
 import { digest } from '../../src/base/secrets.ts'
 import { hiddenFields } from './forms.ts'
-import type { ZoneConfig } from '../../src/model/zone.ts'
+import type { ZoneConfig } from '../../src/model/zones/zone.ts'
 import type { FactorMethod } from '../../src/records/user.ts'
 import type { Browser, TestServer } from './server.ts'
 

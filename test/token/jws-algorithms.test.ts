@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { compactVerify } from 'jose/jws/compact/verify'
 import { CompactSign } from 'jose/jws/compact/sign'
-import type { SigningAlgorithm } from '../../src/model/signing-key.ts'
+import type { SigningAlgorithm } from '../../src/model/tokens/signing-key.ts'
 import { signText, verifyText } from '../../src/token/jws-algorithms.ts'
 
 interface Pair {

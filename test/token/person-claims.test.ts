@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Profile, User } from '../../src/model/user.ts'
+import type { Profile, User } from '../../src/model/people/user.ts'
 import { personClaims } from '../../src/token/person-claims.ts'
 import { user } from '../store/records.ts'
 

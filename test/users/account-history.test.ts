@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createBackground } from '../../src/base/background.ts'
-import { accountEventOf } from '../../src/model/account-event.ts'
-import type { AccountEvent } from '../../src/model/account-event.ts'
-import type { AuditEvent } from '../../src/model/event.ts'
+import { accountEventOf } from '../../src/model/people/account-event.ts'
+import type { AccountEvent } from '../../src/model/people/account-event.ts'
+import type { AuditEvent } from '../../src/model/audit/event.ts'
 import { createAccountHistory } from '../../src/users/account-history.ts'
 import { createTestClock } from '../support/clock.ts'
 

@@ -6,7 +6,7 @@ import { behaviourOf } from '../../src/model/compatibility.ts'
 import { OAuthError, withBody } from '../../src/model/oauth-error.ts'
 import type { RefusalBody } from '../../src/model/oauth-error.ts'
 import { StoreBusy, StoreUnavailable } from '../../src/store/store.ts'
-import { Overloaded } from '../../src/web/overload.ts'
+import { Overloaded } from '../../src/web/limits/overload.ts'
 import {
   PageError,
   answerFor,
@@ -15,8 +15,8 @@ import {
   acceptsPage,
   wantsJson,
 } from '../../src/web/answers.ts'
-import { MalformedInput } from '../../src/web/form.ts'
-import { TooManyRequests } from '../../src/web/too-many-requests.ts'
+import { MalformedInput } from '../../src/web/requests/form.ts'
+import { TooManyRequests } from '../../src/web/limits/too-many-requests.ts'
 
 describe('answerFor', () => {
   const framework = (code: string): Error => Object.assign(new Error('told by the framework'), { code })

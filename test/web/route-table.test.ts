@@ -8,7 +8,7 @@ import { signedIn } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-import { SIGN_IN_DEMANDS } from '../../src/model/sign-in-demands.ts'
+import { SIGN_IN_DEMANDS } from '../../src/model/sessions/sign-in-demands.ts'
 
 const META = ['/oauth/clients/meta', '/oauth/clients/:client_id/meta']
 

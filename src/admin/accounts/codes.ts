@@ -8,7 +8,7 @@ import type { JsonRecord } from '../../base/json.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { isKeepable, readMoment } from '../../records/kinds.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import { jsonBody, sendJson } from '../../web/json.ts'
+import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { refuseResource } from '../resources/refusal.ts'
 import type { CodeRoute } from './routes.ts'
 

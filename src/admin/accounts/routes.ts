@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import { inRealm } from '../../web/authorization-header.ts'
+import { inRealm } from '../../web/callers/authorization-header.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'

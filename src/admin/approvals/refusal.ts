@@ -2,7 +2,7 @@
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { refuseResource } from '../../users/refusal.ts'
-import { MalformedInput } from '../../web/form.ts'
+import { MalformedInput } from '../../web/requests/form.ts'
 
 /** UAA: says this of everything that it cannot read (row M11). */
 export const UNREADABLE = "Error accessing user's approvals"

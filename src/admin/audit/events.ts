@@ -1,14 +1,14 @@
 // The stored audit trail of a zone, for auditors: newest first, by person, administrator, client, type, outcome and time.
-import { auditEntryToJson } from '../../model/audit-entry.ts'
+import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import type { AuditEventType } from '../../model/event.ts'
+import type { AuditEventType } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AuditTrail } from '../../ops/audit/trail.ts'
 import type { AuditQuery, Store } from '../../store/store.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import type { Form } from '../../web/form.ts'
-import { sendJson } from '../../web/json.ts'
-import { queryForm, refuseRepeated } from '../../web/query.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { sendJson } from '../../web/requests/json.ts'
+import { queryForm, refuseRepeated } from '../../web/requests/query.ts'
 import type { AuditRoute } from './routes.ts'
 
 /** Dependencies of `auditHandlers`. */

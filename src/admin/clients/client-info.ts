@@ -1,9 +1,9 @@
 // Returns the calling client's own record.
 import type { FastifyInstance } from 'fastify'
 import { clientToJson } from '../../clients/client-json.ts'
-import { authenticatedClient } from '../../web/authenticated-client.ts'
-import type { AuthenticatedClientDeps } from '../../web/authenticated-client.ts'
-import { sendJson } from '../../web/json.ts'
+import { authenticatedClient } from '../../web/callers/authenticated-client.ts'
+import type { AuthenticatedClientDeps } from '../../web/callers/authenticated-client.ts'
+import { sendJson } from '../../web/requests/json.ts'
 
 const SHOWN = [
   'client_id',

@@ -1,7 +1,7 @@
 // Changes the public keys that verify a client's assertions (private_key_jwt).
 import type { FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
-import type { ClientKeys, KeyRemoval } from '../../model/client-keys.ts'
+import type { ClientKeys, KeyRemoval } from '../../model/clients/client-keys.ts'
 import {
   keySetProblem,
   keyUriProblem,
@@ -9,16 +9,16 @@ import {
   publicKeySet,
   withKeys,
   withoutKeys,
-} from '../../model/client-keys.ts'
+} from '../../model/clients/client-keys.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import type { Audit } from '../../model/event.ts'
+import type { Audit } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { Store } from '../../store/store.ts'
 import { isKeepable } from '../../records/kinds.ts'
-import type { JsonObject } from '../../web/json.ts'
-import { jsonBody, sendJson } from '../../web/json.ts'
-import { auditOriginOf } from '../../web/requester.ts'
+import type { JsonObject } from '../../web/requests/json.ts'
+import { jsonBody, sendJson } from '../../web/requests/json.ts'
+import { auditOriginOf } from '../../web/requests/requester.ts'
 import { isClientAdministrator, sendNotFound } from './record.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'

@@ -1,8 +1,8 @@
 // `GET /oauth/clients/{client_id}/profile`: what a client lacks to keep to its profile of FAPI 2.0.
 import { profileProblems } from '../../clients/profile-report.ts'
-import { profileOf } from '../../model/client-demands.ts'
+import { profileOf } from '../../model/clients/client-demands.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import { sendJson } from '../../web/json.ts'
+import { sendJson } from '../../web/requests/json.ts'
 import { sendNotFound } from './record.ts'
 import type { ClientRoute } from './routes.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'

@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import { hasRight } from '../../web/bearer.ts'
+import { hasRight } from '../../web/callers/bearer.ts'
 import type { Access, Rights } from '../../web/route.ts'
-import { sendJson } from '../../web/json.ts'
+import { sendJson } from '../../web/requests/json.ts'
 
 export { clientToJson } from '../../clients/client-json.ts'
 

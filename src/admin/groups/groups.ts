@@ -1,10 +1,10 @@
 // One group at a time: made, read, replaced, patched and deleted.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Group } from '../../model/group.ts'
-import type { TokenSettings } from '../../model/settings.ts'
+import type { Group } from '../../model/people/group.ts'
+import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { GroupChange, Groups } from '../../users/groups.ts'
 import type { GroupDeps } from '../../users/groups.ts'
-import { jsonBody } from '../../web/json.ts'
+import { jsonBody } from '../../web/requests/json.ts'
 import { noSuchResource, refuseResource } from '../resources/refusal.ts'
 import { expectedVersion, requiredVersion } from '../resources/versions.ts'
 import type { ExpectedVersion } from '../resources/versions.ts'

@@ -1,10 +1,10 @@
 // The members of a group, one at a time.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Group } from '../../model/group.ts'
+import type { Group } from '../../model/people/group.ts'
 import { noSuchMember } from '../../users/group-refusals.ts'
 import type { GroupDeps, Groups } from '../../users/groups.ts'
-import { jsonBody, sendJson } from '../../web/json.ts'
-import { queryForm } from '../../web/query.ts'
+import { jsonBody, sendJson } from '../../web/requests/json.ts'
+import { queryForm } from '../../web/requests/query.ts'
 import { noSuchResource } from '../resources/refusal.ts'
 import { userToJson } from '../users/record.ts'
 import { groupCallerOf } from '../resources/caller.ts'

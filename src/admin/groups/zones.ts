@@ -1,10 +1,10 @@
 // Shortcuts for the groups of the default zone that give rights in other zones, for who has `scim.zones`.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Group, Member } from '../../model/group.ts'
+import type { Group, Member } from '../../model/people/group.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
 import type { GroupDeps, Groups } from '../../users/groups.ts'
-import { jsonBody } from '../../web/json.ts'
+import { jsonBody } from '../../web/requests/json.ts'
 import { refuseResource } from '../resources/refusal.ts'
 import { groupCallerOf } from '../resources/caller.ts'
 import { memberPieces, sendGroup } from './answers.ts'

@@ -1,6 +1,6 @@
 // The schemas of clients in requests and responses.
 import type { Behaviour } from '../../model/compatibility.ts'
-import { GRANT_TYPES } from '../../model/grant-types.ts'
+import { GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import { clientFields, clientSecretFields } from '../../records/client.ts'
 import { sentSchemas, shownSchemas } from '../../records/json-schema.ts'
 import type { Schema } from './description.ts'

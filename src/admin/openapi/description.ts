@@ -2,7 +2,7 @@
 // document.ts merges it with the route table, which knows paths, access and shared responses.
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Service } from '../../model/service.ts'
-import type { TokenSettings } from '../../model/settings.ts'
+import type { TokenSettings } from '../../model/zones/settings.ts'
 
 /** A JSON Schema (draft 2020-12). */
 export type Schema = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 // Explanations.
-import { TOKEN_GRANT_TYPES } from '../../model/grant-types.ts'
+import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import { RULES } from '../../model/rules.ts'
 import type { Area } from './description.ts'
 import { closed, described, json, listOf, oneOf, ref, text, texts, whole } from './description.ts'

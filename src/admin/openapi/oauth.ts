@@ -1,5 +1,5 @@
 // The OAuth 2.0 and OpenID Connect endpoints.
-import { TOKEN_GRANT_TYPES } from '../../model/grant-types.ts'
+import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import type { Area, Facts, Fields, Operation, Schema } from './description.ts'
 import { pushedRequestOperations } from './pushed-requests.ts'
 import {

@@ -1,5 +1,5 @@
 // Server information, keys and health.
-import { GRANT_TYPES } from '../../model/grant-types.ts'
+import { GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import type { Area, Facts, Operation } from './description.ts'
 import { closed, empty, json, listOf, may, open, page, redirect, ref, text, textOrNull } from './description.ts'
 

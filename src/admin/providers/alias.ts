@@ -2,7 +2,7 @@
 // another zone affects sign-in there and requires an administrator of the server.
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { sealProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { Service } from '../../model/service.ts'
 import type { ServerSettings } from './changes.ts'

@@ -1,7 +1,7 @@
 // Booleans in the query of this API.
 import type { FastifyRequest } from 'fastify'
-import { MalformedInput } from '../../web/form.ts'
-import { queryForm } from '../../web/query.ts'
+import { MalformedInput } from '../../web/requests/form.ts'
+import { queryForm } from '../../web/requests/query.ts'
 
 const TRUE = new Set(['true', 'on', 'yes', '1'])
 const FALSE = new Set(['', 'false', 'off', 'no', '0'])

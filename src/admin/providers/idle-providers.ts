@@ -1,6 +1,6 @@
 // UAA: its initial database has three unused providers in the default zone. They appear in lists only: they are not
 // found by id and do not block a provider with the same origin. See docs/compatibility.md, C13.
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 
 const ROWS = [
   { originKey: 'keystone', name: 'keystone', active: false },

@@ -2,8 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
-import { hasRight } from '../../web/bearer.ts'
-import { auditOriginOf } from '../../web/requester.ts'
+import { hasRight } from '../../web/callers/bearer.ts'
+import { auditOriginOf } from '../../web/requests/requester.ts'
 
 /** The caller with the scopes of their token. `<service>.admin` counts only in a token of the default zone. */
 export const groupCallerOf = (request: FastifyRequest, service: Service): GroupCaller & { isServerAdmin: boolean } => ({

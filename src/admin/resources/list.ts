@@ -3,12 +3,12 @@
 import { MAX_INT32 } from '../../base/json.ts'
 import { html } from '../../base/html.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import type { Filter } from '../../model/filter.ts'
-import { InvalidFilter, MAX_FILTER_LENGTH, parseFilter } from '../../model/filter.ts'
+import type { Filter } from '../../model/filters/filter.ts'
+import { InvalidFilter, MAX_FILTER_LENGTH, parseFilter } from '../../model/filters/filter.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { ListQuery, Page } from '../../store/store.ts'
-import type { Form } from '../../web/form.ts'
-import { repeatedName } from '../../web/query.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { repeatedName } from '../../web/requests/query.ts'
 
 /** More than a record has; each is answered for each of five hundred records. */
 const MAX_ATTRIBUTES = 100

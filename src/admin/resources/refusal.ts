@@ -1,8 +1,8 @@
 // Refusals of `/Users`, `/Groups` and `/ids/Users`: the description stands in `message` too.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
-import { WrongContentType } from '../../web/bodies.ts'
-import { MalformedInput } from '../../web/form.ts'
+import { WrongContentType } from '../../web/requests/bodies.ts'
+import { MalformedInput } from '../../web/requests/form.ts'
 import { refuseResource } from '../../users/refusal.ts'
 
 export { noSuchResource, overtaken, refuseResource, staleVersion } from '../../users/refusal.ts'

@@ -1,7 +1,7 @@
 // Versions of users and groups: `If-Match` in requests and `ETag` in answers.
 import { MAX_INT32 } from '../../base/json.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sendJson } from '../../web/json.ts'
+import { sendJson } from '../../web/requests/json.ts'
 import { refuseResource } from './refusal.ts'
 
 /** The version that a change may replace; `any` is whatever the record has. */

@@ -2,7 +2,7 @@
 // hash and refer to nothing run together, so that an import is written in few transactions.
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import { userNameKey } from '../../model/user.ts'
+import { userNameKey } from '../../model/people/user.ts'
 import type { Json } from './attribute.ts'
 import { LIMITS } from './discovery.ts'
 import { errorBody, ScimError } from './error.ts'

@@ -1,6 +1,6 @@
 // A group as SCIM shows it, and what a resource means for the record.
 import { isJsonRecord, memberOf } from '../../base/json.ts'
-import type { Group, MemberType } from '../../model/group.ts'
+import type { Group, MemberType } from '../../model/people/group.ts'
 import type { MemberRecord } from '../../store/store.ts'
 import type { Json } from './attribute.ts'
 import { ScimError } from './error.ts'

@@ -2,9 +2,9 @@
 // and never all of them unless a request is about all.
 import { mapInBatches } from '../../base/in-batches.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Group, Member } from '../../model/group.ts'
+import type { Group, Member } from '../../model/people/group.ts'
 import type { Service } from '../../model/service.ts'
-import type { Zone } from '../../model/zone.ts'
+import type { Zone } from '../../model/zones/zone.ts'
 import type { CursorPage, MemberChange, MemberRecord, Page, Store } from '../../store/store.ts'
 import type { Groups } from '../../users/groups.ts'
 import { noSuchResource, overtaken } from '../../users/refusal.ts'

@@ -1,7 +1,7 @@
 // Lists and searches of one type of resource, or of all: the envelope of RFC 7644 §3.4.2 and the pages of RFC 9865.
 import type { Vault } from '../../base/secrets.ts'
-import { InvalidFilter } from '../../model/filter.ts'
-import type { Filter } from '../../model/filter.ts'
+import { InvalidFilter } from '../../model/filters/filter.ts'
+import type { Filter } from '../../model/filters/filter.ts'
 import type { Position } from '../../store/store.ts'
 import type { Json } from './attribute.ts'
 import type { CursorScope } from './cursor.ts'

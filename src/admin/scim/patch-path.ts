@@ -1,6 +1,6 @@
 // The targets of PATCH operations: `attrPath` and `valuePath` of RFC 7644 §3.5.2, found in the description.
-import type { AttributePath, Filter } from '../../model/filter.ts'
-import { InvalidFilter, parsePath } from '../../model/filter.ts'
+import type { AttributePath, Filter } from '../../model/filters/filter.ts'
+import { InvalidFilter, parsePath } from '../../model/filters/filter.ts'
 import type { Names, Place, Schema } from './attribute.ts'
 import { ScimError } from './error.ts'
 import { shown } from './reader.ts'

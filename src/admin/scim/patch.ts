@@ -1,6 +1,6 @@
 // PATCH (RFC 7644 §3.5.2) as a function from one resource to the next: every operation or none.
 import { isJsonRecord } from '../../base/json.ts'
-import type { Filter } from '../../model/filter.ts'
+import type { Filter } from '../../model/filters/filter.ts'
 import type { Attribute, Json, Names, Place } from './attribute.ts'
 import { nameOf, named } from './attribute.ts'
 import { ScimError } from './error.ts'

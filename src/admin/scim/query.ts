@@ -1,8 +1,8 @@
 // The parameters of a list, from a query or from the body of `/.search` (RFC 7644 §3.4.2 and §3.4.3, RFC 9865 §2).
 import { MAX_INT32 } from '../../base/json.ts'
-import type { Filter } from '../../model/filter.ts'
-import { parseFilter } from '../../model/filter.ts'
-import type { Form } from '../../web/form.ts'
+import type { Filter } from '../../model/filters/filter.ts'
+import { parseFilter } from '../../model/filters/filter.ts'
+import type { Form } from '../../web/requests/form.ts'
 import type { Json } from './attribute.ts'
 import { LIMITS } from './discovery.ts'
 import { ScimError } from './error.ts'

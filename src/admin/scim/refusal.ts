@@ -1,10 +1,10 @@
 // Answers everything that is thrown on the routes of SCIM as RFC 7644 §3.12 wants it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { InvalidFilter } from '../../model/filter.ts'
+import { InvalidFilter } from '../../model/filters/filter.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import { answerFor, setRefusalHeaders } from '../../web/answers.ts'
-import { MalformedInput } from '../../web/form.ts'
+import { MalformedInput } from '../../web/requests/form.ts'
 import { errorBody, ScimError } from './error.ts'
 import type { ScimType } from './error.ts'
 import { sendScim } from './meta.ts'

@@ -1,7 +1,7 @@
 // What provisioning services send although RFC 7643 or RFC 7644 does not allow it, and what it is taken for. One row each;
 // everything that has no row here is refused. The tests replay a request of each.
 import { isJsonRecord } from '../../base/json.ts'
-import type { Filter } from '../../model/filter.ts'
+import type { Filter } from '../../model/filters/filter.ts'
 import type { Attribute, Json, Names } from './attribute.ts'
 import { named } from './attribute.ts'
 

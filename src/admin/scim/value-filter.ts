@@ -1,8 +1,8 @@
 // Filters over the values of one attribute, as PATCH paths have them in brackets.
 import { isJsonRecord } from '../../base/json.ts'
-import { matches } from '../../model/filter-match.ts'
-import type { Folding } from '../../model/filter-match.ts'
-import type { Filter } from '../../model/filter.ts'
+import { matches } from '../../model/filters/filter-match.ts'
+import type { Folding } from '../../model/filters/filter-match.ts'
+import type { Filter } from '../../model/filters/filter.ts'
 import type { Attribute } from './attribute.ts'
 import { named } from './attribute.ts'
 import { ScimError } from './error.ts'

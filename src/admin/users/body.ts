@@ -2,7 +2,7 @@
 // kept accepted. Reads and checks types; which user comes of it is decided beside it.
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Approval } from '../../model/approval.ts'
+import type { Approval } from '../../model/people/approval.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import { checkSchemas, isVersion } from '../resources/dialect.ts'
 import { refuseResource } from '../resources/refusal.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import { inRealm } from '../../web/authorization-header.ts'
+import { inRealm } from '../../web/callers/authorization-header.ts'
 
 const DENIED = [
   ['/Users', ['PUT', 'PATCH', 'DELETE']],

@@ -1,7 +1,7 @@
 // Settings that UAA does not have, in a change of a zone.
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { ZoneConfig } from '../../model/zone.ts'
+import type { ZoneConfig } from '../../model/zones/zone.ts'
 
 /** Beside `secondFactor`, which has rules of its own. */
 const KEPT = [

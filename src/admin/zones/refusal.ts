@@ -3,7 +3,7 @@
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError, withBody } from '../../model/oauth-error.ts'
 import type { OAuthErrorCode, RefusalBody } from '../../model/oauth-error.ts'
-import { InvalidZoneConfig } from '../../model/zone-rules.ts'
+import { InvalidZoneConfig } from '../../model/zones/zone-rules.ts'
 import { WrongShape } from '../../records/settings.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 

@@ -1,8 +1,8 @@
 // The policy of second factors in a change of a zone.
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import { InvalidZoneConfig } from '../../model/zone-rules.ts'
-import type { Zone, ZoneConfig } from '../../model/zone.ts'
+import { InvalidZoneConfig } from '../../model/zones/zone-rules.ts'
+import type { Zone, ZoneConfig } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
 
 type Policy = ZoneConfig['secondFactor']

@@ -1,13 +1,13 @@
 // Authenticates the client of a request. Each method is one file and one entry in the list below, which the metadata
 // document reads too.
 import { digest } from '../../base/secrets.ts'
-import { demandsOn } from '../../model/client-demands.ts'
-import type { Client } from '../../model/client.ts'
-import type { Audit } from '../../model/event.ts'
+import { demandsOn } from '../../model/clients/client-demands.ts'
+import type { Client } from '../../model/clients/client.ts'
+import type { Audit } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { AddressedZone, RequestOrigin } from '../../model/request.ts'
-import { speaks } from '../../model/protocols.ts'
+import { speaks } from '../../model/zones/protocols.ts'
 import { certificate } from './certificate.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthRequest } from './method.ts'

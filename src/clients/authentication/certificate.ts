@@ -1,8 +1,8 @@
 // Client authentication by certificate (RFC 8705 §2): of an authority that the operator trusts, or one that the client has
 // registered itself.
 import { loadOnce } from '../../base/load-once.ts'
-import { tlsMethodOf } from '../../model/mutual-tls.ts'
-import type { TlsAuthMethod } from '../../model/mutual-tls.ts'
+import { tlsMethodOf } from '../../model/clients/mutual-tls.ts'
+import type { TlsAuthMethod } from '../../model/clients/mutual-tls.ts'
 import type { Attempt, ClientAuthMethod, ClientAuthRequest } from './method.ts'
 import { none } from './none.ts'
 

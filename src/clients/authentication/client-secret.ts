@@ -1,6 +1,6 @@
 import { BASE64 } from '../../base/base64.ts'
 import type { Requester } from '../../base/fair-queue.ts'
-import type { Client } from '../../model/client.ts'
+import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod } from './method.ts'
 import { requesterOf } from '../../model/request.ts'

@@ -1,5 +1,5 @@
-import { isPublic } from '../../model/client.ts'
-import { isWellFormed } from '../../model/pkce.ts'
+import { isPublic } from '../../model/clients/client.ts'
+import { isWellFormed } from '../../model/tokens/pkce.ts'
 import type { ClientAuthMethod, CredentialParams } from './method.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 

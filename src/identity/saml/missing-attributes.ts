@@ -1,5 +1,5 @@
 // Tells operators which mapped attributes a provider did not send. Nothing else shows that a mapping has a wrong name.
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { quoted } from './problem.ts'
 import type { SamlStatement } from './statement.ts'

@@ -2,7 +2,7 @@
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import { memberOf } from '../../base/json.ts'
 import { isStorable } from '../../base/storable-text.ts'
-import { nameAsEmail } from '../../model/user.ts'
+import { nameAsEmail } from '../../model/people/user.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { matcherOf } from '../memberships.ts'
 import type { ExternalGroups, ExternalPerson } from '../source.ts'

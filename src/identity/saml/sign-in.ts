@@ -2,10 +2,10 @@
 import type { Clock } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import type { Destination } from '../../model/destination.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { Destination } from '../../model/sessions/destination.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import type { UpstreamSession } from '../../model/session.ts'
+import type { UpstreamSession } from '../../model/sessions/session.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import type { Store } from '../../store/store.ts'
 import type {

@@ -3,7 +3,7 @@ import { createSign, createVerify, sign } from 'node:crypto'
 import type { KeyLike } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { SignedXml } from 'xml-crypto'
-import type { PostedForm } from '../../model/destination.ts'
+import type { PostedForm } from '../../model/sessions/destination.ts'
 import type { SpKey } from './service-provider.ts'
 
 /** A message to a provider by way of the browser. */

@@ -1,14 +1,14 @@
 import { addSeconds } from '../../base/clock.ts'
 import { createKeyedQueue } from '../../base/keyed-queue.ts'
-import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
-import type { User } from '../../model/user.ts'
+import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
+import type { User } from '../../model/people/user.ts'
 import type { IdentitySourceType, PasswordAttempt, SignInRefusal, SignInResult, SourceDeps } from '../source.ts'
 import { requesterOf } from '../../model/request.ts'
 import { countedGuess } from '../../users/counted-guess.ts'
 import type { RequestOrigin } from '../../model/request.ts'
-import { userNameKey } from '../../model/user.ts'
-import type { Zone } from '../../model/zone.ts'
+import { userNameKey } from '../../model/people/user.ts'
+import type { Zone } from '../../model/zones/zone.ts'
 
 const refused = (reason: SignInRefusal, user?: User): SignInResult => ({
   outcome: 'refused',

@@ -1,7 +1,7 @@
 // Maps an entry of a directory to a user, with the provider's attribute mappings and groups.
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import { isJsonRecord } from '../../base/json.ts'
-import { nameAsEmail } from '../../model/user.ts'
+import { nameAsEmail } from '../../model/people/user.ts'
 import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
 import type { DirectoryGroup } from '../directory/groups.ts'
 import type { DirectoryEntry } from '../directory/session.ts'

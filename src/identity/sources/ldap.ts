@@ -1,6 +1,6 @@
 // LDAP directories: sign-in with a name and password that the directory checks, on pages and by the password grant.
 import type { Vault } from '../../base/secrets.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { requesterOf } from '../../model/request.ts'
 import { openProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { LdapProviderConfig } from '../../records/provider-ldap.ts'

@@ -2,7 +2,7 @@
 // what the userinfo endpoint answers to the access token, or else by the access token itself if it is a signed JWT. See
 // docs/decisions/0025-people-of-oauth-2-providers.md.
 import type { Outbound } from '../../base/outbound.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 import type { AnswerShape, ExternalPerson, IdentitySourceType, RedirectRefusal, RedirectSignIn } from '../source.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'

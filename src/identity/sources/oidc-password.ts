@@ -3,8 +3,8 @@
 // the password.
 import { OutboundError } from '../../base/outbound.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
-import { promptsOfProvider } from '../../model/identity-provider.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import { promptsOfProvider } from '../../model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { PasswordRelay, RedirectRefusal, RelayedAttempt } from '../source.ts'
 import { createClientAuthentication } from './client-authentication.ts'
 import type { OidcRedirectDeps, Read } from './oidc-redirect.ts'

@@ -1,7 +1,7 @@
 // Signs users in at an OpenID Connect provider with the authorization code, implicit or hybrid flow (OpenID Connect Core §3). See
 // docs/decisions/0014-upstream-sign-in.md.
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type {
   AnswerShape,
   ExternalPerson,

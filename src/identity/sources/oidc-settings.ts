@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { createDocuments } from './documents.ts'
 import type { Fetched, Source } from './documents.ts'
 import type { OidcRecord } from './oidc-request.ts'

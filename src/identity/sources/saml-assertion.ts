@@ -1,6 +1,6 @@
 // Assertions of SAML providers that clients present (RFC 7522). The checks are those of web sign-in, but for what a browser
 // brings along: nothing was asked for, and the recipient is the token endpoint. Loaded with the first SAML message.
-import type { IdentityProvider } from '../../model/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { readBearerAssertion } from '../saml/assertion.ts'
 import { SamlProblem } from '../saml/problem.ts'
 import type { SamlReason } from '../saml/problem.ts'

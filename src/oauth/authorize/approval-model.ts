@@ -1,8 +1,8 @@
 // The approval page as JSON, for programs that ask the person themselves.
-import { displayName } from '../../model/client.ts'
+import { displayName } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { audience } from '../../token/claims.ts'
-import type { Form } from '../../web/form.ts'
+import type { Form } from '../../web/requests/form.ts'
 import type { AuthorizationRequest } from './context.ts'
 import type { ApprovalQuestion, ScopeDecision } from './next-step.ts'
 

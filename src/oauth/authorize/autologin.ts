@@ -1,7 +1,7 @@
 // `code` in an authorization request: signs the person in whose password a client has checked with POST /autologin.
 import { AUTOLOGIN_REFUSALS, redeemAutologin } from '../../accounts/autologin.ts'
 import { PageError } from '../../web/answers.ts'
-import { isNavigation } from '../../web/navigation.ts'
+import { isNavigation } from '../../web/requests/navigation.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { findPerson } from './person.ts'
 

@@ -1,6 +1,6 @@
 // What an authorization request says of the sender that its tokens will be bound to.
 import { OAuthError } from '../../model/oauth-error.ts'
-import { speaks } from '../../model/protocols.ts'
+import { speaks } from '../../model/zones/protocols.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { refusal } from './request.ts'

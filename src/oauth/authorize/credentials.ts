@@ -1,13 +1,13 @@
 // Authorization requests in which a program sends the person's user name and password, and gets tokens in the fragment.
 // There is no browser: no session is looked up, and every refusal that is not a redirect is JSON.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { mayUseGrant } from '../../model/client.ts'
-import { parseLoginHint } from '../../model/login-hint.ts'
+import { mayUseGrant } from '../../model/clients/client.ts'
+import { parseLoginHint } from '../../model/sessions/login-hint.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Form } from '../../web/form.ts'
-import { EMPTY_FORM, parseForm } from '../../web/form.ts'
-import { limitedSignIn } from '../../web/limits.ts'
-import { encodeForm, queryForm } from '../../web/query.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { EMPTY_FORM, parseForm } from '../../web/requests/form.ts'
+import { limitedSignIn } from '../../web/limits/limits.ts'
+import { encodeForm, queryForm } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import { acceptsTokens } from '../grants/passcode.ts'
 import { NO_PROVIDER } from '../grants/password.ts'
@@ -16,7 +16,7 @@ import { readParams } from '../params.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { RedirectRefusal } from './redirect.ts'
-import { contextOf } from '../../web/request-context.ts'
+import { contextOf } from '../../web/requests/request-context.ts'
 
 /** Whether the request says of itself that it carries credentials; looks at none. */
 export function hasCredentials(request: FastifyRequest): boolean {

@@ -1,18 +1,18 @@
 // What the browser does next, in one pure decision. Every page returns to /oauth/authorize, which decides again.
-import type { Approval } from '../../model/approval.ts'
-import { allowsProvider } from '../../model/client.ts'
+import type { Approval } from '../../model/people/approval.ts'
+import { allowsProvider } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { approvedScopes, isAutoApproved } from '../../model/scopes.ts'
-import type { GrantedScopes } from '../../model/scopes.ts'
+import { approvedScopes, isAutoApproved } from '../../model/tokens/scopes.ts'
+import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import { checkedRequest, found } from './context.ts'
 import type { AuthorizationRequest, AuthorizeContext, AuthorizeDeps, Demands } from './context.ts'
 import { meet } from './demands.ts'
 import { wasAskedForHint } from './prompt.ts'
-import { SECOND_FACTOR } from '../../model/sign-in-demands.ts'
-import type { SignInDemand } from '../../model/sign-in-demands.ts'
-import type { Needed } from '../../model/step-up.ts'
+import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
+import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
+import type { Needed } from '../../model/sessions/step-up.ts'
 
 /** The person who is signed in, as far as the decision depends on it. */
 export interface SignedIn {

@@ -1,6 +1,6 @@
 // response_type and response_mode (OAuth 2.0 Multiple Response Type Encoding Practices).
-import type { Client } from '../../model/client.ts'
-import { mayUseGrant } from '../../model/client.ts'
+import type { Client } from '../../model/clients/client.ts'
+import { mayUseGrant } from '../../model/clients/client.ts'
 
 /** One thing that a response can hold. */
 export type ResponseWord = 'code' | 'token' | 'id_token'

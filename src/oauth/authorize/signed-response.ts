@@ -1,7 +1,7 @@
 // Signed authorization responses (JARM): all parameters in one JWT, in success and in error.
 import { addSeconds } from '../../base/clock.ts'
-import { demandsOn } from '../../model/client-demands.ts'
-import type { Client } from '../../model/client.ts'
+import { demandsOn } from '../../model/clients/client-demands.ts'
+import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { SigningKey } from '../../token/keys.ts'

@@ -2,10 +2,10 @@
 // client pushed before (RFC 9126). Of the latter two the client vouches for every parameter, so nothing beside them counts.
 import { loadOnce } from '../../base/load-once.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
-import { demandsOn } from '../../model/client-demands.ts'
+import { demandsOn } from '../../model/clients/client-demands.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { speaks } from '../../model/protocols.ts'
-import { PUSHED_PREFIX } from '../../model/pushed-request.ts'
+import { speaks } from '../../model/zones/protocols.ts'
+import { PUSHED_PREFIX } from '../../model/tokens/pushed-request.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { refusal } from './request.ts'

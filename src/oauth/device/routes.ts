@@ -1,6 +1,6 @@
 // Sign-in for devices without a browser (RFC 8628): where a device gets its codes, and the page where a person enters one.
 import type { FastifyInstance } from 'fastify'
-import { speaks } from '../../model/protocols.ts'
+import { speaks } from '../../model/zones/protocols.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { FastifyRequest } from 'fastify'

@@ -1,6 +1,6 @@
 // Where each claim comes from. What is missing is found by planning the same tokens with one thing changed: a scope more, nothing
 // excluded, a client with full ID tokens. What the plan has then is missing for that reason.
-import { CONTACT_SCOPES, storedScopes } from '../../model/scopes.ts'
+import { CONTACT_SCOPES, storedScopes } from '../../model/tokens/scopes.ts'
 import type { Claims } from '../../token/claims.ts'
 import { idBarrier, plannedAccessClaims, plannedIdClaims } from '../../token/plan.ts'
 import type { PlanDeps, TokenPlan } from '../../token/plan.ts'

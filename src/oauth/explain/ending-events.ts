@@ -1,7 +1,7 @@
 // Events of the audit trail that may have ended a token.
-import type { AuditEventType } from '../../model/event.ts'
-import type { Zone } from '../../model/zone.ts'
-import { auditEntryToJson } from '../../model/audit-entry.ts'
+import type { AuditEventType } from '../../model/audit/event.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
 import type { Claims } from '../../token/claims.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { ExplainedEvent } from './explanation.ts'

@@ -1,7 +1,7 @@
 // Answers why: what a token, a refusal or a planned request comes from.
 import type { AddressedZone } from '../../model/request.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import { jsonBody, sendJson } from '../../web/json.ts'
+import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { Explanation } from './explanation.ts'
 import { explainPlanned } from './planned.ts'

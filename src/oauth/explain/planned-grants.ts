@@ -1,12 +1,12 @@
 // What each grant would decide. The decisions are those of the grants themselves; here is what comes before them in a request:
 // the sign-in, the questions to the person, and what a plan cannot show.
 import { afterSignIn, problemOf } from '../../identity/sources/internal.ts'
-import type { Authorization } from '../../model/authorization.ts'
-import { allowsProvider } from '../../model/client.ts'
-import { confirmationIn } from '../../model/confirmation.ts'
-import type { TokenGrantType } from '../../model/grant-types.ts'
+import type { Authorization } from '../../model/tokens/authorization.ts'
+import { allowsProvider } from '../../model/clients/client.ts'
+import { confirmationIn } from '../../model/tokens/confirmation.ts'
+import type { TokenGrantType } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { User } from '../../model/user.ts'
+import type { User } from '../../model/people/user.ts'
 import type { AssertionGrantType } from '../grants/assertion.ts'
 import { authorizeByAssertion } from '../grants/assertion.ts'
 import { authorizeClient } from '../grants/client-credentials.ts'

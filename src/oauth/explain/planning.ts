@@ -1,8 +1,8 @@
 // A plan on its way, and what several grants need of it.
 import { addSeconds } from '../../base/clock.ts'
-import { lockedUntil, lockoutPolicy } from '../../model/identity-provider.ts'
+import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { User } from '../../model/user.ts'
+import type { User } from '../../model/people/user.ts'
 import type { DecidedRequest } from '../grants/grant.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { Reason } from './explanation.ts'

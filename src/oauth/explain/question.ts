@@ -1,7 +1,7 @@
 // Reads the body of `POST /explain`: one of three questions.
 import { isStorable } from '../../base/storable-text.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import { TOKEN_GRANT_TYPES } from '../../model/grant-types.ts'
+import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { PlannedRequest, PlannedUser } from './planned-request.ts'
 

@@ -1,8 +1,8 @@
 // Explains a refusal that the audit trail has: what was asked, why it was refused, and what the same request would get now.
 import { isJsonRecord, memberOf, parseJson } from '../../base/json.ts'
-import { auditEntryToJson } from '../../model/audit-entry.ts'
-import type { AuditEntry } from '../../model/audit-entry.ts'
-import { TOKEN_GRANT_TYPES } from '../../model/grant-types.ts'
+import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
+import type { AuditEntry } from '../../model/audit/audit-entry.ts'
+import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { ExplainDeps } from './deps.ts'

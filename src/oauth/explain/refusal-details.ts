@@ -1,9 +1,9 @@
 // What a refusal comes to here: the sentence of its rule, with what the records say.
-import type { Client } from '../../model/client.ts'
+import type { Client } from '../../model/clients/client.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { RULES } from '../../model/rules.ts'
-import type { User } from '../../model/user.ts'
-import type { Zone } from '../../model/zone.ts'
+import type { User } from '../../model/people/user.ts'
+import type { Zone } from '../../model/zones/zone.ts'
 import { plainDescription } from '../../web/answers.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { ExplainedRefusal } from './explanation.ts'

@@ -1,9 +1,9 @@
 // Why each scope is granted or not: notes what the rules say while they decide, and adds where the user's groups come from.
-import type { Client } from '../../model/client.ts'
+import type { Client } from '../../model/clients/client.ts'
 import type { Because, Rule } from '../../model/rules.ts'
-import { scopeMatches } from '../../model/scopes.ts'
-import type { User } from '../../model/user.ts'
-import type { Zone } from '../../model/zone.ts'
+import { scopeMatches } from '../../model/tokens/scopes.ts'
+import type { User } from '../../model/people/user.ts'
+import type { Zone } from '../../model/zones/zone.ts'
 import { defaultGroupsOf } from '../../users/default-groups.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { ExplainedScope, Reason } from './explanation.ts'

@@ -1,11 +1,11 @@
 // Shared by the assertion grants (RFC 7521), in which a client presents a statement about a user that an issuer signed.
 // Owns the authorization that follows from a valid assertion and the errors of an invalid one; parses none itself.
 import type { AssertionResult } from '../../identity/identity.ts'
-import type { Authorization } from '../../model/authorization.ts'
+import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Refusal } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import type { User } from '../../model/user.ts'
+import type { User } from '../../model/people/user.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { DecidedRequest, DecisionDeps, GrantDeps } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'

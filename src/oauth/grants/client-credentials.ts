@@ -1,5 +1,5 @@
-import type { Authorization } from '../../model/authorization.ts'
-import { clientScopes, parseScope } from '../../model/scopes.ts'
+import type { Authorization } from '../../model/tokens/authorization.ts'
+import { clientScopes, parseScope } from '../../model/tokens/scopes.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { DecidedRequest, Grant } from './grant.ts'
 

@@ -1,4 +1,4 @@
-import type { TokenGrantType } from '../../model/grant-types.ts'
+import type { TokenGrantType } from '../../model/clients/grant-types.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { deviceCode } from './device-code.ts'
@@ -11,7 +11,7 @@ import { tokenExchange } from './token-exchange.ts'
 import { userToken } from './user-token.ts'
 
 /**
- * A new grant is a row in model/grant-types.ts and a file in this folder; the compiler then asks for its entry here. The
+ * A new grant is a row in model/clients/grant-types.ts and a file in this folder; the compiler then asks for its entry here. The
  * client API, discovery and the OpenAPI document follow the row.
  */
 const BY_TYPE: Readonly<Record<TokenGrantType, Grant>> = {

@@ -1,9 +1,9 @@
 import { digest } from '../../base/secrets.ts'
 import type { AssertionResult } from '../../identity/identity.ts'
-import { SAML_NOT_PRECREATED } from '../../model/identity-provider.ts'
-import { bearerPath } from '../../model/saml-paths.ts'
-import { userAgentIn } from '../../model/user-agent.ts'
-import { samlEntityIdOf } from '../../model/zone.ts'
+import { SAML_NOT_PRECREATED } from '../../model/zones/identity-provider.ts'
+import { bearerPath } from '../../model/zones/saml-paths.ts'
+import { userAgentIn } from '../../model/people/user-agent.ts'
+import { samlEntityIdOf } from '../../model/zones/zone.ts'
 import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 

@@ -1,8 +1,14 @@
 // For grants whose scopes a person has decided about before: what is left of them now.
 import { OAuthError } from '../../model/oauth-error.ts'
-import { approvedScopes, hasRequiredGroups, lacksRequiredGroup, lostScopes, storedScopes } from '../../model/scopes.ts'
-import type { GrantedScopes } from '../../model/scopes.ts'
-import type { User } from '../../model/user.ts'
+import {
+  approvedScopes,
+  hasRequiredGroups,
+  lacksRequiredGroup,
+  lostScopes,
+  storedScopes,
+} from '../../model/tokens/scopes.ts'
+import type { GrantedScopes } from '../../model/tokens/scopes.ts'
+import type { User } from '../../model/people/user.ts'
 import type { DecidedRequest, DecisionDeps } from './grant.ts'
 import { requireUsableProvider } from './resource-owner.ts'
 

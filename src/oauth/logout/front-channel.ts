@@ -1,11 +1,11 @@
 // The applications that end their sessions in the browser (OpenID Connect Front-Channel Logout).
 import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { speaks } from '../../model/protocols.ts'
-import { sessionIdFor } from '../../model/session.ts'
+import { speaks } from '../../model/zones/protocols.ts'
+import { sessionIdFor } from '../../model/sessions/session.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
-import type { Sessions } from '../../web/session.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
 
 /** What finding the frames needs. */
 export interface FrontChannelDeps {

@@ -2,10 +2,10 @@
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
-import { demandsOn } from '../../model/client-demands.ts'
-import type { Client } from '../../model/client.ts'
+import { demandsOn } from '../../model/clients/client-demands.ts'
+import type { Client } from '../../model/clients/client.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import type { Subjects } from '../../model/subject.ts'
+import type { Subjects } from '../../model/tokens/subject.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { KeyRing, SigningKey } from '../../token/keys.ts'
 

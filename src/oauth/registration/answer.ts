@@ -1,7 +1,7 @@
 // What a registered client is told of itself (RFC 7591 §3.2.1, RFC 7592 §3).
 import { epochSeconds } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
-import type { Client } from '../../model/client.ts'
+import type { Client } from '../../model/clients/client.ts'
 import { clientMetadataFields } from '../../records/client-metadata.ts'
 import { clientFields } from '../../records/client.ts'
 import { showRecord } from '../../records/record.ts'

@@ -1,11 +1,11 @@
 // The endpoint at which clients register themselves, and the address at which each of them manages its registration.
 import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { registrationPolicy } from '../../model/registration.ts'
+import { registrationPolicy } from '../../model/clients/registration.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import { MalformedInput } from '../../web/form.ts'
+import { MalformedInput } from '../../web/requests/form.ts'
 import type { RegistrationDeps } from './registration.ts'
 
 /** `registration_endpoint`. */

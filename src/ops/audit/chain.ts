@@ -2,8 +2,8 @@
 // but not make the hashes that fit.
 import { sameSecret } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
-import { auditRecordOf, hashedText } from '../../model/audit-entry.ts'
-import type { AuditChain, AuditEntry, AuditPlace, AuditRecord } from '../../model/audit-entry.ts'
+import { auditRecordOf, hashedText } from '../../model/audit/audit-entry.ts'
+import type { AuditChain, AuditEntry, AuditPlace, AuditRecord } from '../../model/audit/audit-entry.ts'
 import type { AuditState } from '../../store/store.ts'
 
 /** Makes and checks the hashes. */

@@ -1,4 +1,4 @@
-import type { AuditSettings } from '../../model/audit-settings.ts'
+import type { AuditSettings } from '../../model/audit/audit-settings.ts'
 import type { AuditTrail, AuditTrailDeps } from './trail.ts'
 import type { RequestLog } from '../request-log.ts'
 

@@ -2,9 +2,9 @@
 // request path, each zone's in one transaction. While the database is away they wait, up to a limit; what is dropped beyond it
 // is counted, and the count is an entry of its own. A process that is killed loses what it has not written: the log has it.
 import type { Clock } from '../../base/clock.ts'
-import { auditRecordOf, isAnybodys } from '../../model/audit-entry.ts'
-import type { AuditPlace, AuditRecord } from '../../model/audit-entry.ts'
-import type { Audit, AuditEvent, AuditEventType } from '../../model/event.ts'
+import { auditRecordOf, isAnybodys } from '../../model/audit/audit-entry.ts'
+import type { AuditPlace, AuditRecord } from '../../model/audit/audit-entry.ts'
+import type { Audit, AuditEvent, AuditEventType } from '../../model/audit/event.ts'
 import type { Store } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 import { linked } from './chain.ts'

@@ -1,6 +1,6 @@
 // Deletes old entries of the audit trail, from the oldest on. The chain then begins behind the last one deleted.
 import { addSeconds } from '../../base/clock.ts'
-import type { AuditPlace } from '../../model/audit-entry.ts'
+import type { AuditPlace } from '../../model/audit/audit-entry.ts'
 import type { Store } from '../../store/store.ts'
 import { entryHash, isSealed, sealed } from './chain.ts'
 import type { AuditHashes } from './chain.ts'

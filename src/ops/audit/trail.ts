@@ -1,8 +1,8 @@
 // The stored audit trail of a process: loaded only where the configuration turns it on.
 import type { Clock } from '../../base/clock.ts'
 import type { Outbound } from '../../base/outbound.ts'
-import type { AuditSettings } from '../../model/audit-settings.ts'
-import type { Audit } from '../../model/event.ts'
+import type { AuditSettings } from '../../model/audit/audit-settings.ts'
+import type { Audit } from '../../model/audit/event.ts'
 import type { Store } from '../../store/store.ts'
 import type { AuditHashes } from './chain.ts'
 import { createAuditRecorder } from './recorder.ts'

@@ -1,5 +1,5 @@
 // Checks the stored audit trail of a zone against its hashes.
-import type { AuditPlace } from '../../model/audit-entry.ts'
+import type { AuditPlace } from '../../model/audit/audit-entry.ts'
 import type { AuditStore } from '../../store/store.ts'
 import { entryHash, GENESIS, isSealed } from './chain.ts'
 import type { AuditHashes } from './chain.ts'

@@ -6,8 +6,8 @@ import { createBreaker } from '../../base/breaker.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { signedBy } from '../../base/secrets.ts'
-import { auditEntryToJson } from '../../model/audit-entry.ts'
-import type { AuditWebhook } from '../../model/audit-settings.ts'
+import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
+import type { AuditWebhook } from '../../model/audit/audit-settings.ts'
 import type { AuditDelivery, Store } from '../../store/store.ts'
 
 /** What the sender needs. */

@@ -1,5 +1,5 @@
 // Maps clients to rows and back.
-import type { ClientMetadata } from '../../model/client-metadata.ts'
+import type { ClientMetadata } from '../../model/clients/client-metadata.ts'
 import { clientFields } from '../../records/client.ts'
 import { columnsOf, rowMapping } from '../../records/record.ts'
 import { withoutNulls } from '../rows.ts'

@@ -1,6 +1,6 @@
-import type { Client, ClientSecret } from '../../model/client.ts'
+import type { Client, ClientSecret } from '../../model/clients/client.ts'
 import type { ClientRow } from '../../records/client.ts'
-import type { ClientKeys } from '../../model/client-keys.ts'
+import type { ClientKeys } from '../../model/clients/client-keys.ts'
 import { type Caches, remembered } from '../changes.ts'
 import { createClientList } from './client-list.ts'
 import { createClientChanges } from './client-changes.ts'

@@ -1,5 +1,5 @@
 // Clients that register themselves, and the initial access tokens that let them.
-import type { RegistrationToken } from '../../model/registration.ts'
+import type { RegistrationToken } from '../../model/clients/registration.ts'
 import type { ClientRow } from '../../records/client.ts'
 import { type Database, statement } from '../database.ts'
 import type { RegistrationStore } from '../registration-store.ts'

@@ -1,5 +1,5 @@
 // Reads members of groups, a page at a time: a group may have a hundred thousand.
-import type { Member } from '../../model/group.ts'
+import type { Member } from '../../model/people/group.ts'
 import { type Database, statement } from '../database.ts'
 import { chunks, toGroup, toMember, withList } from './group-rows.ts'
 import type { GroupStore, MemberPage } from '../group-store.ts'

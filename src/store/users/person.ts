@@ -1,5 +1,5 @@
 // Reads a user and its groups in one statement, for code that needs both on every request.
-import type { User } from '../../model/user.ts'
+import type { User } from '../../model/people/user.ts'
 import { reachedGroups } from '../groups/nesting.ts'
 import { rowMapping } from '../../records/record.ts'
 import { userFields } from '../../records/user.ts'

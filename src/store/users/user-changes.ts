@@ -1,7 +1,7 @@
 // Creates, changes and deletes users for the APIs. Every statement compares the version itself, so that of two concurrent
 // changes one is refused and none is lost.
-import { userNameKey } from '../../model/user.ts'
-import type { User } from '../../model/user.ts'
+import { userNameKey } from '../../model/people/user.ts'
+import type { User } from '../../model/people/user.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { saveApprovals } from '../approvals.ts'
 import { type Database, isStorable, statement, type Transaction } from '../database.ts'

@@ -1,5 +1,5 @@
 // What lists of users show beside each of them: groups and decisions, read for a page at a time.
-import type { Approval } from '../../model/approval.ts'
+import type { Approval } from '../../model/people/approval.ts'
 import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'
 import { type Database, isStorable, type Statement, statement } from '../database.ts'

@@ -1,5 +1,5 @@
-import type { User } from '../../model/user.ts'
-import { userNameKey } from '../../model/user.ts'
+import type { User } from '../../model/people/user.ts'
+import { userNameKey } from '../../model/people/user.ts'
 import type { UserFactors } from '../../records/user.ts'
 import { type Database, statement } from '../database.ts'
 import { CLEAR_FAILURES } from '../events.ts'

@@ -1,7 +1,7 @@
 // How a token makes the signatures of JWS (RFC 7518 §3) by the mechanisms of PKCS#11 v3.0. Hashes are made here: what goes to
 // the token is short, and many tokens cannot hash.
 import { createHash } from 'node:crypto'
-import type { SigningAlgorithm } from '../../model/signing-key.ts'
+import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 
 /** What a token is asked for. */
 export interface Mechanism {

@@ -1,5 +1,5 @@
 // Keys in PKCS#11 tokens: sessions are opened when there is work, lost ones are replaced, and what waits is bounded.
-import type { KeyInToken } from '../../model/key-in-token.ts'
+import type { KeyInToken } from '../../model/tokens/key-in-token.ts'
 import type { Signer, TokenKeys } from '../signer.ts'
 import { SigningUnavailable } from '../signer.ts'
 import { mechanismOf } from './mechanisms.ts'

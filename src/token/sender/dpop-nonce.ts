@@ -3,7 +3,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { sameSecret } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
-import type { Zone } from '../../model/zone.ts'
+import type { Zone } from '../../model/zones/zone.ts'
 
 /** How long each is handed out; it is accepted for one to two times as long. */
 export const NONCE_SECONDS = 180

@@ -1,10 +1,10 @@
 // DPoP (RFC 9449): tokens that are used together with a signature of the request by a key of the client.
 import { loadOnce } from '../../base/load-once.ts'
 import { digest } from '../../base/secrets.ts'
-import { demandsOn } from '../../model/client-demands.ts'
+import { demandsOn } from '../../model/clients/client-demands.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { SentRequest } from '../../model/request.ts'
-import type { ProofId } from '../../model/token.ts'
+import type { ProofId } from '../../model/tokens/token.ts'
 import type { Proof } from './dpop-proof.ts'
 import type { SenderDeps, SenderProof } from './sender.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import type { ClientKeys } from '../../../src/model/client-keys.ts'
+import type { ClientKeys } from '../../../src/model/clients/client-keys.ts'
 import { assertNotFound } from '../../support/clients.ts'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { changeClient, clientNamed, MODES, tokensOf } from '../../support/oauth.ts'

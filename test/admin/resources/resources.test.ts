@@ -7,10 +7,10 @@ import type { ListRules } from '../../../src/admin/resources/list.ts'
 import { noSuchResource, refuseMalformed, refuseResource } from '../../../src/admin/resources/refusal.ts'
 import { expectedVersion, hasVersion, requiredVersion } from '../../../src/admin/resources/versions.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
-import { InvalidFilter } from '../../../src/model/filter.ts'
+import { InvalidFilter } from '../../../src/model/filters/filter.ts'
 import { OAuthError } from '../../../src/model/oauth-error.ts'
-import { BadEncoding, MalformedInput, parseForm } from '../../../src/web/form.ts'
-import { WrongContentType } from '../../../src/web/bodies.ts'
+import { BadEncoding, MalformedInput, parseForm } from '../../../src/web/requests/form.ts'
+import { WrongContentType } from '../../../src/web/requests/bodies.ts'
 
 const RULES: ListRules = {
   defaults: { filter: 'id pr', sortBy: 'created' },

@@ -5,7 +5,7 @@ import { clientSecretBasic } from '../../../src/clients/authentication/client-se
 import type { ClientAuthDeps } from '../../../src/clients/authentication/method.ts'
 import { OAuthError } from '../../../src/model/oauth-error.ts'
 import type { RequestOrigin } from '../../../src/model/request.ts'
-import { authorizationOf, encodePlainBasic } from '../../../src/web/plain-basic.ts'
+import { authorizationOf, encodePlainBasic } from '../../../src/web/requests/plain-basic.ts'
 import { anyText, changed, jumble } from '../changes.ts'
 import { target, verdictLater } from '../target.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { cookieOf, cookiesNamed, setCookie } from '../../../src/web/cookies.ts'
+import { cookieOf, cookiesNamed, setCookie } from '../../../src/web/sessions/cookies.ts'
 import { anyText, changed, jumble } from '../changes.ts'
 import { target } from '../target.ts'
 

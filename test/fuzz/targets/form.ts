@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
-import { joinForms, MalformedInput, parseForm } from '../../../src/web/form.ts'
-import type { Form } from '../../../src/web/form.ts'
-import { encodeForm, parseQuery } from '../../../src/web/query.ts'
+import { joinForms, MalformedInput, parseForm } from '../../../src/web/requests/form.ts'
+import type { Form } from '../../../src/web/requests/form.ts'
+import { encodeForm, parseQuery } from '../../../src/web/requests/query.ts'
 import { anyText, changed, jumble } from '../changes.ts'
 import { target, verdictOf } from '../target.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { MalformedInput } from '../../../src/web/form.ts'
-import { parseJsonList, parseJsonObject } from '../../../src/web/json.ts'
+import { MalformedInput } from '../../../src/web/requests/form.ts'
+import { parseJsonList, parseJsonObject } from '../../../src/web/requests/json.ts'
 import { anyText, changed, oddJson } from '../changes.ts'
 import { target, verdictOf } from '../target.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { isOwnUrl, ownPath } from '../../../src/web/own-path.ts'
+import { isOwnUrl, ownPath } from '../../../src/web/requests/own-path.ts'
 import { anyText, changed, jumble } from '../changes.ts'
 import { target } from '../target.ts'
 

@@ -5,8 +5,8 @@ import type { Attribute, Json, Names } from '../../../src/admin/scim/attribute.t
 import { ScimError } from '../../../src/admin/scim/error.ts'
 import { applyPatch, PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch.ts'
 import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../src/admin/scim/schemas.ts'
-import { MalformedInput } from '../../../src/web/form.ts'
-import { parseJsonObject } from '../../../src/web/json.ts'
+import { MalformedInput } from '../../../src/web/requests/form.ts'
+import { parseJsonObject } from '../../../src/web/requests/json.ts'
 import { changed, jumble, oddJson } from '../changes.ts'
 import { target, verdictOf } from '../target.ts'
 

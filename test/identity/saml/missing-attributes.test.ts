@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createMissingAttributes } from '../../../src/identity/saml/missing-attributes.ts'
 import type { SamlAttribute, SamlStatement } from '../../../src/identity/saml/statement.ts'
-import type { IdentityProvider } from '../../../src/model/identity-provider.ts'
+import type { IdentityProvider } from '../../../src/model/zones/identity-provider.ts'
 import { createTestClock } from '../../support/clock.ts'
 
 const clock = createTestClock()

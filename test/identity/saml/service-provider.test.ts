@@ -8,7 +8,7 @@ import { createDeferredServiceProviders } from '../../../src/identity/saml/defer
 import type { ServiceProvider, ServiceProviders, SpKey } from '../../../src/identity/saml/service-provider.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import { createUrls } from '../../../src/model/urls.ts'
-import type { SamlConfig, Zone } from '../../../src/model/zone.ts'
+import type { SamlConfig, Zone } from '../../../src/model/zones/zone.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { readSamlKeys } from '../../../src/zones/saml-keys.ts'

@@ -1,0 +1,82 @@
+// The pages on which people get an account and change it: who may open them. Their code is loaded at the first visit.
+import type { FastifyInstance } from 'fastify'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { ChangeEmailDeps } from './change-email.ts'
+import type { ChangePasswordDeps } from './change-password.ts'
+import type { ContinueDeps } from './continue.ts'
+import type { CreateAccountDeps } from './create-account.ts'
+import type { ForgottenPasswordDeps } from './forgotten-password.ts'
+import type { InvitationPageDeps } from './invitations.ts'
+import type { ProfileDeps } from './profile.ts'
+
+const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
+const own = { access: { by: 'session' }, audience: 'page' } as const
+const forNobody = open('people without an account, or without their password')
+const forCodes = open('the code says who it is')
+
+const ROUTES = {
+  'GET /create_account': forNobody,
+  'POST /create_account.do': forNobody,
+  'GET /accounts/email_sent': forNobody,
+  'HEAD /verify_user': forCodes,
+  'GET /verify_user': { ...forCodes, exposeHeadRoute: false },
+  'POST /verify_user': forCodes,
+  'GET /forgot_password': forNobody,
+  'POST /forgot_password.do': forNobody,
+  'GET /email_sent': forNobody,
+  'GET /reset_password': forCodes,
+  'POST /reset_password.do': forCodes,
+  'GET /verify_email': forCodes,
+  'POST /verify_email': forCodes,
+  'GET /invitations/accept': forCodes,
+  'POST /invitations/accept.do': forCodes,
+  'POST /invitations/accept_enterprise.do': forCodes,
+  'GET /continue': open('it leads only to URLs that clients have registered'),
+  'GET /change_email': own,
+  'POST /change_email.do': own,
+  'GET /change_password': own,
+  'POST /change_password.do': own,
+  'GET /profile': own,
+  'POST /profile': own,
+  'POST /profile/details': own,
+  'POST /profile/sessions': own,
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** One of these pages, or what its form is posted to. */
+export type AccountPage = keyof typeof ROUTES
+
+/** Dependencies of all of them. */
+export type AccountPageDeps = CreateAccountDeps &
+  ChangeEmailDeps &
+  ForgottenPasswordDeps &
+  ChangePasswordDeps &
+  ContinueDeps &
+  InvitationPageDeps &
+  ProfileDeps
+
+/** Sign-up, forgotten passwords, changes of password and e-mail address, invitations and the profile. */
+export function accountPages(app: FastifyInstance, deps: AccountPageDeps): void {
+  deferredRoutes<AccountPage>(app, ROUTES, {
+    load: async () => {
+      const [signUp, email, forgotten, password, invitations, profile, onward] = await Promise.all([
+        import('./create-account.ts'),
+        import('./change-email.ts'),
+        import('./forgotten-password.ts'),
+        import('./change-password.ts'),
+        import('./invitations.ts'),
+        import('./profile.ts'),
+        import('./continue.ts'),
+      ])
+      return on => {
+        signUp.createAccountHandlers(on, deps)
+        email.changeEmailHandlers(on, deps)
+        forgotten.forgottenPasswordHandlers(on, deps)
+        password.changePasswordHandlers(on, deps)
+        invitations.invitationHandlers(on, deps)
+        profile.profileHandlers(on, deps)
+        onward.continueHandlers(on, deps)
+      }
+    },
+  })
+}

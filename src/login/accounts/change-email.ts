@@ -1,0 +1,175 @@
+// Changing one's e-mail address: a mail to the new address proves it, and another tells the old one.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sendAccountMail } from '../../accounts/account-mails.ts'
+import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
+import { issueCode, lookAtCode } from '../../accounts/codes.ts'
+import { changeEmail, emailProblem, isAddressFor } from '../../accounts/email-change.ts'
+import type { EmailChangeDeps } from '../../accounts/email-change.ts'
+import { onwardUrl } from '../../accounts/onward.ts'
+import type { OnwardDeps } from '../../accounts/onward.ts'
+import type { Background } from '../../base/background.ts'
+import type { User } from '../../model/people/user.ts'
+import { changeEmailPage, emailSentPage, verifyEmailPage } from '../../pages/change-email.ts'
+import { PageError } from '../../web/answers.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Form } from '../../web/requests/form.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { queryForm } from '../../web/requests/query.ts'
+import { originOf } from '../../web/requests/request-context.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+import { checkOwnAccounts, countMail, errandIn, redirectToSignIn, requiredField, runLater } from './self-service.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
+
+/** Dependencies of the endpoints. */
+export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<OnwardDeps, 'store'> {
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly limits: Limits
+  readonly background: Background
+}
+
+const PURPOSE = 'email-change'
+
+/** `/change_email`, `/change_email.do`, `/email_sent` and `/verify_email`. */
+export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
+  const { sessions, denial, csrf, pages, urls, service } = deps
+
+  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
+    reply.redirect(urls.ofZone(request.zone) + path, 302)
+
+  /** The signed-in person; undefined where their provider keeps the address. */
+  async function ownerIn(request: FastifyRequest): Promise<User | undefined> {
+    const visitor = await sessions.visitor(request)
+    return visitor?.user.origin === service.name ? visitor.user : undefined
+  }
+
+  const keptElsewhere = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    goTo(request, reply, '/profile?error_message_code=email_change.non-uaa-origin')
+
+  on('GET /change_email', async (request, reply) => {
+    await checkOwnAccounts(request, deps)
+    const user = await ownerIn(request)
+    return user ? showForm(request, reply, { user, form: queryForm(request) }) : keptElsewhere(request, reply)
+  })
+
+  on('POST /change_email.do', async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    await checkOwnAccounts(request, deps)
+    const user = await ownerIn(request)
+    if (!user) return keptElsewhere(request, reply)
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const email = requiredField(form, 'newEmail').trim()
+    if (!isAddressFor(user, email, service)) return showForm(request, reply, { user, form, isWrong: true })
+    await countMail(request, email, deps.limits)
+    await countMail(request, user.id, deps.limits)
+    const { zone } = request
+    const order = { zone, frame: await pages.mailFrame(request), former: user.email, email }
+    runLater(deps.background, () => sendMails(order, { user, form }))
+    return goTo(request, reply, '/email_sent?code=email_change')
+  })
+
+  /** To the new address the code, unless somebody else signs in with it, which only its owner is told; a notice to the old one. */
+  async function sendMails(
+    order: Omit<AccountMailOrder, 'mail' | 'to'> & { readonly email: string },
+    { user, form }: { readonly user: User; readonly form: Form },
+  ): Promise<void> {
+    const { zone, email } = order
+    const isTaken = (await emailProblem(zone, { user, email }, deps)) !== undefined
+    if (isTaken) {
+      // As a new code would: whether an earlier one still works must not tell, either.
+      await deps.store.oneTimeCodes.forget(zone.id, PURPOSE, user.id)
+      await sendAccountMail({ ...order, mail: 'newEmailTaken', to: email }, deps)
+    } else {
+      const code = await issueCode(zone, { purpose: PURPOSE, user, data: { ...errandIn(form), email } }, deps)
+      const path = `/verify_email?code=${code.value}`
+      await sendAccountMail({ ...order, mail: 'verifyNewEmail', to: email, path, usefulUntil: code.expiresAt }, deps)
+    }
+    await sendAccountMail({ ...order, mail: 'emailChangeRequested', to: user.email }, deps)
+  }
+
+  async function showForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { user, form, isWrong = false }: { readonly user: User; readonly form: Form; readonly isWrong?: boolean },
+  ): Promise<FastifyReply> {
+    const { clientId = '', redirectUri = '' } = errandIn(form)
+    const page = changeEmailPage(await pages.chrome(request, reply, { form: true }), {
+      current: user.email,
+      newEmail: form.get('newEmail')?.trim() ?? '',
+      clientId,
+      redirectUri,
+      isWrong,
+    })
+    return pages.send(reply.status(isWrong ? 422 : 200), page)
+  }
+
+  on('GET /email_sent', async (request, reply) => {
+    await checkOwnAccounts(request, deps)
+    return pages.send(reply, emailSentPage(await pages.chrome(request, reply), queryForm(request).get('code')))
+  })
+
+  verifyHandlers(on, deps)
+}
+
+/** `/verify_email`: only the POST changes anything, because programs open the links of mails, too. */
+function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
+  const { sessions, denial, csrf, pages, urls } = deps
+
+  async function refuseCode(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    if (!(await sessions.visitor(request))) {
+      throw new PageError(422, 'Your verification link has expired. Please request another.')
+    }
+    return reply.redirect(`${urls.ofZone(request.zone)}/profile?error_message_code=email_change.invalid_code`, 302)
+  }
+
+  on('GET /verify_email', async (request, reply) => {
+    await checkOwnAccounts(request, deps)
+    const code = requiredField(queryForm(request), 'code')
+    const good = await lookAtCode(request.zone, { purpose: PURPOSE, value: code }, deps)
+    if (!good) return refuseCode(request, reply)
+    const { user, data } = good
+    const visitor = await sessions.visitor(request)
+    const page = verifyEmailPage(await pages.chrome(request, reply, { form: true }), {
+      code,
+      userName: user.userName,
+      email: data.email,
+      ...(visitor && visitor.user.id !== user.id && { other: visitor.user.userName }),
+    })
+    return pages.send(reply, page)
+  })
+
+  on('POST /verify_email', async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    await checkOwnAccounts(request, deps)
+    const { zone } = request
+    const code = requiredField(bodyForm(request) ?? EMPTY_FORM, 'code')
+    const visitor = await sessions.visitor(request)
+    const changed = await changeEmail(zone, { purpose: PURPOSE, code, by: originOf(request) }, deps)
+    switch (changed.outcome) {
+      case 'invalid':
+        return refuseCode(request, reply)
+      case 'taken':
+        throw new PageError(422, 'There is already a user with that email address.')
+      case 'changed': {
+        const { before, user, errand } = changed
+        const notice = { zone, frame: await pages.mailFrame(request), former: before.email, email: user.email }
+        await sendAccountMail({ ...notice, mail: 'emailChanged', to: before.email }, deps)
+        const url = await onwardUrl(zone, errand, { ...deps, fallback: 'change_email_redirect_url' })
+        const isOwner = visitor?.user.id === user.id
+        if (!isOwner) {
+          const done = { success: 'change_email_success', clientId: errand.clientId, url }
+          return redirectToSignIn(request, reply, done, deps)
+        }
+        const own = `${urls.ofZone(zone)}/profile?success_message_code=email_change.success`
+        return reply.redirect(url ?? own, 302)
+      }
+    }
+  })
+}

@@ -1,0 +1,96 @@
+// Changing one's own password, with the one before.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AccountMailDeps } from '../../accounts/account-mails.ts'
+import { passwordChangedMail } from '../../accounts/password-notice.ts'
+import { passwordPolicy, policyDemands } from '../../model/people/password-policy.ts'
+import type { Service } from '../../model/service.ts'
+import { changePasswordPage } from '../../pages/change-password.ts'
+import { isOwnPassword, setNewPassword } from '../../users/password.ts'
+import type { NewPasswordDeps } from '../../users/password.ts'
+import { PageError } from '../../web/answers.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { originOf } from '../../web/requests/request-context.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import { MISMATCH } from './forgotten-password.ts'
+import { checkOwnAccounts, requiredField } from './self-service.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
+
+/** Dependencies of the endpoints. */
+export interface ChangePasswordDeps extends NewPasswordDeps, AccountMailDeps {
+  readonly service: Service
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly limits: Limits
+}
+
+const WRONG = 'Please enter a valid current password.'
+
+/** `/change_password` and `/change_password.do`. */
+export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePasswordDeps): void {
+  const { store, sessions, pages, urls, limits, service, behaviour } = deps
+
+  /** The person, whose password must be kept here. */
+  async function owner(request: FastifyRequest): Promise<Visitor> {
+    await checkOwnAccounts(request, deps)
+    const visitor = await sessions.visitor(request)
+    if (!visitor) throw new Error('the gate lets nobody through without a session')
+    if (visitor.user.origin === service.name) return visitor
+    throw new PageError(403, 'The password of your account is managed where you sign in.')
+  }
+
+  async function showForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { user, problem }: { user: Visitor['user']; problem?: string },
+  ): Promise<FastifyReply> {
+    const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, user.origin))
+    const page = changePasswordPage(await pages.chrome(request, reply, { form: true }), {
+      userName: user.userName,
+      demands: policyDemands(policy, behaviour),
+      problem,
+    })
+    return pages.send(reply.status(problem === undefined ? 200 : 422), page)
+  }
+
+  on('GET /change_password', async (request, reply) => showForm(request, reply, await owner(request)))
+
+  on('POST /change_password.do', async (request, reply) => {
+    if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
+    const { user, session } = await owner(request)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const current = requiredField(form, 'current_password')
+    const password = requiredField(form, 'new_password')
+    const again = requiredField(form, 'confirm_password')
+    const refuse = (problem: string): Promise<FastifyReply> => showForm(request, reply, { user, problem })
+    if (password === '' || password !== again) return refuse(MISMATCH)
+    const from = originOf(request)
+    const isRight = await limits.wrongPasswords.attempt(
+      JSON.stringify(['own', zone.id, user.id]),
+      () => isOwnPassword({ zone, user, password: current, countsFailures: true, ...from }, deps),
+      found => !found,
+    )
+    if (!isRight) return refuse(WRONG)
+    const result = await setNewPassword({ zone, user, password, meetsDemand: false, ...from }, deps)
+    switch (result.outcome) {
+      case 'refused':
+        return refuse(result.message)
+      case 'overtaken':
+        // It was changed elsewhere, which ended this session.
+        return reply.redirect(`${urls.ofZone(zone)}/`, 302)
+      case 'changed': {
+        await sessions.renew(request, reply, { user: result.user, session })
+        await passwordChangedMail({ zone, frame: await pages.mailFrame(request), user: result.user }, deps)
+        return reply.redirect(`${urls.ofZone(zone)}/profile`, 302)
+      }
+    }
+  })
+}

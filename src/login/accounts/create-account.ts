@@ -1,0 +1,188 @@
+// Sign-up and its verification. What these pages show says nothing about who has an account: everything that depends on it
+// is done after the answer.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { onwardUrl } from '../../accounts/onward.ts'
+import type { OnwardDeps } from '../../accounts/onward.ts'
+import { lookAtSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '../../accounts/sign-up.ts'
+import type { SignUpDeps } from '../../accounts/sign-up.ts'
+import type { Background } from '../../base/background.ts'
+import { digest } from '../../base/secrets.ts'
+import { passwordPolicy, policyDemands } from '../../model/people/password-policy.ts'
+import {
+  activationExpiredPage,
+  activationSentPage,
+  createAccountPage,
+  verifyAccountPage,
+} from '../../pages/create-account.ts'
+import type { CreateAccountProps } from '../../pages/create-account.ts'
+import { passwordProblem } from '../../users/password-rules.ts'
+import type { PasswordRuleDeps } from '../../users/password-rules.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { callerKey } from '../../web/limits/limits.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { queryForm } from '../../web/requests/query.ts'
+import { contextOf, originOf } from '../../web/requests/request-context.ts'
+import { requesterOf } from '../../web/requests/requester.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+import {
+  checkOwnAccounts,
+  checkSelfService,
+  countMail,
+  errandIn,
+  redirectToSignIn,
+  requiredField,
+  runLater,
+} from './self-service.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
+
+/** Dependencies of the endpoints. */
+export interface CreateAccountDeps
+  extends SignUpDeps,
+    Omit<PasswordRuleDeps, 'store'>,
+    Omit<OnwardDeps, 'store' | 'behaviour'> {
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly limits: Limits
+  readonly background: Background
+}
+
+const MISMATCH = 'Passwords must match and not be empty.'
+
+/** `/create_account`, `/create_account.do`, `/accounts/email_sent` and `/verify_user`. */
+export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
+  const { sessions, pages, urls } = deps
+
+  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
+    reply.redirect(urls.ofZone(request.zone) + path, 302)
+
+  on('GET /create_account', async (request, reply) => {
+    if (await sessions.visitor(request)) return goTo(request, reply, '/home')
+    await checkSelfService(request, deps)
+    return showForm(request, reply, queryForm(request))
+  })
+
+  on('POST /create_account.do', async (request, reply) => {
+    if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
+    if (await sessions.visitor(request)) return goTo(request, reply, '/home')
+    await checkSelfService(request, deps)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const email = requiredField(form, 'email').trim()
+    const password = requiredField(form, 'password')
+    const again = requiredField(form, 'password_confirmation')
+    const { consent } = await pages.brandingOf(zone)
+    const refuse = (problem: CreateAccountProps['problem']): Promise<FastifyReply> =>
+      showForm(request, reply, form, problem)
+    if (consent && form.get('does_user_consent') !== 'true') return refuse('missing_consent')
+    const problem = await signUpProblem(zone, email, deps)
+    if (problem !== undefined) return refuse(problem)
+    if (password === '' || password !== again) return refuse({ text: MISMATCH })
+    const policy = await passwordProblem(zone, { password, owner: { userName: email, email } }, deps)
+    if (policy !== undefined) return refuse({ text: policy })
+    await countMail(request, email, deps.limits)
+    const passwordHash = await deps.passwords.hash(password, requesterOf(request))
+    const wanted = {
+      email,
+      passwordHash,
+      browser: deps.csrf.browserOf(request),
+      errand: errandIn(form),
+      frame: await pages.mailFrame(request),
+      by: originOf(request),
+    }
+    runLater(deps.background, () => signUp(zone, wanted, deps))
+    return goTo(request, reply, '/accounts/email_sent')
+  })
+
+  on('GET /accounts/email_sent', async (request, reply) => {
+    await checkOwnAccounts(request, deps)
+    return pages.send(reply, activationSentPage(await pages.chrome(request, reply)))
+  })
+
+  async function showForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    form: Form,
+    problem?: CreateAccountProps['problem'],
+  ): Promise<FastifyReply> {
+    const { zone } = request
+    const { clientId = '', redirectUri = '' } = errandIn(form)
+    const policy = passwordPolicy(await deps.store.providers.findByOrigin(zone.id, deps.service.name))
+    const page = createAccountPage(await pages.chrome(request, reply, { form: true }), {
+      email: form.get('email')?.trim() ?? '',
+      clientId,
+      redirectUri,
+      demands: policyDemands(policy, deps.behaviour),
+      problem,
+    })
+    return pages.send(reply.status(problem === undefined ? 200 : 422), page)
+  }
+
+  verifyHandlers(on, deps)
+}
+
+/** `/verify_user`: only the POST verifies, because programs open the links of mails, too. */
+function verifyHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
+  const { csrf, denial, pages, urls, limits } = deps
+
+  on('HEAD /verify_user', (request, reply) => reply.redirect(`${urls.ofZone(request.zone)}/login`, 302))
+
+  on('GET /verify_user', async (request, reply) => {
+    await checkOwnAccounts(request, deps)
+    const code = requiredField(queryForm(request), 'code')
+    const good = await lookAtSignUp(request.zone, code, deps)
+    if (!good) return showExpired(request, reply)
+    const page = verifyAccountPage(await pages.chrome(request, reply, { form: true }), {
+      code,
+      email: good.user.email,
+      needsPassword: needsPassword(good, csrf.browserOf(request)),
+    })
+    return pages.send(reply, page)
+  })
+
+  on('POST /verify_user', async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    await checkOwnAccounts(request, deps)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const code = requiredField(form, 'code')
+    const attempt = {
+      code,
+      password: form.get('password') ?? '',
+      browser: csrf.browserOf(request),
+      by: originOf(request),
+    }
+    const result = await limits.wrongPasswords.attempt(
+      callerKey(contextOf(request), 'sign-up', digest(code)),
+      () => verifySignUp(zone, attempt, deps),
+      ({ outcome }) => outcome === 'wrong-password',
+    )
+    switch (result.outcome) {
+      case 'invalid':
+        return showExpired(request, reply)
+      case 'wrong-password': {
+        const { email } = result.seen.user
+        const chrome = await pages.chrome(request, reply, { form: true })
+        return pages.send(
+          reply.status(422),
+          verifyAccountPage(chrome, { code, email, needsPassword: true, isWrong: attempt.password !== '' }),
+        )
+      }
+      case 'verified': {
+        const url = await onwardUrl(zone, result.errand, { ...deps, fallback: 'signup_redirect_url' })
+        const { clientId } = result.errand
+        return redirectToSignIn(request, reply, { success: 'verify_success', clientId, url }, deps)
+      }
+    }
+  })
+
+  const showExpired = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+    pages.send(reply.status(422), activationExpiredPage(await pages.chrome(request, reply)))
+}

@@ -1,0 +1,97 @@
+// The required password change: until it is done, the person can do nothing else. Does not ask for the old password, which
+// the person has just used to sign in.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { setNewPassword } from '../../users/password.ts'
+import type { NewPasswordDeps } from '../../users/password.ts'
+import { passwordPolicy, policyDemands } from '../../model/people/password-policy.ts'
+import { PASSWORD_CHANGE_PATH } from '../../model/sessions/sign-in-demands.ts'
+import type { Urls } from '../../model/urls.ts'
+import { forcePasswordChangePage } from '../../pages/force-password-change.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { originOf } from '../../web/requests/request-context.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+
+/** Dependencies of `forcePasswordChangeEndpoints`. */
+export interface ForcePasswordChangeDeps extends NewPasswordDeps {
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly signInDemands: SignInDemands
+}
+
+const COMPLETED_PATH = '/force_password_change_completed'
+const MISMATCH = 'Passwords must match and not be empty.'
+
+/** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which leads on. */
+export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePasswordChangeDeps): void {
+  const { store, sessions, denial, csrf, pages, urls, behaviour, signInDemands } = deps
+  const config = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
+
+  /** The signed-in person, if a password change is required of them; undefined otherwise. */
+  async function demanded(request: FastifyRequest): Promise<Visitor | undefined> {
+    const visitor = await sessions.visitor(request)
+    const demand = visitor && (await signInDemands.open(request, visitor))
+    return demand?.name === 'password-change' ? visitor : undefined
+  }
+
+  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
+    reply.redirect(urls.ofZone(request.zone) + path, 302)
+
+  async function showForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { user, problem }: { user: Visitor['user']; problem?: string },
+  ): Promise<FastifyReply> {
+    const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, user.origin))
+    const page = forcePasswordChangePage(await pages.chrome(request, reply, { form: true }), {
+      action: `${urls.pathOf(request.zone)}${PASSWORD_CHANGE_PATH}`,
+      userName: user.userName,
+      email: user.email,
+      demands: policyDemands(policy, behaviour),
+      ...(problem !== undefined && { problem }),
+    })
+    return pages.send(reply.status(problem === undefined ? 200 : 422), page)
+  }
+
+  app.get(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
+    const visitor = await demanded(request)
+    return visitor ? showForm(request, reply, visitor) : goTo(request, reply, '/')
+  })
+
+  app.post(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const visitor = await demanded(request)
+    if (!visitor) return goTo(request, reply, '/')
+    const { user, session } = visitor
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const password = form.get('password') ?? ''
+    if (password === '' || password !== form.get('password_confirmation')) {
+      return showForm(request, reply, { user, problem: MISMATCH })
+    }
+    const change = { zone: request.zone, user, password, meetsDemand: true, ...originOf(request) }
+    const result = await setNewPassword(change, deps)
+    switch (result.outcome) {
+      case 'refused':
+        return showForm(request, reply, { user, problem: result.message })
+      case 'overtaken':
+        // The password was changed elsewhere, which ended this session: redirect to sign-in, or on.
+        return goTo(request, reply, '/')
+      case 'changed': {
+        await sessions.renew(request, reply, { user: result.user, session })
+        return goTo(request, reply, COMPLETED_PATH)
+      }
+    }
+  })
+
+  app.get(COMPLETED_PATH, { config }, async (request, reply) => {
+    if (await demanded(request)) return goTo(request, reply, PASSWORD_CHANGE_PATH)
+    return goTo(request, reply, (await sessions.savedRequest(request))?.path ?? '/')
+  })
+}

@@ -1,0 +1,186 @@
+// A forgotten password: a mail with a link, and the page that it leads to. What these pages show says nothing about who has an
+// account: everything that depends on it is done after the answer.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sendAccountMail } from '../../accounts/account-mails.ts'
+import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
+import type { Errand } from '../../accounts/codes.ts'
+import { onwardUrl } from '../../accounts/onward.ts'
+import type { OnwardDeps } from '../../accounts/onward.ts'
+import { accountToReset, issueReset, lookAtReset, resetPassword } from '../../accounts/password-reset.ts'
+import type { ResetAccount, ResetDeps } from '../../accounts/password-reset.ts'
+import { passwordChangedMail } from '../../accounts/password-notice.ts'
+import type { Background } from '../../base/background.ts'
+import { passwordPolicy, policyDemands } from '../../model/people/password-policy.ts'
+import type { User } from '../../model/people/user.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import { forgottenPasswordPage, resetPasswordPage } from '../../pages/forgotten-password.ts'
+import { isKeepable } from '../../records/kinds.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+import { queryForm } from '../../web/requests/query.ts'
+import { originOf } from '../../web/requests/request-context.ts'
+import { bodyForm } from '../../web/route.ts'
+import {
+  checkOwnAccounts,
+  checkSelfService,
+  countMail,
+  countMailOf,
+  errandIn,
+  redirectToSignIn,
+  requiredField,
+  runLater,
+} from './self-service.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { AccountPage } from './account-pages.ts'
+
+/** Dependencies of the endpoints. */
+export interface ForgottenPasswordDeps extends ResetDeps, AccountMailDeps, Omit<OnwardDeps, 'store' | 'behaviour'> {
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly limits: Limits
+  readonly background: Background
+}
+
+/** What the page says where the two passwords are not the same, or empty. */
+export const MISMATCH = 'Passwords must match and not be empty.'
+const MAX_NAME_LENGTH = 255
+
+/** `/forgot_password`, `/forgot_password.do`, `/reset_password` and `/reset_password.do`. */
+export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPasswordDeps): void {
+  const { pages, urls, limits, background } = deps
+
+  on('GET /forgot_password', async (request, reply) => {
+    await checkSelfService(request, deps)
+    return showForgotten(request, reply, errandIn(queryForm(request)))
+  })
+
+  // UAA: without an anti-forgery value. All that it does is a mail, which anybody can cause from anywhere.
+  on('POST /forgot_password.do', async (request, reply) => {
+    await checkSelfService(request, deps)
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const userName = requiredField(form, 'username').trim()
+    await countMail(request, userName.slice(0, MAX_NAME_LENGTH), limits)
+    const order = { zone: request.zone, frame: await pages.mailFrame(request) }
+    const asked = { userName, errand: errandIn(form), from: originOf(request) }
+    if (userName.length <= MAX_NAME_LENGTH && isKeepable(userName)) {
+      runLater(background, () => sendLink(order, asked, deps))
+    }
+    return reply.redirect(`${urls.ofZone(request.zone)}/email_sent?code=reset_password`, 302)
+  })
+
+  async function showForgotten(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { clientId = '', redirectUri = '' }: Errand,
+    expired = false,
+  ): Promise<FastifyReply> {
+    const chrome = await pages.chrome(request, reply, { form: true })
+    return pages.send(
+      reply.status(expired ? 422 : 200),
+      forgottenPasswordPage(chrome, { clientId, redirectUri, expired }),
+    )
+  }
+
+  const showExpired = (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+    showForgotten(request, reply, {}, true)
+
+  async function showReset(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { code, user, problem }: { code: string; user: User; problem?: string },
+  ): Promise<FastifyReply> {
+    const policy = passwordPolicy(await deps.store.providers.findByOrigin(request.zone.id, user.origin))
+    const page = resetPasswordPage(await pages.chrome(request, reply, { form: true }), {
+      code,
+      userName: user.userName,
+      email: user.email,
+      demands: policyDemands(policy, deps.behaviour),
+      problem,
+    })
+    return pages.send(reply.status(problem === undefined ? 200 : 422), page)
+  }
+
+  on('GET /reset_password', async (request, reply) => {
+    await checkOwnAccounts(request, deps)
+    const code = requiredField(queryForm(request), 'code')
+    const good = await lookAtReset(request.zone, code, deps)
+    return good ? showReset(request, reply, { code, user: good.user }) : showExpired(request, reply)
+  })
+
+  on('POST /reset_password.do', async (request, reply) => {
+    if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
+    await checkOwnAccounts(request, deps)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const code = requiredField(form, 'code')
+    const password = requiredField(form, 'password')
+    const again = requiredField(form, 'password_confirmation')
+    const good = await lookAtReset(zone, code, deps)
+    if (!good) return showExpired(request, reply)
+    if (password === '' || password !== again) {
+      return showReset(request, reply, { code, user: good.user, problem: MISMATCH })
+    }
+    const result = await resetPassword(zone, { code, password, by: originOf(request) }, deps)
+    switch (result.outcome) {
+      case 'invalid':
+        return showExpired(request, reply)
+      case 'refused': {
+        // The code is used up, so that a second request at the same instant has none.
+        const { user, errand, message } = result
+        const { value } = await issueReset(zone, { user, errand }, deps)
+        return showReset(request, reply, { code: value, user, problem: message })
+      }
+      case 'changed': {
+        const { user, errand } = result
+        await passwordChangedMail({ zone, frame: await pages.mailFrame(request), user }, deps)
+        const url = await onwardUrl(zone, errand, deps)
+        const done = { success: 'password_reset', clientId: errand.clientId, url }
+        return redirectToSignIn(request, reply, done, deps)
+      }
+    }
+  })
+}
+
+/** Whose password the text may mean: the name of an account, or the address of exactly one. */
+async function accountNamed(
+  zone: Zone,
+  text: string,
+  { store, service }: Pick<ResetDeps, 'store' | 'service'>,
+): Promise<ResetAccount | undefined> {
+  const named = await accountToReset(zone, text, { store, service })
+  if (named || !text.includes('@')) return named
+  const [user, another] = await store.users.findByEmail(zone.id, service.name, text)
+  return user && !another ? { kept: 'here', user } : undefined
+}
+
+/** Sends the link, or says that the password is kept elsewhere; nothing to an account that nobody may use. */
+async function sendLink(
+  order: Pick<AccountMailOrder, 'zone' | 'frame'>,
+  { userName, errand, from }: { readonly userName: string; readonly errand: Errand; readonly from: object },
+  deps: ForgottenPasswordDeps,
+): Promise<void> {
+  const { zone } = order
+  const found = await accountNamed(zone, userName, deps)
+  if (!found?.user.active || !(await countMailOf(found.user, deps.limits))) return
+  const { user } = found
+  if (found.kept === 'elsewhere') {
+    return sendAccountMail({ ...order, mail: 'passwordElsewhere', to: user.email }, deps)
+  }
+  const { value, expiresAt: usefulUntil } = await issueReset(zone, { user, errand }, deps)
+  deps.audit({
+    type: 'PasswordResetRequest',
+    zoneId: zone.id,
+    principal: user.id,
+    origin: user.origin,
+    ...from,
+    data: user.email,
+  })
+  const path = `/reset_password?code=${value}`
+  await sendAccountMail({ ...order, mail: 'resetPassword', to: user.email, path, usefulUntil }, deps)
+}

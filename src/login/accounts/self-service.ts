@@ -1,0 +1,129 @@
+// What the pages of self-service share: whether they are open, and how much of it one may do.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { switchesIn } from '../../accounts/switches.ts'
+import type { SwitchDeps } from '../../accounts/switches.ts'
+import type { Errand } from '../../accounts/codes.ts'
+import type { Background } from '../../base/background.ts'
+import type { Service } from '../../model/service.ts'
+import { userNameKey } from '../../model/people/user.ts'
+import type { User } from '../../model/people/user.ts'
+import type { Urls } from '../../model/urls.ts'
+import { refuseResource } from '../../users/refusal.ts'
+import { PageError } from '../../web/answers.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { siteKey } from '../../web/limits/limits.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import type { Taken } from '../../web/limits/shared-limits.ts'
+import { TooManyRequests } from '../../web/limits/too-many-requests.ts'
+import { contextOf } from '../../web/requests/request-context.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+
+/** Refuses where accounts of the internal provider are kept elsewhere: 403 as JSON, as the APIs do. */
+export async function checkOwnAccounts(
+  request: FastifyRequest,
+  { store, service }: { readonly store: SwitchDeps['store']; readonly service: Service },
+): Promise<{ readonly selfService: boolean }> {
+  const { ownAccounts, selfService } = await switchesIn(request.zone, { store, serviceName: service.name })
+  if (ownAccounts) return { selfService }
+  request.audience = 'api'
+  throw refuseResource(
+    'internal_user_management_disabled',
+    'Internal User Creation is currently disabled. External User Store is in use.',
+  )
+}
+
+/** Refuses also where the zone has its self-service off: 404. */
+export async function checkSelfService(
+  request: FastifyRequest,
+  deps: { readonly store: SwitchDeps['store']; readonly service: Service },
+): Promise<void> {
+  const { selfService } = await checkOwnAccounts(request, deps)
+  if (!selfService) throw new PageError(404, 'Self service is disabled.')
+}
+
+/** The value of a field that the page's form always sends; 400 without it. */
+export function requiredField(form: Form, name: string): string {
+  const value = form.get(name)
+  if (value === undefined) throw new PageError(400, 'A field of the form is missing.')
+  return value
+}
+
+const MAX_CLIENT_ID_LENGTH = 255
+const MAX_URI_LENGTH = 2000
+
+/** Where somebody wants to go afterwards; checked when they are there. Too long to be registered counts as absent. */
+export function errandIn(form: Form): Errand {
+  const upTo = (value: string | undefined, most: number) =>
+    value === '' || (value?.length ?? 0) > most ? undefined : value
+  return {
+    clientId: upTo(form.get('client_id'), MAX_CLIENT_ID_LENGTH),
+    redirectUri: upTo(form.get('redirect_uri'), MAX_URI_LENGTH),
+  }
+}
+
+/** Counts a mail that the request causes, before anybody knows whether there is an account. Throws `TooManyRequests`. */
+export async function countMail(
+  request: FastifyRequest,
+  address: string,
+  { mailsBy, mailsTo, mailsOfZone }: Limits,
+): Promise<void> {
+  const zoneId = request.zone.id
+  const to = JSON.stringify([zoneId, userNameKey(address)]) // as accounts are found
+  const wanted = [
+    () => mailsBy.take(siteKey(contextOf(request))),
+    () => mailsTo.take(to),
+    () => mailsOfZone.take(zoneId), // last, so that one place or address alone uses up nothing of it
+  ]
+  const taken: Taken[] = []
+  try {
+    for (const take of wanted) taken.push(await take())
+  } catch (refusal) {
+    for (const one of taken) one.giveBack()
+    throw refusal
+  }
+}
+
+/** Counts a mail to the account, by whichever of its names it was asked for; false, and not counted, where it had enough. */
+export async function countMailOf({ zoneId, id }: User, { mailsTo }: Pick<Limits, 'mailsTo'>): Promise<boolean> {
+  try {
+    await mailsTo.take(JSON.stringify([zoneId, 'account', id]))
+    return true
+  } catch (refusal) {
+    if (refusal instanceof TooManyRequests) return false
+    throw refusal
+  }
+}
+
+/** Runs what the answer must not wait for; 503 for everybody while too much waits. */
+export function runLater(background: Background, task: () => Promise<void>): void {
+  if (!background.run(task)) throw new PageError(503, 'Too many sign-ins at the moment. Try again in a few seconds.')
+}
+
+/** A URL in the query of a redirect, readable as UAA has it where nothing in it means something there. */
+const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')
+
+/** What is done, and where it leads after a sign-in: the result of `onwardUrl` for the client. */
+export interface Done {
+  /** A message of the sign-in page. */
+  readonly success: string
+  readonly clientId: string | undefined
+  readonly url: string | undefined
+}
+
+/**
+ * Redirects to the sign-in page, which leads on to the URL. That page follows no URL of another host in its query, where UAA
+ * names it; so a path of our own waits for the sign-in, and `/continue` checks the URL once more.
+ */
+export async function redirectToSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { success, clientId, url }: Done,
+  { sessions, urls }: { readonly sessions: Sessions; readonly urls: Urls },
+): Promise<FastifyReply> {
+  if (clientId !== undefined && url !== undefined && !(await sessions.visitor(request))) {
+    const query = new URLSearchParams({ client_id: clientId, redirect_uri: url })
+    await sessions.saveRequest(request, reply, { path: `/continue?${query.toString()}`, reauthenticate: false })
+  }
+  const way = url === undefined ? '' : `&form_redirect_uri=${inQuery(url)}`
+  return reply.redirect(`${urls.ofZone(request.zone)}/login?success=${success}${way}`, 302)
+}

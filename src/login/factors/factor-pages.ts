@@ -1,0 +1,65 @@
+// The pages of second factors and passkeys: who may open them. Their code is loaded at the first visit.
+import type { FastifyInstance } from 'fastify'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { FactorDeps } from '../../accounts/factors.ts'
+import type { PasskeySignInDeps } from './passkey-sign-in.ts'
+import type { SecondFactorDeps } from './second-factor.ts'
+import type { SecurityDeps } from './security-access.ts'
+
+/** For whoever owes something, and for nobody's benefit but theirs. */
+const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
+const own = { access: { by: 'session' }, audience: 'page' } as const
+const forAnyone = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
+
+const ROUTES = {
+  'GET /second_factor': demanded,
+  'POST /second_factor': demanded,
+  'GET /second_factor/app': demanded,
+  'POST /second_factor/app': demanded,
+  'POST /second_factor/passkey': demanded,
+  'POST /login/passkey/options': { ...forAnyone, audience: 'api', body: 'form' },
+  'POST /login/passkey': forAnyone,
+  'GET /profile/security': own,
+  'GET /profile/security/passkey': own,
+  'POST /profile/security/passkey': own,
+  'GET /profile/security/app': own,
+  'POST /profile/security/app': own,
+  'GET /profile/security/codes': own,
+  'POST /profile/security/codes': own,
+  'GET /profile/security/rename': own,
+  'POST /profile/security/rename': own,
+  'GET /profile/security/remove': own,
+  'POST /profile/security/remove': own,
+  'POST /profile/security/devices': own,
+  'GET /profile/security/offer': own,
+  'POST /profile/security/offer': own,
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** One of these pages, or what its form is posted to. */
+export type FactorPage = keyof typeof ROUTES
+
+/** Dependencies of all of them. */
+export type FactorPageDeps = FactorDeps & SecondFactorDeps & PasskeySignInDeps & SecurityDeps
+
+/** Proving a second factor, signing in with a passkey, and managing one's own factors. */
+export function factorPages(app: FastifyInstance, deps: FactorPageDeps): void {
+  deferredRoutes<FactorPage>(app, ROUTES, {
+    async load() {
+      const [{ createFactors }, secondFactor, passkeySignIn, security, newFactors] = await Promise.all([
+        import('../../accounts/factors.ts'),
+        import('./second-factor.ts'),
+        import('./passkey-sign-in.ts'),
+        import('./security.ts'),
+        import('./new-factors.ts'),
+      ])
+      const factors = createFactors(deps)
+      return on => {
+        secondFactor.secondFactorHandlers(on, deps, factors)
+        passkeySignIn.passkeySignInHandlers(on, deps, factors)
+        security.securityHandlers(on, deps, factors)
+        newFactors.newFactorHandlers(on, deps, factors)
+      }
+    },
+  })
+}

@@ -1,0 +1,120 @@
+// A factor for somebody who has none, or none that is enough for the application: added in the middle of a sign-in, which
+// goes on with it.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Factors } from '../../accounts/factors.ts'
+import { isFresh } from '../../model/sessions/session.ts'
+import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
+import { appPage, recoveryCodesPage } from '../../pages/second-factor.ts'
+import { factorTexts } from '../../pages/texts/factor-texts.ts'
+import type { FactorMethod } from '../../records/user.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { ProvenFactor, Visitor } from '../../web/sessions/session.ts'
+import type { FactorPage } from './factor-pages.ts'
+import type { SecondFactorDeps } from './second-factor.ts'
+import { addsFactor, APP_PATH, ceremonyOf, enrolmentOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
+import type { Shown, Task, Tasks } from './second-factor-task.ts'
+
+/** What the handlers share with those of `/second_factor`. */
+export interface FirstFactorParts {
+  readonly factors: Factors
+  readonly tasks: Tasks
+  readonly show: (request: FastifyRequest, reply: FastifyReply, shown: Shown) => Promise<FastifyReply>
+  readonly signInAgain: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+}
+
+/** `/second_factor/app` and `/second_factor/passkey`. */
+export function firstFactorHandlers(
+  on: On<FactorPage>,
+  { sessions, denial, csrf, pages, urls, clock }: SecondFactorDeps,
+  { factors, tasks, show, signInAgain }: FirstFactorParts,
+): void {
+  const { oneTimePasswords, passkeys, changes } = factors
+
+  const pathOf = ({ zone }: FastifyRequest, path: string): string => urls.pathOf(zone) + path
+  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
+    reply.redirect(urls.ofZone(request.zone) + path, 302)
+  const mayEnrol = (task: Task | undefined, method: FactorMethod): task is Task =>
+    task !== undefined && addsFactor(task) && task.reaching.includes(method)
+
+  const appLinks = (request: FastifyRequest) => ({
+    action: pathOf(request, APP_PATH),
+    back: pathOf(request, SECOND_FACTOR_PATH),
+  })
+
+  on('GET /second_factor/app', async (request, reply) => {
+    const task = await tasks.of(request)
+    if (!mayEnrol(task, 'totp')) return goTo(request, reply, SECOND_FACTOR_PATH)
+    const { visitor } = task
+    if (!isFresh(visitor.session, clock.now())) return signInAgain(request, reply)
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const secret = await oneTimePasswords.begin(enrolmentOf(request, visitor, chrome))
+    return pages.send(reply, appPage(chrome, { ...appLinks(request), secret }))
+  })
+
+  on('POST /second_factor/app', async (request, reply) => {
+    const task = await tasks.of(request)
+    if (!mayEnrol(task, 'totp')) return goTo(request, reply, SECOND_FACTOR_PATH)
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const { visitor } = task
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const { enrol: texts } = factorTexts(chrome.texts)
+    const enrolment = enrolmentOf(request, visitor, chrome)
+    const sealed = form.get('secret') ?? ''
+    const result = await oneTimePasswords.confirm(sealed, form.get('code') ?? '', enrolment)
+    if (result.outcome === 'confirmed') {
+      const isKept = await changes.setTotp(await ownerOf(request, visitor, pages), result.totp)
+      // Otherwise another session of the person was first.
+      if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
+      return finish(request, reply, { visitor, factor: { level: '2', amr: ['otp'] } })
+    }
+    const kept = await oneTimePasswords.again(sealed, enrolment)
+    if (!kept && !isFresh(visitor.session, clock.now())) return signInAgain(request, reply)
+    const secret = kept ?? (await oneTimePasswords.begin(enrolment))
+    const problem = result.outcome === 'wrong' ? texts.wrongCode : texts.expired
+    return pages.send(reply.status(422), appPage(chrome, { ...appLinks(request), secret, problem }))
+  })
+
+  on('POST /second_factor/passkey', async (request, reply) => {
+    const task = await tasks.of(request)
+    if (!mayEnrol(task, 'passkey')) return goTo(request, reply, SECOND_FACTOR_PATH)
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const { visitor } = task
+    const form = bodyForm(request) ?? EMPTY_FORM
+    // The options of the form were made for a sign-in that was fresh then; their challenge lives for minutes.
+    const result = await passkeys.readRegistration(ceremonyOf(request, visitor, urls), {
+      user: visitor.user,
+      answer: form.get('credential') ?? '',
+      name: nameOfBrowser(request, { texts: pages.texts(request) }),
+    })
+    if (result.outcome !== 'new') {
+      return show(request, reply, { task, form: EMPTY_FORM, problem: texts => texts.enrol.failedPasskey })
+    }
+    const isKept = await changes.addPasskey(await ownerOf(request, visitor, pages), result.passkey)
+    if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
+    const factor = result.passkey.isAttested
+      ? ({ level: 'phrh', amr: ['hwk'] } as const)
+      : ({ level: 'phr', amr: ['pop'] } as const)
+    return finish(request, reply, { visitor, factor })
+  })
+
+  /** A factor that is added was proven by it. Recovery codes are shown to whoever has none. */
+  async function finish(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { visitor, factor }: { readonly visitor: Visitor; readonly factor: ProvenFactor },
+  ): Promise<FastifyReply> {
+    const onward = await tasks.onward(request)
+    if (!(await sessions.strengthen(request, reply, visitor, factor))) return goTo(request, reply, '/login')
+    const codes = await factors.firstRecoveryCodes(await ownerOf(request, visitor, pages))
+    if (!codes) return goTo(request, reply, onward)
+    const page = recoveryCodesPage(await pages.chrome(request, reply), {
+      codes,
+      userName: visitor.user.userName,
+      onward: urls.ofZone(request.zone) + onward,
+    })
+    return pages.send(reply, page)
+  }
+}

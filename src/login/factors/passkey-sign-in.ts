@@ -1,0 +1,144 @@
+// Signing in with a passkey alone: nobody types a name. For accounts of this server; people of directories and providers are
+// signed in there, so that whoever is shut out there is shut out here.
+import type { FastifyRequest } from 'fastify'
+import type { Factors } from '../../accounts/factors.ts'
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { withLevel } from '../../model/sessions/assurance.ts'
+import { allowsProvider } from '../../model/clients/client.ts'
+import type { Client } from '../../model/clients/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Audit, AuditEvent } from '../../model/audit/event.ts'
+import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { offersPasskeySignIn, secondFactorPolicy } from '../../model/people/second-factor.ts'
+import type { Service } from '../../model/service.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { User } from '../../model/people/user.ts'
+import type { Store } from '../../store/store.ts'
+import { PageError } from '../../web/answers.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import { callerKey } from '../../web/limits/limits.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import { contextOf, originOf } from '../../web/requests/request-context.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
+import type { FactorPage } from './factor-pages.ts'
+import type { Journeys } from '../journey.ts'
+
+/** Dependencies of `passkeySignInHandlers`. */
+export interface PasskeySignInDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly sessions: Sessions
+  readonly signInDemands: SignInDemands
+  readonly journeys: Journeys
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly limits: Limits
+  readonly urls: Urls
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+}
+
+/** `POST /login/passkey/options`, what the script asks the browser, and `POST /login/passkey`, what the browser answered. */
+export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDeps, { passkeys }: Factors): void {
+  const { store, clock, sessions, csrf, urls, service, behaviour } = deps
+
+  /** As for an address that is not there, where the zone has no passkeys. */
+  function checkIsOffered({ zone }: FastifyRequest): void {
+    if (offersPasskeySignIn(secondFactorPolicy(zone, behaviour), service.name)) return
+    throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
+  }
+
+  /** What the challenge is bound to; undefined for a browser that keeps no cookie. */
+  async function ceremonyOf(request: FastifyRequest) {
+    const session = await sessions.of(request)
+    const browser = csrf.browserOf(request) ?? (session && `session ${session.idDigest}`)
+    return browser === undefined
+      ? undefined
+      : { zoneId: request.zone.id, baseUrl: urls.ofZone(request.zone), browser: `signs in: ${browser}` }
+  }
+
+  on('POST /login/passkey/options', async (request, reply) => {
+    checkIsOffered(request)
+    const at = await ceremonyOf(request)
+    if (!at || !(await csrf.isGenuine(request))) throw new OAuthError('invalid_request', 'Open the sign-in page again.')
+    return reply.send(await passkeys.authenticationOptions(at))
+  })
+
+  on('POST /login/passkey', async (request, reply) => {
+    checkIsOffered(request)
+    if (!(await csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const journey = await deps.journeys.of(request, form)
+    const result = await deps.limits.wrongPasswords.attempt(
+      callerKey(contextOf(request), 'passkey'),
+      () => authenticate(request, { answer: form.get('credential') ?? '', client: journey.client }),
+      ({ outcome }) => outcome === 'refused',
+    )
+    if (result.outcome === 'refused') {
+      await deps.journeys.keep(request, reply, journey)
+      return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${result.message}`, 302)
+    }
+    const { user, level, amr } = result
+    const acr = withLevel(level)
+    await sessions.signIn(request, reply, user, { amr: [...amr, 'mfa'], ...(acr && { acr }) })
+    const visitor = await sessions.visitor(request)
+    const demand = visitor && (await deps.signInDemands.open(request, visitor))
+    if (demand) return deps.signInDemands.raise(request, reply, demand, journey.path)
+    return reply.redirect(urls.ofZone(request.zone) + (journey.path ?? '/'), 302)
+  })
+
+  /** The account of the passkey, if it may sign in this way, for this client. */
+  async function authenticate(
+    request: FastifyRequest,
+    { answer, client }: { readonly answer: string; readonly client: Client | undefined },
+  ) {
+    const { zone } = request
+    const shared = { zoneId: zone.id, ...originOf(request), ...(client && { clientId: client.clientId }) }
+    const refuse = (message: string, event: Pick<AuditEvent, 'type' | 'principal' | 'data'>) => {
+      deps.audit({ ...event, ...shared })
+      return { outcome: 'refused', message } as const
+    }
+    const type = 'PrincipalAuthenticationFailure'
+    const at = await ceremonyOf(request)
+    const proof = at && (await passkeys.authenticate(at, { answer }))
+    if (proof?.outcome !== 'proved') {
+      return refuse('passkey_refused', { type, principal: 'passkey', data: `passkey: ${proof?.reason ?? 'no cookie'}` })
+    }
+    const { userId: principal } = proof
+    const user = await store.users.findWithGroups(zone.id, principal)
+    const provider = await store.providers.findByOrigin(zone.id, service.name)
+    if (user?.origin !== service.name || !user.active || provider?.active !== true) {
+      return refuse('passkey_refused', { type, principal, data: 'passkey: account' })
+    }
+    if (client && !allowsProvider(client, service.name)) {
+      return refuse('passkey_refused', { type, principal, data: 'passkey: client' })
+    }
+    if (await isLocked(user, provider)) {
+      const message = behaviour.hideLockout ? 'passkey_refused' : 'account_locked'
+      return refuse(message, { type, principal, data: 'the account is locked' })
+    }
+    const facts = { principal, origin: user.origin, authenticationType: provider.type, data: 'passkey' }
+    if (!user.verified) return refuse('account_not_verified', { type: 'UnverifiedUserAuthentication', ...facts })
+    for (const success of ['IdentityProviderAuthenticationSuccess', 'UserAuthenticationSuccess'] as const) {
+      deps.audit({ type: success, ...facts, ...shared })
+    }
+    return { ...proof, outcome: 'signed-in', user } as const
+  }
+
+  /** A locked account is locked for every way of signing in, as administrators expect it. */
+  async function isLocked({ zoneId, id }: User, provider: IdentityProvider): Promise<boolean> {
+    const policy = lockoutPolicy(provider)
+    const now = clock.now()
+    const failures = await store.events.failures(zoneId, id, addSeconds(now, -policy.countFailuresWithin))
+    return lockedUntil(policy, failures, now) !== undefined
+  }
+}

@@ -1,0 +1,172 @@
+// What somebody has to do at the second step of a sign-in: found anew at each request, from the account, the session, the
+// zone's policy and the application that waits.
+import type { FastifyRequest } from 'fastify'
+import type { FactorOwner } from '../../accounts/factor-changes.ts'
+import type { Enrolment } from '../../factors/one-time-passwords.ts'
+import { levelOf, reaches, stronger } from '../../model/sessions/assurance.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { changesFactors, hasFactor } from '../../model/sessions/fresh-sign-in.ts'
+import type { UserGroups } from '../../model/tokens/scopes.ts'
+import {
+  asksForSecondFactor,
+  countingMethods,
+  methodsFor,
+  secondFactorPolicy,
+} from '../../model/people/second-factor.ts'
+import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
+import { neededLevel } from '../../model/sessions/step-up.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { User } from '../../model/people/user.ts'
+import { describeUserAgent, userAgentIn } from '../../model/people/user-agent.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import { siteName } from '../../pages/layout.ts'
+import type { Chrome } from '../../pages/layout.ts'
+import type { Way } from '../../pages/second-factor.ts'
+import { factorTexts } from '../../pages/texts/factor-texts.ts'
+import type { FactorTexts } from '../../pages/texts/factor-texts.ts'
+import type { Texts } from '../../pages/texts/texts.ts'
+import type { FactorMethod } from '../../records/user.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Form } from '../../web/requests/form.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { originOf } from '../../web/requests/request-context.ts'
+import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
+import type { Journeys } from '../journey.ts'
+
+/** Where an authenticator app is set up. */
+export const APP_PATH = `${SECOND_FACTOR_PATH}/app`
+/** Where a new passkey is posted to. */
+export const PASSKEY_PATH = `${SECOND_FACTOR_PATH}/passkey`
+
+/** What to tell the person, in the language of the page. */
+export type Problem = (texts: FactorTexts, shared: Texts) => string
+
+/** A page to show, and what went wrong before. */
+export interface Shown {
+  readonly task: Task
+  readonly form: Form
+  readonly problem?: Problem
+}
+
+/** What a person has to do. */
+export interface Task {
+  readonly visitor: Visitor
+  /** Whether the person has proven one factor only so far. */
+  readonly isFirstStep: boolean
+  /** The factors that are enough. */
+  readonly reaching: readonly FactorMethod[]
+  /** What the person can prove now. */
+  readonly provable: readonly FactorMethod[]
+  /** Whether a factor may be added: by whoever has none, and by whoever has proven one. */
+  readonly mayAdd: boolean
+  /** Whether an application asks for more, and not the zone. */
+  readonly isStepUp: boolean
+  /** How long the browser may be remembered; 0 for never. */
+  readonly rememberDays: number
+}
+
+/** Finds what is to be done. */
+export interface Tasks {
+  /** Undefined for nothing. */
+  of(request: FastifyRequest): Promise<Task | undefined>
+  /** Where the person was going. */
+  onward(request: FastifyRequest): Promise<string>
+}
+
+/** Dependencies of `createTasks`. */
+export interface TaskDeps {
+  readonly sessions: Sessions
+  readonly signInDemands: SignInDemands
+  readonly journeys: Journeys
+  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  readonly behaviour: Behaviour
+}
+
+const OWN_PATH = new RegExp(`^${SECOND_FACTOR_PATH}(?![^/?#])`)
+
+/** One instance serves every zone. */
+export function createTasks({ sessions, signInDemands, journeys, groupsOf, behaviour }: TaskDeps): Tasks {
+  return {
+    async of(request) {
+      const visitor = await sessions.visitor(request)
+      if (!visitor) return undefined
+      const { zone } = request
+      const { user, session } = visitor
+      const policy = secondFactorPolicy(zone, behaviour)
+      const isOwed = (await signInDemands.open(request, visitor))?.name === 'second-factor'
+      const { client, query, path } = await journeys.of(request, EMPTY_FORM)
+      const groupNames = (await groupsOf(zone, user)).groups
+      const acrValues = query?.get('acr_values')
+      const asked =
+        neededLevel(policy, { acrValues, client: client?.secondFactor, user, groupNames }) ??
+        // Also in a browser that is remembered.
+        (changesFactors(path) && hasFactor(user) ? ({ level: '2', methods: policy.methods } as const) : undefined)
+      const level = levelOf(session.signIn.acr)
+      const isAsked = asked !== undefined && asked.methods.length > 0 && !reaches(level, asked.level)
+      if (!isOwed && !isAsked) return undefined
+      const reaching = isAsked ? asked.methods : methodsFor(stronger(level, '2'), policy)
+      const counting = countingMethods(policy, user)
+      const isFirstStep = level === '1'
+      return {
+        visitor,
+        isFirstStep,
+        reaching,
+        // What is not enough for the application still proves who it is, and opens the way to add what is.
+        provable: isFirstStep ? counting : counting.filter(method => reaching.includes(method)),
+        mayAdd: !isFirstStep || !hasFactor(user),
+        isStepUp: !isOwed || !asksForSecondFactor(policy, user, groupNames),
+        rememberDays: policy.rememberDays,
+      }
+    },
+    async onward(request) {
+      const path = (await sessions.savedRequest(request))?.path
+      // Not back here, where nothing is left to do.
+      return path === undefined || OWN_PATH.test(path) ? '/' : path
+    },
+  }
+}
+
+/** Whether the task is to add a factor. */
+export const addsFactor = ({ provable, mayAdd }: Task): boolean => provable.length === 0 && mayAdd
+
+/** The ways that a person has, the strongest first. Codes reach level 2 and no more. */
+export const waysOf = ({ provable, isFirstStep }: Task): readonly Way[] => [
+  ...(provable.includes('passkey') ? (['passkey'] as const) : []),
+  ...(provable.includes('totp') ? (['app'] as const) : []),
+  ...(isFirstStep ? (['recovery'] as const) : []),
+]
+
+/** Where the person uses or makes a passkey. */
+export const ceremonyOf = (request: FastifyRequest, { session }: Visitor, urls: Urls) => ({
+  zoneId: request.zone.id,
+  baseUrl: urls.ofZone(request.zone),
+  browser: `session ${session.idDigest}`,
+})
+
+/** Where the person sets up an authenticator app. */
+export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: Visitor, chrome: Chrome): Enrolment => ({
+  zoneId: zone.id,
+  userId: user.id,
+  session: session.idDigest,
+  issuer: siteName(chrome),
+  userName: user.userName,
+})
+
+/** The person, for changes of the factors. */
+export const ownerOf = async (
+  request: FastifyRequest,
+  { user }: Visitor,
+  pages: Pick<PageWriter, 'mailFrame'>,
+): Promise<FactorOwner> => ({
+  zone: request.zone,
+  user,
+  from: originOf(request),
+  frame: await pages.mailFrame(request),
+})
+
+/** The browser that makes the passkey, or asks for it: where most people look for it later. */
+export function nameOfBrowser({ headers }: FastifyRequest, { texts }: Pick<Chrome, 'texts'>): string {
+  const userAgent = userAgentIn(headers)
+  return userAgent === undefined ? factorTexts(texts).enrol.passkeyName : describeUserAgent(userAgent, texts.browsers)
+}

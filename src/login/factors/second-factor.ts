@@ -1,0 +1,173 @@
+// The second step of a sign-in: until the factor that is owed is proven, the person can do nothing else. Whoever has none gets
+// one here (first-factor.ts), and whoever has to show more than before, because an application asks for it, does so here as
+// well.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Factors } from '../../accounts/factors.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Audit } from '../../model/audit/event.ts'
+import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
+import { isFresh } from '../../model/sessions/session.ts'
+import type { Urls } from '../../model/urls.ts'
+import { siteName } from '../../pages/layout.ts'
+import { enrolPage, provePage } from '../../pages/second-factor.ts'
+import { factorTexts } from '../../pages/texts/factor-texts.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { limitedSignIn } from '../../web/limits/limits.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { queryForm } from '../../web/requests/query.ts'
+import type { RememberedDevices } from '../../web/sessions/remembered-devices.ts'
+import { contextOf, originOf } from '../../web/requests/request-context.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { ProvenFactor, Visitor } from '../../web/sessions/session.ts'
+import type { FactorPage } from './factor-pages.ts'
+import { firstFactorHandlers } from './first-factor.ts'
+import { addsFactor, APP_PATH, ceremonyOf, createTasks, ownerOf, PASSKEY_PATH, waysOf } from './second-factor-task.ts'
+import type { Problem, Shown, Task, TaskDeps } from './second-factor-task.ts'
+
+/** Dependencies of `secondFactorHandlers`. */
+export interface SecondFactorDeps extends TaskDeps {
+  readonly remembered: RememberedDevices
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly limits: Limits
+  readonly urls: Urls
+  readonly audit: Audit
+  readonly clock: Clock
+}
+
+/** `/second_factor`, and `/second_factor/app` and `/second_factor/passkey` for a first factor. */
+export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps, factors: Factors): void {
+  const { sessions, remembered, denial, csrf, pages, limits, urls } = deps
+  const { changes, codeCheck, passkeys } = factors
+  const tasks = createTasks(deps)
+
+  const pathOf = ({ zone }: FastifyRequest, path: string): string => urls.pathOf(zone) + path
+  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
+    reply.redirect(urls.ofZone(request.zone) + path, 302)
+
+  /** The page for what is to be done: prove a factor, or add one. */
+  async function show(request: FastifyRequest, reply: FastifyReply, { task, form, problem }: Shown) {
+    const { isFirstStep, visitor, reaching } = task
+    const ways = waysOf(task)
+    const asked = ways.find(each => each === form.get('way'))
+    const adds = addsFactor(task) && asked === undefined
+    if (adds && !isFresh(visitor.session, deps.clock.now())) return signInAgain(request, reply)
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const text = problem?.(factorTexts(chrome.texts), chrome.texts)
+    if (text !== undefined) void reply.status(422)
+    const action = pathOf(request, SECOND_FACTOR_PATH)
+    const ceremony = ceremonyOf(request, visitor, urls)
+    if (adds) {
+      const { user } = visitor
+      const options = async () => passkeys.registrationOptions(ceremony, { user, siteName: siteName(chrome) })
+      const page = enrolPage(chrome, {
+        ...(reaching.includes('passkey') && {
+          passkey: { action: pathOf(request, PASSKEY_PATH), options: await options() },
+        }),
+        ...(reaching.includes('totp') && { app: pathOf(request, APP_PATH) }),
+        ...(isFirstStep && { code: `${action}?way=recovery` }),
+        isStepUp: task.isStepUp,
+        problem: text,
+      })
+      return pages.send(reply, page)
+    }
+    const way = asked ?? ways[0] ?? 'recovery'
+    const page = provePage(chrome, {
+      action,
+      way,
+      others: ways.filter(each => each !== way),
+      ...(way === 'passkey' && { options: await passkeys.authenticationOptions(ceremony, visitor.user) }),
+      // What stands in for a factor does not make a browser one that needs none.
+      rememberDays: way === 'recovery' ? 0 : task.rememberDays,
+      problem: text,
+      ...(addsFactor(task) && { back: action }),
+      isStuck: task.provable.length === 0 && !task.mayAdd,
+      isBypass: (visitor.user.factors?.methods ?? []).length === 0,
+    })
+    return pages.send(reply, page)
+  }
+
+  /** Whoever only has a session must not add a factor to the account. */
+  async function signInAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return denial.askToSignIn(request, reply, { path: await tasks.onward(request), reauthenticate: true })
+  }
+
+  on('GET /second_factor', async (request, reply) => {
+    const task = await tasks.of(request)
+    if (!task) return goTo(request, reply, await tasks.onward(request))
+    return show(request, reply, { task, form: queryForm(request) })
+  })
+
+  on('POST /second_factor', async (request, reply) => {
+    const task = await tasks.of(request)
+    if (!task) return goTo(request, reply, await tasks.onward(request)) // done in another tab
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const { user } = task.visitor
+    const proof = await limitedSignIn(limits, { from: contextOf(request), userName: user.userName }, () =>
+      prove(request, task, form),
+    )
+    if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
+    const onward = await tasks.onward(request)
+    if (!(await sessions.strengthen(request, reply, task.visitor, proof.factor))) return goTo(request, reply, '/login')
+    if (!proof.isOwnFactor) await changes.tellCodeUsed(await ownerOf(request, task.visitor, pages))
+    if (form.get('remember') === 'true' && proof.isOwnFactor) remembered.remember(request, reply, user)
+    return goTo(request, reply, onward)
+  })
+
+  /** What the form proves. */
+  async function prove(request: FastifyRequest, task: Task, form: Form): Promise<Proof> {
+    const { visitor, provable } = task
+    const { user } = visitor
+    const answer = form.get('credential')
+    if (answer !== undefined) {
+      const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
+      // The script sends nothing when the person gave up, which is no attempt.
+      if (answer === '' || !provable.includes('passkey')) return wrong
+      const result = await passkeys.authenticate(ceremonyOf(request, visitor, urls), { answer, user })
+      report(request, visitor, result.outcome === 'proved' ? undefined : result.reason)
+      return result.outcome === 'proved' ? { outcome: 'proved', factor: result, isOwnFactor: true } : wrong
+    }
+    const isRecovery = form.get('way') === 'recovery'
+    const wrong = {
+      outcome: 'refused',
+      problem: texts => (isRecovery ? texts.prove.wrongRecovery : texts.prove.wrongCode),
+    } satisfies Proof
+    if (!task.isFirstStep) return wrong
+    const result = await codeCheck(contextOf(request), { user, code: form.get('code') ?? '', methods: provable })
+    if (result.outcome === 'good') {
+      return { outcome: 'proved', factor: { level: '2', amr: ['otp'] }, isOwnFactor: result.by === 'totp' }
+    }
+    // The password was right, so that this tells nobody whether there is such an account.
+    return result.reason === 'locked' ? { ...wrong, problem: (_, { errors }) => errors.account_locked } : wrong
+  }
+
+  function report(request: FastifyRequest, { user }: Visitor, reason: string | undefined): void {
+    deps.audit({
+      type: reason === undefined ? 'MfaAuthenticationSuccess' : 'MfaAuthenticationFailure',
+      zoneId: request.zone.id,
+      principal: user.id,
+      origin: user.origin,
+      ...originOf(request),
+      data: reason === undefined ? 'passkey' : `passkey: ${reason}`,
+    })
+  }
+
+  firstFactorHandlers(on, deps, { factors, tasks, show, signInAgain })
+}
+
+/** What a form proved. */
+type Proof =
+  | {
+      readonly outcome: 'proved'
+      readonly factor: ProvenFactor
+      /** False for a code that stands in for a factor. */
+      readonly isOwnFactor: boolean
+    }
+  | { readonly outcome: 'refused'; readonly problem: Problem }

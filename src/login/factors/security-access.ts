@@ -1,0 +1,148 @@
+// Who may see and change second factors. Whoever only holds a session sees them; adding, naming and removing needs a sign-in of
+// the last minutes, with the second factor of those who have one.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { freshnessOf, SECURITY_PATH as PATH } from '../../model/sessions/fresh-sign-in.ts'
+import type { UserGroups } from '../../model/tokens/scopes.ts'
+import { isAbout, secondFactorPolicy } from '../../model/people/second-factor.ts'
+import type { SecondFactorPolicy } from '../../model/people/second-factor.ts'
+import type { Service } from '../../model/service.ts'
+import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { User } from '../../model/people/user.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import type { Chrome } from '../../pages/layout.ts'
+import { recoveryCodesPage } from '../../pages/second-factor.ts'
+import { securityTexts } from '../../pages/texts/security-texts.ts'
+import type { SecurityDone } from '../../pages/texts/security-texts.ts'
+import type { Store } from '../../store/store.ts'
+import { acceptedName } from '../../users/own-details.ts'
+import { PageError } from '../../web/answers.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Form } from '../../web/requests/form.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+
+/** Dependencies of the pages. */
+export interface SecurityDeps {
+  readonly store: Store
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly pages: PageWriter
+  readonly clock: Clock
+  readonly urls: Urls
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+}
+
+/** Who is here, under which policy. */
+export interface Entry {
+  readonly visitor: Visitor
+  readonly policy: SecondFactorPolicy
+}
+
+/** Answers a request of somebody who may be here. */
+export type Answer = (request: FastifyRequest, reply: FastifyReply, entry: Entry) => Promise<FastifyReply>
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** What the pages share. */
+export interface SecurityAccess {
+  /** For whoever is signed in. */
+  readonly entered: (answer: Answer) => Handler
+  /** For whoever has just signed in; others sign in and come back, to the page of the form that they sent. */
+  readonly fresh: (answer: Answer) => Handler
+  /** The path of a page below `/profile/security`. */
+  readonly pathOf: (request: FastifyRequest, path?: string) => string
+  readonly goTo: (request: FastifyRequest, reply: FastifyReply, path: string) => FastifyReply
+  readonly done: (request: FastifyRequest, reply: FastifyReply, what: SecurityDone) => FastifyReply
+  readonly showCodes: (request: FastifyRequest, reply: FastifyReply, shown: NewCodes) => Promise<FastifyReply>
+}
+
+/** Recovery codes that are shown once. */
+export interface NewCodes {
+  readonly visitor: Visitor
+  readonly codes: readonly string[]
+  readonly onward: string
+}
+
+/** One instance serves every zone. */
+export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
+  const { sessions, denial, csrf, pages, clock, urls } = deps
+
+  const pathOf = ({ zone }: FastifyRequest, path = ''): string => `${urls.pathOf(zone)}${PATH}${path}`
+  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
+    reply.redirect(urls.ofZone(request.zone) + path, 302)
+  const done = (request: FastifyRequest, reply: FastifyReply, what: SecurityDone): FastifyReply =>
+    goTo(request, reply, `${PATH}?done=${what}`)
+
+  /** Where the zone asks this person for nothing, the pages are not there. */
+  async function entryOf(request: FastifyRequest): Promise<Entry> {
+    const visitor = await sessions.visitor(request)
+    if (!visitor) throw new Error('the gate lets nobody through without a session')
+    const policy = secondFactorPolicy(request.zone, deps.behaviour)
+    if (!isAbout(policy, visitor.user)) throw new PageError(404, 'Page not found')
+    return { visitor, policy }
+  }
+
+  const entered = (answer: Answer) => async (request: FastifyRequest, reply: FastifyReply) => {
+    if (request.method === 'POST' && !(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    return answer(request, reply, await entryOf(request))
+  }
+
+  const fresh = (answer: Answer) =>
+    entered(async (request, reply, entry) => {
+      const { session, user } = entry.visitor
+      const url = request.url.slice(urls.basePath.length)
+      const path = request.method === 'GET' ? url : url.replace(/[?#].*/s, '')
+      switch (freshnessOf(session.signIn, user, clock.now())) {
+        case 'fresh':
+          return answer(request, reply, entry)
+        case 'old':
+          return denial.askToSignIn(request, reply, { path, reauthenticate: true })
+        case 'unproven':
+          await sessions.saveRequest(request, reply, { path, reauthenticate: false })
+          return goTo(request, reply, SECOND_FACTOR_PATH)
+      }
+    })
+
+  async function showCodes(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { visitor, codes, onward }: NewCodes,
+  ): Promise<FastifyReply> {
+    const page = recoveryCodesPage(await pages.chrome(request, reply), {
+      codes,
+      userName: visitor.user.userName,
+      onward: urls.ofZone(request.zone) + onward,
+    })
+    return pages.send(reply, page)
+  }
+
+  return { entered, fresh, pathOf, goTo, done, showCodes }
+}
+
+/** The form of the request. */
+export const formOf = (request: FastifyRequest): Form => bodyForm(request) ?? EMPTY_FORM
+
+/** What to tell the person, in the language of the page. */
+export type Problem = (chrome: Pick<Chrome, 'texts'>) => string
+
+/** Of a name that is none. */
+export const badName: Problem = ({ texts }) => securityTexts(texts).badName
+
+/** Characters of a passkey's name. */
+const MAX_NAME_LENGTH = 64
+const VISIBLE = /[^\p{C}\p{Z}\p{M}]/u
+
+/** Undefined for a name that shows nothing, is too long or has control characters. */
+export function acceptedPasskeyName(typed: string): string | undefined {
+  const name = acceptedName(typed)
+  return name === undefined || !VISIBLE.test(name) || name.length > MAX_NAME_LENGTH ? undefined : name
+}

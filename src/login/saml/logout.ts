@@ -1,0 +1,137 @@
+// Single logout (SAML Profiles §4.4): a provider's requests to log people out, and its answers to ours, which lead the browser
+// on to where the logout was to end.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isJsonRecord, parseJson } from '../../base/json.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { LogoutRequest } from '../../identity/provider-logout.ts'
+import { answeredPath } from '../../model/sessions/logout-return.ts'
+import type { Urls } from '../../model/urls.ts'
+import { signedOutPage } from '../../pages/signed-out.ts'
+import { endAsProviderAsks } from '../../users/access.ts'
+import type { ProviderAccessDeps } from '../../users/access.ts'
+import { PageError } from '../../web/answers.ts'
+import { leadTo } from '../../web/destination.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { queryForm, rawQuery } from '../../web/requests/query.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+
+interface SamlLogoutDeps extends ProviderAccessDeps {
+  readonly identity: Identity
+  readonly sessions: Sessions
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly log: { refusal(message: string): void }
+}
+
+const MESSAGES = ['SAMLRequest', 'SAMLResponse'] as const
+/** A logout message is a few kilobytes, most of it certificates. */
+const MAX_BODY_BYTES = 131_072
+/** Characters; providers keep to 80 bytes at best (SAML Bindings §3.4.3). A longer one is not given back. */
+const MAX_RELAY_STATE_LENGTH = 2048
+
+/** What an endpoint of SAML says of a request that has no message. */
+const UNSUPPORTED = 'Unsupported request'
+const UNVERIFIED =
+  'Your identity provider asked to sign you out, but its request could not be verified. You may still be signed in.'
+
+const REPLAY = { reason: 'replay', detail: 'the request was used before' }
+
+type Route = FastifyRequest<{ Params: { alias: string } }>
+
+/** `GET` and `POST /saml/SingleLogout/alias/:alias`: SAML's redirect and POST bindings. There is no SOAP binding. */
+export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): void {
+  const { store, identity, sessions, pages, urls, log } = deps
+
+  app.route<{ Params: { alias: string } }>({
+    method: ['GET', 'POST'],
+    exposeHeadRoute: false, // it would end sessions
+    url: '/saml/SingleLogout/alias/:alias',
+    bodyLimit: MAX_BODY_BYTES,
+    config: {
+      access: { by: 'anyone', because: 'requests are signed by the provider, and answers end nothing' },
+      audience: 'page',
+    },
+    async handler(request, reply) {
+      const isPost = request.method === 'POST'
+      const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
+      const [message, second] = MESSAGES.flatMap(name => form.all(name).map(value => ({ name, value })))
+      const [relayState, ambiguous] = form.all('RelayState')
+      if (!message || second || ambiguous !== undefined) throw new PageError(400, UNSUPPORTED)
+      const { documentIn, requestAnsweredBy } = await import('../../identity/saml/logout.ts')
+      const xml = documentIn(message.value, { isDeflated: !isPost })
+      if (xml === undefined) throw new PageError(400, UNSUPPORTED)
+      if (message.name === 'SAMLRequest') return obey(request, reply, { xml, relayState })
+      const requestId = requestAnsweredBy(xml)
+      if (requestId === undefined) throw new PageError(400, UNSUPPORTED)
+      // A form posted by another site carries no cookies (`SameSite`); redirected to a GET, the browser sends them.
+      return reply.redirect(urls.ofZone(request.zone) + answeredPath(requestId, givenBack(relayState)), 303)
+    },
+  })
+
+  /** Nobody is redirected anywhere for a request that is not the provider's own. */
+  async function obey(
+    request: Route,
+    reply: FastifyReply,
+    { xml, relayState }: { readonly xml: string; readonly relayState: string | undefined },
+  ): Promise<FastifyReply> {
+    const { zone } = request
+    const path = `/saml/SingleLogout/alias/${encodeURIComponent(request.params.alias)}`
+    const reading = await identity.readLogoutRequest({
+      zone,
+      xml,
+      ...(request.method === 'GET' && { query: rawQuery(request) }),
+      destinations: urls.addressesOf(zone).map(base => base + path),
+    })
+    if (reading.outcome === 'no-provider')
+      return refuse('an unknown provider: issuer: no active provider of the zone has the entity id')
+    const { origin } = reading
+    if (reading.outcome === 'refused') return refuse(`${JSON.stringify(origin)}: ${reading.detail ?? ''}`)
+    const refused =
+      reading.outcome === 'unusable' ? reading : (await endSessions(request, reply, reading)) ? undefined : REPLAY
+    if (refused) log.refusal(`logout from ${JSON.stringify(origin)}: ${refused.reason}: ${refused.detail}`)
+    const returned = relayState === undefined || isLong(relayState) ? undefined : relayState
+    const destination = reading.answer({ refused: refused?.reason, relayState: returned })
+    if (destination !== undefined) return leadTo(request, reply, { destination, pages })
+    if (refused) throw new PageError(400, UNVERIFIED)
+    const chrome = await pages.chrome(request, reply)
+    return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(zone)}/login` }))
+  }
+
+  function refuse(detail: string): never {
+    log.refusal(`logout from ${detail}`)
+    throw new PageError(400, UNVERIFIED)
+  }
+
+  /** Ends them in whichever browsers they are; false for a request that was used before. */
+  async function endSessions(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { origin, request: asked }: { readonly origin: string; readonly request: LogoutRequest },
+  ): Promise<boolean> {
+    const { zone } = request
+    const { id, usableUntil, externalId, sids } = asked
+    const isNew = await store.assertions.use(zone.id, digest(JSON.stringify(['SAML logout', origin, id])), usableUntil)
+    if (!isNew) return false
+    const here = await sessions.visitor(request)
+    const by = { origin, remoteAddress: request.ip }
+    if (sids.length === 0) await endAsProviderAsks(zone, { externalId }, by, deps)
+    for (const sid of sids) await endAsProviderAsks(zone, { externalId, sid }, by, deps)
+    // The cookies of this browser, if it was one of them.
+    if (here && !(await store.sessions.find(zone.id, here.session.idDigest))) await sessions.end(request, reply)
+    return true
+  }
+}
+
+const isLong = (relayState: string): boolean => relayState.length > MAX_RELAY_STATE_LENGTH
+
+/** UAA: the parameters of the logout, as they were given to the provider; they are judged again. */
+function givenBack(relayState: string | undefined): Readonly<Record<string, string>> {
+  const given = relayState === undefined || isLong(relayState) ? undefined : parseJson(relayState)
+  if (!isJsonRecord(given)) return {}
+  return Object.fromEntries(
+    Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  )
+}

@@ -1,0 +1,74 @@
+// The SAML metadata of a zone's service provider. A document is signed once and kept: the endpoint is open, and a signature
+// takes a millisecond of the main thread.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createCache } from '../../base/cache.ts'
+import { digest } from '../../base/secrets.ts'
+import type { ServiceProvider, ServiceProviders } from '../../identity/saml/service-provider.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { PageError } from '../../web/answers.ts'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import { NEVER_CACHED } from '../../web/headers.ts'
+
+const route = {
+  access: { by: 'anyone', because: 'providers read it without an account (SAML Metadata §4.1)' },
+  audience: 'open',
+} as const satisfies DeferredRoute
+
+const ROUTES = {
+  'GET /saml/metadata': route,
+  'GET /saml/metadata/alias/:alias': route,
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** Signed documents that are kept: one for each address of a zone, usually of 6 kB, and of a megabyte with large certificates. */
+const MAX_DOCUMENTS = 500
+
+/** `GET /saml/metadata` and `GET /saml/metadata/alias/{entity id}`. */
+export function samlMetadataEndpoints(
+  app: FastifyInstance,
+  {
+    serviceProviders,
+    behaviour,
+  }: { readonly serviceProviders: ServiceProviders; readonly behaviour: Pick<Behaviour, 'stableSamlNamesFirst'> },
+): void {
+  deferredRoutes<keyof typeof ROUTES>(app, ROUTES, {
+    load: async () => {
+      const [{ metadataOf }, { signEnveloped }] = await Promise.all([
+        import('../../identity/saml/messages.ts'),
+        import('../../identity/saml/signing.ts'),
+      ])
+      const signed = createCache<{ readonly of: string; readonly text: string }>(MAX_DOCUMENTS)
+
+      async function send(
+        { zone }: FastifyRequest,
+        reply: FastifyReply,
+        provider: ServiceProvider,
+      ): Promise<FastifyReply> {
+        const xml = metadataOf(provider, { stableNamesFirst: behaviour.stableSamlNamesFirst }) // names the certificate, so another key is another document
+        const [key, of] = [JSON.stringify([zone.id, provider.base]), digest(xml)]
+        const known = signed.peek(key)
+        // One for each address: what a zone had before must not fill the memory.
+        if (known && known.of !== of) signed.drop(key)
+        const document = await signed.get(key, () => Promise.resolve({ of, text: signEnveloped(xml, provider.active) }))
+        const name = zone.subdomain === '' ? 'saml-sp.xml' : `saml-${zone.subdomain}-sp.xml`
+        return reply
+          .headers({ ...NEVER_CACHED, 'content-disposition': `attachment; filename="${name}"` })
+          .type('application/samlmetadata+xml;charset=UTF-8')
+          .send(document?.text)
+      }
+
+      return on => {
+        on('GET /saml/metadata', async (request, reply) =>
+          send(request, reply, await serviceProviders.of(request.zone)),
+        )
+        on<{ Params: { alias: string } }>('GET /saml/metadata/alias/:alias', async (request, reply) => {
+          const provider = await serviceProviders.of(request.zone)
+          if (request.params.alias !== provider.entityId) {
+            throw new PageError(404, 'There is no such entity id here.')
+          }
+          return send(request, reply, provider)
+        })
+      }
+    },
+  })
+}

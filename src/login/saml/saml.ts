@@ -1,0 +1,59 @@
+// Sign-in at SAML providers: the ways to start it, and the assertion consumer. The routes stand here; their code is loaded
+// when the first of them is called. See docs/decisions/0014-upstream-sign-in.md.
+import type { FastifyInstance } from 'fastify'
+import type { Audit } from '../../model/audit/event.ts'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { ExternalSignIn } from '../external.ts'
+import type { ExternalDeps, Returns } from '../returns.ts'
+
+/** Dependencies of sign-in at SAML providers. */
+export interface SamlDeps extends ExternalDeps {
+  readonly external: ExternalSignIn
+  readonly returns: Returns
+  /** The SAML entity id of the default zone. */
+  readonly samlEntityId: string
+  readonly audit: Audit
+}
+
+/** Bytes: a document of 256 kB in base64, with every character percent-encoded that a form may encode, and line breaks. */
+const MAX_ANSWER_BYTES = 512 * 1024
+
+const audience = 'page'
+const start = {
+  access: { by: 'anyone', because: 'it is a way to where one signs in' },
+  audience,
+  exposeHeadRoute: false, // each request starts a sign-in
+} as const
+const consumer = {
+  access: { by: 'anyone', because: 'the signature proves who it is from' },
+  audience,
+  bodyLimit: MAX_ANSWER_BYTES,
+  exposeHeadRoute: false,
+} as const
+
+const ROUTES = {
+  'GET /saml/discovery': start,
+  'GET /saml/login/alias/:alias': start,
+  'GET /saml2/authenticate/:alias': start,
+  'GET /saml/SSO': consumer,
+  'POST /saml/SSO': consumer,
+  'GET /saml/SSO/alias/:alias': consumer,
+  'POST /saml/SSO/alias/:alias': consumer,
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** One of these routes. */
+export type SamlRoute = keyof typeof ROUTES
+
+/** `/saml/discovery`, `/saml/login/alias`, `/saml2/authenticate` and `/saml/SSO`. */
+export function samlEndpoints(app: FastifyInstance, deps: SamlDeps): void {
+  deferredRoutes<SamlRoute>(app, ROUTES, {
+    load: async () => {
+      const [starts, consumer] = await Promise.all([import('./starts.ts'), import('./consumer.ts')])
+      return on => {
+        starts.samlStartHandlers(on, deps)
+        consumer.samlConsumerHandlers(on, deps)
+      }
+    },
+  })
+}

@@ -1,0 +1,84 @@
+// The ways to start a sign-in at a SAML provider that both generations of UAA have; the usual one is /login/external/.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { samlEntityIdOf } from '../../model/zones/zone.ts'
+import { PageError } from '../../web/answers.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { queryForm } from '../../web/requests/query.ts'
+import type { SamlDeps, SamlRoute } from './saml.ts'
+
+const NOT_AVAILABLE = 'That sign-in method is not available here. Please use another one.'
+
+/** Characters of a name that a page repeats. */
+const MAX_NAME_LENGTH = 200
+
+/** See samlEndpoints. */
+export function samlStartHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
+  const { identity, external, journeys, returns, urls, behaviour } = deps
+
+  /** A page. UAA: repeats the name; only one that could be meant, because others are a way to put words on the page. */
+  function refuse(name: string, sentence: (name: string) => string): never {
+    const mayRepeat = !behaviour.ownWords && name.length <= MAX_NAME_LENGTH && /^[\w.:/?#@=&%+~-]+$/.test(name)
+    throw new PageError(400, mayRepeat ? sentence(name) : NOT_AVAILABLE)
+  }
+
+  const notFound = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
+
+  async function begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { origin, query }: { readonly origin: string | undefined; readonly query: Form },
+  ): Promise<FastifyReply> {
+    const journey = await journeys.of(request, query)
+    const userName = query.get('username')
+    const started =
+      origin === undefined ? undefined : await external.start(request, reply, { origin, journey, userName })
+    return started ?? notFound(request, reply)
+  }
+
+  const providersOf = async ({ zone }: FastifyRequest) =>
+    (await identity.loginProviders(zone)).map(({ provider }) => provider).filter(({ type }) => type === 'saml')
+
+  // `returnIDParam` and `isPassive` have no effect, as in UAA.
+  on('GET /saml/discovery', async (request, reply) => {
+    const query = queryForm(request)
+    const { zone } = request
+    const entityId = samlEntityIdOf(zone, deps.samlEntityId)
+    if (query.get('entityID') !== entityId) {
+      const failure = { status: 400, description: NOT_AVAILABLE }
+      return returns.fail(request, reply, { failure, failurePath: '/oauth_error' })
+    }
+    const provider = (await providersOf(request)).find(({ originKey }) => originKey === query.get('idp'))
+    if (!provider) return notFound(request, reply)
+    const { originKey: origin, externalKey } = provider
+    if (externalKey === undefined) return begin(request, reply, { origin, query })
+    const passedOn = ['form_redirect_uri', 'username'].flatMap(name =>
+      query.all(name).map((value): [string, string] => [name, value]),
+    )
+    const next = new URLSearchParams([['disco', 'true'], ['idp', externalKey], ...passedOn])
+    const path = `/saml/login/alias/${encodeURIComponent(entityId)}`
+    return reply.redirect(`${urls.ofZone(zone)}${path}?${next.toString()}`, 302)
+  })
+
+  on<{ Params: { alias: string } }>('GET /saml/login/alias/:alias', async (request, reply) => {
+    const { alias } = request.params
+    if (alias !== samlEntityIdOf(request.zone, deps.samlEntityId)) {
+      refuse(alias, name => `No local entity found for alias ${name}, verify your configuration.`)
+    }
+    const query = queryForm(request)
+    const name = query.get('idp') ?? ''
+    const provider = (await providersOf(request)).find(({ externalKey }) => externalKey === name)
+    if (!provider) refuse(name, missingMetadata)
+    return begin(request, reply, { origin: provider.originKey, query })
+  })
+
+  on<{ Params: { alias: string } }>('GET /saml2/authenticate/:alias', async (request, reply) => {
+    const isSaml = (await providersOf(request)).some(({ originKey }) => originKey === request.params.alias)
+    const origin = isSaml ? request.params.alias : undefined
+    return begin(request, reply, { origin, query: queryForm(request) })
+  })
+}
+
+const missingMetadata = (name: string): string =>
+  `Metadata for entity ${name} and role {urn:oasis:names:tc:SAML:2.0:metadata}IDPSSODescriptor wasn't found`

@@ -1,0 +1,90 @@
+// What a client must do beyond what the grants ask of everybody: by its record, by its zone, or by a profile of FAPI 2.0 that
+// either of them has. The endpoints ask here and nowhere else.
+import type { ClientAlgorithm } from '../../records/client-metadata.ts'
+import type { Profile } from '../../records/profiles.ts'
+import type { Client } from './client.ts'
+import type { Zone } from '../zones/zone.ts'
+
+/** What is demanded. */
+export interface ClientDemands {
+  /** The profile that asks for it. */
+  readonly profile: Profile | undefined
+  /** Authorization requests are pushed (RFC 9126). */
+  readonly pushed: boolean
+  /** Authorization requests are signed (RFC 9101). */
+  readonly signedRequests: boolean
+  /** Authorization responses are signed (JARM). */
+  readonly signedResponses: boolean
+  /** Nothing but a code comes from the authorization endpoint, for a redirect URI that the request names, with PKCE by S256. */
+  readonly codeWithProofOnly: boolean
+  /** How long a code is good at most. */
+  readonly codeSeconds: number
+  /** Tokens are bound to their sender. */
+  readonly bound: boolean
+  /** The methods of client authentication that count; all that it has a credential for if absent. */
+  readonly authMethods: readonly string[] | undefined
+  /** An assertion names the issuer as its audience, and nothing else. */
+  readonly issuerAsAudience: boolean
+  /** The algorithms of everything that is signed by or for it; all if absent. */
+  readonly algorithms: readonly ClientAlgorithm[] | undefined
+  /** The grants that it may use; all that its record has if absent. */
+  readonly grantTypes: readonly string[] | undefined
+  /** A refresh keeps the refresh token. */
+  readonly keepsRefreshToken: boolean
+}
+
+/** FAPI 2.0 Security Profile §5.4.1. */
+export const FAPI_ALGORITHMS: readonly ClientAlgorithm[] = ['PS256', 'ES256', 'EdDSA']
+
+/** FAPI 2.0 Security Profile §5.3.2.1: proofs of a key, never a shared secret. */
+export const FAPI_AUTH_METHODS: readonly string[] = [
+  'private_key_jwt',
+  'tls_client_auth',
+  'self_signed_tls_client_auth',
+]
+
+/** FAPI 2.0 Security Profile §5.3.2: neither passwords nor tokens in the front channel. */
+export const FAPI_GRANT_TYPES: readonly string[] = [
+  'authorization_code',
+  'client_credentials',
+  'refresh_token',
+  'urn:ietf:params:oauth:grant-type:device_code',
+  'urn:ietf:params:oauth:grant-type:token-exchange',
+]
+
+/** The profile of the client or its zone; of two different ones the stricter. */
+export function profileOf({ config }: Pick<Zone, 'config'>, client: Pick<Client, 'profile'>): Profile | undefined {
+  const signing: Profile = 'fapi2-message-signing'
+  return config.profile === signing || client.profile === signing ? signing : (client.profile ?? config.profile)
+}
+
+type DemandingMembers = Pick<
+  Client,
+  'profile' | 'tokenEndpointAuthMethod' | 'requirePushedRequests' | 'requireSignedRequestObject'
+>
+
+/** Cheap: asked by every token request. */
+export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers): ClientDemands {
+  const profile = profileOf(zone, client)
+  const isFapi = profile !== undefined
+  const isSigned = profile === 'fapi2-message-signing'
+  const { tokenEndpointAuthMethod: method } = client
+  return {
+    profile,
+    pushed: isFapi || client.requirePushedRequests === true || zone.config.requirePushedRequests === true,
+    signedRequests: isSigned || client.requireSignedRequestObject === true,
+    signedResponses: isSigned,
+    codeWithProofOnly: isFapi,
+    codeSeconds: isFapi ? 60 : Number.POSITIVE_INFINITY,
+    bound: isFapi,
+    authMethods: method === undefined ? (isFapi ? FAPI_AUTH_METHODS : undefined) : allowed(method, isFapi),
+    issuerAsAudience: isFapi,
+    algorithms: isFapi ? FAPI_ALGORITHMS : undefined,
+    grantTypes: isFapi ? FAPI_GRANT_TYPES : undefined,
+    keepsRefreshToken: isFapi,
+  }
+}
+
+/** The method of the record, unless the profile rules it out. */
+const allowed = (method: string, isFapi: boolean): readonly string[] =>
+  isFapi && !FAPI_AUTH_METHODS.includes(method) ? [] : [method]

@@ -1,0 +1,119 @@
+// Certificates of clients (RFC 8705): what the operator says about them, and which members of a record describe one.
+import { nameFromString } from '../../base/distinguished-name.ts'
+import { canonicalAddress } from '../../base/network-address.ts'
+import type { CertificateNames } from '../../base/client-certificate.ts'
+import type { Client } from './client.ts'
+
+/** The key `mutual_tls` of the configuration, and what goes with it. */
+export interface MutualTlsSettings {
+  /** Of trusted proxies, in lower case; absent if there are none. */
+  readonly header?: string
+  /** Whether the server asks callers itself (`listen.tls`). */
+  readonly asks: boolean
+  /** In DER; empty: no certificate proves a subject. */
+  readonly trustedAuthorities: readonly Uint8Array[]
+  /** Without a slash at the end. */
+  readonly endpointBase?: string
+}
+
+/** The methods of client authentication by certificate (RFC 8705 §2). */
+export const TLS_AUTH_METHODS = ['tls_client_auth', 'self_signed_tls_client_auth'] as const
+
+/** One of `TLS_AUTH_METHODS`. */
+export type TlsAuthMethod = (typeof TLS_AUTH_METHODS)[number]
+
+/** The methods that the server can verify; without a trusted authority no certificate proves a subject. */
+export const possibleTlsMethods = (settings: MutualTlsSettings | undefined): readonly TlsAuthMethod[] =>
+  TLS_AUTH_METHODS.filter(
+    name => settings !== undefined && (settings.trustedAuthorities.length > 0 || name !== 'tls_client_auth'),
+  )
+
+/** The method of a client that authenticates by certificate; undefined for the others. */
+export const tlsMethodOf = ({ tokenEndpointAuthMethod }: Pick<Client, 'tokenEndpointAuthMethod'>) =>
+  TLS_AUTH_METHODS.find(name => name === tokenEndpointAuthMethod)
+
+/** The members that name the subject of a certificate (RFC 8705 §2.1.2). */
+export type SubjectMembers = Pick<
+  Client,
+  | 'tlsClientAuthSubjectDn'
+  | 'tlsClientAuthSanDns'
+  | 'tlsClientAuthSanUri'
+  | 'tlsClientAuthSanIp'
+  | 'tlsClientAuthSanEmail'
+>
+
+interface SubjectRule {
+  readonly wire: string
+  /** The value in comparable form; undefined for one that can match nothing. */
+  readonly expected: (members: SubjectMembers) => string | undefined
+  readonly isSet: (members: SubjectMembers) => boolean
+  readonly found: (names: CertificateNames) => readonly string[]
+}
+
+const rule = (
+  wire: string,
+  member: keyof SubjectMembers,
+  found: SubjectRule['found'],
+  comparable: (value: string) => string | undefined = value => value,
+): SubjectRule => ({
+  wire,
+  isSet: members => members[member] !== undefined,
+  expected(members) {
+    const value = members[member]
+    return value === undefined ? undefined : comparable(value) || undefined
+  },
+  found,
+})
+
+/** Letters of ASCII only: others would make two names of one. */
+const lowerCase = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
+const domainInLowerCase = (text: string): string => text.replace(/@[^@]*$/, lowerCase)
+
+/** Every member. Names of hosts ignore case; everything else is compared exactly, and nothing is a pattern. */
+export const SUBJECT_RULES: readonly SubjectRule[] = [
+  rule(
+    'tls_client_auth_subject_dn',
+    'tlsClientAuthSubjectDn',
+    ({ subject }) => (subject === undefined ? [] : [subject]),
+    nameFromString,
+  ),
+  rule('tls_client_auth_san_dns', 'tlsClientAuthSanDns', ({ dns }) => dns.map(lowerCase), lowerCase),
+  rule('tls_client_auth_san_uri', 'tlsClientAuthSanUri', ({ uri }) => uri),
+  rule('tls_client_auth_san_ip', 'tlsClientAuthSanIp', ({ ip }) => ip, canonicalAddress),
+  rule(
+    'tls_client_auth_san_email',
+    'tlsClientAuthSanEmail',
+    ({ email }) => email.map(domainInLowerCase),
+    domainInLowerCase,
+  ),
+]
+
+/** Whether a certificate has the subject that the record names. */
+export function isSubject(members: SubjectMembers, names: CertificateNames): boolean {
+  const [wanted, another] = SUBJECT_RULES.filter(({ isSet }) => isSet(members))
+  if (!wanted || another) return false
+  const expected = wanted.expected(members)
+  return expected !== undefined && wanted.found(names).includes(expected)
+}
+
+/** The problem of the members together, for the client API; undefined if there is none. */
+export function subjectProblem(
+  members: SubjectMembers & Pick<Client, 'tokenEndpointAuthMethod'>,
+): { readonly key: string; readonly message: string } | undefined {
+  const [named, another] = SUBJECT_RULES.filter(({ isSet }) => isSet(members))
+  if (another)
+    return {
+      key: another.wire,
+      message: `Only one of ${SUBJECT_RULES.map(({ wire }) => wire).join(', ')} may be given`,
+    }
+  const isByAuthority = members.tokenEndpointAuthMethod === 'tls_client_auth'
+  if (!named) {
+    if (!isByAuthority) return undefined
+    const message = `tls_client_auth needs one of ${SUBJECT_RULES.map(({ wire }) => wire).join(', ')}`
+    return { key: 'token_endpoint_auth_method', message }
+  }
+  if (!isByAuthority)
+    return { key: named.wire, message: `${named.wire} needs token_endpoint_auth_method tls_client_auth` }
+  if (named.expected(members) !== undefined) return undefined
+  return { key: named.wire, message: `${named.wire} cannot be read` }
+}

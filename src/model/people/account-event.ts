@@ -1,0 +1,76 @@
+// What happened to an account, as its owner is shown it: a small part of the audit trail, kept for a while.
+import { canonicalAddress, withoutPort } from '../../base/network-address.ts'
+import { ALL_REVOKED } from '../audit/event.ts'
+import type { AuditEvent, AuditEventType } from '../audit/event.ts'
+
+/** What happened. */
+export type AccountEventType =
+  | 'signed-in'
+  | 'sign-in-failed'
+  | 'password-changed'
+  | 'email-changed'
+  | 'details-changed'
+  | 'unlocked'
+  | 'sessions-ended'
+  | 'access-changed'
+  | 'access-revoked'
+  | 'second-factor-failed'
+  | 'factor-added'
+  | 'factor-changed'
+  | 'factor-removed'
+
+/** One event of one account. */
+export interface AccountEvent {
+  readonly userId: string
+  readonly type: AccountEventType
+  readonly at: Date
+  /** Whether it was done for the person, by an administrator or a client; then it has neither address nor device. */
+  readonly byOther: boolean
+  readonly remoteAddress?: string
+  /** See `keptUserAgent`. */
+  readonly userAgent?: string
+  /** The client that the person signed in to, or whose approvals changed. */
+  readonly clientId?: string
+}
+
+/** Each type is bounded by itself: failed sign-ins, which anybody can cause, push out nothing else. */
+export const MAX_EVENTS_PER_TYPE = 10
+/** Older events are purged. */
+export const ACCOUNT_EVENT_DAYS = 90
+
+const TYPES: Readonly<Partial<Record<AuditEventType, AccountEventType>>> = {
+  UserAuthenticationSuccess: 'signed-in',
+  UserAuthenticationFailure: 'sign-in-failed',
+  PasswordChangeSuccess: 'password-changed',
+  EmailChangedEvent: 'email-changed',
+  UserModifiedEvent: 'details-changed',
+  UserAccountUnlockedEvent: 'unlocked',
+  SessionsEndedEvent: 'sessions-ended',
+  ApprovalModifiedEvent: 'access-changed',
+  MfaAuthenticationFailure: 'second-factor-failed',
+  MfaFactorAddedEvent: 'factor-added',
+  MfaFactorModifiedEvent: 'factor-changed',
+  MfaFactorRemovedEvent: 'factor-removed',
+}
+/** Those with a client that matters to the person. */
+const WITH_CLIENT: ReadonlySet<AccountEventType> = new Set(['signed-in', 'access-changed', 'access-revoked'])
+
+/** What the owner of the account is shown of an event of the audit trail; undefined for nothing. Cheap for all others. */
+export function accountEventOf(event: AuditEvent, at: Date): AccountEvent | undefined {
+  const known = TYPES[event.type]
+  if (known === undefined) return undefined
+  const type = known === 'access-changed' && event.data?.startsWith(ALL_REVOKED) ? 'access-revoked' : known
+  const byOther = event.byOther === true
+  const { clientId, userAgent } = event
+  const remoteAddress = canonicalAddress(withoutPort(event.remoteAddress ?? ''))
+  return {
+    userId: event.principal,
+    type,
+    at,
+    byOther,
+    // The address of an administrator is not the person's to know.
+    ...(!byOther && remoteAddress !== undefined && { remoteAddress }),
+    ...(!byOther && userAgent !== undefined && { userAgent }),
+    ...(clientId !== undefined && WITH_CLIENT.has(type) && { clientId }),
+  }
+}

@@ -1,0 +1,29 @@
+import type { GroupFields } from '../../records/group.ts'
+
+/** A named set of users and groups; its name is the scope that its members may receive in tokens. */
+export interface Group extends GroupFields {}
+
+/** What a member of a group is. */
+export type MemberType = 'USER' | 'GROUP'
+
+/** A member of a group; `origin` is the provider that owns the membership. */
+export interface Member {
+  readonly memberId: string
+  readonly memberType: MemberType
+  readonly origin: string
+}
+
+/** That a user or a group is inside a group. */
+export interface Membership extends Member {
+  readonly groupId: string
+}
+
+/** That a group of an external provider stands for a group here. */
+export interface ExternalGroup {
+  readonly groupId: string
+  /** Lower case. */
+  readonly externalGroup: string
+  readonly origin: string
+  /** Absent where it was made before that was kept. */
+  readonly createdAt?: Date
+}

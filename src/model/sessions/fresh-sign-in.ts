@@ -1,0 +1,33 @@
+// Who may change second factors: a session alone is not enough, since it may be open on a device that somebody else found.
+import { levelOf, reaches } from './assurance.ts'
+import { FRESH_SECONDS } from './session.ts'
+import type { SignIn } from './session.ts'
+import type { User } from '../people/user.ts'
+
+/**
+ * `fresh`: may change factors. `old`: must sign in again. `unproven`: somebody who has a second factor, whatever it counts
+ * for, signed in without: in a browser that is remembered, for example.
+ */
+export type Freshness = 'fresh' | 'old' | 'unproven'
+
+/** How fresh the sign-in is. One that seems to be in the future, after the clock was set back, is not. */
+export function freshnessOf(
+  { authenticatedAt, acr }: Pick<SignIn, 'authenticatedAt' | 'acr'>,
+  user: Pick<User, 'factors'>,
+  now: Date,
+): Freshness {
+  if (Math.abs(now.getTime() - authenticatedAt.getTime()) > FRESH_SECONDS * 1000) return 'old'
+  return hasFactor(user) && !reaches(levelOf(acr), '2') ? 'unproven' : 'fresh'
+}
+
+/** Whether the person has a second factor, if one that counts or not. */
+export const hasFactor = ({ factors }: Pick<User, 'factors'>): boolean => (factors?.methods ?? []).length > 0
+
+/** The page where people manage their second factors; others are below it. */
+export const SECURITY_PATH = '/profile/security'
+
+/** Whether the path is one where factors are changed: who goes there has to prove one. */
+export const changesFactors = (path: string | undefined): boolean => path?.startsWith(`${SECURITY_PATH}/`) ?? false
+
+/** The page that offers a passkey after a sign-in with a password. */
+export const OFFER_PATH = `${SECURITY_PATH}/offer`

@@ -1,0 +1,64 @@
+// The device grant (RFC 8628): a device shows a short code, which a person enters in a browser.
+import type { Random } from '../../base/random.ts'
+
+/** How long a person has to enter the code. */
+export const DEVICE_CODE_SECONDS = 600
+
+/** Seconds between two requests of the device; five more after each that comes too soon (RFC 8628 §3.5). */
+export const POLL_SECONDS = 5
+
+/** How often one code may be entered: whoever reads it off somebody else's screen is not to try for long. */
+export const MAX_ENTRIES = 10
+
+/** 34 bits, which nobody guesses in ten minutes at the rate that people are let. */
+const USER_CODE_LENGTH = 8
+
+/** Longer input is no code, however many separators it has. */
+const MAX_INPUT_LENGTH = 64
+
+/** What a device asked for. */
+export interface DeviceRequest {
+  readonly codeDigest: string
+  readonly userCodeDigest: string
+  readonly clientId: string
+  /** As the request named them; none for all that the client may have. */
+  readonly scopes: readonly string[]
+  readonly remoteAddress?: string | undefined
+  readonly userAgent?: string | undefined
+  readonly requestedAt: Date
+  readonly expiresAt: Date
+}
+
+/** What a person allowed, and how they had signed in. */
+export interface DeviceDecision {
+  readonly userId: string
+  readonly scopes: readonly string[]
+  readonly authenticatedAt: Date
+  readonly amr: readonly string[]
+  readonly acr?: readonly string[] | undefined
+  readonly grantId: string
+  /** `rev_sig`, as in tokens: what makes them invalid makes this invalid. */
+  readonly revocationSignature: string
+}
+
+/** What a device learns when it asks; everything but `pending` and `early` uses the code up. */
+export type DevicePoll =
+  | { readonly outcome: 'pending' | 'early' | 'denied' | 'expired' | 'unknown' }
+  | { readonly outcome: 'approved'; readonly decision: DeviceDecision }
+
+/** A new code, as it is compared. */
+export const newUserCode = (random: Random): string => random.consonants(USER_CODE_LENGTH)
+
+/** As it is shown: `BCDF-GHJK`. */
+export const shownUserCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`
+
+/** What somebody entered, as it is compared; undefined for what cannot be a code. Case and separators do not count. */
+export function enteredUserCode(entered: string): string | undefined {
+  if (entered.length > MAX_INPUT_LENGTH) return undefined
+  // Japanese and Chinese keyboards may write letters of full width.
+  const letters = entered
+    .normalize('NFKC')
+    .replace(/[\s\p{Pd}_.]/gu, '')
+    .toUpperCase()
+  return /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/.test(letters) ? letters : undefined
+}

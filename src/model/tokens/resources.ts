@@ -1,0 +1,44 @@
+// The resources that a request names (RFC 8707 §2): who is to read the access token.
+import { isAbsoluteUri } from '../../base/absolute-uri.ts'
+import type { Client } from '../clients/client.ts'
+import { OAuthError } from '../oauth-error.ts'
+
+/** Each is in every token. */
+const MAX_RESOURCES = 10
+
+const refuse = (description: string): OAuthError => new OAuthError('invalid_target', description, { rule: 'resource' })
+
+/**
+ * Those of the values, each once. Throws `invalid_target` for one that is no absolute URI or has a fragment, and for one that
+ * the client's record does not have.
+ */
+export function namedResources(values: readonly string[], { resources = [] }: Client): readonly string[] {
+  const named = [...new Set(values.filter(value => value !== ''))]
+  if (named.length > MAX_RESOURCES) throw refuse(`There are more than ${MAX_RESOURCES} resources`)
+  for (const resource of named) {
+    if (!isAbsoluteUri(resource)) throw refuse('A resource must be an absolute URI without a fragment')
+    if (!resources.includes(resource)) throw refuse('This client may not ask for a token for this resource')
+  }
+  return named
+}
+
+/**
+ * What an access token is for: the resources that the request names, each of which must be among those that were granted
+ * before, if any were; without a name all that were granted and that the client still has (RFC 8707 §2.2). Throws
+ * `invalid_target` where none is left: a token without a resource would be for more than was granted.
+ */
+export function resourcesFor(
+  values: readonly string[],
+  { granted, client }: { readonly granted: readonly string[] | undefined; readonly client: Client },
+): readonly string[] | undefined {
+  const named = namedResources(values, client)
+  if (named.length === 0) return granted && stillAllowed(granted, client)
+  if (granted && !named.every(each => granted.includes(each))) throw refuse('The resource was not granted')
+  return named
+}
+
+function stillAllowed(granted: readonly string[], { resources = [] }: Client): readonly string[] {
+  const left = granted.filter(resource => resources.includes(resource))
+  if (left.length === 0) throw refuse('This client may no longer ask for a token for the resources that were granted')
+  return left
+}

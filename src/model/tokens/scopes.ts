@@ -1,0 +1,218 @@
+// The only place that can make `GrantedScopes`, so that no grant skips the scope rules.
+import type { Client } from '../clients/client.ts'
+import type { Refusal } from '../compatibility.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { Because, Rule } from '../rules.ts'
+
+declare const granted: unique symbol
+
+/** Scopes that passed the rules of this file. */
+export type GrantedScopes = readonly string[] & { readonly [granted]: true }
+
+const grant = (scopes: readonly string[]): GrantedScopes => scopes as GrantedScopes // the one place of the brand
+
+/** Words of a `scope` parameter: separated by white space, `+` or commas; repetitions count once. */
+export function parseScope(value: string | undefined): readonly string[] {
+  if (value === undefined) return []
+  return [...new Set(value.split(/[\s+,]+/).filter(word => word !== ''))]
+}
+
+/** Whether `scope` fits `pattern`, where `*` stands for one or more characters other than a dot. */
+export function scopeMatches(pattern: string, scope: string): boolean {
+  if (!pattern.includes('*')) return pattern === scope
+  const parts = pattern.split('.')
+  const words = scope.split('.')
+  return parts.length === words.length && parts.every((part, index) => wordMatches(part, words[index] ?? ''))
+}
+
+/** One dot-free part: the texts between the stars must follow one another, each star covering at least one character. */
+function wordMatches(pattern: string, word: string): boolean {
+  const [head = '', ...rest] = pattern.split('*')
+  if (rest.length === 0) return pattern === word
+  if (!word.startsWith(head)) return false
+  let position = head.length
+  for (const [index, piece] of rest.entries()) {
+    const last = index === rest.length - 1
+    const found = last ? word.length - piece.length : word.indexOf(piece, position + 1)
+    if (found < position + 1 || !word.startsWith(piece, found)) return false
+    position = found + piece.length
+  }
+  return true
+}
+
+const matchesAny = (patterns: readonly string[], scope: string): boolean =>
+  patterns.some(pattern => scopeMatches(pattern, scope))
+
+/**
+ * Those that no rule removes. `removerOf` answers with the rule, so that a decision and its explanation are one and the same.
+ */
+function sift(
+  scopes: Iterable<string>,
+  removerOf: (scope: string) => Rule | undefined,
+  because: Because | undefined,
+): readonly string[] {
+  const kept: string[] = []
+  for (const scope of scopes) {
+    const rule = removerOf(scope)
+    because?.(scope, rule)
+    if (rule === undefined) kept.push(scope)
+  }
+  return kept
+}
+
+/** For a client acting for itself: all its authorities, or those asked for, each of which it must hold. */
+export function clientScopes(client: Client, requested: readonly string[], because?: Because): GrantedScopes {
+  const { authorities } = client
+  if (authorities.length === 0) {
+    const description = 'Empty scope (client has no registered scopes)'
+    throw new OAuthError('invalid_scope', description, { rule: 'client-authorities' })
+  }
+  if (requested.length === 0) {
+    if (because) for (const scope of authorities) because(scope, undefined)
+    return grant(authorities)
+  }
+  for (const scope of requested) {
+    const isHeld = authorities.includes(scope)
+    because?.(scope, isHeld ? undefined : 'client-authorities')
+    if (!isHeld) {
+      throw new OAuthError('invalid_scope', `Invalid scope: ${scope}`, {
+        extra: { scope: authorities.join(' ') },
+        rule: 'client-authorities',
+      })
+    }
+  }
+  return grant(requested)
+}
+
+/** Scopes of OpenID Connect Core §5.4 that tell how to reach a person; default groups of every zone in `standard` (row A7). */
+export const CONTACT_SCOPES = ['email', 'phone', 'address'] as const
+
+/** OpenID scopes that `standard` drops, rather than refuses, when a client lacks them (row A7). */
+const OPENID_SCOPES: ReadonlySet<string> = new Set(['profile', ...CONTACT_SCOPES, 'offline_access'])
+
+/** What a request may ask of a client's users: each word must fit one of the client's scopes. */
+export function requestableScopes(
+  client: Client,
+  requested: readonly string[],
+  { dropForeignOpenidScopes }: { dropForeignOpenidScopes: boolean },
+  because?: Because,
+): readonly string[] {
+  if (requested.length === 0) return client.scope
+  const lenient = dropForeignOpenidScopes && requested.includes('openid')
+  const kept: string[] = []
+  for (const scope of requested) {
+    if (matchesAny(client.scope, scope)) {
+      kept.push(scope)
+      continue
+    }
+    because?.(scope, 'client-scope')
+    if (lenient && OPENID_SCOPES.has(scope)) continue
+    const description = `${scope} is invalid. Please use a valid scope name in the request`
+    throw new OAuthError('invalid_scope', description, { rule: 'client-scope' })
+  }
+  return kept
+}
+
+/** What a user brings to the scope rules. */
+export interface UserGroups {
+  /** Names of all groups, direct, inherited and default. */
+  readonly groups: readonly string[]
+  /** The zone's `allowedGroups` with its default groups, when that filter is set. */
+  readonly allowed?: readonly string[]
+}
+
+/**
+ * For a client acting for a user: (groups ∩ the zone's allowed groups) ∩ the client's scopes ∩ the request. Throws
+ * `invalid_scope` when nothing is left of a client that has scopes, or when a required group is missing.
+ */
+export function userScopes(
+  client: Client,
+  requested: readonly string[],
+  user: UserGroups,
+  options: { dropForeignOpenidScopes: boolean },
+  because?: Because,
+): GrantedScopes {
+  if (client.scope.length === 0) {
+    const description = 'Empty scope (client has no registered scopes)'
+    throw new OAuthError('invalid_scope', description, { rule: 'client-without-scopes' })
+  }
+  const patterns = requestableScopes(client, requested, options, because)
+  const barrier = barrierOf(client, user)
+  const removerOf = (group: string): Rule | undefined =>
+    barrier(group) ?? (matchesAny(patterns, group) ? undefined : 'requested-scope')
+  const scopes = sift(new Set(user.groups), removerOf, because)
+  if (scopes.length === 0) {
+    throw new OAuthError(
+      'invalid_scope',
+      `[${patterns.join(', ')}] is invalid. This user is not allowed any of the requested scopes`,
+      { rule: 'no-scope-left' },
+    )
+  }
+  if (!hasRequiredGroups(client, user.groups)) throw lacksRequiredGroup('invalid_scope')
+  return grant(scopes)
+}
+
+/** What keeps a group of the user from the tokens of the client. */
+function barrierOf(client: Client, { allowed }: UserGroups): (group: string) => Rule | undefined {
+  const names = allowed && new Set(allowed)
+  return group => {
+    if (names && !names.has(group)) return 'zone-allowed-groups'
+    return matchesAny(client.scope, group) ? undefined : 'client-scope'
+  }
+}
+
+/** Those that a token has which stands for the person; throws `invalid_scope` when there are none (row A18). */
+export function withinToken(scopes: GrantedScopes, held: readonly string[]): GrantedScopes {
+  const kept = scopes.filter(scope => held.includes(scope))
+  if (kept.length > 0) return grant(kept)
+  throw new OAuthError('invalid_scope', 'The access token has none of the requested scopes', { rule: 'no-scope-left' })
+}
+
+/** Whether the user is in every group that the client requires. */
+export const hasRequiredGroups = (client: Client, groups: readonly string[]): boolean =>
+  client.requiredUserGroups.every(group => groups.includes(group))
+
+/** The refusal of a user who is not. */
+export const lacksRequiredGroup = (to: Refusal | 'invalid_scope' | 'invalid_token'): OAuthError =>
+  new OAuthError(to, "User does not meet the client's required group criteria.", { rule: 'required-group' })
+
+/** Those of the scopes that the user no longer has, the zone no longer allows, or the client may no longer be given. */
+export function lostScopes(
+  client: Client,
+  user: UserGroups,
+  scopes: readonly string[],
+  because?: Because,
+): readonly string[] {
+  const barrier = barrierOf(client, user)
+  const removerOf = (scope: string): Rule | undefined => (user.groups.includes(scope) ? barrier(scope) : 'user-group')
+  const kept = sift(scopes, removerOf, because)
+  return kept.length === scopes.length ? [] : scopes.filter(scope => !kept.includes(scope))
+}
+
+/** Fewer scopes than were granted before; throws `invalid_scope` when one was not among them. */
+export function narrow(before: readonly string[], requested: readonly string[], because?: Because): GrantedScopes {
+  if (requested.length === 0) return grant(before)
+  if (requested.every(scope => before.includes(scope))) {
+    for (const scope of because ? before : []) if (!requested.includes(scope)) because?.(scope, 'requested-scope')
+    return grant(requested)
+  }
+  throw new OAuthError(
+    'invalid_scope',
+    `Unable to narrow the scope of the client authentication to [${requested.join(', ')}].`,
+    { extra: { scope: before.join(' ') }, rule: 'requested-scope' },
+  )
+}
+
+/** Those of the scopes that the person, the client's autoapproval or an earlier decision approved. */
+export const approvedScopes = (scopes: GrantedScopes, isApproved: (scope: string) => boolean): GrantedScopes =>
+  grant(scopes.filter(isApproved))
+
+/** Scopes that were granted by this file before and come back from the store. */
+export const storedScopes = (scopes: readonly string[]): GrantedScopes => grant(scopes)
+
+/** Whether the client may be given the scope for its users. */
+export const isScopeOf = (client: Client, scope: string): boolean => matchesAny(client.scope, scope)
+
+/** Whether the client approves the scope without asking the person. */
+export const isAutoApproved = (client: Client, scope: string): boolean =>
+  client.autoapprove === true || matchesAny(client.autoapprove, scope)

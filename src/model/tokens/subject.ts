@@ -1,0 +1,61 @@
+// What a client calls a person: the `sub` of ID tokens, userinfo and logout tokens (OpenID Connect Core §8).
+import type { Vault } from '../../base/secrets.ts'
+import type { Client } from '../clients/client.ts'
+import type { Behaviour } from '../compatibility.ts'
+import { speaks } from '../zones/protocols.ts'
+import type { User } from '../people/user.ts'
+import type { Zone } from '../zones/zone.ts'
+
+/** Names people for clients. */
+export interface Subjects {
+  /** The id of the account, or for a pairwise client one that only its sector knows. The same for ever. */
+  of(zone: Zone, client: Client, user: Pick<User, 'id'>): string
+  /** Whether the client must not learn the id of an account. */
+  isPairwise(zone: Zone, client: Client): boolean
+}
+
+/** Without the master key nobody can tell which account a pairwise subject is. */
+export function createSubjects({
+  vault,
+  behaviour,
+}: {
+  readonly vault: Pick<Vault, 'keyedDigest'>
+  readonly behaviour: Behaviour
+}): Subjects {
+  const isPairwise = (zone: Zone, { subjectType }: Client): boolean =>
+    subjectType === 'pairwise' && speaks(zone, 'pairwiseSubjects', behaviour)
+  return {
+    isPairwise,
+    of: (zone, client, { id }) =>
+      isPairwise(zone, client) ? vault.keyedDigest(JSON.stringify(['subject', zone.id, sectorOf(client), id])) : id,
+  }
+}
+
+/** The host that a client's subjects are for (Core §8.1): of its sector, or of its redirect URIs, which then have one host. */
+export function sectorOf({ clientId, sectorIdentifierUri, redirectUris }: SectorFields): string {
+  const uri = sectorIdentifierUri ?? redirectUris[0]
+  // A client without redirect URIs is a sector of its own; no host has a blank.
+  return uri === undefined ? `client ${clientId}` : new URL(uri).host
+}
+
+type SectorFields = Pick<Client, 'clientId' | 'redirectUris'> & Partial<Pick<Client, 'sectorIdentifierUri'>>
+
+/** What is wrong with the sector of a pairwise client; undefined if nothing is. */
+export function sectorProblem({
+  subjectType,
+  sectorIdentifierUri,
+  redirectUris,
+}: Pick<Client, 'redirectUris'> & Partial<Pick<Client, 'subjectType' | 'sectorIdentifierUri'>>): string | undefined {
+  if (sectorIdentifierUri !== undefined && !/^https:\/\/[^/]/i.test(sectorIdentifierUri)) {
+    return 'sector_identifier_uri must be an https URL'
+  }
+  if (sectorIdentifierUri !== undefined && !URL.canParse(sectorIdentifierUri)) {
+    return 'sector_identifier_uri must be an https URL'
+  }
+  if (subjectType !== 'pairwise' || sectorIdentifierUri !== undefined) return undefined
+  const hosts = new Set(redirectUris.map(uri => (URL.canParse(uri) ? new URL(uri).host : '')))
+  if (hosts.has('')) return 'a pairwise client whose redirect URIs have no host needs a sector_identifier_uri'
+  return hosts.size > 1
+    ? 'a pairwise client with redirect URIs of several hosts needs a sector_identifier_uri'
+    : undefined
+}

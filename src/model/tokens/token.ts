@@ -1,0 +1,111 @@
+import type { User } from '../people/user.ts'
+
+/** A stored authorization code (RFC 6749 §4.1.2), with everything that its exchange must match. */
+export interface AuthorizationCode {
+  readonly zoneId: string
+  readonly codeDigest: string
+  readonly clientId: string
+  readonly userId: string
+  /** The `redirect_uri` of the request, if any. */
+  readonly redirectUri?: string
+  readonly scopes: readonly string[]
+  readonly codeChallenge?: string
+  readonly codeChallengeMethod?: 'S256' | 'plain'
+  readonly nonce?: string
+  readonly tokenFormat?: TokenFormat
+  readonly azAttr?: Readonly<Record<string, string>>
+  readonly authenticatedAt: Date
+  readonly amr: readonly string[]
+  readonly acr?: readonly string[] | undefined
+  /** The `sid` of the browser session for this client. */
+  readonly sessionId?: string
+  /** Identifies all tokens issued from this code, so that they can be revoked together. */
+  readonly grantId: string
+  /** Thumbprint of the key that must redeem it (RFC 9449 §10). */
+  readonly jkt?: string
+  /** The resources that its tokens may be for (RFC 8707 §2). */
+  readonly resources?: readonly string[]
+  /** `rev_sig`, as in tokens: what invalidates them invalidates the code. Absent in older codes. */
+  readonly revocationSignature?: string
+  readonly expiresAt: Date
+  /** Until when a used code is kept: as long as its tokens may live, so that its reuse revokes them. */
+  readonly keptUntil: Date
+}
+
+/** The result of redeeming a code; `used` from the second time on. */
+export type Redemption =
+  /** With the account, if it still exists, and the names of its groups. */
+  | { readonly outcome: 'redeemed'; readonly code: AuthorizationCode; readonly user: User | undefined }
+  | { readonly outcome: 'used'; readonly code: AuthorizationCode }
+  | { readonly outcome: 'unknown' }
+  /** The proof beside it was used before; the code is as it was. */
+  | { readonly outcome: 'replayed' }
+
+/** The id of a proof that counts once (RFC 9449 §11.1), as it is kept. */
+export interface ProofId {
+  readonly idDigest: string
+  readonly expiresAt: Date
+}
+
+/** The description of the refusal of a proof that was used before. */
+export const PROOF_USED = 'The proof was used before'
+
+/** Lifetime of a passcode. */
+export const PASSCODE_SECONDS = 300
+
+/** What a one-time code is for; it can be redeemed for nothing else. */
+export type CodePurpose =
+  /** Copied from the browser to a program that cannot show a sign-in page. */
+  | 'passcode'
+  /** Signs a person in who was authenticated by a client. */
+  | 'autologin'
+  /** Mailed, or given to a login server: sets a new password. */
+  | 'password-reset'
+  /** Mailed: proves the address of a new account. */
+  | 'sign-up'
+  /** Mailed: proves the new address of an account. */
+  | 'email-change'
+  /** As `email-change`, but given to a login server, and redeemed by it. */
+  | 'email-verification'
+  /** Accepts an invitation. */
+  | 'invitation'
+  /** `POST /Codes`: stands for a text of the login server that made it. */
+  | 'text'
+
+/** A stored one-time code. */
+export interface OneTimeCode {
+  readonly zoneId: string
+  readonly purpose: CodePurpose
+  /** Absent if it stands for no account. */
+  readonly userId?: string
+  /** The account's `passwordRevision` when the code was created; absent where the code outlives a new password. */
+  readonly passwordRevision?: string
+  /** What else it stands for: a text that its purpose understands. */
+  readonly data?: string
+  readonly codeDigest: string
+  readonly expiresAt: Date
+}
+
+/** Purposes of which an account has one code at most: a new one replaces the earlier. */
+export const ONE_CODE_EACH: ReadonlySet<CodePurpose> = new Set(['passcode', 'password-reset', 'email-change'])
+
+/** `jwt`: readable by resource servers; `opaque`: a random value that only this server can look up. */
+export type TokenFormat = 'jwt' | 'opaque'
+
+/** A stored access or refresh token, opaque or revocable; plain JWTs are not stored. */
+export interface StoredToken {
+  readonly zoneId: string
+  /** Digest of the token's id, which for an opaque token is its value. */
+  readonly idDigest: string
+  readonly kind: 'access_token' | 'refresh_token'
+  readonly format: TokenFormat
+  readonly clientId: string
+  readonly userId?: string
+  readonly grantId?: string
+  /** The claims of the token, as in a JWT. */
+  readonly claims: Readonly<Record<string, unknown>>
+  /** When a rotated refresh token was used; a second use indicates theft. */
+  readonly usedAt?: Date
+  readonly issuedAt: Date
+  readonly expiresAt: Date
+}

@@ -1,0 +1,114 @@
+import type { JsonRecord } from '../../base/json.ts'
+import type { IdentityProvider } from '../../records/provider.ts'
+import type { Prompt } from './zone.ts'
+
+export type { IdentityProvider } from '../../records/provider.ts'
+
+/** The origin of people whom an external login server vouches for without naming another. */
+export const LOGIN_SERVER_ORIGIN = 'login-server'
+
+/** The origin of people of a directory; a zone has one at most. */
+export const LDAP_ORIGIN = 'ldap'
+
+/** Origins that are meant for one kind of provider, whether or not the zone has it. */
+export const RESERVED_ORIGINS: ReadonlySet<string> = new Set([LDAP_ORIGIN, 'keystone', 'unknown'])
+
+/** UAA's words for a person of a SAML provider whose account an administrator must make first. */
+export const SAML_NOT_PRECREATED =
+  'SAML user does not exist. You can correct this by creating a shadow user for the SAML user.'
+
+/** The e-mail domains of a provider's users (`config.emailDomain`); undefined if not set. */
+export function emailDomains({ config }: IdentityProvider): readonly string[] | undefined {
+  const domains = config['emailDomain']
+  return Array.isArray(domains) ? domains.filter(domain => typeof domain === 'string') : undefined
+}
+
+/** The part after the last `@`, if any. */
+export function emailDomainOf(text: string): string | undefined {
+  const at = text.lastIndexOf('@')
+  return at < 0 ? undefined : text.slice(at + 1)
+}
+
+/** Whether a pattern matches the domain, ignoring case; `*` stands for one label. */
+export function matchesEmailDomain(patterns: readonly string[] | undefined, domain: string): boolean {
+  const labels = domain.toLowerCase().split('.')
+  if (labels.includes('')) return false
+  return (patterns ?? []).some(pattern => {
+    const wanted = pattern.toLowerCase().split('.')
+    return wanted.length === labels.length && wanted.every((label, place) => label === '*' || label === labels[place])
+  })
+}
+
+/** The text of the provider's link on the sign-in page; undefined when its record hides it (`showLinkText`, `showSamlLink`). */
+export function linkTextOf({ type, config, name }: IdentityProvider): string | undefined {
+  if (type === 'saml' ? config['showSamlLink'] !== true : config['showLinkText'] === false) return undefined
+  const text = config['linkText']
+  return typeof text === 'string' && text.trim() !== '' ? text : name
+}
+
+/** The form fields of a provider that takes passwords (`config.prompts`); undefined if not set. */
+export function promptsOfProvider({ config }: IdentityProvider): readonly Prompt[] | undefined {
+  const prompts = config['prompts']
+  if (config['passwordGrantEnabled'] !== true || !Array.isArray(prompts)) return undefined
+  return prompts.flatMap((prompt: unknown) => {
+    const [name, type, text] = ['name', 'type', 'text'].map((member): unknown => Reflect.get(Object(prompt), member))
+    return typeof name === 'string' && typeof type === 'string' && typeof text === 'string'
+      ? [{ name, type, text }]
+      : []
+  })
+}
+
+/** When failed sign-ins lock an account (`config.lockoutPolicy`). */
+export interface LockoutPolicy {
+  /** 0 counts as 1: no value disables the lockout. */
+  readonly lockoutAfterFailures: number
+  /** The window in seconds in which failures count. */
+  readonly countFailuresWithin: number
+  /** Seconds that the lockout lasts after the last counted failure, but never beyond the counting window. */
+  readonly lockoutPeriodSeconds: number
+}
+
+/** Of zones without a policy of their own or the server's. */
+export const DEFAULT_LOCKOUT: LockoutPolicy = {
+  lockoutAfterFailures: 5,
+  countFailuresWithin: 1200,
+  lockoutPeriodSeconds: 300,
+}
+
+/** What the configuration says for internal providers without a policy of their own, as `config` of the provider has it. */
+export interface GlobalPolicies {
+  readonly passwordPolicy?: JsonRecord
+  readonly lockoutPolicy?: LockoutPolicy
+}
+
+/** The provider's lockout policy. An incomplete one counts as absent, so that it never disables the lockout. */
+export function lockoutPolicy(provider: IdentityProvider): LockoutPolicy {
+  const policy = provider.config['lockoutPolicy']
+  if (typeof policy !== 'object' || policy === null) return DEFAULT_LOCKOUT
+  const value = (name: keyof LockoutPolicy): number | undefined => {
+    const number: unknown = Reflect.get(policy, name)
+    return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined
+  }
+  const lockoutAfterFailures = value('lockoutAfterFailures')
+  const countFailuresWithin = value('countFailuresWithin')
+  const lockoutPeriodSeconds = value('lockoutPeriodSeconds')
+  if (lockoutAfterFailures === undefined || countFailuresWithin === undefined || lockoutPeriodSeconds === undefined) {
+    return DEFAULT_LOCKOUT
+  }
+  return { lockoutAfterFailures, countFailuresWithin, lockoutPeriodSeconds }
+}
+
+/** The end of the lockout caused by the failures; undefined if the account is not locked. */
+export function lockedUntil(policy: LockoutPolicy, failures: readonly Date[], now: Date): Date | undefined {
+  const since = now.getTime() - policy.countFailuresWithin * 1000
+  const newestFirst = failures
+    .map(failure => failure.getTime())
+    .filter(time => time > since)
+    .toSorted((a, b) => b - a)
+  const newest = newestFirst[0]
+  const decisive = newestFirst[Math.max(policy.lockoutAfterFailures, 1) - 1]
+  if (newest === undefined || decisive === undefined) return undefined
+  // When the decisive failure leaves the counting window, too few are left.
+  const until = Math.min(newest + policy.lockoutPeriodSeconds * 1000, decisive + policy.countFailuresWithin * 1000)
+  return until > now.getTime() ? new Date(until) : undefined
+}

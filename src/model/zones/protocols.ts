@@ -1,0 +1,21 @@
+// Whether a zone speaks a protocol: the one place that decides.
+import type { Protocol } from '../../records/protocols.ts'
+import type { Behaviour } from '../compatibility.ts'
+import type { Zone } from './zone.ts'
+
+export type { Protocol } from '../../records/protocols.ts'
+
+/** Whoever switches one of these on lets strangers in, so that no mode does. */
+const ONLY_IF_SET: ReadonlySet<Protocol> = new Set(['clientMetadataDocuments'])
+
+/**
+ * The zone's setting, otherwise the mode's (row N1). A protocol that a zone does not speak is unknown there: its
+ * endpoints, grants, parameters and headers are treated as if they had never been thought of.
+ */
+export function speaks(
+  { config }: Pick<Zone, 'config'>,
+  protocol: Protocol,
+  { furtherProtocols }: Pick<Behaviour, 'furtherProtocols'>,
+): boolean {
+  return config.protocols?.[protocol] ?? (furtherProtocols && !ONLY_IF_SET.has(protocol))
+}

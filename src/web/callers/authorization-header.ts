@@ -1,0 +1,59 @@
+// Access tokens in the header `Authorization` (RFC 6750, RFC 9449) and the challenges that answer them.
+import type { FastifyRequest } from 'fastify'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Service } from '../../model/service.ts'
+import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
+import { tokenByDpop } from '../../token/sender/dpop.ts'
+
+/**
+ * The token of `Authorization: Bearer` (RFC 6750 §2.1), or of `Authorization: DPoP` where the zone speaks DPoP; the scheme is
+ * case-insensitive.
+ */
+export function bearerHeader(request: FastifyRequest): string | undefined {
+  const byDpop = request.usesDpop ? tokenByDpop(request) : undefined
+  if (byDpop !== undefined) return byDpop
+  const header = request.headers.authorization
+  if (header === undefined || !/^bearer +/i.test(header)) return undefined
+  return header.replace(/^bearer +/i, '').trim()
+}
+
+/** Formats a `WWW-Authenticate` challenge (RFC 6750 §3). */
+export function bearerChallenge(
+  realm: string | undefined,
+  error?: { error: string; description: string; scope?: string | undefined },
+): string {
+  const parts = realm === undefined ? [] : [`realm="${realm}"`]
+  if (error) {
+    const description = error.description.replaceAll(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')
+    parts.push(`error="${error.error}"`, `error_description="${description}"`)
+    if (error.scope !== undefined) parts.push(`scope="${error.scope}"`)
+  }
+  return `Bearer ${parts.join(', ')}`
+}
+
+/** The challenge in the scheme of the request (RFC 9449 §7.1), with where a client that is new here learns how to go on. */
+export function inScheme(request: FastifyRequest, challenge: string): string {
+  if (!/^Bearer\b/.test(challenge)) return challenge
+  const url = request.resourceMetadata
+  const parts = [challenge.replace(/^Bearer\s*/, ''), url === undefined ? '' : `resource_metadata="${url}"`]
+  const isDpop = request.usesDpop && tokenByDpop(request) !== undefined
+  if (isDpop) parts.push(`algs="${FOREIGN_ALGORITHMS.join(' ')}"`)
+  return `${isDpop ? 'DPoP' : 'Bearer'} ${parts.filter(part => part !== '').join(', ')}`
+}
+
+/** Adds a challenge with the service's realm to an `OAuthError`; returns any other error unchanged. */
+export function inRealm(error: unknown, { oauthRealm }: Service): unknown {
+  if (!(error instanceof OAuthError)) return error
+  const challenge = bearerChallenge(oauthRealm, { error: error.error, description: error.message })
+  return new OAuthError(error, error.message, { challenge, detail: error.detail, extra: error.extra, cause: error })
+}
+
+/** Refusal for a token with none of the required scopes; lists them in `scope`. */
+export const insufficientScope = (scopes: readonly string[]): OAuthError =>
+  new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope: scopes.join(' ') } })
+
+/** The same refusal with `scope` in the challenge too (RFC 6750 §3). */
+export function withScopeChallenge({ error, message, extra }: OAuthError, realm: string | undefined): OAuthError {
+  const challenge = bearerChallenge(realm, { error, description: message, scope: extra['scope'] })
+  return new OAuthError(error, message, { challenge, extra })
+}

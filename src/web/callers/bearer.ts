@@ -1,0 +1,110 @@
+import type { FastifyRequest } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Service } from '../../model/service.ts'
+import type { TokenSettings } from '../../model/zones/settings.ts'
+import type { TokenReader } from '../../token/reader.ts'
+import {
+  bearerChallenge,
+  bearerHeader,
+  inRealm,
+  insufficientScope,
+  withScopeChallenge,
+} from './authorization-header.ts'
+import { queryForm } from '../requests/query.ts'
+import { bodyForm } from '../route.ts'
+import type { BearerDemand, Rights } from '../route.ts'
+import { refuseSwitch, requestedZoneOf } from '../zones/zone-switch.ts'
+import type { EnterZone } from '../zones/zone-switch.ts'
+
+/** Whether the request's token has one of the rights in the request's zone. */
+export function hasRight({ bearer, zone }: FastifyRequest, rights: Rights, service: Service): boolean {
+  if (!bearer) return false
+  if (rights.scopes.some(scope => bearer.scopes.includes(scope))) return true
+  return bearer.client.zoneId === service.name && inZone(rights, zone.id).some(scope => bearer.scopes.includes(scope))
+}
+
+const inZone = ({ ofDefaultZone = [] }: Partial<Rights>, zoneId: string): readonly string[] =>
+  ofDefaultZone.map(scope => scope.replaceAll('{zone}', () => zoneId)) // an id may hold `$&`
+
+/** Refusal for a token with none of the rights; lists them in `scope` (row M12). */
+export const lacksRight = (
+  { zone }: FastifyRequest,
+  rights: Rights,
+  { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
+): unknown =>
+  withScopeChallenge(
+    insufficientScope([...rights.scopes, ...inZone(rights, zone.id)]),
+    behaviour.fullRightsChallenge ? service.oauthRealm : undefined,
+  )
+
+/** Refusal for a token that is not for the resource (row M12). */
+function lacksResource(
+  resource: string,
+  { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
+): unknown {
+  const error = 'access_denied'
+  const description = `Invalid token does not contain resource id (${resource})`
+  const told = behaviour.fullRightsChallenge ? { error, description } : undefined
+  return new OAuthError(error, description, { challenge: bearerChallenge(service.oauthRealm, told) })
+}
+
+/** Whether the path parameter is the id of the token's user, in the zone that the user belongs to. */
+function isSelf({ bearer, params, zone }: FastifyRequest, parameter: string): boolean {
+  if (!bearer?.user || bearer.user.zoneId !== zone.id) return false
+  return Reflect.get(Object(params), parameter) === bearer.user.id
+}
+
+/** Verifies the token on routes with bearer access. */
+export interface BearerGate {
+  /** Sets `request.bearer`; throws an `OAuthError` with a challenge. */
+  check(request: FastifyRequest, demand: BearerDemand): Promise<void>
+}
+
+/** One instance serves every bearer-protected route. */
+export function createBearerGate(deps: {
+  reader: TokenReader
+  service: Service
+  behaviour: Behaviour
+  settings: TokenSettings
+  enterZone: EnterZone
+}): BearerGate {
+  const { service, settings, enterZone } = deps
+
+  /** RFC 6750 §2: the header or a POSTed form, or the URL if enabled; only one of them. */
+  function tokenOf(request: FastifyRequest): string | undefined {
+    const header = bearerHeader(request)
+    const inForm = request.method === 'POST' ? bodyForm(request)?.get('access_token') : undefined
+    const inQuery = settings.queryString ? queryForm(request).get('access_token') : undefined
+    const places = [header, inForm, inQuery].filter(token => token !== undefined)
+    if (places.length > 1) {
+      throw new OAuthError('invalid_request', 'The access token must be sent in one place only')
+    }
+    return places[0]
+  }
+
+  return {
+    async check(request, { resource, acrossZones, self, ...rights }) {
+      const requestedZone = requestedZoneOf(request)
+      const token = tokenOf(request)
+      if (token === undefined || token === '') {
+        const description = 'Full authentication is required to access this resource'
+        const error = deps.behaviour.bareChallenge ? undefined : { error: 'unauthorized', description }
+        throw new OAuthError('unauthorized', description, { challenge: bearerChallenge(service.oauthRealm, error) })
+      }
+      const verified = await deps.reader.read(request, token).catch((error: unknown) => {
+        throw inRealm(error, service)
+      })
+      if (resource !== undefined && !verified.audience.includes(resource)) {
+        throw lacksResource(resource, deps)
+      }
+      if (requestedZone && !acrossZones) throw refuseSwitch()
+      request.bearer = requestedZone ? await enterZone(request, requestedZone, verified) : verified
+      if (self !== undefined && isSelf(request, self)) return
+      const { scopes, ofDefaultZone } = rights
+      if (!scopes && !ofDefaultZone) return
+      const required = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }
+      if (!hasRight(request, required, service)) throw lacksRight(request, required, deps)
+    },
+  }
+}

@@ -1,0 +1,23 @@
+import type { FastifyRequest } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { speaks } from '../../model/zones/protocols.ts'
+import type { Urls } from '../../model/urls.ts'
+import { RESOURCE_METADATA_AT_ORIGIN } from '../zones/zone.ts'
+
+/**
+ * Where a client finds what it must know of the API that it called without a token that fits (RFC 9728 §5.1); undefined for
+ * other routes, and where the zone does not tell.
+ */
+export function resourceMetadataOf(
+  { zone, routeOptions }: FastifyRequest,
+  { urls, behaviour }: { readonly urls: Urls; readonly behaviour: Behaviour },
+): string | undefined {
+  const isApi = routeOptions.config.access?.by === 'bearer'
+  // The zone is missing where its search failed.
+  if (!isApi || !(zone as unknown) || !speaks(zone, 'protectedResourceMetadata', behaviour)) return undefined
+  // In front of an IP address, a subdomain makes no URL.
+  const address = URL.parse(urls.ofZone(zone))
+  if (!address) return undefined
+  const { origin, pathname } = address
+  return origin + RESOURCE_METADATA_AT_ORIGIN + (pathname === '/' ? '' : pathname)
+}

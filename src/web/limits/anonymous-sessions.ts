@@ -1,0 +1,31 @@
+// Limits anonymous sessions per network: beyond the limit the network's oldest session is deleted. Counted per process.
+import { subnetOf } from '../../base/network-address.ts'
+
+/** The key of an anonymous session's row. */
+export interface AnonymousSession {
+  readonly zoneId: string
+  readonly idDigest: string
+}
+
+const MAX_PER_NETWORK = 500
+/** Networks that are counted at once; the least recently used one is dropped first. */
+const MAX_NETWORKS = 1000
+
+/** Counts rows per network (see `subnetOf`); `add` returns the row to delete in exchange for the new one, if any. */
+export function createAnonymousSessions(max = MAX_PER_NETWORK) {
+  const networks = new Map<string, AnonymousSession[]>()
+  return {
+    add(address: string, session: AnonymousSession): AnonymousSession | undefined {
+      const network = subnetOf(address)
+      const rows = networks.get(network) ?? []
+      networks.delete(network)
+      networks.set(network, rows)
+      if (networks.size > MAX_NETWORKS) {
+        const oldest = networks.keys().next()
+        if (!oldest.done) networks.delete(oldest.value)
+      }
+      rows.push(session)
+      return rows.length > max ? rows.shift() : undefined
+    },
+  }
+}

@@ -1,0 +1,109 @@
+// The limits that are always on, and high enough for people; they hold across all processes on one database. Those that
+// operators configure by path and caller are in rate-limit.ts.
+import { networkOf, siteOf } from '../../base/network-address.ts'
+import { digest } from '../../base/secrets.ts'
+import { createSharedLimits } from './shared-limits.ts'
+import type { Allowance, SharedLimit, SharedLimitDeps } from './shared-limits.ts'
+
+const MINUTE = 60
+const HOUR = 3600
+
+/** Every limit, by the name that metrics have for it. */
+export const ALLOWANCES = {
+  /** Wrong passwords, by address and user name: for accounts without lockout, and for unknown names. */
+  wrongPasswords: { max: 100, seconds: MINUTE },
+  /** The same by the network where they are, whatever the names: somebody who tries one password with many names. */
+  wrongPasswordsAt: { max: 1000, seconds: MINUTE },
+  /** Wrong passcodes, by address and client. */
+  wrongPasscodes: { max: 100, seconds: MINUTE },
+  /** Wrong secrets in client authentication, by address and client: nobody elsewhere can shut a client out. */
+  wrongClientSecrets: { max: 100, seconds: MINUTE },
+  /** The same by the network where they are, whatever the clients. */
+  wrongClientSecretsAt: { max: 1000, seconds: MINUTE },
+  /** Wrong old secrets in a client's change of its own secret, by client. */
+  wrongSecrets: { max: 100, seconds: MINUTE },
+  /** Passcodes that a person requests; each is a database write. */
+  newPasscodes: { max: 60, seconds: MINUTE },
+  /** Mails that strangers can cause to be sent to one address, whether or not it has an account. */
+  mailsTo: { max: 10, seconds: HOUR },
+  /** The same by the network where they are. */
+  mailsBy: { max: 300, seconds: HOUR },
+  /** The same by zone: one zone must not use up what the mail server takes from all. */
+  mailsOfZone: { max: 10_000, seconds: HOUR },
+  /** Codes that devices ask for, by the network where they are. */
+  deviceCodes: { max: 100, seconds: MINUTE },
+  /** Codes of devices that a person entered and that are none, by the person. */
+  wrongUserCodes: { max: 10, seconds: 5 * MINUTE },
+  /** The same by where they are: more, because one person must not shut out everybody of a network. */
+  wrongUserCodesAt: { max: 100, seconds: 5 * MINUTE },
+  /** Proofs of DPoP that came with a grant that was none, of clients without a credential, by where they are. */
+  vainProofs: { max: 300, seconds: MINUTE },
+  /** Clients that strangers register, by the network where they are, and changes of one by itself. */
+  registrations: { max: 60, seconds: HOUR },
+  /** Requests pushed for a client without a credential, by address and client. */
+  anonymousPushes: { max: 300, seconds: MINUTE },
+  /** Documents fetched for clients that were never met, by zone. */
+  documentFetches: { max: 60, seconds: MINUTE },
+} as const satisfies Record<string, Allowance>
+
+/** The name of a limit. */
+export type LimitName = keyof typeof ALLOWANCES
+
+/** The limits that are always on. */
+export type Limits = Readonly<Record<LimitName, SharedLimit>>
+
+/** Opens all of them. */
+export function createLimits({
+  log,
+  ...deps
+}: Omit<SharedLimitDeps, 'onError'> & { readonly log: { fault(message: string, cause: unknown): void } }): Limits {
+  const onError = (cause: unknown): void => log.fault('limits were not counted together', cause)
+  const shared = createSharedLimits({ ...deps, onError })
+  const opened = Object.entries(ALLOWANCES).map(([name, allowance]) => [name, shared.open(name, allowance)] as const)
+  return Object.fromEntries(opened) as Limits // whose keys are those of the record
+}
+
+/** A key made of the address, the zone and what was tried, hashed to a fixed length. */
+export const callerKey = (
+  { zone, remoteAddress }: { readonly zone: { readonly id: string }; readonly remoteAddress: string | undefined },
+  ...tried: readonly string[]
+): string => digest(JSON.stringify([networkOf(remoteAddress ?? ''), zone.id, ...tried]))
+
+/** The same by the whole network of an IPv6 address: for what must not be had as often as somebody has addresses. */
+export const siteKey = (
+  { zone, remoteAddress }: Parameters<typeof callerKey>[0],
+  ...tried: readonly string[]
+): string => digest(JSON.stringify([siteOf(remoteAddress ?? ''), zone.id, ...tried]))
+
+/**
+ * The key for guesses at a user's password: the name without case, spaces, accents and invisible characters. Directories take
+ * some such spellings for one name, and each must not have guesses of its own; that other names share a count does no harm.
+ */
+const guessKey = (from: Parameters<typeof callerKey>[0], userName: string): string =>
+  callerKey(
+    from,
+    userName
+      .normalize('NFKD')
+      .replace(/[\p{M}\p{Cf}\p{Z}]+/gu, '')
+      .toUpperCase(),
+  )
+
+/** A sign-in by name. */
+export interface NamedSignIn {
+  readonly from: Parameters<typeof callerKey>[0]
+  readonly userName: string
+}
+
+/** Tries it, and counts it from its beginning unless it is not refused: for its name at its address, and for its network. */
+export function limitedSignIn<T extends { readonly outcome: string }>(
+  { wrongPasswords, wrongPasswordsAt }: Pick<Limits, 'wrongPasswords' | 'wrongPasswordsAt'>,
+  { from, userName }: NamedSignIn,
+  work: () => Promise<T>,
+): Promise<T> {
+  const isRefused = ({ outcome }: T): boolean => outcome === 'refused'
+  return wrongPasswords.attempt(
+    guessKey(from, userName),
+    () => wrongPasswordsAt.attempt(siteKey(from, 'password'), work, isRefused),
+    isRefused,
+  )
+}

@@ -1,0 +1,72 @@
+// Sheds load before it piles up: beyond so many requests under way a process could only answer everybody late.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { subnetOf } from '../../base/network-address.ts'
+
+/** Thrown while too many requests are under way; answered with 503 and `Retry-After`. */
+export class Overloaded extends Error {
+  constructor() {
+    super('too many requests are under way')
+    this.name = 'Overloaded'
+  }
+}
+
+/** A second of work at most, where each needs a signature of RSA. */
+const MAX_UNDER_WAY = 1000
+
+/**
+ * Hook, for after the body was read, so that who sends slowly takes nobody's place. Health and files, which belong to no
+ * zone, are always served.
+ */
+export function createLoadShedding(max = MAX_UNDER_WAY) {
+  let underWay = 0
+  const leave = (): void => {
+    underWay -= 1
+  }
+
+  // Not async: every request passes here.
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    if (request.routeOptions.config.zone === false || reply.raw.closed) return done()
+    if (underWay >= max) return done(new Overloaded())
+    underWay += 1
+    reply.raw.on('close', leave) // emitted once for every response, also if the client has disconnected
+    done()
+  }
+}
+
+/** Bytes. Shorter bodies cost little more than their connection. */
+const SHORT_BODY = 16 * 1024
+/** Bytes of the others that are on their way: in all, and of a network. */
+const MAX_RECEIVED = 128 * 1024 * 1024
+const MAX_RECEIVED_OF_NETWORK = 16 * 1024 * 1024
+
+/** Hook, for before a body is read: who sends a long one slowly holds its memory for half a minute, whether or not it is good for anything. */
+export function createBodyShedding(max = MAX_RECEIVED, maxOfNetwork = MAX_RECEIVED_OF_NETWORK) {
+  const byNetwork = new Map<string, number>()
+  let received = 0
+
+  // Not async: every request passes here.
+  return (request: FastifyRequest, _reply: FastifyReply, _body: unknown, done: (error?: Error) => void): void => {
+    const { raw } = request
+    const { 'content-length': length, 'transfer-encoding': encoding } = raw.headers
+    if (encoding === undefined && (length === undefined || Number(length) <= SHORT_BODY)) return done()
+    const { bodyLimit } = request.routeOptions
+    const bytes = encoding === undefined ? Number(length) : bodyLimit
+    if (bytes > bodyLimit) return done() // refused before it is read
+    const network = subnetOf(request.ip)
+    const ofNetwork = byNetwork.get(network) ?? 0
+    if (received + bytes > max || ofNetwork + bytes > maxOfNetwork) return done(new Overloaded())
+    received += bytes
+    byNetwork.set(network, ofNetwork + bytes)
+    let isHeld = true
+    const release = (): void => {
+      if (!isHeld) return
+      isHeld = false
+      received -= bytes
+      const rest = (byNetwork.get(network) ?? 0) - bytes
+      if (rest > 0) byNetwork.set(network, rest)
+      else byNetwork.delete(network)
+    }
+    raw.once('end', release).once('close', release)
+    done()
+  }
+}

@@ -1,0 +1,259 @@
+// Limits that hold across all processes on one database. A process counts for itself first, and reports what it has counted
+// only when that is a noticeable part of the limit: one person, or an address with few failures, costs no statement. Until
+// the report is answered the request waits, so that a process never lets through more than `unreportedOf` without asking.
+// While the database is away, each process goes on with what it knows and counts for itself.
+import type { Clock } from '../../base/clock.ts'
+import type { Vault } from '../../base/secrets.ts'
+import { StoreUnavailable } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import { TooManyRequests } from './too-many-requests.ts'
+
+/** At most `max` counts for each key in a window of `seconds`, which begins with the first count. */
+export interface Allowance {
+  readonly max: number
+  readonly seconds: number
+  /** Keys that a process remembers, and that it reports in the time of a window; 10,000 unless given. */
+  readonly keys?: number
+}
+
+/** One that was counted. */
+export interface Taken {
+  /** Counts it no more. */
+  giveBack(): void
+}
+
+/** Counts by key in fixed windows. */
+export interface SharedLimit {
+  /** Counts one. Throws `TooManyRequests` while the key's window is full. */
+  take(key: string): Promise<Taken>
+  /** Counts an attempt when it begins, so that parallel attempts cannot pass the limit, and gives it back unless it failed. */
+  attempt<T>(key: string, work: () => Promise<T>, hasFailed: (result: T) => boolean): Promise<T>
+  /** Throws while this process knows the key's window to be full; counts nothing, and makes the key only if it needs it. */
+  check(key: () => string): void
+}
+
+/** Opens limits. */
+export interface SharedLimits {
+  open(name: string, allowance: Allowance): SharedLimit
+  /** Reports what was given back now, instead of some time later. */
+  flush(): Promise<void>
+}
+
+/** Dependencies of `createSharedLimits`. */
+export interface SharedLimitDeps {
+  readonly clock: Clock
+  readonly store: { readonly rateCounts: Store['rateCounts'] }
+  readonly vault: Pick<Vault, 'keyedDigest'>
+  /** Called for each refusal with the name of the limit. */
+  readonly onRefusal?: ((name: string) => void) | undefined
+  /** Receives faults of the database other than that it is away. */
+  readonly onError: (cause: unknown) => void
+}
+
+/** What a process may have counted of a key without the others knowing, plus one: a twentieth of the limit. */
+export const unreportedOf = ({ max }: Allowance): number => Math.max(1, Math.floor(max / 20))
+
+/** Beyond it the oldest window is dropped, and further keys are not reported: strangers must fill neither memory nor table. */
+const DEFAULT_MAX_KEYS = 10_000
+/** How far the clocks of servers may be apart. */
+const CLOCKS_AGREE_WITHIN = 60_000
+/** After a failure of the database, how long nobody waits for it. */
+const PAUSE_MS = 1000
+/** How often a full window is asked for again: others may have given back. */
+const ASK_AGAIN_MS = 1000
+const GIVE_BACK_MS = 250
+
+interface Window {
+  readonly limit: string
+  readonly key: string
+  beganAt: number
+  endsAt: number
+  /** Counted by all processes at the last report. */
+  known: number
+  /** Counted here since then, and given back. */
+  added: number
+  returned: number
+  /** When the others were asked. */
+  askedAt: number
+  isShared: boolean
+}
+
+/** False also for a window that began in the future, because the clock was set back. */
+const isOpen = ({ beganAt, endsAt }: Window, now: number): boolean =>
+  now < endsAt && beganAt <= now + CLOCKS_AGREE_WITHIN
+
+/** One instance for each process. */
+export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
+  const { clock } = deps
+  const reports = createReports(deps)
+  const time = (): number => clock.now().getTime()
+
+  function open(name: string, allowance: Allowance): SharedLimit {
+    const { max, seconds, keys = DEFAULT_MAX_KEYS } = allowance
+    const unreported = unreportedOf(allowance)
+    // A reopened window moves to the end, so the first one is always the oldest.
+    const windows = new Map<string, Window>()
+    let latestEnd = 0
+    let shared = { until: 0, count: 0 }
+
+    const isFull = ({ known, added, returned }: Window): boolean => known + added - returned >= max
+
+    function refuse({ endsAt }: Window): never {
+      deps.onRefusal?.(name)
+      throw new TooManyRequests(Math.max(1, Math.ceil((endsAt - time()) / 1000)))
+    }
+
+    function windowOf(key: string): Window {
+      const now = time()
+      const current = windows.get(key)
+      if (current && isOpen(current, now)) return current
+      windows.delete(key)
+      const [oldest] = windows.size >= keys ? windows.keys() : []
+      if (oldest !== undefined) windows.delete(oldest)
+      const endsAt = now + seconds * 1000
+      const opened = {
+        limit: name,
+        key,
+        beganAt: now,
+        endsAt,
+        known: 0,
+        added: 0,
+        returned: 0,
+        askedAt: now,
+        isShared: false,
+      }
+      windows.set(key, opened)
+      latestEnd = Math.max(latestEnd, endsAt)
+      return opened
+    }
+
+    /** Whether the window has, or may have, a row. */
+    function isShared(window: Window): boolean {
+      if (window.isShared) return true
+      const now = time()
+      if (now >= shared.until || shared.until > now + seconds * 1000) {
+        shared = { until: now + seconds * 1000, count: 0 }
+      }
+      if (shared.count >= keys) return false
+      shared.count += 1
+      window.isShared = true
+      return true
+    }
+
+    async function take(key: string): Promise<Taken> {
+      const window = windowOf(key)
+      if (isFull(window) && window.isShared && time() >= window.askedAt + ASK_AGAIN_MS) await reports.report(window)
+      if (isFull(window)) refuse(window)
+      window.added += 1
+      if (window.added - window.returned >= unreported && isShared(window)) {
+        await reports.report(window)
+        // Those that came meanwhile are judged by their own report.
+        if (window.known - window.returned > max) {
+          giveBack(window)
+          refuse(window)
+        }
+      }
+      let isTaken = true
+      return {
+        giveBack() {
+          if (isTaken) giveBack(window)
+          isTaken = false
+        },
+      }
+    }
+
+    function giveBack(window: Window): void {
+      window.returned += 1
+      if (window.returned > window.added) reports.reportLater(window)
+    }
+
+    return {
+      take,
+      async attempt(key, work, hasFailed) {
+        const taken = await take(key)
+        let isCounted = false
+        try {
+          const result = await work()
+          isCounted = hasFailed(result)
+          return result
+        } finally {
+          if (!isCounted) taken.giveBack()
+        }
+      },
+      check(key) {
+        if (windows.size === 0) return
+        const now = time()
+        if (now >= latestEnd + CLOCKS_AGREE_WITHIN) return windows.clear()
+        const window = windows.get(key())
+        if (window && isOpen(window, now) && isFull(window)) refuse(window)
+      },
+    }
+  }
+
+  return { open, flush: () => reports.flush() }
+}
+
+/** Reports windows: one batch at a time, in which everything goes that came meanwhile. */
+function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
+  const owed = new Set<Window>()
+  let timer: NodeJS.Timeout | undefined
+  let running = Promise.resolve()
+  let next: { readonly windows: Set<Window>; readonly done: Promise<void> } | undefined
+  let pausedUntil = 0
+
+  async function send(batch: ReadonlySet<Window>): Promise<void> {
+    const now = clock.now()
+    const windows = [...batch].filter(window => isOpen(window, now.getTime()))
+    const sent = windows.map(window => ({ window, added: window.added, returned: window.returned }))
+    for (const window of windows) window.askedAt = now.getTime()
+    try {
+      const rows = sent.map(({ window: { limit, key, beganAt, endsAt }, added, returned }) => {
+        return { key: vault.keyedDigest(`limit ${limit} ${key}`), added: added - returned, beganAt, endsAt }
+      })
+      const counts = await store.rateCounts.add(rows, now)
+      for (const [index, { window, added, returned }] of sent.entries()) {
+        const { total, beganAt, endsAt } = counts[index] ?? { ...window, total: window.known }
+        Object.assign(window, { known: total, beganAt, endsAt })
+        window.added -= added
+        window.returned -= returned
+      }
+    } catch (cause) {
+      pausedUntil = now.getTime() + PAUSE_MS
+      if (!(cause instanceof StoreUnavailable)) onError(cause)
+    }
+  }
+
+  /** Resolves when the count of all processes is known, or the database cannot tell. */
+  function report(window: Window): Promise<void> {
+    const now = clock.now().getTime()
+    if (now < pausedUntil && pausedUntil <= now + PAUSE_MS) return Promise.resolve()
+    owed.delete(window)
+    if (!next) {
+      const windows = new Set<Window>()
+      const done = running.then(() => {
+        next = undefined
+        return send(windows)
+      })
+      running = done
+      next = { windows, done }
+    }
+    next.windows.add(window)
+    return next.done
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    await Promise.all([...owed].filter(({ added, returned }) => returned > added).map(report))
+    owed.clear()
+  }
+
+  return {
+    report,
+    flush,
+    reportLater(window: Window) {
+      owed.add(window)
+      timer ??= setTimeout(() => void flush(), GIVE_BACK_MS).unref()
+    },
+  }
+}

@@ -1,0 +1,79 @@
+// Which content types are accepted, and how each is parsed.
+import { isUtf8 } from 'node:buffer'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { BadEncoding, MalformedInput, parseForm } from './form.ts'
+import { parseJsonList, parseJsonObject } from './json.ts'
+import type { RouteConfig } from '../route.ts'
+
+const expectedBody = ({ routeOptions: { config } }: FastifyRequest): Body => {
+  const [first] = BODIES
+  return BODIES.find(({ kind }) => kind === config.body) ?? first
+}
+
+/** Thrown for a body of a type that the route does not take. */
+export class WrongContentType extends MalformedInput {}
+
+const wrongContentType = (request: FastifyRequest): WrongContentType =>
+  new WrongContentType(`The content type must be ${expectedBody(request).types[0]}`)
+
+const FORM = 'application/x-www-form-urlencoded'
+const JSON_TYPE = 'application/json'
+const SCIM = 'application/scim+json'
+const BODIES: readonly [Body, ...Body[]] = [
+  { kind: 'form', types: [FORM], parse: parseForm },
+  { kind: 'json', types: [JSON_TYPE], parse: parseJsonObject },
+  { kind: 'json list', types: [JSON_TYPE], parse: parseJsonList },
+  { kind: 'scim', types: [SCIM, JSON_TYPE], parse: parseJsonObject }, // RFC 7644 §8.1
+  { kind: 'text', types: ['text/plain'], parse: text => text }, // UAA: of any type, usually JSON without quotes
+  {
+    kind: 'form or json',
+    types: [FORM, JSON_TYPE],
+    parse: (text, type) => (type === FORM ? parseForm(text) : parseJsonObject(text)),
+  },
+]
+
+interface Body {
+  readonly kind: NonNullable<RouteConfig['body']>
+  readonly types: readonly [string, ...string[]]
+  readonly parse: (text: string, type: string | undefined) => unknown
+}
+
+/** Routes that accept every method are not deletions, even when called with DELETE. */
+const isDeletion = (request: FastifyRequest): boolean => String(request.routeOptions.method) === 'DELETE'
+
+/**
+ * Accepts a form or JSON, as the route declares: strict UTF-8, no other content type. The body of a DELETE is read up to
+ * the limit and ignored (RFC 9110 §9.3.5). UAA: a body that is not a form counts as empty. See docs/compatibility.md, C5.
+ */
+export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behaviour): void {
+  const isIgnored = (request: FastifyRequest): boolean =>
+    isDeletion(request) || (!refuseOtherBodies && expectedBody(request).kind === 'form')
+
+  function read(request: FastifyRequest, body: Buffer, type: string | undefined): unknown {
+    const { kind, types, parse } = expectedBody(request)
+    const fits = kind === 'text' || (type !== undefined && types.includes(type))
+    if (isDeletion(request) || (!fits && isIgnored(request))) return undefined
+    // An empty body has no content type, and is not JSON.
+    if ((!fits || type !== FORM) && body.length === 0) return undefined
+    if (!fits) throw wrongContentType(request)
+    const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+    if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
+      throw new MalformedInput('The charset must be UTF-8')
+    if (!isUtf8(body)) throw new BadEncoding('The request body is not UTF-8')
+    return parse(body.toString(), type)
+  }
+
+  http.removeAllContentTypeParsers()
+  for (const type of ['*', FORM, JSON_TYPE, SCIM]) {
+    http.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
+      try {
+        if (type === '*' && !isIgnored(request) && expectedBody(request).kind !== 'text')
+          throw wrongContentType(request)
+        done(null, read(request, body as Buffer, type === '*' ? undefined : type))
+      } catch (error) {
+        done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))
+      }
+    })
+  }
+}

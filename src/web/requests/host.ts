@@ -1,0 +1,38 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { MalformedInput } from './form.ts'
+import { refusalHeaders } from '../answers.ts'
+
+/** A name, an IPv4 address or a bracketed IPv6 address, and a port (RFC 9110 §7.2). */
+const HOST = /^(?:[a-z0-9_](?:[a-z0-9._~-]{0,253})|\[[0-9a-f:.]{2,45}\])(?::\d{0,5})?$/i
+const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
+
+/**
+ * Hook: refuses what a proxy in front may have read differently (RFC 9112 §3.2): two Host headers, one that is not a host, an
+ * absolute URL with another host, or a target with a fragment, which the router would take for a query.
+ */
+export function createHostCheck(isHttps: boolean) {
+  // Not async: every request passes here.
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    const problem = problemOf(request)
+    if (problem === undefined) return done()
+    reply.headers(refusalHeaders(request, isHttps))
+    done(new MalformedInput(problem))
+  }
+}
+
+function problemOf(request: FastifyRequest): string | undefined {
+  if (request.raw.url?.includes('#')) return 'The request target has a fragment'
+  return hasClearHost(request) ? undefined : 'The Host header is not valid'
+}
+
+function hasClearHost({ raw }: FastifyRequest): boolean {
+  const { rawHeaders, headers, url = '' } = raw
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === 'host') hosts += 1
+  }
+  const { host } = headers
+  if (hosts > 1 || (host !== undefined && !HOST.test(host))) return false
+  const target = ABSOLUTE.exec(url)?.[1]
+  return target === undefined || target.toLowerCase() === host?.toLowerCase()
+}

@@ -1,0 +1,84 @@
+// X-Identity-Zone-Id and X-Identity-Zone-Subdomain let an administrator of the default zone act in another zone. Decides who
+// may, and which of the token's scopes apply there. The bearer gate calls it before it checks the route's own demand.
+import type { FastifyRequest } from 'fastify'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Service } from '../../model/service.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { VerifiedToken } from '../../token/reader.ts'
+import { PageError } from '../answers.ts'
+
+/** Rights that `zones.<id>.` may prefix. These two keep the prefix in the zone; the others below lose it. */
+const KEPT_WHOLE = ['admin', 'read']
+const SHORTENED = [
+  'clients.admin',
+  'clients.read',
+  'clients.write',
+  'scim.read',
+  'scim.write',
+  'scim.create',
+  'scim.invite',
+  'idps.read',
+  'idps.write',
+  'sps.read',
+  'sps.write',
+  'audit.read',
+]
+
+/** The zone that a request names in a header. */
+export interface RequestedZone {
+  readonly by: 'id' | 'subdomain'
+  readonly value: string
+}
+
+/** The id takes precedence over the subdomain; an empty header counts as absent. */
+export function requestedZoneOf({ headers }: FastifyRequest): RequestedZone | undefined {
+  const id = headers['x-identity-zone-id']
+  if (typeof id === 'string' && id !== '') return { by: 'id', value: id }
+  const subdomain = headers['x-identity-zone-subdomain']
+  if (typeof subdomain === 'string' && subdomain !== '') return { by: 'subdomain', value: subdomain }
+  return undefined
+}
+
+/** The 403 for naming a zone without the right to, or on a route that does not allow it. */
+export const refuseSwitch = (): OAuthError =>
+  new OAuthError('access_denied', 'The caller is not authorized to switch to the identity zone')
+
+/** The token's scopes as they apply in the zone with this id. */
+export function scopesInZone(scopes: readonly string[], zoneId: string, service: Service): readonly string[] {
+  const prefix = `zones.${zoneId}.`
+  const whole = [service.scope('admin'), ...KEPT_WHOLE.map(right => prefix + right)]
+  return [
+    ...whole.filter(scope => scopes.includes(scope)),
+    ...SHORTENED.filter(right => scopes.includes(prefix + right)),
+  ]
+}
+
+/** Moves a request into the requested zone. */
+export type EnterZone = (
+  request: FastifyRequest,
+  requested: RequestedZone,
+  token: VerifiedToken,
+) => Promise<VerifiedToken>
+
+/**
+ * Sets the request's zone and returns the token as it applies there. Throws 403 for a request that was not made to the
+ * default zone and for a token without a right in the zone, 404 for an unknown or inactive zone.
+ */
+export function createZoneSwitch({ store, service }: { store: Store; service: Service }): EnterZone {
+  const find = ({ by, value }: RequestedZone): Promise<Zone | undefined> =>
+    by === 'id' ? store.zones.find(value) : store.zones.findBySubdomain(value.toLowerCase())
+
+  return async (request, requested, token) => {
+    if (request.zone.id !== service.name) throw refuseSwitch()
+    // Callers who administer no zone must not learn which zones exist.
+    const mayAsk = token.scopes.some(scope => scope === service.scope('admin') || scope.startsWith('zones.'))
+    if (!mayAsk) throw refuseSwitch()
+    const zone = await find(requested)
+    if (!zone?.active) throw new PageError(404, `There is no active identity zone with this ${requested.by}.`)
+    const scopes = scopesInZone(token.scopes, zone.id, service)
+    if (scopes.length === 0) throw refuseSwitch()
+    request.zone = { ...zone, address: 'host' }
+    return { ...token, scopes }
+  }
+}

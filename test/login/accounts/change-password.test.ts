@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { hiddenFields } from '../../support/forms.ts'
+import { MODES } from '../../support/oauth.ts'
+import { mailTo, NEW_PASSWORD, submitted, textOf } from '../../support/self-service.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import { defaultBootstrap, startServer } from '../../support/server.ts'
+
+const OLD = 'nine-lamps-on-a-boat'
+const user = (userName: string) => ({ userName, password: OLD, emails: [{ value: `${userName}@shop.example` }] })
+const config = {
+  bootstrap: {
+    ...defaultBootstrap,
+    users: [...defaultBootstrap.users, ...['nadia', 'omar', 'pia', 'rosa'].map(user)],
+    identity_zones: [
+      {
+        id: 'closed',
+        subdomain: 'closed',
+        name: 'closed',
+        bootstrap: {
+          users: [user('nadia')],
+          identity_providers: [
+            { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
+          ],
+        },
+      },
+    ],
+  },
+}
+
+for (const mode of MODES) {
+  describe(`changing one's password in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const signedIn = async (userName: string, password = OLD): Promise<Browser> => {
+      const browser = server.browser()
+      assert.equal((await browser.signIn(userName, password)).location().searchParams.get('error'), null)
+      return browser
+    }
+    const change = (browser: Browser, current: string, password: string, again = password): Promise<TestAnswer> =>
+      submitted(browser, '/change_password', {
+        action: '/change_password.do',
+        current_password: current,
+        new_password: password,
+        confirm_password: again,
+      })
+
+    it('needs the one before, ends every other session, and keeps this one under another id', async () => {
+      const [browser, other] = [await signedIn('nadia'), await signedIn('nadia')]
+      const before = new Map(browser.cookies)
+      const answer = await change(browser, OLD, NEW_PASSWORD)
+      assert.equal(answer.status, 302, textOf(answer.text))
+      assert.equal(answer.location().pathname, '/profile')
+      assert.notDeepEqual(new Map(browser.cookies), before)
+      assert.equal((await browser.send('/profile')).status, 200)
+      assert.equal((await other.send('/profile')).status, 302)
+      await signedIn('nadia', NEW_PASSWORD)
+      assert.match((await mailTo(server, 'nadia@shop.example')).text, /changed/)
+    })
+
+    it('refuses a wrong one, two that differ, the same one, and one that is not allowed', async () => {
+      const browser = await signedIn('omar')
+      const refused = async (answer: TestAnswer, what: RegExp): Promise<void> => {
+        assert.equal(answer.status, 422)
+        assert.match(textOf(answer.text), what)
+        assert.match(answer.text, /class="error-message"/)
+        assert.doesNotMatch(answer.text, new RegExp(`value="${OLD}"`))
+        assert.equal((await browser.send('/profile')).status, 200)
+      }
+      await refused(await change(browser, 'wrong', NEW_PASSWORD), /valid current password|current password/i)
+      await refused(await change(browser, OLD, NEW_PASSWORD, 'another'), /match/)
+      await refused(await change(browser, OLD, ''), /match/)
+      await refused(await change(browser, OLD, OLD), /same/)
+      await refused(await change(browser, OLD, 'n'.repeat(300)), /255/)
+      await signedIn('omar')
+    })
+
+    it('stops somebody who guesses at an open browser', async () => {
+      const browser = await signedIn('pia')
+      for (let attempt = 0; attempt < 5; attempt += 1) {
+        assert.equal((await change(browser, `guess ${attempt}`, NEW_PASSWORD)).status, 422)
+      }
+      const answer = await change(browser, OLD, NEW_PASSWORD)
+      assert.ok([422, 429].includes(answer.status), 'the right one is not taken while the account is locked')
+    })
+
+    it('needs a session, its fields and the anti-forgery value', async () => {
+      assert.match(String((await server.send('/change_password')).headers['location']), /\/login$/)
+      const browser = await signedIn('rosa')
+      const page = await browser.send('/change_password')
+      const hidden = hiddenFields(page.text)
+      const missing = await browser.send('/change_password.do', { form: { ...hidden, current_password: OLD } })
+      assert.equal(missing.status, 400)
+      const forged = await browser.send('/change_password.do', {
+        form: { current_password: OLD, new_password: NEW_PASSWORD, confirm_password: NEW_PASSWORD },
+      })
+      assert.equal(forged.status, 403)
+      await signedIn('rosa')
+    })
+
+    it('is closed where accounts are kept elsewhere', async () => {
+      const browser = server.browser('closed.localhost:8080')
+      await browser.signIn('nadia', OLD)
+      const answer = await browser.send('/change_password')
+      assert.deepEqual([answer.status, answer.json()['error']], [403, 'internal_user_management_disabled'])
+    })
+  })
+}

@@ -1,0 +1,82 @@
+// The forced change of a password as a real browser does it, from the application and back to it.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { authorizeBootstrap } from '../../support/authorize.ts'
+import { becomesTrue, launchBrowser } from '../../support/browser.ts'
+import { changeUser } from '../../support/oauth.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+import { modesInBrowser } from '../../support/thinning.ts'
+
+for (const mode of modesInBrowser('uaa')) {
+  describe(`choosing a new password with a browser in ${mode}`, () => {
+    let server: TestServer
+    let browser: Browser
+    let base: string
+    before(async () => {
+      const free = createServer()
+      await new Promise<void>(resolve => {
+        free.listen(0, '127.0.0.1', resolve)
+      })
+      const { port } = free.address() as AddressInfo // no pipe
+      await new Promise(resolve => free.close(resolve))
+      base = `http://localhost:${port}`
+      const clients = authorizeBootstrap.clients.map(each =>
+        each.client_id === 'auto' ? { ...each, redirect_uri: [`${base}/healthz`] } : each,
+      )
+      server = await startServer({ mode, config: { base_url: base, bootstrap: { ...authorizeBootstrap, clients } } })
+      await server.app.http.listen({ host: '127.0.0.1', port })
+      browser = await launchBrowser()
+    })
+    after(async () => {
+      await browser.close()
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    it('goes from the application to the page, past two mistakes, and back to the application', async () => {
+      await changeUser(server, 'marissa', { passwordChangeRequired: true })
+      const page = await (await browser.newContext()).newPage()
+      const complaints: string[] = []
+      page.on('console', message => complaints.push(message.text()))
+      const request = { response_type: 'code', client_id: 'auto', redirect_uri: `${base}/healthz`, state: 's1' }
+      await page.goto(`${base}/oauth/authorize?${new URLSearchParams(request).toString()}`)
+      await page.fill('#username', 'marissa')
+      await page.fill('#password', 'koala')
+      await page.click('input[type=submit]')
+      assert.equal(page.url(), `${base}/force_password_change`)
+      await becomesTrue(page, `document.activeElement.id === 'password'`) // the browser focuses after it has drawn
+      assert.match(await page.innerText('main'), /marissa@example\.org/)
+
+      const choose = async (password: string, again = password) => {
+        await page.fill('#password', password)
+        await page.fill('#password_confirmation', again)
+        await page.click('input[type=submit]')
+      }
+      await choose('a new one', 'another one')
+      assert.equal(await page.innerText('.alert-error'), 'Passwords must match and not be empty.')
+      assert.equal(await page.inputValue('#password'), '')
+      await choose('koala')
+      assert.match(await page.innerText('.alert-error'), /cannot be the same as the old password/)
+      assert.match((await page.getAttribute('#password', 'aria-describedby')) ?? '', /^message\b/)
+      await page.goto(`${base}/home`)
+      assert.equal(page.url(), `${base}/force_password_change`, 'there is no way round')
+      // A page of ours that was wanted meanwhile takes the place of the first one.
+      await page.goto(`${base}/oauth/authorize?${new URLSearchParams(request).toString()}`)
+      await choose('a new one, and long')
+      const arrived = new URL(page.url())
+      assert.equal(arrived.pathname, '/healthz')
+      assert.match(arrived.searchParams.get('code') ?? '', /^[\w-]{32}$/)
+      await page.goto(`${base}/home`)
+      assert.equal(page.url(), `${base}/home`)
+      assert.deepEqual(
+        complaints.filter(text => !text.startsWith('Failed to load resource')), // the 422s, and an icon of the application
+        [],
+      )
+      await page.context().close()
+    })
+  })
+}

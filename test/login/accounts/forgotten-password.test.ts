@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
+import { hiddenFields } from '../../support/forms.ts'
+import { MODES, userNamed } from '../../support/oauth.ts'
+import { linkTo, mailTo, NEW_PASSWORD, submitted, textOf } from '../../support/self-service.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import { defaultBootstrap, startServer } from '../../support/server.ts'
+
+const OLD = 'nine-lamps-on-a-boat'
+const APP = 'https://app.example/cb'
+const user = (userName: string, more: object = {}) => ({
+  userName,
+  password: OLD,
+  emails: [{ value: `${userName.split('@')[0]}@shop.example` }],
+  ...more,
+})
+const zone = (id: string, config: object, bootstrap: object = {}) => ({
+  id,
+  subdomain: id,
+  name: id,
+  config,
+  bootstrap: { users: [user('nadia')], ...bootstrap },
+})
+const config = {
+  bootstrap: {
+    ...defaultBootstrap,
+    users: [
+      ...defaultBootstrap.users,
+      ...['nadia', 'omar', 'pia', 'quentin', 'rosa', 'sam', 'tina', 'ugo'].map(name => user(name)),
+      user('gone', { active: false }),
+      user('waiting', { verified: false }),
+      user('twin1', { emails: [{ value: 'twin@shop.example' }] }),
+      user('twin2', { emails: [{ value: 'twin@shop.example' }] }),
+      { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
+    ],
+    identity_providers: [
+      {
+        originKey: 'corp',
+        type: 'oidc1.0',
+        name: 'Corp',
+        config: { issuer: 'https://idp.corp.example', relyingPartyId: 'latchkey', relyingPartySecret: 'secret' },
+      },
+    ],
+    identity_zones: [
+      zone('off', { links: { selfService: { selfServiceLinksEnabled: false } } }),
+      zone(
+        'closed',
+        {},
+        {
+          identity_providers: [
+            { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
+          ],
+        },
+      ),
+      zone('z1', {}),
+    ],
+  },
+}
+
+for (const mode of MODES) {
+  describe(`a forgotten password in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const ask = async (username: string, more: Readonly<Record<string, string>> = {}): Promise<void> => {
+      const browser = server.browser()
+      const answer = await submitted(browser, '/forgot_password', { action: '/forgot_password.do', username, ...more })
+      assert.equal(answer.status, 302)
+      const { pathname, search } = answer.location()
+      assert.equal(pathname + search, '/email_sent?code=reset_password')
+    }
+    const linkFor = async (userName: string, more?: Readonly<Record<string, string>>): Promise<string> => {
+      server.clock.advance(1) // another mail may have come in the same millisecond
+      await ask(userName, more)
+      return linkTo(server, `${userName}@shop.example`)
+    }
+    const reset = (
+      link: string,
+      password = NEW_PASSWORD,
+      { browser = server.browser(), again = password }: { browser?: Browser; again?: string } = {},
+    ): Promise<TestAnswer> =>
+      submitted(browser, link, { action: '/reset_password.do', password, password_confirmation: again })
+    const signsIn = async (userName: string, password: string): Promise<boolean> =>
+      (await server.browser().signIn(userName, password)).location().searchParams.get('error') === null
+    const count = async (): Promise<number> => (await server.mails()).length
+    const isExpired = (answer: TestAnswer): void => {
+      assert.equal(answer.status, 422)
+      assert.match(answer.text, /action="\/forgot_password\.do"/)
+      assert.match(textOf(answer.text), /no longer valid/)
+    }
+
+    it('is asked for on a page, which says that a mail was sent', async () => {
+      const page = await server.browser().send('/forgot_password', { query: { client_id: 'app', redirect_uri: APP } })
+      assert.equal(page.status, 200)
+      const { client_id, redirect_uri } = hiddenFields(page.text)
+      assert.deepEqual([client_id, redirect_uri], ['app', APP])
+      assert.match(page.text, /name="username"/)
+      const sent = await server.send('/email_sent', { query: { code: 'reset_password' } })
+      assert.match(textOf(sent.text), /password|a link is on its way/)
+    })
+
+    it('ends with a new one, by a link that works once', async () => {
+      const link = await linkFor('nadia', { client_id: 'app', redirect_uri: APP })
+      assert.match(link, /^\/reset_password\?code=[\w-]{32}$/)
+      const page = await server.browser().send(link)
+      assert.match(textOf(page.text), /nadia/)
+      const answer = await reset(link)
+      assert.equal(answer.status, 302, textOf(answer.text))
+      const { pathname, searchParams } = answer.location()
+      assert.deepEqual([pathname, ...searchParams.values()], ['/login', 'password_reset', APP])
+      assert.ok(await signsIn('nadia', NEW_PASSWORD))
+      assert.ok(!(await signsIn('nadia', OLD)))
+      assert.match((await mailTo(server, 'nadia@shop.example')).text, /changed/)
+      isExpired(await server.browser().send(link))
+    })
+
+    it('is the same answer for nobody, and no mail', async () => {
+      const before = await count()
+      for (const name of ['nobody', 'nobody@shop.example', '', 'gone', 'x'.repeat(300), 'twin@shop.example']) {
+        await ask(name)
+      }
+      assert.equal(await count(), before)
+    })
+
+    it('may be asked for by the address of one account', async () => {
+      await ask('omar@shop.example')
+      assert.match(await linkTo(server, 'omar@shop.example'), /^\/reset_password\?code=/)
+    })
+
+    it('is kept elsewhere for people of another provider, who are told so', async () => {
+      await ask('ext')
+      const { text } = await mailTo(server, 'ext@corp.example')
+      assert.doesNotMatch(text, /reset_password/)
+    })
+
+    it('is not changed by opening the link, however often', async () => {
+      const link = await linkFor('pia')
+      for (const method of ['HEAD', 'GET', 'HEAD', 'GET']) {
+        assert.equal((await server.send(link, { method })).status, 200)
+      }
+      assert.equal((await reset(link)).status, 302)
+    })
+
+    it('is asked for again where the two are not the same, or it is not allowed', async () => {
+      const link = await linkFor('quentin')
+      const differing = await reset(link, NEW_PASSWORD, { again: 'another' })
+      assert.equal(differing.status, 422)
+      assert.match(differing.text, /class="error-message"/)
+      const empty = await reset(link, '')
+      assert.equal(empty.status, 422)
+      const long = await reset(link, 'n'.repeat(300))
+      assert.equal(long.status, 422)
+      assert.match(textOf(long.text), /255/)
+      isExpired(await server.browser().send(link))
+      const browser = server.browser()
+      await browser.send('/login')
+      const { code = '', email = '' } = hiddenFields(long.text)
+      assert.equal(email, 'quentin@shop.example')
+      const same = await reset(`/reset_password?code=${code}`, OLD)
+      assert.equal(same.status, 422)
+      const { code: last = '' } = hiddenFields(same.text)
+      assert.equal((await reset(`/reset_password?code=${last}`)).status, 302)
+      assert.ok(await signsIn('quentin', NEW_PASSWORD))
+    })
+
+    it('takes the newest link only, for half an hour, and until the password changes', async () => {
+      const [first, second] = [await linkFor('rosa'), await linkFor('rosa')]
+      isExpired(await server.browser().send(first))
+      server.clock.advance(30 * 60)
+      isExpired(await server.browser().send(second))
+      const third = await linkFor('rosa')
+      assert.equal((await reset(third)).status, 302)
+      isExpired(await server.browser().send(third))
+    })
+
+    it('verifies the account, unlocks it and ends its sessions, but signs nobody in', async () => {
+      const verifying = await reset(await linkFor('waiting'))
+      assert.equal(verifying.status, 302)
+      assert.ok((await userNamed(server, 'waiting')).verified)
+      const other = server.browser()
+      await other.signIn('sam', OLD)
+      const link = await linkFor('sam')
+      for (let attempt = 0; attempt < 6; attempt += 1) assert.ok(!(await signsIn('sam', 'wrong')))
+      const browser = server.browser()
+      assert.equal((await reset(link, NEW_PASSWORD, { browser })).status, 302)
+      assert.match(String((await browser.send('/profile')).headers['location']), /\/login$/)
+      assert.match(String((await other.send('/profile')).headers['location']), /\/login$/)
+      assert.ok(await signsIn('sam', NEW_PASSWORD))
+    })
+
+    it('leads only where the client may', async () => {
+      for (const [index, more] of [
+        { client_id: 'app', redirect_uri: 'https://evil.example/' },
+        { client_id: 'none', redirect_uri: APP },
+        { redirect_uri: APP },
+      ].entries()) {
+        const answer = await reset(await linkFor('tina', more), `${NEW_PASSWORD} ${index}`)
+        assert.equal(answer.status, 302, textOf(answer.text))
+        assert.equal(answer.location().search, '?success=password_reset')
+      }
+    })
+
+    it('needs its fields, and the anti-forgery value to set it', async () => {
+      const browser = server.browser()
+      await browser.send('/forgot_password')
+      assert.equal((await browser.send('/forgot_password.do', { form: { email: 'nadia' } })).status, 400)
+      assert.equal((await browser.send('/reset_password')).status, 400)
+      const link = await linkFor('ugo')
+      const code = new URL(link, 'http://localhost').searchParams.get('code') ?? ''
+      const fields = { code, password: NEW_PASSWORD, password_confirmation: NEW_PASSWORD }
+      const forged = await server.send('/reset_password.do', { form: fields })
+      assert.ok(forged.status === 302 || forged.status === 403)
+      assert.ok(await signsIn('ugo', OLD))
+      const page = await browser.send(link)
+      const { password: _, ...missing } = fields
+      assert.equal(
+        (await browser.send('/reset_password.do', { form: { ...hiddenFields(page.text), ...missing } })).status,
+        400,
+      )
+      assert.equal((await reset(link)).status, 302)
+    })
+
+    it('is not reset in another zone', async () => {
+      const link = await linkFor('ugo')
+      isExpired(await server.browser('z1.localhost:8080').send(link))
+    })
+
+    it('is closed where the zone says so', async () => {
+      const off = server.browser('off.localhost:8080')
+      assert.equal((await off.send('/forgot_password')).status, 404)
+      assert.equal((await off.send('/forgot_password.do', { form: { username: 'nadia' } })).status, 404)
+      const closed = server.browser('closed.localhost:8080')
+      for (const path of ['/forgot_password', '/reset_password?code=x', '/email_sent']) {
+        const answer = await closed.send(path)
+        assert.deepEqual([answer.status, answer.json()['error']], [403, 'internal_user_management_disabled'])
+      }
+    })
+
+    it('is limited to a few mails for each name, whether or not it is an account', async () => {
+      for (const username of ['omar', 'absent']) {
+        const statuses = new Set<number>()
+        for (let attempt = 0; attempt < 30; attempt += 1) {
+          statuses.add((await server.send('/forgot_password.do', { form: { username } })).status)
+        }
+        assert.deepEqual([...statuses], [302, 429])
+      }
+    })
+  })
+}
+
+for (const kind of DATABASE_KINDS) {
+  describe(`one link used twice at the same instant on ${kind}`, () => {
+    it('sets one password', async () => {
+      const database = await freshDatabase(kind)
+      const server = await startServer({ config, database: database.url })
+      await server.send('/forgot_password.do', { form: { username: 'nadia' } })
+      const link = await linkTo(server, 'nadia@shop.example')
+      const browsers = [server.browser(), server.browser()]
+      const pages = await Promise.all(browsers.map(browser => browser.send(link)))
+      const answers = await Promise.all(
+        browsers.map((browser, index) => {
+          const password = `${NEW_PASSWORD} ${index}`
+          const fields = { ...hiddenFields(pages[index]?.text ?? ''), password, password_confirmation: password }
+          return browser.send('/reset_password.do', { form: fields })
+        }),
+      )
+      assert.deepEqual(
+        answers.map(({ status }) => status).toSorted((a, b) => a - b),
+        [302, 422],
+      )
+      await server.stop()
+      await database.drop()
+    })
+  })
+}

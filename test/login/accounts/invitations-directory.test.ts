@@ -1,0 +1,201 @@
+// Invitations of people of a directory, OpenLDAP's slapd: they accept with the name and password that they have there.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { hiddenFields } from '../../support/forms.ts'
+import { APP_URL, inviteBootstrap, startInviting } from '../../support/invitations.ts'
+import type { InviteApi } from '../../support/invitations.ts'
+import { SEARCH } from '../../support/ldap-server.ts'
+import { MODES } from '../../support/oauth.ts'
+import { setPolicy } from '../../support/second-factor.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import type { Slapd } from '../../support/slapd.ts'
+import { PASSWORD, startSlapd } from '../../support/slapd.ts'
+
+const ACCEPT = '/invitations/accept_enterprise.do'
+
+let slapd: Slapd
+before(async () => {
+  slapd = await startSlapd()
+})
+after(() => slapd.stop())
+
+for (const mode of MODES) {
+  describe(`an invitation of a person of a directory, in ${mode}`, () => {
+    let api: InviteApi
+    let server: TestServer
+    before(async () => {
+      const config = {
+        ...SEARCH,
+        baseUrl: slapd.url,
+        emailDomain: ['example.org'],
+      }
+      const ldap = { originKey: 'ldap', type: 'ldap', name: 'Directory', config }
+      api = await startInviting({ mode, config: { bootstrap: { ...inviteBootstrap, identity_providers: [ldap] } } })
+      ;({ server } = api)
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const provider = async () => (await server.store.providers.findByOrigin('svc', 'ldap')) ?? assert.fail()
+    const invited = async (email: string) => (await server.store.users.findByEmail('svc', 'ldap', email))[0]
+    const messageOf = ({ text }: TestAnswer): string | undefined => /<p class="error-message">([^<]*)</.exec(text)?.[1]
+
+    /** Opens the link and posts its form. */
+    async function accept(
+      path: string,
+      form: Readonly<Record<string, string>>,
+      browser: Browser = server.browser(),
+    ): Promise<TestAnswer> {
+      const page = await browser.send(path)
+      assert.equal(page.status, 200, page.text)
+      assert.ok(page.text.includes(`action="${ACCEPT}"`), page.text)
+      return browser.send(ACCEPT, { form: { ...hiddenFields(page.text), enterprise_password: PASSWORD, ...form } })
+    }
+
+    it('is accepted with name and password of the directory, and leads on', async () => {
+      const { path, code } = await api.linkFor('marissa@example.org')
+      const before = (await invited('marissa@example.org')) ?? assert.fail()
+      assert.deepEqual([before.userName, before.verified], ['marissa@example.org', false])
+      const browser = server.browser()
+      const page = await browser.send(path)
+      assert.match(page.text, mode === 'uaa' ? /<h1[^>]*>Link your account/ : /<h1[^>]*>Accept your invitation/)
+      assert.deepEqual(
+        [hiddenFields(page.text)['code'], hiddenFields(page.text)['enterprise_email']],
+        [code, 'marissa@example.org'],
+      )
+      const answer = await accept(path, { enterprise_username: 'marissa' }, browser)
+      const target = '/login?success=invite_accepted&form_redirect_uri=https://app.example/welcome'
+      assert.deepEqual([answer.status, answer.headers['location']], [302, `http://localhost:8080${target}`])
+      assert.ok(decodeURIComponent(target).endsWith(APP_URL))
+      assert.equal((await browser.send('/home')).status, 302, 'nobody is signed in yet')
+      const user = (await server.store.users.find('svc', before.id)) ?? assert.fail()
+      assert.deepEqual(
+        [user.userName, user.email, user.verified, user.origin, user.givenName],
+        ['marissa', 'marissa@example.org', true, 'ldap', 'Marissa'],
+      )
+      assert.ok(user.externalId)
+      // From now on she signs in to the same account.
+      const login = await browser.send('/login')
+      const form = { ...hiddenFields(login.text), username: 'marissa', password: PASSWORD }
+      assert.equal((await browser.send('/login.do', { form })).status, 302)
+      assert.equal((await server.store.users.findByName('svc', 'ldap', 'marissa'))?.id, before.id)
+      // And may be invited again, which changes nothing.
+      const again = await api.linkFor('marissa@example.org')
+      assert.equal((await accept(again.path, { enterprise_username: 'MARISSA' })).status, 302)
+      assert.equal((await invited('marissa@example.org'))?.id, before.id)
+    })
+
+    it('is accepted where a second factor is required, which the sign-in that follows asks for', async () => {
+      await setPolicy(server, { requirement: 'required' })
+      const { path } = await api.linkFor('loner@example.org')
+      const before = (await invited('loner@example.org')) ?? assert.fail()
+      const browser = server.browser()
+      const answer = await accept(path, { enterprise_username: 'loner' }, browser)
+      assert.match(String(answer.headers['location']), /success=invite_accepted/, answer.text)
+      const user = (await server.store.users.find('svc', before.id)) ?? assert.fail()
+      assert.deepEqual([user.userName, user.verified, user.lastLogonAt], ['loner', true, undefined])
+      const form = { ...hiddenFields((await browser.send('/login')).text), username: 'loner', password: PASSWORD }
+      const signedIn = await browser.send('/login.do', { form })
+      assert.equal(signedIn.headers['location'], 'http://localhost:8080/second_factor')
+      await setPolicy(server, { requirement: 'off' })
+      await server.store.users.delete('svc', user.id)
+    })
+
+    it('is offered again after a wrong password, and is still good', async () => {
+      const { path } = await api.linkFor('loner@example.org')
+      const words = mode === 'uaa' ? 'Provided credentials are invalid' : 'That user name and password were not'
+      for (const form of [
+        { enterprise_username: 'loner', enterprise_password: 'wrong' },
+        { enterprise_username: 'loner', enterprise_password: '' },
+        { enterprise_username: '', enterprise_password: PASSWORD },
+        { enterprise_username: 'nobody' },
+        { enterprise_username: 'lon*' },
+        { enterprise_username: 'joel', enterprise_password: 'wombat' }, // of the internal provider
+      ]) {
+        const answer = await accept(path, form)
+        assert.equal(answer.status, 422)
+        assert.ok(messageOf(answer)?.startsWith(words), messageOf(answer))
+        assert.ok(!answer.text.includes(PASSWORD))
+      }
+      assert.equal((await invited('loner@example.org'))?.externalId, undefined)
+      assert.equal((await accept(path, { enterprise_username: 'loner' })).status, 302)
+    })
+
+    it('is not for somebody with another address', async () => {
+      const { path } = await api.linkFor('twin@example.org')
+      for (const name of ['loner', 'marissa', 'stored-plain']) {
+        const answer = await accept(path, { enterprise_username: name })
+        assert.equal(answer.status, 422)
+        assert.match(String(messageOf(answer)), /another email address/)
+      }
+      assert.equal((await invited('twin@example.org'))?.externalId, undefined)
+    })
+
+    it('takes the address of the invitation, whatever the form says', async () => {
+      const { path } = await api.linkFor('none@example.org')
+      const form = { enterprise_username: 'loner', enterprise_email: 'loner@example.org' }
+      assert.equal((await accept(path, form)).status, 422)
+      assert.equal((await invited('none@example.org'))?.externalId, undefined)
+    })
+
+    it('is for one of two people with the same address, and for no other one later', async () => {
+      const { path } = await api.linkFor('twin@example.org')
+      assert.equal((await accept(path, { enterprise_username: 'twin-a' })).status, 302)
+      const again = await api.linkFor('twin@example.org')
+      assert.equal((await accept(again.path, { enterprise_username: 'twin-b' })).status, 422)
+      assert.equal((await invited('twin@example.org'))?.userName, 'twin-a')
+    })
+
+    it('is good once', async () => {
+      const { path } = await api.linkFor('twin@example.org')
+      const browser = server.browser()
+      const form = { ...hiddenFields((await browser.send(path)).text), enterprise_username: 'twin-a' }
+      const send = () => browser.send(ACCEPT, { form: { ...form, enterprise_password: PASSWORD } })
+      assert.equal((await send()).status, 302)
+      for (const answer of [await send(), await browser.send(path)]) {
+        assert.equal(answer.status, 422)
+        assert.match(String(messageOf(answer)), /expired/)
+      }
+    })
+
+    it('is no way around the anti-forgery value', async () => {
+      const { path, code } = await api.linkFor('twin@example.org')
+      await server.browser().send(path)
+      const form = { code, enterprise_username: 'twin-a', enterprise_password: PASSWORD }
+      const answer = await server.browser().send(ACCEPT, { form })
+      assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=invalid_login_request')
+      assert.equal((await accept(path, { enterprise_username: 'twin-a' })).status, 302)
+    })
+
+    it('is not accepted by the form for a new password, and the other way round', async () => {
+      const { path } = await api.linkFor('twin@example.org')
+      const browser = server.browser()
+      const { code: _, ...fields } = hiddenFields((await browser.send(path)).text)
+      const { code } = await api.linkFor('twin@example.org')
+      const twice = { password: PASSWORD, password_confirmation: PASSWORD }
+      assert.equal((await browser.send('/invitations/accept.do', { form: { ...fields, code, ...twice } })).status, 422)
+      assert.equal((await invited('twin@example.org'))?.passwordHash, undefined)
+      const internal = await server.store.providers.findByOrigin('svc', 'svc')
+      assert.ok(internal)
+      const other = await api.linkFor('someone@internal.test')
+      const form = { ...fields, code: other.code, enterprise_username: 'loner', enterprise_password: PASSWORD }
+      assert.equal((await browser.send(ACCEPT, { form })).status, 422)
+    })
+
+    it('cannot be accepted while the directory is disabled', async () => {
+      const { path, code } = await api.linkFor('twin@example.org')
+      const browser = server.browser()
+      const { code: _, ...fields } = hiddenFields((await browser.send(path)).text)
+      const ldap = await provider()
+      await server.store.providers.update('svc', { ...ldap, active: false })
+      const form = { ...fields, code, enterprise_username: 'twin-a', enterprise_password: PASSWORD }
+      for (const answer of [await browser.send(path), await browser.send(ACCEPT, { form })]) {
+        assert.equal(answer.status, 422)
+        assert.match(String(messageOf(answer)), /^You cannot sign in here/)
+      }
+      await server.store.providers.update('svc', ldap)
+    })
+  })
+}

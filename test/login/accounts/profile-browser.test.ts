@@ -1,0 +1,120 @@
+// The profile as a person uses it with a real browser, without the help of a script.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { authorizeBootstrap } from '../../support/authorize.ts'
+import { becomesTrue, launchBrowser } from '../../support/browser.ts'
+import { approve, userNamed } from '../../support/oauth.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
+  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+/** The colour of the ground of a button. */
+const groundOf = (selector: string): string => `getComputedStyle(document.querySelector('${selector}')).backgroundColor`
+const SAVE = '.panel .when-changed[name=update]'
+
+const looks: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['a phone', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }],
+  ['a desktop', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
+]
+
+describe('the profile in a browser', () => {
+  let server: TestServer
+  let browser: Browser
+  let base: string
+  before(async () => {
+    const { createServer } = await import('node:http')
+    const free = createServer()
+    await new Promise<void>(resolve => {
+      free.listen(0, '127.0.0.1', resolve)
+    })
+    const { port } = free.address() as AddressInfo // no pipe
+    await new Promise(resolve => free.close(resolve))
+    base = `http://localhost:${port}`
+    server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    browser = await launchBrowser()
+  })
+  after(async () => {
+    await browser.close()
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  async function signIn(options: BrowserContextOptions): Promise<Page> {
+    const page = await (await browser.newContext(options)).newPage()
+    await page.goto(`${base}/profile`)
+    await page.fill('#username', 'marissa')
+    await page.fill('#password', 'koala')
+    await page.click('input[type=submit]')
+    assert.equal(page.url(), `${base}/profile`)
+    return page
+  }
+
+  for (const [name, options] of looks) {
+    it(`fits ${name} and breaks no rule of accessibility, with all of it in use`, async () => {
+      await approve(server, ['cloud.read', 'openid'], 'APPROVED')
+      const other = await signIn({})
+      const page = await signIn(options)
+      assert.equal(await page.evaluate(OVERFLOW), 0)
+      await page.evaluate(AXE)
+      assert.deepEqual(await page.evaluate(VIOLATIONS), [])
+      for (const each of [page, other]) await each.context().close()
+    })
+  }
+
+  it('without scripts: saves a name and a language, revokes after a question, and signs another browser out', async () => {
+    await approve(server, ['cloud.read', 'openid'], 'APPROVED')
+    const other = await signIn({})
+    const page = await signIn({ javaScriptEnabled: false, locale: 'en' })
+    await page.fill('#givenName', 'Zoë')
+    await page.selectOption('#language', 'de')
+    await page.click('.details button')
+    assert.equal(page.url(), `${base}/profile?success_message_code=details.saved`)
+    assert.equal(await page.innerText('.alert-success'), 'Ihre Angaben sind gespeichert.')
+    assert.equal(await page.inputValue('#givenName'), 'Zoë')
+    await page.selectOption('#language', 'en')
+    await page.click('.details button')
+
+    const sure = page.locator('.revocation-modal')
+    assert.equal(await sure.isVisible(), false)
+    await page.click('text=Revoke Access')
+    assert.equal(await sure.isVisible(), true)
+    await page.click('.revocation-cancel')
+    assert.equal(await sure.isVisible(), false)
+    await page.click('text=Revoke Access')
+    await page.click('.revocation-confirm')
+    assert.equal(await page.locator('#app-form').count(), 0)
+    const { id } = await userNamed(server, 'marissa')
+    assert.deepEqual(await server.store.approvals.listOfUser('svc', id, server.clock.now()), [])
+
+    await page.click('.sessions button >> nth=0')
+    assert.equal(await page.innerText('.alert-success'), 'That browser is signed out.')
+    await page.click('.devices + .button')
+    assert.equal(await page.innerText('.alert-success'), 'You are signed out everywhere else.')
+    await other.goto(`${base}/profile`)
+    assert.equal(other.url(), `${base}/login`)
+    assert.match(await page.innerText('.events'), /Signed out elsewhere[\s\S]*Access revoked[\s\S]*Account changed/)
+    for (const each of [page, other]) await each.context().close()
+  })
+
+  it('fills a button when there is something to save, and only then', async () => {
+    await approve(server, ['cloud.read', 'openid'], 'APPROVED')
+    const page = await signIn({})
+    const plain = await page.evaluate<string>(groundOf(SAVE))
+    await page.click('#app-form label')
+    await becomesTrue(page, `${groundOf(SAVE)} !== '${plain}'`) // it fades
+    await page.click('#app-form label')
+    await becomesTrue(page, `${groundOf(SAVE)} === '${plain}'`)
+    await page.fill('#familyName', 'Changed')
+    await page.press('#familyName', 'Tab')
+    await becomesTrue(page, `${groundOf('.details .when-changed')} !== '${plain}'`)
+    await page.context().close()
+  })
+})

@@ -1,0 +1,416 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { digest } from '../../../src/base/secrets.ts'
+import { Z1_HOST, authorizeBootstrap, signedIn } from '../../support/authorize.ts'
+import { hiddenFields, unescaped } from '../../support/forms.ts'
+import { MODES, approve, changeUser, refresh, tokensOf, userNamed } from '../../support/oauth.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const PAGE = 'http://localhost:8080/profile'
+const REFUSED = `${PAGE}?error_message_code=request.invalid_parameter`
+const UNKNOWN = `${PAGE}?error_message_code=session.unknown`
+const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; rv:140.0) Gecko/20100101 Firefox/140.0'
+const IPHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Mobile/15E148 Safari/604.1'
+
+type Fields = Readonly<Record<string, string | readonly string[]>>
+
+/** Posts a form with the browser's anti-forgery value; a list is sent as one field each. */
+function post(browser: Browser, path: string, fields: Fields, csrf = browser.csrf): Promise<TestAnswer> {
+  const form = new URLSearchParams({ 'X-Svc-Csrf': csrf })
+  for (const [name, value] of Object.entries(fields)) {
+    for (const each of typeof value === 'string' ? [value] : value) form.append(name, each)
+  }
+  return browser.send(path, { form: form.toString() })
+}
+
+/** The checkboxes of the page: their values, and whether they are ticked. */
+const boxes = (page: string): Record<string, boolean> =>
+  Object.fromEntries(
+    [...page.matchAll(/<input type="checkbox" id="[^"]+" name="checkedScopes" value="([^"]+)"( checked)?>/g)].map(
+      ([, value = '', checked]) => [unescaped(value), checked !== undefined],
+    ),
+  )
+
+/** The handles of the other sessions, in the order of the page. */
+const handles = (page: string): readonly string[] =>
+  [...page.matchAll(/name="session" value="([^"]+)"/g)].map(([, handle = '']) => handle)
+
+/** Signs in with a browser that calls itself by this name. */
+async function signedInAs(server: TestServer, userAgent: string, userName = 'marissa', password = 'koala') {
+  const browser = server.browser()
+  const page = await browser.send('/login')
+  const form = { username: userName, password, ...hiddenFields(page.text) }
+  const answer = await browser.send('/login.do', { form, headers: { 'user-agent': userAgent } })
+  assert.equal(answer.headers['location'], 'http://localhost:8080/')
+  return browser
+}
+
+const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
+
+for (const mode of MODES) {
+  const cookie = mode === 'standard' ? 'svc-session' : 'JSESSIONID'
+
+  describe(`the page of one’s own account in ${mode}`, () => {
+    let server: TestServer
+    let browser: Browser
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    /** What the database holds about the usual user and application. */
+    const stored = async (): Promise<Record<string, string>> => {
+      const { id } = await userNamed(server, 'marissa')
+      const approvals = await server.store.approvals.list('svc', id, 'app', server.clock.now())
+      return Object.fromEntries(approvals.map(({ scope, status }) => [scope, status]))
+    }
+    const modified = () => server.events.filter(({ type }) => type === 'ApprovalModifiedEvent')
+
+    describe('GET /profile', () => {
+      it('shows who somebody is, and nothing to change that is kept elsewhere', async () => {
+        const { status, text } = await (await signedIn(server, 'sam', 'dingo')).send('/profile')
+        assert.equal(status, 200)
+        assert.match(text, /<h1>Account Settings<\/h1>/)
+        assert.match(text, /<dd><bdi>sam<\/bdi><\/dd>/)
+        assert.match(text, /<dd><bdi>s@example\.org<\/bdi><\/dd>/)
+        assert.match(text, /No application has asked for your consent yet|not yet authorized any third party/)
+        // To the pages that there are.
+        for (const url of ['/change_email', '/change_password']) {
+          assert.equal(text.includes(`href="${url}"`), server.app.http.hasRoute({ method: 'GET', url }), url)
+        }
+      })
+
+      it('redirects everyone else to sign-in, and back afterwards', async () => {
+        const visitor = server.browser()
+        assert.equal((await visitor.send('/profile')).headers['location'], 'http://localhost:8080/login')
+        assert.equal((await visitor.signIn('marissa', 'koala')).headers['location'], PAGE)
+        const program = await server.send('/profile', { headers: { accept: 'application/json' } })
+        assert.equal(program.status, mode === 'standard' ? 403 : 302)
+      })
+
+      const alerts: readonly { query: string; kind: string; text: RegExp }[] = [
+        {
+          query: 'error_message_code=request.invalid_parameter',
+          kind: 'error',
+          text: /have not allowed that application/,
+        },
+        { query: 'error_message_code=email_change.non-uaa-origin', kind: 'error', text: /managed elsewhere/ },
+        { query: 'error_message_code=email_change.invalid_code', kind: 'error', text: /was used already/ },
+        { query: 'error_message_code=session.unknown', kind: 'error', text: /already ended/ },
+        {
+          query: 'success_message_code=email_change.success',
+          kind: 'success',
+          text: /address is changed|address successfully verified/,
+        },
+        { query: 'error_message_code=%3Cscript%3E', kind: 'error', text: /<p>Error!<\/p>/ },
+        { query: 'error_message_code=__proto__', kind: 'error', text: /<p>Error!<\/p>/ },
+        { query: 'success_message_code=toString', kind: 'success', text: /<p>Success!<\/p>/ },
+        { query: 'success_message_code=x&error_message_code=session.unknown', kind: 'error', text: /already ended/ },
+      ]
+      for (const { query, kind, text } of alerts) {
+        it(`says what ${query} means, and never the code itself`, async () => {
+          const page = (await (await signedIn(server)).send(`/profile?${query}`)).text
+          assert.match(page, new RegExp(`class="alert alert-${kind}"`))
+          assert.match(page, text)
+          assert.doesNotMatch(page, /<script>|__proto__|toString/)
+        })
+      }
+
+      it('shows each client with what was decided, in the words of the zone', async () => {
+        await approve(server, ['cloud.read', 'openid'], 'APPROVED')
+        await approve(server, ['cloud.write'], 'DENIED')
+        const page = (await (await signedIn(server)).send('/profile')).text
+        assert.deepEqual(boxes(page), { 'app-cloud.read': true, 'app-cloud.write': false, 'app-openid': true })
+        assert.match(page, /<form class="panel" id="app-form" action="\/profile" method="post"/)
+        assert.match(page, /<input type="hidden" name="clientId" value="app">/)
+        assert.match(page, /<bdi>The application<\/bdi>/)
+        assert.match(page, /<bdi>Read the cloud<\/bdi>/)
+        assert.match(page, /<bdi>Know who you are<\/bdi>/)
+      })
+
+      it('has the words, classes and ids that clients know, and no script', async () => {
+        const page = (await (await signedIn(server)).send('/profile')).text
+        assert.match(page, /<button [^>]*name="update"[^>]*>Update<\/button>/)
+        assert.match(page, /<a [^>]*>Revoke Access<\/a>/)
+        assert.match(page, /class="revocation-modal"[^>]*>\s*<p>Are you sure you want to revoke access to <bdi>/)
+        assert.match(page, /class="revocation-cancel /)
+        assert.match(page, /<button class="revocation-confirm [^>]*type="submit" name="delete"/)
+        assert.doesNotMatch(page, /<script(?! src="[^"]*\/latchkey\.js)| on[a-z]+="/)
+      })
+
+      it('leaves out decisions that expired and clients that are gone', async () => {
+        const { id: userId } = await userNamed(server, 'marissa')
+        const now = server.clock.now()
+        const gone = { zoneId: 'svc', userId, clientId: 'gone', scope: 'openid', status: 'APPROVED' } as const
+        await server.store.approvals.save('svc', [
+          { ...gone, updatedAt: now, expiresAt: new Date(now.getTime() + 9e5) },
+          { ...gone, clientId: 'many', updatedAt: now, expiresAt: now },
+        ])
+        assert.deepEqual(
+          Object.keys(boxes((await (await signedIn(server)).send('/profile')).text)).filter(
+            box => !box.startsWith('app-'),
+          ),
+          [],
+        )
+      })
+    })
+
+    describe('POST /profile', () => {
+      const APPROVED = { 'cloud.read': 'APPROVED', 'cloud.write': 'DENIED', openid: 'APPROVED' }
+      before(async () => {
+        browser = await signedIn(server)
+      })
+
+      it('approves what is ticked and denies the rest, for that client, and keeps the time that was given', async () => {
+        const { id } = await userNamed(server, 'marissa')
+        const list = () => server.store.approvals.list('svc', id, 'app', server.clock.now())
+        const until = (await list()).map(each => each.expiresAt)
+        const count = modified().length
+        const answer = await post(browser, '/profile', {
+          clientId: 'app',
+          update: 'update',
+          checkedScopes: ['app-cloud.write', 'app-openid'],
+        })
+        assert.equal(answer.status, 302)
+        assert.equal(answer.headers['location'], PAGE)
+        assert.deepEqual(await stored(), { 'cloud.read': 'DENIED', 'cloud.write': 'APPROVED', openid: 'APPROVED' })
+        assert.deepEqual(
+          (await list()).map(each => each.expiresAt),
+          until,
+        )
+        assert.equal(modified().length, count + 1)
+        const event = modified().at(-1)
+        assert.equal(event?.principal, id)
+        assert.equal(event?.clientId, 'app')
+        assert.equal(event?.data, 'cloud.read DENIED, cloud.write APPROVED, openid APPROVED')
+      })
+
+      it('denies everything when nothing is ticked', async () => {
+        await post(browser, '/profile', { clientId: 'app', update: '' })
+        assert.deepEqual(await stored(), { 'cloud.read': 'DENIED', 'cloud.write': 'DENIED', openid: 'DENIED' })
+        await post(browser, '/profile', {
+          clientId: 'app',
+          update: '',
+          checkedScopes: ['app-cloud.read', 'app-openid'],
+        })
+        assert.deepEqual(await stored(), APPROVED)
+      })
+
+      it('adds nothing that was not asked for, nor for another client', async () => {
+        await post(browser, '/profile', {
+          clientId: 'app',
+          update: '',
+          checkedScopes: ['app-cloud.read', 'app-openid', 'app-svc.admin', 'other-cloud.write', 'cloud.write', 'app-'],
+        })
+        assert.deepEqual(await stored(), APPROVED)
+        const count = modified().length
+        const other = await post(browser, '/profile', { clientId: 'auto', update: '', checkedScopes: 'auto-openid' })
+        assert.equal(other.headers['location'], PAGE)
+        const { id } = await userNamed(server, 'marissa')
+        assert.deepEqual(await server.store.approvals.list('svc', id, 'auto', server.clock.now()), [])
+        assert.equal(modified().length, count, 'nothing happened, so nothing is told')
+      })
+
+      const useless: readonly { name: string; fields: Fields }[] = [
+        { name: 'an unknown client', fields: { clientId: 'nemo', update: '' } },
+        { name: 'an unknown client to revoke', fields: { clientId: 'nemo', delete: '' } },
+        { name: 'no client', fields: { update: '' } },
+        { name: 'an empty client', fields: { clientId: '', delete: '' } },
+        { name: 'neither button', fields: { clientId: 'app' } },
+        { name: 'a huge client', fields: { clientId: 'x'.repeat(10_000), delete: '' } },
+        { name: 'nothing', fields: {} },
+      ]
+      for (const { name, fields } of useless) {
+        it(`changes nothing for ${name}`, async () => {
+          const answer = await post(browser, '/profile', fields)
+          assert.equal(answer.status, 302)
+          assert.equal(answer.headers['location'], REFUSED)
+          assert.deepEqual(await stored(), APPROVED)
+        })
+      }
+
+      it('refuses a form without the anti-forgery value, with another session’s, and of another site', async () => {
+        const joel = await signedIn(server, 'joel', 'wombat')
+        const revoke = { clientId: 'app', delete: '' }
+        for (const csrf of ['', 'A'.repeat(22), joel.csrf]) {
+          assert.equal((await post(browser, '/profile', revoke, csrf)).status, 403)
+          assert.equal((await post(browser, '/profile/sessions', { others: 'true' }, csrf)).status, 403)
+        }
+        const answer = await browser.send('/profile', {
+          form: { ...revoke, 'X-Svc-Csrf': browser.csrf },
+          headers: { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
+        })
+        assert.equal(answer.status, 403)
+        assert.deepEqual(await stored(), APPROVED)
+      })
+
+      it("does not touch others' approvals", async () => {
+        const joel = await signedIn(server, 'joel', 'wombat')
+        for (const button of ['update', 'delete']) await post(joel, '/profile', { clientId: 'app', [button]: '' })
+        assert.deepEqual(await stored(), APPROVED)
+        const z1 = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
+        const answer = await post(z1, '/profile', { clientId: 'app', delete: '' })
+        assert.equal(answer.location().searchParams.get('error_message_code'), 'request.invalid_parameter')
+        assert.deepEqual(await stored(), APPROVED)
+      })
+
+      it('revokes all that a client was allowed, so that its tokens are refused, once', async () => {
+        const { tokens } = await codeTokens()
+        const answer = await post(browser, '/profile', { clientId: 'app', delete: '' })
+        assert.equal(answer.headers['location'], PAGE)
+        assert.deepEqual(await stored(), {})
+        assert.equal(modified().at(-1)?.data, 'all revoked')
+        const count = modified().length
+        assert.equal((await post(browser, '/profile', { clientId: 'app', delete: '' })).headers['location'], PAGE)
+        assert.equal(modified().length, count)
+        assert.ok((await refresh(server, tokens.refresh_token)).status >= 400)
+        assert.doesNotMatch((await browser.send('/profile')).text, /app-form/)
+      })
+
+      async function codeTokens() {
+        const request = { client_id: 'app', response_type: 'code', redirect_uri: 'https://app.example/cb', state: 's' }
+        await browser.send('/oauth/authorize', { query: { ...request, scope: 'openid cloud.read' } })
+        const said = await browser.send('/oauth/authorize', {
+          query: { ...request, scope: 'openid cloud.read' },
+        })
+        const code = said.location().searchParams.get('code') ?? ''
+        const form = { grant_type: 'authorization_code', code, redirect_uri: request.redirect_uri }
+        return { tokens: tokensOf(await server.token(form, { basic: ['app', 'app-secret'] })) }
+      }
+    })
+
+    describe('the sessions', () => {
+      let here: Browser
+      let phone: Browser
+      before(async () => {
+        await server.stop()
+        server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+        here = await signedInAs(server, FIREFOX)
+        server.clock.advance(600)
+        phone = await signedInAs(server, IPHONE)
+      })
+
+      it('are listed with browser, system and times, this one marked', async () => {
+        const page = (await here.send('/profile')).text
+        const devices = page.slice(page.indexOf('<ul class="devices">'), page.indexOf('name="others"'))
+        const [mine = '', theirs = ''] = devices.split('<h3>').slice(1)
+        assert.match(mine, /^<bdi>Firefox on Windows<\/bdi> <span class="badge">this session<\/span><\/h3>/)
+        assert.match(mine, /Signed in <time datetime="[^"]+">10 minutes ago<\/time>/)
+        assert.match(mine, /, from <bdi>127\.0\.0\.1<\/bdi><\/p>/)
+        assert.doesNotMatch(mine.slice(0, mine.indexOf('</ul>')), /<button/)
+        assert.match(theirs, /^<bdi>Safari on iPhone<\/bdi><\/h3>/)
+        assert.match(theirs, /last seen <time datetime="[^"]+">just now<\/time>/)
+        assert.match(theirs, /<button class="quiet" type="submit" name="session" value="[\w-]+">Sign out/)
+      })
+
+      it('of one kind of browser stand together', async () => {
+        const second = await signedInAs(server, IPHONE)
+        const page = (await here.send('/profile')).text
+        assert.equal(page.match(/<h3><bdi>Safari on iPhone/g)?.length, 1)
+        assert.equal(handles(page).length, 2)
+        await post(second, '/logout.do', {})
+        assert.equal(handles((await here.send('/profile')).text).length, 1)
+      })
+
+      it('are named by handles that are neither cookie nor row, and are worth nothing as either', async () => {
+        const page = (await here.send('/profile')).text
+        const [handle = ''] = handles(page)
+        assert.equal(handles(page).length, 1)
+        for (const browser of [here, phone]) {
+          const id = browser.cookies.get(cookie) ?? ''
+          assert.ok(!page.includes(id))
+          assert.ok(!page.includes(digest(id)))
+          assert.notEqual(handle, digest(digest(id)))
+        }
+        assert.equal((await server.send('/home', { cookies: { [cookie]: handle } })).status, 302)
+        assert.equal(await server.store.sessions.find('svc', handle), undefined)
+      })
+
+      it('are each person’s own: another person and another zone see and end none of them', async () => {
+        const [handle = ''] = handles((await here.send('/profile')).text)
+        const joel = await signedIn(server, 'joel', 'wombat')
+        const z1 = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
+        for (const [stranger, want] of [
+          [joel, UNKNOWN],
+          [z1, UNKNOWN.replace('localhost', 'z1.localhost')],
+        ] as const) {
+          assert.deepEqual(handles((await stranger.send('/profile')).text), [])
+          assert.equal((await post(stranger, '/profile/sessions', { session: handle })).headers['location'], want)
+          await post(stranger, '/profile/sessions', { others: 'true' })
+        }
+        assert.ok((await isSignedIn(here)) && (await isSignedIn(phone)))
+      })
+
+      it('are not ended by what names none, nor the one at hand by its own handle', async () => {
+        const [own = ''] = handles((await phone.send('/profile')).text)
+        const id = phone.cookies.get(cookie) ?? ''
+        const useless: readonly Fields[] = [
+          { session: own },
+          { session: id },
+          { session: digest(id) },
+          { session: '' },
+          { session: 'x'.repeat(10_000) },
+          { session: 'x', others: 'true' },
+          { others: 'false' },
+          {},
+        ]
+        for (const fields of useless) {
+          const answer = await post(here, '/profile/sessions', fields)
+          assert.equal(answer.status, 302)
+          assert.equal(answer.headers['location'], UNKNOWN, JSON.stringify(fields).slice(0, 80))
+        }
+        assert.ok((await isSignedIn(here)) && (await isSignedIn(phone)))
+      })
+
+      it('are ended one by one, once', async () => {
+        const [handle = ''] = handles((await here.send('/profile')).text)
+        const answer = await post(here, '/profile/sessions', { session: handle })
+        assert.equal(answer.headers['location'], `${PAGE}?success_message_code=session.signed_out`)
+        assert.equal(await isSignedIn(phone), false)
+        assert.ok(await isSignedIn(here))
+        assert.equal((await post(here, '/profile/sessions', { session: handle })).headers['location'], UNKNOWN)
+        const page = (await here.send(answer.location().pathname + answer.location().search)).text
+        assert.match(page, /class="alert alert-success"/)
+        assert.deepEqual(handles(page), [])
+        assert.doesNotMatch(page, /name="others"/)
+      })
+
+      it('are ended everywhere else together', async () => {
+        const others = [await signedIn(server), await signedIn(server), await signedIn(server)]
+        const joel = await signedIn(server, 'joel', 'wombat')
+        assert.match((await here.send('/profile')).text, /name="others" value="true"/)
+        const answer = await post(here, '/profile/sessions', { others: 'true' })
+        assert.equal(answer.headers['location'], `${PAGE}?success_message_code=session.others_signed_out`)
+        for (const other of others) assert.equal(await isSignedIn(other), false)
+        assert.ok((await isSignedIn(here)) && (await isSignedIn(joel)))
+        assert.equal((await post(here, '/profile/sessions', { others: 'true' })).status, 302, 'twice does no harm')
+      })
+
+      it('are left out when they ended by themselves', async () => {
+        await signedIn(server)
+        assert.equal(handles((await here.send('/profile')).text).length, 1)
+        server.clock.advance(1200)
+        await here.send('/home')
+        server.clock.advance(601)
+        assert.deepEqual(handles((await here.send('/profile')).text), [])
+        await signedIn(server)
+        await changeUser(server, 'marissa', { passwordRevision: 'next' })
+        const fresh = await signedIn(server)
+        assert.deepEqual(handles((await fresh.send('/profile')).text), [])
+      })
+
+      it('of browsers with strange names are shown harmlessly', async () => {
+        const odd = await signedInAs(server, '"><script>alert(1)</script> Firefox/1')
+        const none = await signedInAs(server, '')
+        const page = (await odd.send('/profile')).text
+        assert.doesNotMatch(page, /<script>/)
+        assert.match(page, /<bdi>Unknown browser<\/bdi>/)
+        await none.send('/home')
+      })
+    })
+  })
+}

@@ -1,0 +1,161 @@
+// What a person does with an account from its beginning, in a real browser, with mails that a real mail server receives: signs up,
+// verifies, changes address and password, forgets the password and sets another. Each page is looked at narrow and wide.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { launchBrowser } from '../../support/browser.ts'
+import { smtpAt, startMailServer } from '../../support/mail-server.ts'
+import type { MailServer } from '../../support/mail-server.ts'
+import { serve } from '../../support/process.ts'
+import type { ServerProcess } from '../../support/process.ts'
+import { modesInBrowser } from '../../support/thinning.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
+  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+
+const FIRST = 'a sea of green glass'
+const SECOND = 'a hill of grey stone'
+const THIRD = 'a lake of brown tea'
+
+for (const mode of modesInBrowser('standard')) {
+  describe(`the life of an account in a browser, in ${mode}`, () => {
+    let mails: MailServer
+    let server: ServerProcess
+    let browser: Browser
+    let context: BrowserContext
+    let page: Page
+    before(async () => {
+      mails = await startMailServer()
+      server = await serve({
+        config: { compatibility: mode, master_key: 'ab'.repeat(32), smtp: { ...smtpAt(mails.port), rate: 1000 } },
+      })
+      browser = await launchBrowser()
+      context = await browser.newContext({ locale: 'en', colorScheme: mode === 'uaa' ? 'dark' : 'light' })
+      page = await context.newPage()
+    })
+    after(async () => {
+      await browser.close()
+      assert.equal((await server.stop()).status, 0)
+      await mails.stop()
+    })
+
+    const path = (): string => page.url().slice(server.baseUrl.length)
+    const heading = (): Promise<string> => page.innerText('h1')
+
+    /** Fills in the fields by their ids, and sends the form. */
+    async function submit(fields: Readonly<Record<string, string>> = {}): Promise<void> {
+      for (const [id, text] of Object.entries(fields)) await page.fill(`#${id}`, text)
+      await page.click('main form input[type=submit]')
+    }
+    const signIn = (name: string, password: string): Promise<void> => submit({ username: name, password })
+
+    /** What the page must be at any width. */
+    async function inspect(): Promise<void> {
+      const where = `${path()} ${await heading()}`
+      for (const width of [320, 1280]) {
+        await page.setViewportSize({ width, height: 800 })
+        assert.equal(await page.evaluate(OVERFLOW), 0, `${where} at ${width}`)
+        if (mode === 'uaa') continue // the same markup with other words
+        await page.evaluate(AXE)
+        assert.deepEqual(await page.evaluate(VIOLATIONS), [], `${where} at ${width}`)
+      }
+    }
+
+    /** The link to this page in the first mail to the address that has one. */
+    async function linkMailedTo(address: string, to: string): Promise<string> {
+      for (let place = 0; ; place += 1) {
+        await mails.has(place + 1)
+        const mail = mails.received[place]
+        const text = mail?.source.replaceAll('=\r\n', '').replaceAll('=3D', '=') ?? ''
+        const [link] = /http:\/\/localhost:\d+\/\S+code=[\w-]+/.exec(text) ?? []
+        if (mail?.to[0] === address && link?.startsWith(`${server.baseUrl}${to}?`)) return link.replaceAll('&amp;', '&')
+      }
+    }
+
+    it('begins with a sign-up whose mailed link verifies it', async () => {
+      await page.goto(`${server.baseUrl}/login`)
+      await page.click('a[href*="/create_account"]')
+      await inspect()
+      await submit({ email: 'ann@example.org', password: FIRST, password_confirmation: 'something else' })
+      await inspect()
+      await submit({ email: 'ann@example.org', password: FIRST, password_confirmation: FIRST })
+      assert.equal(path(), '/accounts/email_sent')
+      await inspect()
+      await page.goto(await linkMailedTo('ann@example.org', '/verify_user'))
+      assert.match(path(), /^\/verify_user\?/)
+      await inspect()
+      await submit()
+      assert.match(path(), /^\/login\?success=verify_success/)
+      await inspect()
+      await signIn('ann@example.org', FIRST)
+      await page.goto(`${server.baseUrl}/profile`)
+      assert.match(await page.innerText('main'), /ann@example\.org/)
+      await inspect()
+    })
+
+    it('gets another address, once the link that is mailed there is followed', async () => {
+      await page.click('a[href*="change_email"]')
+      await inspect()
+      await submit({ newEmail: 'ann@new.example' })
+      await page.goto(await linkMailedTo('ann@new.example', '/verify_email'))
+      assert.match(path(), /^\/verify_email\?/)
+      await inspect()
+      await submit()
+      await page.goto(`${server.baseUrl}/profile`)
+      if (path().startsWith('/login')) await signIn('ann@new.example', FIRST)
+      assert.match(await page.innerText('main'), /ann@new\.example/)
+    })
+
+    it('gets another password, whoever is signed in with the old one is not any more', async () => {
+      const elsewhere = await (await browser.newContext()).newPage()
+      await elsewhere.goto(`${server.baseUrl}/login`)
+      await elsewhere.fill('#username', 'ann@new.example')
+      await elsewhere.fill('#password', FIRST)
+      await elsewhere.click('main form input[type=submit]')
+      await elsewhere.goto(`${server.baseUrl}/profile`)
+      assert.match(elsewhere.url(), /\/profile$/)
+      await page.goto(`${server.baseUrl}/change_password`)
+      await inspect()
+      await submit({ current_password: 'wrong', new_password: SECOND, confirm_password: SECOND })
+      await inspect()
+      await submit({ current_password: FIRST, new_password: SECOND, confirm_password: SECOND })
+      await page.goto(`${server.baseUrl}/profile`)
+      assert.match(path(), /^\/profile/)
+      await elsewhere.reload()
+      assert.match(elsewhere.url(), /\/login/)
+      await elsewhere.context().close()
+    })
+
+    it('gets a new password by mail when it was forgotten', async () => {
+      await context.clearCookies()
+      await page.goto(`${server.baseUrl}/login`)
+      await signIn('ann@new.example', FIRST)
+      assert.match(path(), /^\/login\?error=/)
+      await page.click('a[href*="/forgot_password"]')
+      await inspect()
+      await submit({ username: 'ann@new.example' })
+      assert.match(path(), /^\/email_sent/)
+      await inspect()
+      const link = await linkMailedTo('ann@new.example', '/reset_password')
+      await page.goto(link)
+      await inspect()
+      await submit({ password: THIRD, password_confirmation: SECOND })
+      await inspect()
+      await submit({ password: THIRD, password_confirmation: THIRD })
+      await context.clearCookies()
+      await page.goto(`${server.baseUrl}/login`)
+      await signIn('ann@new.example', SECOND)
+      assert.match(path(), /^\/login\?error=/)
+      await signIn('ann@new.example', THIRD)
+      await page.goto(`${server.baseUrl}/profile`)
+      assert.match(path(), /^\/profile/)
+      await page.goto(link)
+      assert.match(await page.innerText('main'), /no longer valid/)
+      await inspect()
+    })
+  })
+}

@@ -1,0 +1,338 @@
+// Signing in with a passkey alone, by an authenticator in software: who gets in, and every way not to.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { User } from '../../../src/model/people/user.ts'
+import { createAuthenticator } from '../../support/authenticator.ts'
+import type { Credential } from '../../support/authenticator.ts'
+import { APP_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
+import { hiddenFields, unescaped } from '../../support/forms.ts'
+import { MODES, changeUser, clientNamed, userNamed } from '../../support/oauth.ts'
+import { givePasskey, passkeyForm, signInWithPasskey } from '../../support/passkeys.ts'
+import { giveFactor, setPolicy } from '../../support/second-factor.ts'
+import { defaultBootstrap, startServer } from '../../support/server.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import { jarOf } from '../../support/zone-path.ts'
+
+const BASE = 'http://localhost:8080'
+
+for (const mode of MODES) {
+  describe(`sign-in with a passkey alone in ${mode}`, () => {
+    let server: TestServer
+    let marissa: User
+    let credential: Credential
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+    })
+    beforeEach(async () => {
+      server.clock.advance(3600)
+      await setPolicy(server, { requirement: 'optional' })
+      marissa = await userNamed(server, 'marissa')
+      await server.store.factors.reset('svc', marissa.id)
+      credential = await givePasskey(server, marissa)
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const homeOf = async (browser: Browser): Promise<number> => (await browser.send('/home')).status
+    /** The code of the message that the browser is led to. */
+    const errorOf = ({ status, headers }: TestAnswer): string | null => {
+      assert.equal(status, 302)
+      const url = new URL(String(headers['location']))
+      assert.equal(url.pathname, '/login')
+      return url.searchParams.get('error')
+    }
+    const eventsSince = (start: number) =>
+      server.events.slice(start).map(({ type, principal, data }) => [type, principal, data])
+
+    it('leads on to where the person was going, at the level of two factors', async () => {
+      const browser = server.browser()
+      const asked = await authorize(browser, { ...APP_REQUEST, acr_values: 'phr' })
+      assert.match(String(asked.headers['location']), /\/login$/)
+      const start = server.events.length
+      const before = browser.cookies.get('svc-session') ?? browser.cookies.get('JSESSIONID')
+      const answer = await signInWithPasskey(server, browser, { credential })
+      assert.match(String(answer.headers['location']), /\/oauth\/authorize\?.*acr_values=phr/)
+      const cookie = browser.cookies.get('svc-session') ?? browser.cookies.get('JSESSIONID')
+      assert.ok(cookie !== undefined && cookie !== before)
+      assert.deepEqual(eventsSince(start), [
+        ['IdentityProviderAuthenticationSuccess', marissa.id, 'passkey'],
+        ['UserAuthenticationSuccess', marissa.id, 'passkey'],
+      ])
+      assert.equal(await homeOf(browser), 200)
+      const [session] = await server.store.sessions.listOfUser('svc', marissa.id, server.clock.now())
+      assert.deepEqual(session?.signIn?.acr, ['phr'])
+      assert.deepEqual(session?.signIn?.amr, ['pop', 'user', 'mfa'])
+      assert.equal((await userNamed(server, 'marissa')).lastLogonAt?.getTime(), server.clock.now().getTime())
+    })
+
+    it('asks for no second factor afterwards, but for a password that must be changed', async () => {
+      await setPolicy(server, { requirement: 'required' })
+      const first = await signInWithPasskey(server, server.browser(), { credential })
+      assert.equal(first.headers['location'], `${BASE}/`)
+      await changeUser(server, 'marissa', { passwordChangeRequired: true })
+      const second = await signInWithPasskey(server, server.browser(), { credential })
+      assert.equal(second.headers['location'], `${BASE}/force_password_change`)
+      await changeUser(server, 'marissa', { passwordChangeRequired: false })
+    })
+
+    it('tells nothing of accounts and passkeys to whoever asks for options', async () => {
+      const options = async () => {
+        const browser = server.browser()
+        const fields = hiddenFields((await browser.send('/login')).text)
+        const form = { ...fields, username: 'marissa', login_hint: 'marissa' }
+        return (await browser.send('/login/passkey/options', { form })).json()
+      }
+      const withPasskey = await options()
+      await server.store.factors.reset('svc', marissa.id)
+      const without = await options()
+      assert.deepEqual({ ...withPasskey, challenge: '' }, { ...without, challenge: '' })
+      assert.deepEqual(Object.keys(without).toSorted(), ['challenge', 'rpId', 'timeout', 'userVerification'])
+    })
+
+    it('is offered where the zone has passkeys and takes passwords, and nowhere else', async () => {
+      const isOffered = async (query = '') =>
+        (await server.browser().send(`/login${query}`)).text.includes('data-passkey')
+      assert.equal(await isOffered(), true)
+      for (const policy of [
+        { requirement: 'off' },
+        { requirement: 'required', methods: ['totp'] },
+        { requirement: 'required', origins: ['ldap'] },
+      ] as const) {
+        await setPolicy(server, policy)
+        assert.equal(await isOffered(), false, JSON.stringify(policy))
+      }
+    })
+
+    const accounts: readonly {
+      readonly name: string
+      readonly make: () => Promise<void>
+      readonly undo: () => Promise<void>
+      readonly error: string
+      readonly event: string
+    }[] = [
+      {
+        name: 'inactive',
+        make: () => changeUser(server, 'marissa', { active: false }),
+        undo: () => changeUser(server, 'marissa', { active: true }),
+        error: 'passkey_refused',
+        event: 'PrincipalAuthenticationFailure',
+      },
+      {
+        name: 'not verified',
+        make: () => changeUser(server, 'marissa', { verified: false }),
+        undo: () => changeUser(server, 'marissa', { verified: true }),
+        error: 'account_not_verified',
+        event: 'UnverifiedUserAuthentication',
+      },
+      {
+        name: 'locked',
+        async make() {
+          for (let attempt = 0; attempt < 5; attempt += 1) {
+            await server.store.events.recordFailure('svc', marissa.id, server.clock.now())
+          }
+        },
+        undo: () => Promise.resolve(server.clock.advance(3600)),
+        error: mode === 'standard' ? 'passkey_refused' : 'account_locked', // C12
+        event: 'PrincipalAuthenticationFailure',
+      },
+      {
+        name: 'of another provider',
+        make: () => changeUser(server, 'marissa', { origin: 'ldap' }),
+        undo: () => server.store.users.update('svc', { ...marissa, origin: 'svc' }),
+        error: 'passkey_refused',
+        event: 'PrincipalAuthenticationFailure',
+      },
+    ]
+    for (const { name, make, undo, error, event } of accounts) {
+      it(`is refused to an account that is ${name}, and says so in the audit trail`, async () => {
+        await make()
+        const browser = server.browser()
+        const start = server.events.length
+        assert.equal(errorOf(await signInWithPasskey(server, browser, { credential })), error)
+        assert.deepEqual(
+          server.events.slice(start).map(each => [each.type, each.principal]),
+          [[event, marissa.id]],
+        )
+        assert.equal(await homeOf(browser), 302)
+        await undo()
+      })
+    }
+
+    it('is refused where the accounts of this server are switched off', async () => {
+      const provider = await server.store.providers.findByOrigin('svc', 'svc')
+      assert.ok(provider)
+      const browser = server.browser()
+      const fields = await passkeyForm(server, browser, { credential })
+      await server.store.providers.update('svc', { ...provider, active: false })
+      assert.equal(errorOf(await browser.send('/login/passkey', { form: fields })), 'passkey_refused')
+      await server.store.providers.update('svc', { ...provider, active: true })
+    })
+
+    it('is refused on the way to an application that does not allow the accounts of this server', async () => {
+      const client = await clientNamed(server, 'app')
+      const browser = server.browser()
+      await authorize(browser, APP_REQUEST)
+      const form = await passkeyForm(server, browser, { credential })
+      await server.store.clients.update('svc', { ...client, allowedProviders: ['ldap'] })
+      assert.equal(errorOf(await browser.send('/login/passkey', { form })), 'passkey_refused')
+      assert.equal(await homeOf(browser), 302)
+      await server.store.clients.update('svc', client)
+    })
+
+    it('is not there where the policy has no passkeys, even if the page was opened before', async () => {
+      const browser = server.browser()
+      const form = await passkeyForm(server, browser, { credential })
+      for (const policy of [
+        { requirement: 'off' },
+        { requirement: 'required', methods: ['totp'] },
+        { requirement: 'required', origins: ['ldap'] },
+      ] as const) {
+        await setPolicy(server, policy)
+        for (const path of ['/login/passkey', '/login/passkey/options']) {
+          assert.equal((await browser.send(path, { form })).status, 404, `${path} ${JSON.stringify(policy)}`)
+        }
+      }
+    })
+
+    it('takes no answer from another browser, and none a second time', async () => {
+      const [mine, theirs] = [server.browser(), server.browser()]
+      const form = await passkeyForm(server, theirs, { credential })
+      const own = hiddenFields((await mine.send('/login')).text)
+      const stolen = { ...own, credential: form['credential'] ?? '' }
+      assert.equal(errorOf(await mine.send('/login/passkey', { form: stolen })), 'passkey_refused')
+      assert.equal((await theirs.send('/login/passkey', { form })).headers['location'], `${BASE}/`)
+      await theirs.send('/logout.do', { form: { ...form, 'X-Svc-Csrf': theirs.csrf, 'X-Uaa-Csrf': theirs.csrf } })
+      const again = hiddenFields((await theirs.send('/login')).text)
+      const replayed = { ...again, credential: form['credential'] ?? '' }
+      assert.equal(errorOf(await theirs.send('/login/passkey', { form: replayed })), 'passkey_refused')
+    })
+
+    it('takes no form of another site, and no challenge for it either', async () => {
+      const browser = server.browser()
+      const form = await passkeyForm(server, browser, { credential })
+      for (const path of ['/login/passkey', '/login/passkey/options']) {
+        const evil = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+        const { credential: answer = '' } = form
+        for (const request of [{ form, headers: evil }, { form: { credential: answer } }]) {
+          const { status, headers } = await browser.send(path, request)
+          const isToSignInAgain = String(headers['location']).endsWith('/login?error=invalid_login_request')
+          assert.ok(status === 400 || status === 403 || isToSignInAgain, `${path} ${status}`)
+        }
+      }
+      assert.equal(await homeOf(browser), 302)
+    })
+
+    it('takes no passkey of the second step, where the person need not have been verified', async () => {
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      const page = (await browser.send('/second_factor')).text
+      const [, text = ''] = /data-options="([^"]*)"/.exec(page) ?? []
+      const asked: unknown = JSON.parse(unescaped(text))
+      const answer = createAuthenticator(BASE).get(asked, credential, { userVerified: false })
+      const other = server.browser()
+      const own = hiddenFields((await other.send('/login')).text)
+      const form = { ...own, credential: JSON.stringify(answer) }
+      assert.equal(errorOf(await other.send('/login/passkey', { form })), 'passkey_refused')
+    })
+
+    it('as the second step, is not failed by a person who gives up', async () => {
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      const fields = hiddenFields((await browser.send('/second_factor')).text)
+      const start = server.events.length
+      for (const [answer, events] of [
+        ['', 0],
+        ['{}', 1],
+      ] as const) {
+        const refused = await browser.send('/second_factor', { form: { ...fields, credential: answer } })
+        assert.equal(refused.status, 422)
+        assert.equal(server.events.length - start, events)
+      }
+    })
+
+    it('refuses answers that are huge, empty or of another form', async () => {
+      const browser = server.browser()
+      const form = await passkeyForm(server, browser, { credential })
+      const start = server.events.length
+      for (const wrong of [
+        '',
+        'null',
+        '{}',
+        JSON.stringify({ id: 'A', response: { signature: 'A'.repeat(17_000) } }),
+      ]) {
+        assert.equal(
+          errorOf(await browser.send('/login/passkey', { form: { ...form, credential: wrong } })),
+          'passkey_refused',
+        )
+      }
+      assert.deepEqual(eventsSince(start).at(-1), ['PrincipalAuthenticationFailure', 'passkey', 'passkey: malformed'])
+      const huge = await browser.send('/login/passkey', { form: { ...form, credential: 'A'.repeat(200_000) } })
+      assert.equal(huge.status, 413)
+      assert.equal(await homeOf(browser), 302)
+    })
+
+    it('limits how often one address may try', async () => {
+      const browser = server.browser()
+      const form = await passkeyForm(server, browser, { credential, lies: { userHandle: 'AAAA' } })
+      const statuses = new Set<number>()
+      for (let attempt = 0; attempt < 101; attempt += 1) {
+        statuses.add((await browser.send('/login/passkey', { form })).status)
+      }
+      assert.deepEqual([...statuses], [302, 429])
+    })
+
+    it('does not sign in whoever has only an app', async () => {
+      await server.store.factors.reset('svc', marissa.id)
+      await giveFactor(server, marissa.id)
+      const browser = server.browser()
+      assert.equal(errorOf(await signInWithPasskey(server, browser, { credential })), 'passkey_refused')
+    })
+  })
+}
+
+describe('a passkey at two processes', () => {
+  it('is asked for by one and accepted by the other, once', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
+    const database = `sqlite:${join(folder, 'latchkey.db')}`
+    const [one, other] = [await startServer({ database }), await startServer({ database })]
+    const credential = await givePasskey(one, await userNamed(one, 'marissa'))
+    const browser = one.browser()
+    const form = await passkeyForm(one, browser, { credential })
+    const cookies = Object.fromEntries(browser.cookies)
+    const places = (await Promise.all([one, other].map(each => each.send('/login/passkey', { form, cookies })))).map(
+      ({ headers }) => String(headers['location']),
+    )
+    assert.deepEqual(new Set(places), new Set([`${BASE}/`, `${BASE}/login?error=passkey_refused`]))
+    const replayed = await other.send('/login/passkey', { form, cookies })
+    assert.equal(replayed.headers['location'], `${BASE}/login?error=passkey_refused`)
+    assert.deepEqual([...one.faults, ...other.faults], [])
+    for (const each of [one, other]) await each.stop()
+    await rm(folder, { recursive: true })
+  })
+})
+
+describe('passkeys of zones below one host', () => {
+  it('are nothing in another zone, nor is a challenge of theirs', async () => {
+    const zones = ['x', 'y'].map(id => ({ id, subdomain: id, name: id, bootstrap: { users: defaultBootstrap.users } }))
+    const bootstrap = { ...defaultBootstrap, identity_zones: zones }
+    const server = await startServer({ config: { base_url: 'https://id.example', bootstrap } })
+    const inX = await userNamed(server, 'marissa', 'x')
+    const credential = await givePasskey(server, inX, 'x')
+    const jar = jarOf(server)
+    const form = await passkeyForm(server, jar, { credential, prefix: '/z/x' })
+    const there = hiddenFields((await jar.send('/z/y/login')).text)
+    const crossed = await jar.send('/z/y/login/passkey', { form: { ...there, credential: form['credential'] ?? '' } })
+    assert.equal(crossed.headers['location'], 'https://id.example/z/y/login?error=passkey_refused')
+    const own = await signInWithPasskey(server, jar, { credential, prefix: '/z/y' })
+    assert.equal(own.headers['location'], 'https://id.example/z/y/login?error=passkey_refused')
+    const good = await signInWithPasskey(server, jar, { credential, prefix: '/z/x' })
+    assert.equal(good.headers['location'], 'https://id.example/z/x/')
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+})

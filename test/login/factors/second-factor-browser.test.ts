@@ -1,0 +1,192 @@
+// The second step of a sign-in as a person takes it, with a real browser: passkeys with its virtual authenticator, and an
+// authenticator app without a script.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { authorizeBootstrap } from '../../support/authorize.ts'
+import { launchBrowser } from '../../support/browser.ts'
+import { freePort } from '../../support/free-port.ts'
+import { userNamed } from '../../support/oauth.ts'
+import { appOf, setPolicy } from '../../support/second-factor.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+import { plugIn } from '../../support/virtual-authenticator.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
+  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+
+const looks: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['a phone', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }],
+  ['a desktop', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
+]
+
+describe('a second factor in a browser', () => {
+  let server: TestServer
+  let browser: Browser
+  let base: string
+  before(async () => {
+    const port = await freePort()
+    base = `http://localhost:${port}`
+    server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    await setPolicy(server, { requirement: 'required', rememberDays: 7 })
+    browser = await launchBrowser()
+  })
+  beforeEach(async () => {
+    await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
+    server.clock.advance(3600)
+  })
+  after(async () => {
+    await browser.close()
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  async function open(options: BrowserContextOptions = {}): Promise<Page> {
+    const page = await (await browser.newContext(options)).newPage()
+    page.setDefaultTimeout(10_000)
+    return page
+  }
+
+  async function signIn(page: Page): Promise<void> {
+    await page.goto(`${base}/profile`)
+    await page.fill('#username', 'marissa')
+    await page.fill('#password', 'koala')
+    await page.click('input[type=submit]')
+    await page.waitForURL(`${base}/second_factor`)
+  }
+
+  it('is a passkey that is made at the first sign-in and proves at the next who it is', async () => {
+    const page = await open()
+    const authenticator = await plugIn(page)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('heading', { name: 'Save your recovery codes' }).waitFor()
+    assert.equal(await page.locator('#codes span').count(), 10)
+    await page.getByRole('link', { name: 'I have saved them' }).click()
+    await page.waitForURL(`${base}/profile`)
+    assert.equal((await authenticator.credentials()).length, 1)
+    await page.context().clearCookies()
+
+    await authenticator.answers(false) // or the sign-in page would have it already
+    await signIn(page)
+    await authenticator.answers(true)
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.waitForURL(`${base}/profile`)
+    const [passkey] = await server.store.factors.passkeysOf('svc', (await userNamed(server, 'marissa')).id)
+    assert.ok(passkey?.lastUsedAt)
+    assert.match(passkey.name, /^Chrom\w+ on /, 'as one that is added later')
+    await page.context().close()
+  })
+
+  it('is managed on a page whose parts keep their distance, on a phone and beside each other on a desktop', async () => {
+    const page = await open({ viewport: { width: 320, height: 640 }, locale: 'de' })
+    await plugIn(page)
+    await signIn(page)
+    await page.locator('form[data-passkey] input[type=submit]').click()
+    await page.locator('#codes').waitFor()
+    await page.goto(`${base}/profile/security`)
+    const gap = `document.querySelector('.security').getBoundingClientRect().top -
+      document.querySelector('h1 + .lead').getBoundingClientRect().bottom`
+    assert.ok(Number(await page.evaluate(gap)) >= 20, 'between the lead and the first part')
+    // How far the middle of the label is from the middle of its button.
+    const offset = `(() => { const link = document.querySelector('.actions .quiet'), label = document.createRange()
+      label.selectNodeContents(link.firstChild)
+      const middle = ({ top, bottom }) => (top + bottom) / 2
+      return Math.abs(middle(label.getBoundingClientRect()) - middle(link.getBoundingClientRect())) })()`
+    assert.ok(Number(await page.evaluate(offset)) <= 2, 'in the middle of its button')
+    await page.setViewportSize({ width: 1280, height: 800 })
+    const rows = `(() => { const [words, buttons] = document.querySelector('.factors li').children
+      return buttons.getBoundingClientRect().left - words.getBoundingClientRect().right })()`
+    assert.ok(Number(await page.evaluate(rows)) >= 0, 'beside what it is about')
+    await page.context().close()
+  })
+
+  it('is not needed after a passkey alone, with which nobody types a name', async () => {
+    const page = await open()
+    const authenticator = await plugIn(page)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('link', { name: 'I have saved them' }).click()
+    await page.waitForURL(`${base}/profile`)
+    await page.context().clearCookies()
+
+    // The browser offers it among what it fills in, and the virtual person takes it.
+    await page.goto(`${base}/profile`)
+    await page.waitForURL(`${base}/profile`)
+    await page.getByRole('heading', { name: 'Account settings' }).waitFor()
+
+    await authenticator.verifies(false)
+    await page.context().clearCookies()
+    await page.goto(`${base}/profile`)
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByText('No passkey was used.').waitFor()
+    await page.context().close()
+  })
+
+  it('says so when the authenticator does not answer, and takes a recovery code instead', async () => {
+    const page = await open()
+    await plugIn(page)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    const code = (await page.locator('#codes span').first().textContent()) ?? ''
+    const other = await open()
+    await signIn(other)
+    await plugIn(other) // another device, without the passkey
+    await other.getByRole('button', { name: 'Use a passkey' }).click()
+    await other.getByText('That passkey was not accepted.').waitFor()
+    await other.getByRole('link', { name: 'Use a recovery code' }).click()
+    await other.fill('#code', code.trim())
+    await other.click('input[type=submit]')
+    await other.waitForURL(`${base}/profile`)
+    for (const each of [page, other]) await each.context().close()
+  })
+
+  for (const [name, options] of looks) {
+    it(`is set up with an app and without a script on ${name}, and breaks no rule of accessibility`, async () => {
+      const page = await open({ ...options, javaScriptEnabled: false })
+      await signIn(page)
+      const checks = await open({ ...options, reducedMotion: 'reduce' })
+      const check = async (label: string): Promise<void> => {
+        await checks.setContent((await page.content()).replace('<head>', `<head><base href="${base}/">`))
+        await checks.evaluate(AXE)
+        assert.deepEqual(await checks.evaluate(VIOLATIONS), [], label)
+        assert.equal(await checks.evaluate(OVERFLOW), 0, label)
+        const folder = process.env['SCREENSHOTS']
+        if (folder !== undefined) await page.screenshot({ path: `${folder}/${label}-${name}.png`, fullPage: true })
+      }
+      await check('choice')
+      await page.getByRole('link', { name: 'Set up an authenticator app' }).click()
+      const app = appOf(await page.content())
+      await check('app')
+      await page.fill('#code', '000000')
+      await page.click('input[type=submit]')
+      await page.getByText('That code is not right.').waitFor()
+      await check('wrong')
+      await page.fill('#code', app.code(server))
+      await page.click('input[type=submit]')
+      await check('codes')
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Download' }).click(),
+      ])
+      const file = readFileSync(await download.path(), 'utf8')
+      assert.match(file, /^Recovery codes of marissa for .*\n\n(?:[0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4}\n){10}$/)
+      await page.getByRole('link', { name: 'I have saved them' }).click()
+      await page.waitForURL(`${base}/profile`)
+      await page.context().clearCookies()
+      server.clock.advance(30)
+      await signIn(page)
+      await check('prove')
+      await page.fill('#code', app.code(server))
+      await page.check('input[name=remember]')
+      await page.click('input[type=submit]')
+      await page.waitForURL(`${base}/profile`)
+      for (const each of [page, checks]) await each.context().close()
+    })
+  }
+})

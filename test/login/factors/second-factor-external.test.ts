@@ -1,0 +1,79 @@
+// The second step of people whom another provider signs in: it asks them as it asks others, and their guesses count, too.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { createTestClock } from '../../support/clock.ts'
+import { MODES } from '../../support/oauth.ts'
+import { authorizeBootstrap } from '../../support/authorize.ts'
+import { enrolApp, prove, setPolicy } from '../../support/second-factor.ts'
+import type { Browser, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+import type { Upstream } from '../../support/upstream.ts'
+import { signInUpstream, startUpstream, upstreamRecord } from '../../support/upstream.ts'
+
+for (const mode of MODES) {
+  describe(`the second step after another provider, in ${mode}`, () => {
+    const clock = createTestClock()
+    let upstream: Upstream
+    let server: TestServer
+    before(async () => {
+      upstream = await startUpstream(clock)
+      server = await startServer({
+        mode,
+        clock,
+        config: { bootstrap: { ...authorizeBootstrap, identity_providers: [upstreamRecord(upstream, 'corp')] } },
+      })
+      await setPolicy(server, { requirement: 'required', rememberDays: 30 })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      await upstream.stop()
+    })
+
+    async function signedIn(
+      claims: Readonly<Record<string, unknown>> = {},
+      browser = server.browser(),
+    ): Promise<Browser> {
+      await signInUpstream(browser, upstream, { origin: 'corp', claims })
+      assert.match(String((await browser.send('/home')).headers['location']), /\/second_factor$/)
+      return browser
+    }
+
+    it('is asked for whatever the provider says of itself, and locked after five guesses', async () => {
+      // A sign-in there of this morning is one of now here.
+      const browser = await signedIn({
+        acr: 'phrh',
+        amr: ['mfa', 'hwk'],
+        auth_time: clock.now().getTime() / 1000 - 7200,
+      })
+      const { app } = await enrolApp(server, browser)
+      assert.equal((await browser.send('/home')).status, 200)
+      clock.advance(60)
+      for (let guess = 0; guess < 5; guess += 1) {
+        assert.equal((await prove(await signedIn(), { code: '000000' })).status, 422)
+      }
+      const right = await prove(await signedIn(), { code: app.code(server) })
+      assert.match(right.text, /too many|Too many/)
+      clock.advance(301)
+      assert.equal((await prove(await signedIn(), { code: app.code(server), remember: 'true' })).status, 302)
+    })
+
+    it('is spared the same person alone in a browser that is remembered', async () => {
+      clock.advance(3600)
+      const browser = await signedIn({ sub: 'other' })
+      const { app } = await enrolApp(server, browser)
+      clock.advance(60)
+      const again = await signedIn({ sub: 'other' })
+      await prove(again, { code: app.code(server), remember: 'true' })
+      const device = [...again.cookies].find(([name]) => name.includes('-device-'))
+      assert.ok(device)
+      const mine = server.browser()
+      mine.cookies.set(...device)
+      await signInUpstream(mine, upstream, { origin: 'corp', claims: { sub: 'other' } })
+      assert.equal((await mine.send('/home')).status, 200)
+      const theirs = server.browser()
+      theirs.cookies.set(...device)
+      await signedIn({}, theirs)
+    })
+  })
+}

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { APP_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
+import { hiddenFields } from '../../support/forms.ts'
+import { APP, MODES, passwordTokens } from '../../support/oauth.ts'
+import { appOf, enrolApp, prove, setPolicy } from '../../support/second-factor.ts'
+import type { AuthenticatorApp } from '../../support/second-factor.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const PAGE = 'http://localhost:8080/second_factor'
+
+for (const mode of MODES) {
+  describe(`a second factor that the zone requires, in ${mode}`, () => {
+    let server: TestServer
+    let app: AuthenticatorApp
+    let codes: readonly string[]
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
+      await setPolicy(server, { requirement: 'required', rememberDays: 30 })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    it('is set up at the first sign-in, before anything else', async () => {
+      const browser = server.browser()
+      assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
+      for (const path of ['/', '/home', '/profile', '/passcode', '/change_password', '/force_password_change']) {
+        const { headers } = await browser.send(path)
+        assert.match(String(headers['location']), /\/second_factor$|\/$/, path)
+      }
+      const page = await browser.send('/second_factor')
+      assert.equal(page.status, 200)
+      assert.match(page.text, /data-passkey="create"/)
+      const enrolled = await enrolApp(server, browser)
+      ;({ app, codes } = enrolled)
+      assert.equal(codes.length, 10)
+      const mails = await server.mails()
+      assert.deepEqual(
+        mails.map(({ to, subject }) => [to, subject]),
+        [['marissa@example.org', 'An authenticator app was set up for your account']],
+        'one mail for the app and its recovery codes',
+      )
+      assert.match(mails[0]?.text ?? '', /the account marissa\b/)
+      assert.doesNotMatch(JSON.stringify(mails), new RegExp(codes.join('|')))
+      const [, event] =
+        /<li class="factor-added"><div><strong>([^<]+)/.exec((await browser.send('/profile')).text) ?? []
+      assert.equal(event, 'Second factor added')
+      assert.equal((await browser.send('/home')).status, 200)
+      assert.equal((await browser.send('/second_factor')).status, 302)
+    })
+
+    it('is asked for at the next one, and what confirmed it is used up', async () => {
+      const browser = server.browser()
+      assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
+      assert.equal(
+        (await browser.send('/second_factor/app')).headers['location'],
+        PAGE,
+        'no second app without the first',
+      )
+      const again = await prove(browser, { code: app.code(server) })
+      assert.equal(again.status, 422)
+      server.clock.advance(30)
+      const shown = app.code(server)
+      assert.equal((await prove(browser, { code: `${shown.slice(0, 3)} ${shown.slice(3)}` })).status, 302)
+      assert.equal((await browser.send('/home')).status, 200)
+      const other = server.browser()
+      await other.signIn('marissa', 'koala')
+      assert.equal((await prove(other, { code: shown })).status, 422, 'once for everybody')
+      server.clock.advance(3600)
+    })
+
+    it('takes a recovery code once, as people type it', async () => {
+      const browser = server.browser()
+      const [first = '', second = ''] = codes
+      for (const code of [first.toLowerCase().replaceAll('-', ' ')]) {
+        await browser.signIn('marissa', 'koala')
+        assert.equal((await prove(browser, { way: 'recovery', code })).status, 302, code)
+      }
+      const other = server.browser()
+      await other.signIn('marissa', 'koala')
+      assert.equal((await prove(other, { way: 'recovery', code: first })).status, 422)
+      const before = (await server.mails()).length
+      assert.equal((await prove(other, { way: 'recovery', code: second })).status, 302)
+      const [mail] = await server.mails()
+      assert.equal((await server.mails()).length, before + 1)
+      assert.equal(mail?.subject, 'A code was used to sign in to your account')
+      server.clock.advance(3600)
+    })
+
+    it('locks the account after wrong codes, which a password in between does not forget', async () => {
+      for (let attempt = 0; attempt < 5; attempt += 1) {
+        const browser = server.browser()
+        assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
+        assert.equal((await prove(browser, { code: '000000' })).status, 422)
+      }
+      const refused = await server.browser().signIn('marissa', 'koala')
+      assert.match(String(refused.headers['location']), /error=/)
+      server.clock.advance(3600)
+    })
+
+    it('is not skipped at /oauth/authorize, and leads on from there', async () => {
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      const asked = await authorize(browser, APP_REQUEST)
+      assert.equal(asked.headers['location'], PAGE)
+      const silent = await authorize(browser, { ...APP_REQUEST, prompt: 'none' })
+      assert.match(String(silent.headers['location']), /interaction_required/)
+      server.clock.advance(30)
+      const proven = await prove(browser, { code: app.code(server) })
+      assert.match(String(proven.headers['location']), /\/oauth\/authorize\?/)
+    })
+
+    it('is not asked for in a browser that is remembered, for this person and password', async () => {
+      server.clock.advance(60)
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      assert.equal((await prove(browser, { code: app.code(server), remember: 'true' })).status, 302)
+      const [name = '', value = ''] = [...browser.cookies].find(([each]) => each.includes('-device-')) ?? []
+      const signInThere = async () => {
+        const later = server.browser()
+        later.cookies.set(name, value)
+        return (await later.signIn('marissa', 'koala')).headers['location']
+      }
+      assert.notEqual(await signInThere(), PAGE)
+      const other = server.browser()
+      other.cookies.set(name, value)
+      assert.equal((await other.signIn('joel', 'wombat')).headers['location'], PAGE, 'of somebody else')
+      await server.store.factors.forgetDevices('svc', (await userId()) ?? '')
+      assert.equal(await signInThere(), PAGE)
+      server.clock.advance(3600)
+    })
+
+    it('is a reason that a program can read', async () => {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      const answer = await server.token(form, { basic: APP })
+      assert.equal(answer.status, 400)
+      assert.equal(answer.json()['error'], 'mfa_required')
+      const wrong = await server.token({ ...form, password: 'wrong' }, { basic: APP })
+      assert.notEqual(wrong.json()['error'], 'mfa_required', 'only whoever knows the password learns it')
+    })
+
+    it('takes no secret of another session, and no form of another site', async () => {
+      await server.store.factors.reset('svc', (await userId()) ?? '')
+      const [mine, theirs] = [server.browser(), server.browser()]
+      await mine.signIn('marissa', 'koala')
+      await theirs.signIn('marissa', 'koala')
+      const page = (await theirs.send('/second_factor/app')).text
+      const fields = hiddenFields((await mine.send('/second_factor/app')).text)
+      const { secret = '' } = hiddenFields(page)
+      const code = appOf(page).code(server)
+      assert.equal((await mine.send('/second_factor/app', { form: { ...fields, secret, code } })).status, 422)
+      assert.equal((await mine.send('/second_factor/app', { form: { secret, code } })).status, 403)
+      assert.equal((await server.store.users.find('svc', (await userId()) ?? ''))?.factors?.methods.length, 0)
+    })
+
+    const userId = async () => (await server.store.users.findByName('svc', 'svc', 'marissa'))?.id
+  })
+}
+
+describe('a second factor in a zone that asks nobody', () => {
+  it('has no effect at all', async () => {
+    const server = await startServer({ mode: 'uaa', config: { bootstrap: authorizeBootstrap } })
+    const browser = server.browser()
+    await browser.signIn('marissa', 'koala')
+    assert.equal((await browser.send('/second_factor')).headers['location'], 'http://localhost:8080/')
+    const { access_token: accessToken } = await passwordTokens(server)
+    assert.equal(decodeJwt(accessToken)['acr'], undefined)
+    await server.stop()
+  })
+})

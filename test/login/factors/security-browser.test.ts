@@ -1,0 +1,200 @@
+// One's own second factors as a person manages them, with a real browser and its virtual authenticator; all but passkeys
+// without a script.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { APP_REQUEST, authorizeBootstrap } from '../../support/authorize.ts'
+import { launchBrowser } from '../../support/browser.ts'
+import { freePort } from '../../support/free-port.ts'
+import { userNamed } from '../../support/oauth.ts'
+import { appOf, setPolicy } from '../../support/second-factor.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+import { plugIn } from '../../support/virtual-authenticator.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
+  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+
+const looks: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['a phone', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }],
+  ['a desktop', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
+]
+
+describe('one’s own second factors in a browser', () => {
+  let server: TestServer
+  let browser: Browser
+  let base: string
+  let pageUrl: string
+  before(async () => {
+    const port = await freePort()
+    base = `http://localhost:${port}`
+    pageUrl = `${base}/profile/security`
+    server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap } })
+    await server.app.http.listen({ host: '127.0.0.1', port })
+    await setPolicy(server, { requirement: 'optional', rememberDays: 7 })
+    browser = await launchBrowser()
+  })
+  beforeEach(async () => {
+    await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
+    server.clock.advance(3600)
+  })
+  after(async () => {
+    await browser.close()
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  async function open(options: BrowserContextOptions = {}): Promise<Page> {
+    const page = await (await browser.newContext(options)).newPage()
+    page.setDefaultTimeout(10_000)
+    return page
+  }
+
+  async function signIn(page: Page, url = `${base}/profile`): Promise<void> {
+    await page.goto(url)
+    await type(page)
+  }
+
+  async function type(page: Page): Promise<void> {
+    await page.fill('#username', 'marissa')
+    await page.fill('#password', 'koala')
+    await page.click('input[type=submit]')
+  }
+
+  const link = (page: Page, name: string | RegExp) => page.getByRole('link', { name })
+  const button = (page: Page, name: string) => page.getByRole('button', { name })
+
+  it('are passkeys that are added, named and removed', async () => {
+    const page = await open()
+    await signIn(page)
+    await page.waitForURL(`${base}/profile`)
+    const authenticator = await plugIn(page)
+    await link(page, 'Manage').click()
+    await link(page, 'Add a passkey').click()
+    assert.equal(await page.inputValue('#name'), 'Chrome on Linux')
+    await page.fill('#name', 'Laptop')
+    await button(page, 'Add passkey').click()
+    await page.getByRole('heading', { name: /recovery codes/ }).waitFor()
+    assert.equal(await page.locator('#codes span').count(), 10)
+    await page.locator('main a.button:not(.plain)').click()
+    await page.waitForURL(`${pageUrl}?done=passkey_added`)
+    assert.equal((await authenticator.credentials()).length, 1)
+    await link(page, 'Rename Laptop').click()
+    await page.fill('#name', 'Old laptop')
+    await button(page, 'Save').click()
+    await link(page, 'Remove Old laptop').click()
+    await page.getByText('It is your last one').waitFor()
+    await button(page, 'Remove').click()
+    await page.waitForURL(`${pageUrl}?done=removed`)
+    assert.deepEqual((await userNamed(server, 'marissa')).factors?.methods, [])
+    await page.context().close()
+  })
+
+  it('are not added when the authenticator does not answer', async () => {
+    const page = await open()
+    await signIn(page)
+    await page.waitForURL(`${base}/profile`)
+    const authenticator = await plugIn(page)
+    await authenticator.verifies(false)
+    await page.goto(`${pageUrl}/passkey`)
+    await page.fill('#name', 'Laptop')
+    await page.evaluate(
+      `navigator.credentials.create = () => Promise.reject(new DOMException('no', 'NotAllowedError'))`,
+    )
+    await button(page, 'Add passkey').click()
+    await page.getByRole('alert').waitFor()
+    assert.equal(await page.inputValue('#name'), 'Laptop')
+    assert.deepEqual((await userNamed(server, 'marissa')).factors?.methods, [])
+    await page.context().close()
+  })
+
+  it('are offered once as a passkey, on the way to an application, and may be declined', async () => {
+    const page = await open()
+    await plugIn(page)
+    const request = `${base}/oauth/authorize?${new URLSearchParams(APP_REQUEST).toString()}`
+    await page.goto(request)
+    await page.waitForSelector('input[name=can_passkey]', { state: 'attached' })
+    await type(page)
+    await page.getByRole('heading', { name: 'Sign in more easily next time' }).waitFor()
+    await button(page, 'Not now').click()
+    await page.waitForURL(/\/oauth\/authorize\?/)
+    await page.context().clearCookies()
+    await page.goto(`${base}/profile`)
+    await page.waitForSelector('input[name=can_passkey]', { state: 'attached' })
+    await type(page)
+    await page.waitForURL(`${base}/profile`)
+    await page.context().close()
+  })
+
+  it('are one click and the finger from the offer', async () => {
+    const joel = (await userNamed(server, 'joel')).id
+    const page = await open()
+    const authenticator = await plugIn(page)
+    await page.goto(`${base}/profile`)
+    await page.waitForSelector('input[name=can_passkey]', { state: 'attached' })
+    await page.fill('#username', 'joel')
+    await page.fill('#password', 'wombat')
+    await page.click('input[type=submit]')
+    await button(page, 'Add a passkey').click()
+    await page.getByRole('heading', { name: /recovery codes/ }).waitFor()
+    await page.locator('main a.button:not(.plain)').click()
+    await page.waitForURL(`${base}/profile`)
+    assert.equal((await authenticator.credentials()).length, 1)
+    assert.equal((await server.store.factors.passkeysOf('svc', joel))[0]?.name, 'Chrome on Linux')
+    await page.context().close()
+  })
+
+  for (const [name, options] of looks) {
+    it(`are an app and codes without a script, on ${name}, and everybody can read it`, async () => {
+      const plain = await open({ ...options, javaScriptEnabled: false })
+      await signIn(plain)
+      await plain.waitForURL(`${base}/profile`)
+      await link(plain, 'Manage').click()
+      await link(plain, 'Set up an authenticator app').click()
+      const app = appOf(await plain.content())
+      await plain.fill('#code', app.code(server))
+      await plain.click('main input[type=submit]')
+      await plain.locator('main a.button:not(.plain)').click()
+      await plain.waitForURL(`${pageUrl}?done=app_added`)
+      const seen = await open(options)
+      await seen.context().addCookies(await plain.context().cookies())
+      const look = async (path: string) => {
+        await seen.goto(pageUrl + path)
+        assert.equal(await seen.evaluate(OVERFLOW), 0, path)
+        await seen.addScriptTag({ content: AXE }).catch(() => seen.evaluate(AXE))
+        assert.deepEqual(await seen.evaluate(VIOLATIONS), [], path)
+      }
+      const { id } = await userNamed(server, 'marissa')
+      const key = { userId: id, publicKey: '', counter: 0, transports: [], aaguid: '', isBackedUp: false }
+      const createdAt = server.clock.now()
+      for (const [passkey, called] of [
+        ['p1', 'Phone'],
+        ['p2', 'W'.repeat(64)],
+      ] as const) {
+        const made = { ...key, id: `${passkey}${id}`, credentialId: `${passkey}${id}`, name: called, createdAt }
+        await server.store.factors.addPasskey('svc', { ...made, isAttested: false }, 20)
+      }
+      server.clock.advance(120)
+      const of = `passkey=p1${id}`
+      for (const path of ['', '?done=renamed', '/passkey', '/app', '/codes', `/rename?${of}`, `/remove?${of}`]) {
+        await look(path)
+      }
+      await plain.goto(pageUrl)
+      await link(plain, 'Make new codes').click()
+      await button(plain, 'Make new codes').click()
+      assert.equal(await plain.locator('#codes span').count(), 10)
+      await plain.goto(pageUrl)
+      await link(plain, /^Remove Authenticator app/).click()
+      await button(plain, 'Remove').click()
+      await plain.waitForURL(`${pageUrl}?done=removed`)
+      await button(plain, 'Ask on all devices again').click()
+      await plain.waitForURL(`${pageUrl}?done=forgotten`)
+      await seen.context().close()
+      await plain.context().close()
+    })
+  }
+})

@@ -1,0 +1,631 @@
+// SAML single logout in both directions (Profiles §4.4), with a provider of the test's own.
+import assert from 'node:assert/strict'
+import { createPublicKey, createVerify } from 'node:crypto'
+import { createServer, get } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { verifiedText } from '../../../src/identity/saml/signed-xml.ts'
+import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../../support/authorize.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { MODES } from '../../support/oauth.ts'
+import { SAML, base64Of, createSamlIdp, encrypted, samlTestKey } from '../../support/saml-idp.ts'
+import type { LogoutParts, ResponseParts, SamlIdp } from '../../support/saml-idp.ts'
+import { attributeIn, carriedBy, samlRecord, signInSaml } from '../../support/saml-logout.ts'
+import type { CarriedMessage } from '../../support/saml-logout.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const BASE = 'http://localhost:8080'
+const BYE = 'https://auto.example/bye'
+const PATH = '/saml/SingleLogout/alias/latchkey'
+const HERE = `${BASE}${PATH}`
+const Z1_PATH = '/saml/SingleLogout/alias/z1.latchkey'
+const SLO = 'https://idp.example/slo'
+
+const [key, otherKey] = [samlTestKey(), samlTestKey()]
+
+interface Scene {
+  readonly idp: SamlIdp
+  readonly other: SamlIdp
+}
+
+const bootstrapWith = ({ idp, other }: Scene) => ({
+  ...authorizeBootstrap,
+  clients: authorizeBootstrap.clients.map(client =>
+    client.client_id === 'auto' ? { ...client, post_logout_redirect_uris: [BYE] } : client,
+  ),
+  identity_providers: [
+    samlRecord(idp.metadata({ slo: SLO }), 'corp'),
+    samlRecord(other.metadata({ slo: `${other.entityId}/slo?a=1`, bindings: [SAML.post] }), 'posting'),
+  ],
+  identity_zones: authorizeBootstrap.identity_zones.map(zone =>
+    zone.id === 'z1'
+      ? {
+          ...zone,
+          bootstrap: { ...zone.bootstrap, identity_providers: [samlRecord(idp.metadata({ slo: SLO }), 'corp')] },
+        }
+      : zone,
+  ),
+})
+
+for (const mode of MODES) {
+  const isStandard = mode === 'standard'
+
+  describe(`SAML single logout, in ${mode}`, () => {
+    const clock = createTestClock()
+    const to = { entityId: 'latchkey', recipient: `${BASE}/saml/SSO/alias/latchkey` }
+    const idp = createSamlIdp({ clock, to, key })
+    const other = createSamlIdp({ clock, to, key: otherKey, entityId: 'https://other.example/idp' })
+    let server: TestServer
+    let certificate: string
+    before(async () => {
+      server = await startServer({ mode, clock, config: { bootstrap: bootstrapWith({ idp, other }) } })
+      const metadata = (await server.send('/saml/metadata')).text
+      const der = /<ds:X509Certificate>([^<]*)</.exec(metadata)?.[1] ?? assert.fail(metadata)
+      certificate = `-----BEGIN CERTIFICATE-----\n${der}\n-----END CERTIFICATE-----`
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
+
+    async function signIn(
+      parts: ResponseParts = {},
+      { origin = 'corp', by = idp, browser = server.browser() } = {},
+    ): Promise<Browser> {
+      const answer = await signInSaml(browser, by, { origin, parts })
+      assert.equal(answer.status, 302, answer.text)
+      assert.equal(await isSignedIn(browser), true)
+      return browser
+    }
+
+    const certified = () => createPublicKey(certificate)
+
+    /** Whether the message has this server's signature. */
+    function assertSigned({ binding, xml, query }: CarriedMessage): void {
+      if (binding === 'post') return void verifiedText(xml, [certified()])
+      const [signed = '', signature = ''] = query.split('&Signature=')
+      const verifier = createVerify('sha256').update(signed)
+      assert.ok(verifier.verify(certified(), decodeURIComponent(signature), 'base64'), query)
+    }
+
+    describe('that begins here', () => {
+      /** The logout of our own page. */
+      const signOut = (browser: Browser): Promise<TestAnswer> =>
+        browser.send('/logout.do', { method: 'POST', form: { 'X-Svc-Csrf': browser.csrf, 'X-Uaa-Csrf': browser.csrf } })
+
+      /** A logout that leads to a URI of the client, the way each mode has it. */
+      async function signOutTo(browser: Browser): Promise<TestAnswer> {
+        if (!isStandard) {
+          return browser.send('/logout.do', { query: { redirect: AUTO_REQUEST.redirect_uri, client_id: 'auto' } })
+        }
+        const { code = '' } = responseOf(await authorize(browser, { ...AUTO_REQUEST, scope: 'openid' })).query
+        const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }
+        const tokens = (await server.token(form, { basic: ['auto', 'auto-secret'] })).json<{ id_token: string }>()
+        const query = { id_token_hint: tokens.id_token, post_logout_redirect_uri: BYE }
+        return browser.send('/logout.do', { query })
+      }
+      const target = isStandard ? BYE : AUTO_REQUEST.redirect_uri
+
+      /** Follows redirects here, up to one that leads elsewhere or a page. */
+      async function followed(browser: Browser, answer: TestAnswer): Promise<TestAnswer> {
+        const location = String(answer.headers['location'] ?? '')
+        if (!location.startsWith(`${BASE}/logout.do`)) return answer
+        const { pathname, search } = new URL(location)
+        return followed(browser, await browser.send(pathname + search))
+      }
+
+      const answerBy = {
+        redirect: (browser: Browser, xml: string, relayState?: string) =>
+          browser.send(
+            `${PATH}?${idp.redirectQuery('SAMLResponse', xml, { key: null, ...(relayState && { relayState }) })}`,
+          ),
+        // A form of another site comes without cookies.
+        post: (_: Browser, xml: string, relayState?: string) =>
+          server.send(PATH, { form: { SAMLResponse: base64Of(xml), ...(relayState && { RelayState: relayState }) } }),
+      }
+
+      it('ends the session here, then sends a signed request to the provider', async () => {
+        const names = { nameQualifier: idp.entityId, spNameQualifier: 'latchkey' }
+        const browser = await signIn({ nameId: 'pat & <co>', sessionIndex: 's-out', ...names })
+        const answer = await signOut(browser)
+        assert.equal(await isSignedIn(browser), false)
+        const message = carriedBy(answer, 'SAMLRequest')
+        assert.deepEqual([message.binding, message.to, message.relayState], ['redirect', SLO, undefined])
+        assertSigned(message)
+        const { xml } = message
+        assert.match(xml, /<saml2p:LogoutRequest /)
+        assert.equal(attributeIn(xml, 'Destination'), SLO)
+        assert.match(xml, /<saml2:Issuer[^>]*>latchkey<\/saml2:Issuer>/)
+        assert.match(xml, />pat &#38; &#60;co&#62;<\/saml2:NameID>/)
+        assert.match(xml, /<saml2p:SessionIndex>s-out<\/saml2p:SessionIndex>/)
+        assert.equal(attributeIn(xml, 'Format'), SAML.persistentName)
+        assert.equal(attributeIn(xml, 'NameQualifier'), names.nameQualifier)
+        assert.equal(attributeIn(xml, 'SPNameQualifier'), names.spNameQualifier)
+        assert.equal(attributeIn(xml, 'IssueInstant'), clock.now().toISOString())
+        assert.equal(Date.parse(attributeIn(xml, 'NotOnOrAfter') ?? ''), clock.now().getTime() + 300_000)
+      })
+
+      it('posts the request to a provider that has only the POST binding', async () => {
+        const browser = await signIn({}, { origin: 'posting', by: other })
+        const message = carriedBy(await signOut(browser), 'SAMLRequest')
+        assert.deepEqual([message.binding, message.to], ['post', `${other.entityId}/slo?a=1`])
+        assertSigned(message)
+        assert.equal(await isSignedIn(browser), false)
+      })
+
+      for (const binding of ['redirect', 'post'] as const) {
+        it(`leads on to the target when the answer comes, whatever it says (${binding})`, async () => {
+          const browser = await signIn()
+          const { xml, relayState } = carriedBy(await signOutTo(browser), 'SAMLRequest')
+          const given = { redirect: AUTO_REQUEST.redirect_uri, client_id: 'auto' }
+          assert.deepEqual(relayState && JSON.parse(relayState), isStandard ? undefined : given)
+          const inResponseTo = attributeIn(xml, 'ID') ?? ''
+          const status = 'urn:oasis:names:tc:SAML:2.0:status:Responder'
+          const response = idp.logoutResponse({ inResponseTo, status })
+          const answer = await answerBy[binding](browser, response, relayState)
+          assert.equal(answer.status, 303, answer.text)
+          const end = await followed(browser, answer)
+          assert.equal(end.headers['location'], target)
+        })
+      }
+
+      if (isStandard) {
+        it('shows that the person is signed out where there is no target', async () => {
+          const browser = await signIn()
+          const { csrf } = browser
+          const query = { post_logout_redirect_uri: BYE }
+          assert.equal((await browser.send('/logout.do', { query })).status, 200)
+          const form = { ...query, confirmed: 'true', 'X-Svc-Csrf': browser.csrf || csrf }
+          const { xml } = carriedBy(await browser.send('/logout.do', { form }), 'SAMLRequest')
+          const response = idp.logoutResponse({ inResponseTo: attributeIn(xml, 'ID') ?? '' })
+          const end = await followed(browser, await answerBy.redirect(browser, response))
+          assert.equal(end.status, 200)
+          assert.match(end.text, /signed out/i)
+        })
+
+        it('leads nowhere for the answer to the logout of another browser, of another zone, twice, or too late', async () => {
+          const browser = await signIn()
+          const { xml } = carriedBy(await signOutTo(browser), 'SAMLRequest')
+          const response = idp.logoutResponse({ inResponseTo: attributeIn(xml, 'ID') ?? '' })
+          const cookie = browser.cookies.get('svc-sign-out') ?? ''
+          assert.notEqual(cookie, '')
+          const endOf = async (who: Browser) => followed(who, await answerBy.redirect(who, response))
+          assert.equal((await endOf(server.browser())).status, 200)
+          const abroad = server.browser(Z1_HOST)
+          abroad.cookies.set('svc-sign-out', cookie)
+          const { location = '' } = (await answerBy.redirect(abroad, response)).headers
+          const { pathname, search, host } = new URL(String(location))
+          assert.equal(host, Z1_HOST)
+          assert.equal((await abroad.send(pathname + search)).status, 200)
+          assert.equal((await endOf(browser)).headers['location'], BYE)
+          assert.equal((await endOf(browser)).status, 200)
+          browser.cookies.set('svc-sign-out', cookie)
+          clock.advance(600)
+          assert.equal((await endOf(browser)).status, 200)
+        })
+      }
+
+      it('ends nothing for an answer that nobody waits for, and follows no foreign RelayState', async () => {
+        const browser = await signIn()
+        for (const inResponseTo of ['_nothing', '', 'a'.repeat(5000), 'x&redirect=https://evil.example']) {
+          for (const relayState of ['https://evil.example/', '{"redirect":"https://evil.example/"}']) {
+            const response = idp.logoutResponse({ inResponseTo })
+            const end = await followed(browser, await answerBy.redirect(browser, response, relayState))
+            assert.equal(end.headers['location'], isStandard ? `${BASE}/` : `${BASE}/login`)
+            assert.equal(await isSignedIn(browser), true)
+          }
+        }
+      })
+
+      describe('stays here', () => {
+        const stays = async (browser: Browser): Promise<void> => {
+          const answer = await signOut(browser)
+          assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/login`])
+          assert.equal(await isSignedIn(browser), false)
+        }
+
+        async function withMetadata(metadata: string, play: () => Promise<void>): Promise<void> {
+          const record = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+          const config = { ...record.config, metaDataLocation: metadata }
+          await server.store.providers.update('svc', { ...record, config })
+          await play()
+          const changed = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+          await server.store.providers.update('svc', { ...changed, config: record.config })
+        }
+
+        it('for a provider without an endpoint for it', async () => {
+          const browser = await signIn()
+          await withMetadata(idp.metadata(), () => stays(browser))
+        })
+
+        it('for a provider whose metadata is not known, without asking for it', async () => {
+          const browser = await signIn()
+          await withMetadata('http://127.0.0.1:1/metadata', () => stays(browser))
+        })
+
+        it('for a provider whose endpoint is a script', async () => {
+          const browser = await signIn()
+          await withMetadata(idp.metadata({ slo: 'javascript:alert(1)' }), () => stays(browser))
+        })
+
+        it('for somebody with a password here', async () => stays(await signedIn(server)))
+      })
+
+      it('is of the zone that it came from', async () => {
+        const browser = server.browser(Z1_HOST)
+        await signIn({ audiences: ['z1.latchkey'] }, { browser })
+        const { xml } = carriedBy(await signOut(browser), 'SAMLRequest')
+        assert.match(xml, /<saml2:Issuer[^>]*>z1\.latchkey<\/saml2:Issuer>/)
+      })
+    })
+
+    describe('that begins at the provider', () => {
+      const soon = (): Date => new Date(clock.now().getTime() + 60_000)
+
+      const byRedirect = (
+        xml: string,
+        { relayState, host = 'localhost:8080', path = PATH, browser }: Delivery = {},
+      ): Promise<TestAnswer> => {
+        const query = idp.redirectQuery('SAMLRequest', xml, relayState === undefined ? {} : { relayState })
+        return (browser ?? server).send(`${path}?${query}`, { host })
+      }
+      const byPost = (
+        xml: string,
+        { relayState, host = 'localhost:8080', path = PATH }: Delivery = {},
+      ): Promise<TestAnswer> => {
+        const form = { SAMLRequest: base64Of(xml), ...(relayState !== undefined && { RelayState: relayState }) }
+        return server.send(path, { form, host })
+      }
+      interface Delivery {
+        readonly relayState?: string
+        readonly host?: string
+        readonly path?: string
+        readonly browser?: Browser
+      }
+
+      const requestOf = (parts: LogoutParts = {}): string =>
+        idp.logoutRequest({ destination: HERE, nameId: 'pat', sessionIndexes: [], ...parts })
+
+      /** The status that the answer has for the provider. */
+      const statusOf = (answer: TestAnswer): string | undefined => {
+        const message = carriedBy(answer, 'SAMLResponse')
+        assertSigned(message)
+        return /StatusCode Value="urn:oasis:names:tc:SAML:2\.0:status:(\w+)"/.exec(message.xml)?.[1]
+      }
+
+      it('ends the session that it names, and no other', async () => {
+        const [one, two] = [
+          await signIn({ nameId: 'pat', sessionIndex: 's-1' }),
+          await signIn({ nameId: 'pat', sessionIndex: 's-2' }),
+        ]
+        const { code = '' } = responseOf(await authorize(one, { ...AUTO_REQUEST, scope: 'openid' })).query
+        assert.equal(statusOf(await byRedirect(requestOf({ sessionIndexes: ['s-1'] }))), 'Success')
+        assert.deepEqual([await isSignedIn(one), await isSignedIn(two)], [false, true])
+        const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }
+        assert.equal((await server.token(form, { basic: ['auto', 'auto-secret'] })).status, 400)
+        const event = server.events.findLast(({ type }) => type === 'SessionsEndedEvent')
+        assert.deepEqual([event?.origin, event?.byOther], ['corp', true])
+      })
+
+      it('ends the session of whatever index the sign-in named, however long', async () => {
+        for (const sessionIndex of ['i'.repeat(256), 'i'.repeat(1024), 'odd\u007f']) {
+          const browser = await signIn({ nameId: 'pat', sessionIndex })
+          assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Success')
+          assert.equal(await isSignedIn(browser), false)
+        }
+        const sessionIndex = 'i'.repeat(1025)
+        await signIn({ nameId: 'pat', sessionIndex })
+        assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Requester')
+      })
+
+      it('ends several sessions, and without a SessionIndex everything of the person and nobody else’s', async () => {
+        const of = (nameId: string, sessionIndex: string) => signIn({ nameId, sessionIndex })
+        const all = [await of('pat', 'm-1'), await of('pat', 'm-2'), await of('pat', 'm-3'), await of('kim', 'm-4')]
+        const mine = await signedIn(server)
+        assert.equal(statusOf(await byRedirect(requestOf({ sessionIndexes: ['m-1', 'm-2', 'm-4'] }))), 'Success')
+        assert.deepEqual(await Promise.all(all.map(isSignedIn)), [false, false, true, true])
+        assert.equal(statusOf(await byPost(idp.sign(requestOf()))), 'Success')
+        assert.deepEqual(await Promise.all([...all, mine].map(isSignedIn)), [false, false, false, true, true])
+      })
+
+      it('ends nothing, and says the same, for a session or person that is not known', async () => {
+        const browser = await signIn({ nameId: 'pat', sessionIndex: 'k-1' })
+        for (const parts of [{ sessionIndexes: ['K-1'] }, { nameId: 'nobody' }, { nameId: 'PAT' }]) {
+          assert.equal(statusOf(await byRedirect(requestOf(parts))), 'Success')
+        }
+        assert.equal(await isSignedIn(browser), true)
+      })
+
+      it('is answered with a signed response, by redirect and by posted form', async () => {
+        const id = '_request-1'
+        const redirected = await byRedirect(requestOf({ id }), { relayState: 'a b&c' })
+        const posted = await byPost(idp.sign(requestOf({ id: '_request-2' })), { relayState: '"><script>' })
+        const messages = [redirected, posted].map(answer => carriedBy(answer, 'SAMLResponse'))
+        const facts = messages.map(({ binding, to: at, relayState, xml }) => {
+          return [binding, at, relayState, attributeIn(xml, 'InResponseTo'), attributeIn(xml, 'Destination')]
+        })
+        assert.deepEqual(facts, [
+          ['redirect', SLO, 'a b&c', id, SLO],
+          ['post', SLO, '"><script>', '_request-2', SLO],
+        ])
+        for (const message of messages) {
+          assertSigned(message)
+          assert.match(message.xml, /<saml2:Issuer[^>]*>latchkey<\/saml2:Issuer>/)
+        }
+        const long = await byRedirect(requestOf(), { relayState: 'x'.repeat(2049) })
+        assert.equal(carriedBy(long, 'SAMLResponse').relayState, undefined)
+      })
+
+      it('is answered at the ResponseLocation, or not at all by a provider that takes no answers', async () => {
+        const record = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+        const set = async (metadata: string) => {
+          const known = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+          await server.store.providers.update('svc', {
+            ...known,
+            config: { ...record.config, metaDataLocation: metadata },
+          })
+        }
+        const at = 'https://idp.example/answers'
+        await set(
+          idp.metadata({ slo: SLO }).replaceAll(`Location="${SLO}"`, `Location="${SLO}" ResponseLocation="${at}"`),
+        )
+        assert.equal(carriedBy(await byRedirect(requestOf()), 'SAMLResponse').to, at)
+        await set(idp.metadata())
+        const browser = await signIn({ nameId: 'pat' })
+        const answer = await byRedirect(requestOf())
+        assert.equal(answer.status, 200)
+        assert.match(answer.text, /signed out|sign in/i)
+        assert.equal(await isSignedIn(browser), false)
+        await set(String(record.config['metaDataLocation']))
+      })
+
+      it('takes the cookies of the browser that brings it, if it was one of them', async () => {
+        const browser = await signIn({ nameId: 'pat', sessionIndex: 'c-1' })
+        const bystander = await signedIn(server)
+        await byRedirect(requestOf({ sessionIndexes: ['c-1'] }), { browser: bystander })
+        assert.equal(await isSignedIn(bystander), true)
+        const again = await signIn({ nameId: 'pat', sessionIndex: 'c-2' }, { browser })
+        await byRedirect(requestOf({ sessionIndexes: ['c-2'] }), { browser: again })
+        assert.deepEqual(
+          ['Current-User', isStandard ? 'svc-session' : 'JSESSIONID'].map(name => again.cookies.has(name)),
+          [false, false],
+        )
+      })
+
+      it('ends nothing in another zone', async () => {
+        const browser = server.browser(Z1_HOST)
+        await signIn({ nameId: 'pat', audiences: ['z1.latchkey'] }, { browser })
+        await byRedirect(requestOf())
+        assert.equal(await isSignedIn(browser), true)
+        const there = `http://${Z1_HOST}${Z1_PATH}`
+        assert.equal(statusOf(await byRedirect(requestOf({ destination: there }))), 'Requester')
+        const own = await byRedirect(requestOf({ destination: there }), { host: Z1_HOST, path: Z1_PATH })
+        assert.equal(own.status, 302)
+        assert.equal(await isSignedIn(browser), false)
+      })
+
+      it('forgets an account that is gone, and obeys for one that is not active', async () => {
+        await signIn({ nameId: 'gone' })
+        const user = (await server.store.users.findByExternalId('svc', 'corp', 'gone')) ?? assert.fail()
+        await server.store.users.delete('svc', user.id)
+        assert.equal(statusOf(await byRedirect(requestOf({ nameId: 'gone' }))), 'Success')
+      })
+
+      it('ends the sessions of a person whose name is encrypted to this server', async () => {
+        const browser = await signIn({ nameId: 'pat' })
+        const name = `<saml:NameID xmlns:saml="${SAML.assertion}">pat</saml:NameID>`
+        const data = await encrypted(name, { certificate })
+        const xml = requestOf().replace(
+          /<saml:NameID.*<\/saml:NameID>/,
+          () => `<saml:EncryptedID>${data}</saml:EncryptedID>`,
+        )
+        assert.equal(statusOf(await byPost(idp.sign(xml))), 'Success')
+        assert.equal(await isSignedIn(browser), false)
+      })
+
+      it('is verified with keys that the provider published since, asked for at most every 30 seconds', async () => {
+        const asked: string[] = []
+        let document = other.metadata({ slo: SLO, keys: [] })
+        const publisher = createServer((request, response) => {
+          asked.push(request.url ?? '')
+          response.end(document)
+        })
+        await new Promise<void>(resolve => publisher.listen(0, '127.0.0.1', resolve))
+        const { port } = publisher.address() as AddressInfo
+        const record = (await server.store.providers.findByOrigin('svc', 'posting')) ?? assert.fail()
+        const config = { ...record.config, metaDataLocation: `http://127.0.0.1:${port}/metadata` }
+        await server.store.providers.update('svc', { ...record, config })
+        const browser = await signIn({ nameId: 'pat' }, { origin: 'posting', by: other })
+        const before = asked.length
+        const send = (): Promise<TestAnswer> => byPost(other.sign(requestOf({ issuer: other.entityId }), { key }))
+        for (let round = 0; round < 5; round += 1) assert.equal((await send()).status, 400)
+        assert.ok(asked.length - before <= 1, `asked ${asked.length - before} times`)
+        document = other.metadata({ slo: SLO, keys: [key] })
+        clock.advance(31)
+        assert.equal(statusOf(await send()), 'Success')
+        assert.equal(await isSignedIn(browser), false)
+        const now = (await server.store.providers.findByOrigin('svc', 'posting')) ?? assert.fail()
+        await server.store.providers.update('svc', { ...now, config: record.config })
+        await new Promise(resolve => publisher.close(resolve))
+      })
+
+      describe('is not obeyed, but answered', () => {
+        const encryptedId = (xml: string): string =>
+          xml.replace(/<saml:NameID.*<\/saml:NameID>/, '<saml:EncryptedID><x xmlns="urn:x"/></saml:EncryptedID>')
+        const cases: readonly { readonly name: string; readonly xml: () => string; readonly reason: string }[] = [
+          {
+            name: 'for another address',
+            xml: () => requestOf({ destination: `${BASE}/saml/SSO/alias/latchkey` }),
+            reason: 'destination',
+          },
+          {
+            name: 'for another server',
+            xml: () => requestOf({ destination: `https://other.example${PATH}` }),
+            reason: 'destination',
+          },
+          { name: 'without an address', xml: () => requestOf({ destination: null }), reason: 'destination' },
+          {
+            name: 'of long ago',
+            xml: () => requestOf({ issueInstant: new Date(clock.now().getTime() - 61_000) }),
+            reason: 'expired',
+          },
+          {
+            name: 'of the future',
+            xml: () => requestOf({ issueInstant: new Date(clock.now().getTime() + 61_000) }),
+            reason: 'not-yet-valid',
+          },
+          {
+            name: 'that has expired',
+            xml: () => requestOf({ notOnOrAfter: new Date(clock.now().getTime() - 60_000) }),
+            reason: 'expired',
+          },
+          { name: 'about nobody', xml: () => requestOf({ nameId: '' }), reason: 'name-id' },
+          {
+            name: 'about two people',
+            xml: () => requestOf().replace('<saml:NameID', '<saml:NameID>kim</saml:NameID><saml:NameID'),
+            reason: 'name-id',
+          },
+          { name: 'about somebody encrypted for nobody', xml: () => encryptedId(requestOf()), reason: 'decryption' },
+          {
+            name: 'about somebody of another provider',
+            xml: () => requestOf({ nameQualifier: other.entityId }),
+            reason: 'name-id',
+          },
+          {
+            name: 'about somebody of another service',
+            xml: () => requestOf({ spNameQualifier: 'other' }),
+            reason: 'name-id',
+          },
+          { name: 'about an empty session', xml: () => requestOf({ sessionIndexes: [''] }), reason: 'subject' },
+        ]
+        for (const { name, xml, reason } of cases) {
+          it(name, async () => {
+            const browser = await signIn({ nameId: 'pat' })
+            for (const answer of [await byRedirect(xml()), await byPost(idp.sign(xml()))]) {
+              assert.equal(statusOf(answer), 'Requester')
+              assert.match(carriedBy(answer, 'SAMLResponse').xml, new RegExp(`StatusMessage>${reason}<`))
+            }
+            assert.match(server.refusals.at(-1) ?? '', new RegExp(`^logout from "corp": ${reason}: `))
+            assert.equal(await isSignedIn(browser), true)
+          })
+        }
+
+        it('that was used before, until it is too old', async () => {
+          const query = idp.redirectQuery('SAMLRequest', requestOf({ notOnOrAfter: null }))
+          assert.equal(statusOf(await server.send(`${PATH}?${query}`)), 'Success')
+          const browser = await signIn({ nameId: 'pat' })
+          for (const seconds of [0, 59, 1, 1]) {
+            clock.advance(seconds)
+            assert.equal(statusOf(await server.send(`${PATH}?${query}`)), 'Requester')
+          }
+          assert.equal(await isSignedIn(browser), true)
+        })
+      })
+
+      describe('is refused, and nobody is answered', () => {
+        const redirect = (query: string, path = PATH) => server.send(`${path}?${query}`)
+        const post = (xml: string) => server.send(PATH, { form: { SAMLRequest: base64Of(xml) } })
+        const signedQuery = (xml = requestOf()) => idp.redirectQuery('SAMLRequest', xml)
+        const cases: readonly {
+          readonly name: string
+          readonly send: () => Promise<TestAnswer>
+          readonly status?: number
+        }[] = [
+          { name: 'without a message', send: () => server.send(PATH) },
+          { name: 'without a message in the form', send: () => server.send(PATH, { form: {} }) },
+          { name: 'without a form', send: () => server.send(PATH, { method: 'POST' }) },
+          { name: 'as no base64', send: () => redirect('SAMLRequest=%25%25') },
+          { name: 'as no XML', send: () => post('x') },
+          { name: 'as both a request and a response', send: () => redirect(`${signedQuery()}&SAMLResponse=x`) },
+          { name: 'twice', send: () => redirect(`${signedQuery()}&${signedQuery()}`) },
+          { name: 'without a signature', send: () => post(requestOf()) },
+          {
+            name: 'without a signature in the query',
+            send: () => redirect(idp.redirectQuery('SAMLRequest', requestOf(), { key: null })),
+          },
+          {
+            name: 'with a signature inside a message by redirect',
+            send: () => redirect(idp.redirectQuery('SAMLRequest', idp.sign(requestOf()), { key: null })),
+          },
+          { name: 'with the signature of another key', send: () => post(idp.sign(requestOf(), { key: otherKey })) },
+          {
+            name: 'with the signature of another key in the query',
+            send: () => redirect(idp.redirectQuery('SAMLRequest', requestOf(), { key: otherKey })),
+          },
+          {
+            name: 'from an unknown provider',
+            send: () => post(idp.sign(requestOf({ issuer: 'https://nobody.example' }))),
+          },
+          { name: 'from another provider', send: () => post(idp.sign(requestOf({ issuer: other.entityId }))) },
+          {
+            name: 'changed after the signature',
+            send: () => post(idp.sign(requestOf({ nameId: 'kim' })).replace('>kim<', '>pat<')),
+          },
+          {
+            name: 'as another message',
+            send: () => post(idp.sign(requestOf().replaceAll('LogoutRequest', 'ManageNameIDRequest'))),
+          },
+          {
+            name: 'of another version',
+            send: () => post(idp.sign(requestOf().replace('Version="2.0"', 'Version="1.1"'))),
+          },
+          { name: 'with a RelayState that is not signed', send: () => redirect(`${signedQuery()}&RelayState=x`) },
+          { name: 'longer than any logout', send: () => post(`${requestOf()}${' '.repeat(200_000)}`), status: 413 },
+        ]
+        for (const { name, send, status = 400 } of cases) {
+          it(name, async () => {
+            const browser = await signIn({ nameId: 'pat' })
+            const answer = await send()
+            assert.equal(answer.status, status, answer.text)
+            assert.equal(answer.headers['location'], undefined)
+            assert.doesNotMatch(answer.text, /form_post/)
+            assert.equal(await isSignedIn(browser), true)
+          })
+        }
+
+        it('with a genuine query behind the one that the router reads', async () => {
+          const browser = await signIn({ nameId: 'pat' })
+          const forged = idp.redirectQuery('SAMLRequest', requestOf(), { key: null })
+          const genuine = signedQuery(requestOf({ nameId: 'somebody-else' }))
+          const { http } = server.app
+          await http.listen({ host: '127.0.0.1', port: 0 })
+          const { port } = http.server.address() as AddressInfo // of a port
+          const path = `${PATH}#${forged}&x=?${genuine}`
+          const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+            const headers = { host: 'localhost:8080', connection: 'close' }
+            get({ host: '127.0.0.1', port, path, headers }, resolve).on('error', reject)
+          })
+          answer.resume()
+          assert.equal(answer.statusCode, 400)
+          assert.equal(await isSignedIn(browser), true)
+        })
+
+        it('with UAA’s words where there is no message', async () => {
+          const answer = await server.send(PATH)
+          assert.match(answer.text, /Unsupported request/)
+        })
+
+        it('from a provider that is off', async () => {
+          const record = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+          await server.store.providers.update('svc', { ...record, active: false })
+          assert.equal((await byRedirect(requestOf({ notOnOrAfter: soon() }))).status, 400)
+          assert.match(server.refusals.at(-1) ?? '', /^logout from an unknown provider: issuer: /)
+          const off = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+          await server.store.providers.update('svc', { ...off, active: true })
+        })
+
+        it('by HEAD, PUT or DELETE', async () => {
+          const browser = await signIn({ nameId: 'pat' })
+          for (const method of ['HEAD', 'PUT', 'DELETE']) {
+            assert.ok((await server.send(`${PATH}?${signedQuery()}`, { method })).status >= 400)
+          }
+          assert.equal(await isSignedIn(browser), true)
+        })
+      })
+    })
+  })
+}

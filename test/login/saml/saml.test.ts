@@ -1,0 +1,507 @@
+// Sign-in at SAML providers through the browser: the ways to start it, the assertion consumer, and what failures are answered.
+// What makes an answer genuine is tested beside its reader.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { AUTO_REQUEST, authorize, requestOf, signedIn, Z1_HOST } from '../../support/authorize.ts'
+import { createTestClock } from '../../support/clock.ts'
+import { setCookies, unescaped } from '../../support/forms.ts'
+import { MODES } from '../../support/oauth.ts'
+import { base64Of } from '../../support/saml-idp.ts'
+import type { ResponseParts } from '../../support/saml-idp.ts'
+import {
+  answerForm,
+  BASE,
+  comeBack,
+  CONSUMER,
+  idpOf,
+  postedOn,
+  requestIn,
+  samlBootstrap,
+  signInAt,
+} from '../../support/saml-sign-in.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const LOST = /was started in another browser, has expired or is already complete/
+const UNREADABLE = /What your identity provider sent could not be read/
+const NOT_HERE = /That sign-in method is not available here/
+const UNVERIFIED = /could not be verified/
+
+for (const mode of MODES) {
+  describe(`signing in at a SAML provider, in ${mode}`, () => {
+    const clock = createTestClock()
+    const isUaa = mode === 'uaa'
+    const HOME = `${BASE}${isUaa ? '/home' : '/'}`
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, clock, config: { bootstrap: samlBootstrap(clock) } })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
+    const userAt = (origin: string, nameId: string) => server.store.users.findByExternalId('svc', origin, nameId)
+
+    /** A page that says why; in uaa at /saml_error. */
+    async function assertRefused(answer: TestAnswer, status: number, words: RegExp, browser?: Browser): Promise<void> {
+      if (!isUaa) {
+        assert.equal(answer.status, status, answer.text)
+        assert.match(unescaped(answer.text), words)
+      } else {
+        assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/saml_error`])
+        const page = await server.send('/saml_error', {
+          cookies: { 'Saml-Failure': answer.cookies['Saml-Failure'] ?? '' },
+        })
+        assert.equal(page.status, 200)
+        assert.match(unescaped(page.text), words)
+      }
+      if (browser) assert.equal(await isSignedIn(browser), false)
+    }
+
+    /** What the audit trail says of the last refusal; the log has the same word. */
+    function assertAudited(origin: string | undefined, why: string): void {
+      const event = server.events.findLast(({ type }) => type === 'IdentityProviderAuthenticationFailure')
+      assert.deepEqual([event?.authenticationType, event?.origin, event?.data], ['saml', origin, why])
+      assert.match(server.refusals.at(-1) ?? '', new RegExp(`(?:^a SAML answer|^sign-in at ".*): .*${why}: `))
+    }
+
+    describe('the assertion consumer', () => {
+      it('signs the person in when a page has posted the answer once more', async () => {
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
+        const attributes = [
+          { name: 'mail', values: ['ann@corp.example'] },
+          { name: 'verified', values: ['true'] },
+        ]
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'ann', attributes })
+        const page = await server.send(CONSUMER, { form: answerForm(xml, relayState) })
+        assert.equal(page.status, 200)
+        assert.deepEqual(page.cookies, {})
+        assert.match(page.text, /<button class="button" type="submit">/)
+        assert.match(page.text, isUaa ? /<strong><bdi>Cloud Foundry</ : /<strong><bdi>Latchkey</)
+        const { path, form } = postedOn(page)
+        assert.deepEqual([path, Object.keys(form)], [CONSUMER, ['SAMLResponse', 'RelayState', 'posted_again']])
+        assert.equal(form['SAMLResponse'], base64Of(xml))
+        const answer = await browser.send(path, { form })
+        assert.equal(answer.location().pathname, '/oauth/authorize')
+        const { origin, searchParams } = (
+          await browser.send(answer.location().pathname + answer.location().search)
+        ).location()
+        assert.deepEqual([origin, searchParams.has('code')], ['https://auto.example', true])
+        const user = await userAt('corp', 'ann')
+        assert.deepEqual([user?.userName, user?.email, user?.verified], ['ann', 'ann@corp.example', true])
+        const { type, data } =
+          server.events.findLast(event => event.type.startsWith('UserAuthentication')) ?? assert.fail()
+        assert.deepEqual([type, data], ['UserAuthenticationSuccess', undefined])
+      })
+
+      it('finishes at once for a client that sends its cookies', async () => {
+        const browser = server.browser()
+        const { id, relayState } = requestIn(await browser.send('/saml2/authenticate/corp'))
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'at-once' })
+        const answer = await browser.send(CONSUMER, { form: answerForm(xml, relayState) })
+        assert.deepEqual([answer.status, answer.headers['location']], [302, HOME])
+        assert.equal(await isSignedIn(browser), true)
+      })
+
+      it('signs nobody in for longer than the provider says, but for the difference of clocks', async () => {
+        const browser = server.browser()
+        const sessionNotOnOrAfter = new Date(clock.now().getTime() + 300_000)
+        await signInAt(server, browser, { nameId: 'brief', sessionNotOnOrAfter })
+        clock.advance(359)
+        assert.equal(await isSignedIn(browser), true)
+        clock.advance(1)
+        assert.equal(await isSignedIn(browser), false)
+        const late = server.browser()
+        await signInAt(server, late, { nameId: 'brief', sessionNotOnOrAfter: new Date(clock.now().getTime() - 59_000) })
+        assert.equal(await isSignedIn(late), true)
+      })
+
+      it('posts on no answer of a provider that is not here, nor a second time', async () => {
+        const { id, relayState } = requestIn(await server.browser().send('/login/external/corp'))
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: id })
+        const again = await server.send(CONSUMER, { form: { ...answerForm(xml, relayState), posted_again: 'true' } })
+        await assertRefused(again, 400, LOST)
+        assertAudited('corp', 'in-response-to')
+        const stranger = await idpOf(clock, 'stranger').response({ inResponseTo: id })
+        const words = isUaa ? /No SAML identity provider found in zone/ : NOT_HERE
+        await assertRefused(await server.send(CONSUMER, { form: answerForm(stranger, relayState) }), 404, words)
+        assertAudited(undefined, 'issuer')
+        assert.match(server.refusals.at(-1) ?? '', /it is from "https:\/\/stranger.example\/saml"/)
+        await server.send(CONSUMER, { form: { SAMLResponse: base64Of('no XML') } })
+        assertAudited(undefined, 'not-xml')
+      })
+
+      for (const path of ['/saml/SSO', '/saml/SSO/alias/corp', CONSUMER]) {
+        it(`is at ${path} too, as the recipient that the provider names`, async () => {
+          const browser = server.browser()
+          const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
+          const to = { recipient: BASE + path, destination: BASE + path }
+          const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: `at ${path}`, ...to })
+          const answer = await comeBack(server, browser, answerForm(xml, relayState), path)
+          assert.equal(answer.headers['location'], HOME)
+          assert.equal(await isSignedIn(browser), true)
+        })
+      }
+
+      it('takes no answer for the place of another provider', async () => {
+        const browser = server.browser()
+        const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
+        const path = '/saml/SSO/alias/other'
+        const to = { recipient: BASE + path, destination: BASE + path }
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, ...to })
+        const words = isUaa ? /No SAML identity provider found in zone for alias:other/ : NOT_HERE
+        await assertRefused(await browser.send(path, { form: answerForm(xml, relayState) }), 404, words, browser)
+        for (const alias of ['none', 'latchkey2', 'z1.latchkey', 'LATCHKEY']) {
+          const answer = await browser.send(`/saml/SSO/alias/${alias}`, { form: answerForm(xml, relayState) })
+          await assertRefused(answer, 404, isUaa ? /No SAML identity provider found in zone\./ : NOT_HERE, browser)
+        }
+      })
+
+      it('takes no answer of one provider for a sign-in at another', async () => {
+        const browser = server.browser()
+        const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
+        const xml = await idpOf(clock, 'other').response({ inResponseTo: id })
+        await assertRefused(await comeBack(server, browser, answerForm(xml, relayState)), 400, LOST, browser)
+      })
+
+      it('takes no answer where the client of the waiting request has barred the provider meanwhile', async () => {
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
+        const client = (await server.store.clients.find('svc', 'auto')) ?? assert.fail()
+        await server.store.clients.update('svc', { ...client, allowedProviders: ['other'] })
+        try {
+          const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'late' })
+          const words = isUaa ? /No SAML identity provider found in zone for alias:corp/ : NOT_HERE
+          await assertRefused(await comeBack(server, browser, answerForm(xml, relayState)), 404, words, browser)
+          assert.equal(await userAt('corp', 'late'), undefined)
+        } finally {
+          await server.store.clients.update('svc', client)
+        }
+      })
+
+      it('takes each answer once, in the browser that asked, in its zone and in time', async () => {
+        const browser = server.browser()
+        const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'once' })
+        const form = answerForm(xml, relayState)
+        const other = server.browser()
+        await other.send('/login/external/corp')
+        await assertRefused(await comeBack(server, other, form), 400, LOST, other)
+        const { z1 } = { z1: await server.send(CONSUMER, { form, host: Z1_HOST }) }
+        assert.ok(z1.status !== 200 && z1.cookies['latchkey-session'] === undefined)
+        const before = new Map(browser.cookies)
+        assert.equal((await comeBack(server, browser, form)).headers['location'], HOME)
+        const replay = server.browser()
+        for (const [name, value] of before) replay.cookies.set(name, value)
+        await assertRefused(await comeBack(server, replay, form), 400, LOST)
+        const late = server.browser()
+        const sent = requestIn(await late.send('/login/external/corp'))
+        clock.advance(601)
+        const fresh = await idpOf(clock, 'corp').response({ inResponseTo: sent.id })
+        await assertRefused(await comeBack(server, late, answerForm(fresh, sent.relayState)), 400, LOST, late)
+      })
+
+      it('takes no answer to another request, nor one for a record that has changed', async () => {
+        const browser = server.browser()
+        const first = requestIn(await browser.send('/login/external/corp'))
+        const second = requestIn(await browser.send('/login/external/corp'))
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: first.id })
+        const answer = await comeBack(server, browser, answerForm(xml, second.relayState))
+        await assertRefused(answer, 502, UNVERIFIED, browser)
+        assertAudited('corp', 'in-response-to')
+      })
+
+      const addresses = [
+        { name: 'host', base: `http://${Z1_HOST}`, prefix: '', host: Z1_HOST },
+        { name: 'path', base: `${BASE}/z/z1`, prefix: '/z/z1', host: undefined },
+      ]
+      for (const { name, base, prefix, host } of addresses) {
+        it(`is in each zone, by ${name}, and takes no answer for another one`, async () => {
+          const path = `${prefix}/saml/SSO/alias/z1.latchkey`
+          const browser = server.browser(host)
+          const answerTo = async (parts: ResponseParts): Promise<TestAnswer> => {
+            const { id, relayState, xml: request } = requestIn(await browser.send(`${prefix}/login/external/corp`))
+            assert.match(request, new RegExp(`AssertionConsumerServiceURL="${base}/saml/SSO/alias/z1.latchkey"`))
+            const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, ...parts })
+            return browser.send(path, { form: answerForm(xml, relayState) })
+          }
+          const recipient = `${base}/saml/SSO/alias/z1.latchkey`
+          const own = { recipient, destination: recipient, audiences: ['z1.latchkey'] }
+          for (const parts of [{}, { ...own, audiences: ['latchkey'] }, { audiences: ['z1.latchkey'] }]) {
+            assert.notEqual((await answerTo(parts)).headers['location'], `${base}${isUaa ? '/home' : '/'}`)
+          }
+          const answer = await answerTo({ ...own, nameId: `of the zone by ${name}` })
+          assert.equal(answer.headers['location'], `${base}${isUaa ? '/home' : '/'}`)
+          assert.ok(await server.store.users.findByExternalId('z1', 'corp', `of the zone by ${name}`))
+          assert.equal(await userAt('corp', `of the zone by ${name}`), undefined)
+        })
+      }
+
+      const unreadable: readonly {
+        name: string
+        form: Record<string, string> | string
+        status?: number
+        words?: RegExp
+      }[] = [
+        { name: 'no answer', form: { a: 'b' } },
+        { name: 'an empty answer', form: { SAMLResponse: '' } },
+        { name: 'nonsense', form: { SAMLResponse: 'PHgvPg==' }, status: 404, words: isUaa ? /No SAML/ : NOT_HERE },
+        { name: 'no base64', form: { SAMLResponse: '<Response/>' }, status: 404, words: isUaa ? /No SAML/ : NOT_HERE },
+        { name: 'two answers', form: `SAMLResponse=${encodeURIComponent(base64Of('<a/>'))}&SAMLResponse=b` },
+      ]
+      for (const { name, form, status = 400, words = UNREADABLE } of unreadable) {
+        it(`refuses ${name}`, async () => {
+          for (const path of [CONSUMER, '/saml/SSO']) {
+            await assertRefused(await server.send(path, { form }), status, words)
+          }
+        })
+      }
+
+      it('refuses two relay states', async () => {
+        const browser = server.browser()
+        const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
+        const xml = await idpOf(clock, 'corp').response({ inResponseTo: id })
+        const form = `${new URLSearchParams(answerForm(xml, relayState)).toString()}&RelayState=${relayState}`
+        await assertRefused(await browser.send(CONSUMER, { form }), 400, UNREADABLE, browser)
+      })
+
+      it('refuses GET', async () => {
+        for (const path of [CONSUMER, '/saml/SSO']) await assertRefused(await server.send(path), 400, UNREADABLE)
+      })
+
+      it('reads half a megabyte at most', async () => {
+        const form = { SAMLResponse: 'A'.repeat(600_000) }
+        assert.equal((await server.send(CONSUMER, { form })).status, 413)
+      })
+    })
+
+    describe('failures', () => {
+      it('tell the client that somebody has no account, where it registered the target', async () => {
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody' })
+        assert.equal(answer.status, 302)
+        const url = answer.location()
+        assert.equal(url.origin + url.pathname, 'https://auto.example/cb')
+        assert.deepEqual(Object.fromEntries(url.searchParams), {
+          error: 'access_denied',
+          error_description:
+            'SAML user does not exist. You can correct this by creating a shadow user for the SAML user.',
+          state: 's1',
+          ...(!isUaa && { iss: BASE }),
+        })
+        assert.match(url.search, /error_description=SAML\+user\+does\+not\+exist\.\+You/)
+        assert.equal(await userAt('closed', 'nobody'), undefined)
+        assert.equal(await isSignedIn(browser), false)
+      })
+
+      const elsewhere: readonly { name: string; query: Record<string, string> }[] = [
+        { name: 'a target that the client did not register', query: { redirect_uri: 'https://evil.example/cb' } },
+        { name: 'an unknown client', query: { client_id: 'none' } },
+        { name: 'no redirect URI', query: { redirect_uri: '' } },
+        { name: 'another response type', query: { response_type: 'token' } },
+      ]
+      for (const { name, query } of elsewhere) {
+        it(`are shown here with ${name}`, async () => {
+          const target = `${BASE}/oauth/authorize?${new URLSearchParams({ ...AUTO_REQUEST, ...query }).toString()}`
+          const start = `/login/external/closed?${new URLSearchParams({ form_redirect_uri: target }).toString()}`
+          const browser = server.browser()
+          const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody', start })
+          const words = isUaa ? /SAML user does not exist\. You can correct this/ : /must be pre-created/
+          await assertRefused(answer, 403, words, browser)
+        })
+      }
+
+      it('are shown where nothing waits', async () => {
+        const browser = server.browser()
+        const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody' })
+        await assertRefused(answer, 403, isUaa ? /SAML user does not exist/ : /must be pre-created/, browser)
+      })
+
+      it('name the provider that was disabled meanwhile', async () => {
+        const browser = server.browser()
+        const { id, relayState } = requestIn(await browser.send('/login/external/other'))
+        const provider = (await server.store.providers.findByOrigin('svc', 'other')) ?? assert.fail()
+        await server.store.providers.update('svc', { ...provider, active: false })
+        try {
+          const xml = await idpOf(clock, 'other').response({ inResponseTo: id })
+          const answer = await comeBack(server, browser, answerForm(xml, relayState))
+          const words = isUaa ? /Identity Provider has been disabled by administrator for alias:other/ : NOT_HERE
+          await assertRefused(answer, 404, words, browser)
+        } finally {
+          await server.store.providers.update('svc', { ...provider, version: provider.version + 1 })
+        }
+      })
+
+      it('cost no reading of the database where the provider is unknown or disabled', async () => {
+        const { providers } = server.store
+        const unchanged = { ...providers }
+        let asked = 0
+        Object.assign(providers, { list: (zoneId: string) => ((asked += 1), unchanged.list(zoneId)) })
+        try {
+          for (const origin of ['stranger', 'off']) {
+            const form = answerForm(await idpOf(clock, origin).response())
+            await assertRefused(await server.send(CONSUMER, { form }), 404, isUaa ? /provider/i : NOT_HERE)
+          }
+          assert.equal(asked, 0)
+        } finally {
+          Object.assign(providers, unchanged)
+        }
+      })
+
+      const declined: readonly [code: string, status: number, words: RegExp][] = [
+        ['AuthnFailed', 403, /The sign-in at corp was cancelled or refused/],
+        ['RequestDenied', 403, /The sign-in at corp was cancelled or refused/],
+        ['NoPassive', 403, /corp needs to ask you something first/],
+        ['UnsupportedBinding', 502, /corp refused to sign you in/],
+      ]
+      for (const [code, status, words] of declined) {
+        it(`are told in plain words where the provider says ${code}`, async () => {
+          const names = 'urn:oasis:names:tc:SAML:2.0:status:'
+          const browser = server.browser()
+          const parts = { status: `${names}Responder`, statusWithin: names + code, statusMessage: '<b>Pay</b>' }
+          const answer = await signInAt(server, browser, parts)
+          await assertRefused(answer, status, words, browser)
+          assert.doesNotMatch(answer.text, /Pay/)
+          assertAudited('corp', 'status')
+        })
+      }
+
+      it('of what cannot be verified say no more, and are in the audit trail with the reason', async () => {
+        const browser = server.browser()
+        const answer = await signInAt(server, browser, { audiences: ['https://elsewhere.example'] })
+        await assertRefused(answer, 502, UNVERIFIED, browser)
+        assertAudited('corp', 'audience')
+      })
+
+      it('take no words for the page from anybody else', async () => {
+        for (const value of ['call+0800', Buffer.from('call 0800').toString('base64url'), 'x'.repeat(3000)]) {
+          const page = await server.send('/saml_error', { cookies: { 'Saml-Failure': value } })
+          assert.equal(page.status, 200)
+          assert.match(unescaped(page.text), /Sign-in with your SAML identity provider failed/)
+          assert.doesNotMatch(page.text, /0800/)
+        }
+      })
+
+      if (isUaa) {
+        it('are said once, on the page of their zone', async () => {
+          const answer = await server.send(CONSUMER)
+          const set = setCookies(answer)['Saml-Failure'] ?? ''
+          assert.match(set, /; Max-Age=60; Path=\/saml_error; HttpOnly; SameSite=Lax/)
+          const cookies = { 'Saml-Failure': answer.cookies['Saml-Failure'] ?? '' }
+          const page = await server.send('/saml_error', { cookies })
+          assert.match(page.text, UNREADABLE)
+          assert.equal(page.cookies['Saml-Failure'], '')
+          const elsewhere = await server.send('/saml_error', { cookies, host: Z1_HOST })
+          assert.doesNotMatch(elsewhere.text, UNREADABLE)
+        })
+      }
+    })
+
+    describe('a sign-in that begins at the provider', () => {
+      const arrive = async (
+        origin: string,
+        relayState?: string,
+        parts = {},
+        browser?: Browser,
+      ): Promise<TestAnswer> => {
+        const xml = await idpOf(clock, origin).response(parts)
+        return (browser ?? server).send(CONSUMER, { form: answerForm(xml, relayState) })
+      }
+
+      it('is allowed by the record, in uaa unless it says otherwise', async () => {
+        const allowed = await arrive('begins', undefined, { nameId: 'begun' })
+        assert.deepEqual([allowed.status, allowed.headers['location']], [302, HOME])
+        assert.ok(await userAt('begins', 'begun'))
+        await assertRefused(await arrive('waits'), 400, LOST)
+        assertAudited('waits', 'in-response-to')
+        assert.match(server.refusals.at(-1) ?? '', /allowIdpInitiated/)
+        const usual = await arrive('corp', '', { nameId: 'usual' })
+        if (isUaa) assert.equal(usual.headers['location'], HOME)
+        else await assertRefused(usual, 400, LOST)
+        assert.equal((await userAt('corp', 'usual')) !== undefined, isUaa)
+      })
+
+      it('is allowed by the zone too', async () => {
+        const zone = (await server.store.zones.find('svc')) ?? assert.fail()
+        await server.store.zones.update({
+          ...zone,
+          config: { ...zone.config, samlConfig: { ...zone.config.samlConfig, disableInResponseToCheck: true } },
+        })
+        try {
+          assert.equal((await arrive('corp', '', { nameId: 'by-zone' })).headers['location'], HOME)
+          await assertRefused(await arrive('waits'), 400, LOST)
+        } finally {
+          await server.store.zones.update({ ...zone, version: zone.version + 2 })
+        }
+      })
+
+      it('leads to URLs of this zone only', async () => {
+        const targets: readonly (readonly [string, string])[] = [
+          [`${BASE}/profile?a=1`, `${BASE}/profile?a=1`],
+          ['https://evil.example/', HOME],
+          [`${BASE}.evil.example/`, HOME],
+          [`${BASE}@evil.example/`, HOME],
+          ['//evil.example/', HOME],
+          ['/profile', HOME],
+          [`${BASE}/z/z1/profile`, HOME],
+          [`${BASE}//evil.example`, HOME],
+          ['javascript:alert(1)', HOME],
+          ['cloudfoundry-uaa-sp', HOME],
+        ]
+        for (const [relayState, want] of targets) {
+          assert.equal((await arrive('begins', relayState, { nameId: 'leads' })).headers['location'], want, relayState)
+        }
+      })
+
+      it('answers no request, not even one that waits', async () => {
+        const browser = server.browser()
+        const { id, relayState } = requestIn(await browser.send('/login/external/begins'))
+        await assertRefused(await arrive('begins', '', { inResponseTo: id }, browser), 502, UNVERIFIED)
+        const xml = await idpOf(clock, 'begins').response({})
+        const answer = await comeBack(server, browser, answerForm(xml, relayState))
+        await assertRefused(answer, 502, UNVERIFIED, browser)
+      })
+
+      it('neither finishes what waits in the browser nor follows it', async () => {
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const { id, relayState } = requestIn(await browser.send('/login/external/begins'))
+        const before = new Map(browser.cookies)
+        const answer = await arrive('begins', '', { nameId: 'mallory' }, browser)
+        assert.equal(answer.headers['location'], HOME)
+        for (const [name, value] of before) browser.cookies.set(name, value)
+        const xml = await idpOf(clock, 'begins').response({ inResponseTo: id, nameId: 'alice' })
+        const own = await comeBack(server, browser, answerForm(xml, relayState))
+        assert.equal(own.location().pathname, '/oauth/authorize')
+      })
+
+      it('leaves the session alone that the browser had', async () => {
+        const browser = await signedIn(server)
+        const before = new Map(browser.cookies)
+        await arrive('begins', '', { nameId: 'mallory' }, browser)
+        const old = server.browser()
+        for (const [name, value] of before) old.cookies.set(name, value)
+        assert.equal(await isSignedIn(old), true)
+      })
+
+      it('is for one time only', async () => {
+        const form = answerForm(await idpOf(clock, 'begins').response({ nameId: 'replayed' }))
+        assert.equal((await server.send(CONSUMER, { form })).headers['location'], HOME)
+        await assertRefused(await server.send(CONSUMER, { form }), 502, UNVERIFIED)
+      })
+
+      it('asks for what the client at its target allows', async () => {
+        const target = `${BASE}/oauth/authorize?${new URLSearchParams(requestOf('ldaponly')).toString()}`
+        const answer = await arrive('begins', target, { nameId: 'barred' })
+        await assertRefused(answer, 400, LOST)
+        assert.equal(await userAt('begins', 'barred'), undefined)
+      })
+    })
+  })
+}

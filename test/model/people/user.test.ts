@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import {
+  fullName,
+  preferredLanguage,
+  type User,
+  userNameKey,
+  withEmail,
+  withPhoneNumber,
+} from '../../../src/model/people/user.ts'
+
+const EPOCH = new Date(0)
+
+const user: User = {
+  zoneId: 'svc',
+  id: 'u1',
+  userName: 'marissa',
+  origin: 'svc',
+  passwordRevision: '',
+  email: 'marissa@example.org',
+  active: true,
+  verified: true,
+  passwordChangedAt: EPOCH,
+  passwordChangeRequired: false,
+  version: 0,
+  createdAt: EPOCH,
+  updatedAt: EPOCH,
+}
+
+describe('fullName', () => {
+  const cases: readonly { name: string; members: Partial<User>; want: string | undefined }[] = [
+    { name: 'joins both names', members: { givenName: 'Marissa', familyName: 'Bloggs' }, want: 'Marissa Bloggs' },
+    { name: 'is the given name alone', members: { givenName: 'Marissa' }, want: 'Marissa' },
+    { name: 'is the family name alone', members: { familyName: 'Bloggs' }, want: 'Bloggs' },
+    { name: 'skips an empty name', members: { givenName: '', familyName: 'Bloggs' }, want: 'Bloggs' },
+    { name: 'is absent when both are empty', members: { givenName: '', familyName: '' }, want: undefined },
+    { name: 'is absent when none is known', members: {}, want: undefined },
+  ]
+  for (const { name, members, want } of cases) {
+    it(name, () => assert.equal(fullName({ ...user, ...members }), want))
+  }
+})
+
+describe('userNameKey', () => {
+  const same = [
+    ['Marissa', 'mARISSA'],
+    ['\u00e9lodie', 'E\u0301lodie'],
+    ['\uff4d\uff41x', 'max'],
+    ['\ufb01nn', 'finn'],
+    ['\u212bsa', '\u00e5sa'],
+  ] as const
+  for (const [a, b] of same) it(`is the same of ${a} and ${b}`, () => assert.equal(userNameKey(a), userNameKey(b)))
+  it('differs where the letters differ', () => assert.notEqual(userNameKey('elodie'), userNameKey('\u00e9lodie')))
+})
+
+describe('a new primary address or number', () => {
+  const emails = [
+    { value: 'home@x', type: 'home' },
+    { value: user.email, type: 'work', primary: true },
+  ] as const
+
+  it('leaves a user without a list in the profile alone', () => {
+    assert.deepEqual(withEmail(user, 'new@x'), { ...user, email: 'new@x' })
+    assert.deepEqual(withPhoneNumber(user, '1'), { ...user, phoneNumber: '1' })
+    assert.deepEqual(withPhoneNumber({ ...user, phoneNumber: '1' }, undefined), user)
+  })
+  it('takes the place of the former one, with its type, and goes first', () => {
+    const changed = withEmail({ ...user, profile: { title: 'Dr.', emails } }, 'new@x')
+    assert.equal(changed.email, 'new@x')
+    assert.deepEqual(changed.profile, {
+      title: 'Dr.',
+      emails: [{ value: 'new@x', type: 'work', primary: true }, emails[0]],
+    })
+  })
+  it('is in the list once when it was there already', () => {
+    assert.deepEqual(withEmail({ ...user, profile: { emails } }, 'home@x').profile?.emails, [
+      { value: 'home@x', type: 'work', primary: true },
+    ])
+  })
+  it('goes, when there is none any more', () => {
+    const phoneNumbers = [{ value: '1' }, { value: '2', type: 'fax' }]
+    const changed = withPhoneNumber({ ...user, phoneNumber: '1', profile: { phoneNumbers } }, undefined)
+    assert.deepEqual(changed, { ...user, profile: { phoneNumbers: [{ value: '2', type: 'fax' }] } })
+  })
+})
+
+describe('the languages that an account asks for', () => {
+  const of = (profile: NonNullable<User['profile']>) => preferredLanguage({ ...user, profile })
+  it('are its preferred ones, else that of its formats, in the form of Accept-Language', () => {
+    assert.equal(of({ preferredLanguage: 'de, en;q=0.5', locale: 'fr-CH' }), 'de, en;q=0.5')
+    assert.equal(of({ preferredLanguage: '', locale: 'fr_CH' }), 'fr-CH')
+    assert.equal(of({}), undefined)
+    assert.equal(preferredLanguage(user), undefined)
+    assert.equal(preferredLanguage(undefined), undefined)
+  })
+})

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import {
+  type IdentityProvider,
+  linkTextOf,
+  lockedUntil,
+  lockoutPolicy,
+} from '../../../src/model/zones/identity-provider.ts'
+
+const DEFAULT = { lockoutAfterFailures: 5, countFailuresWithin: 1200, lockoutPeriodSeconds: 300 }
+
+const provider = (config: IdentityProvider['config']): IdentityProvider => ({
+  zoneId: 'svc',
+  id: 'p1',
+  originKey: 'svc',
+  type: 'svc',
+  name: 'Internal',
+  active: true,
+  config,
+  version: 0,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+})
+
+describe('linkTextOf', () => {
+  const cases: readonly { name: string; type: string; config: IdentityProvider['config']; want?: string }[] = [
+    { name: 'shows OpenID Connect unless it is hidden', type: 'oidc1.0', config: { linkText: 'Corp' }, want: 'Corp' },
+    { name: 'hides OpenID Connect', type: 'oidc1.0', config: { linkText: 'Corp', showLinkText: false } },
+    { name: 'hides SAML unless it is to be shown', type: 'saml', config: { linkText: 'Corp' } },
+    { name: 'shows SAML', type: 'saml', config: { linkText: 'Corp', showSamlLink: true }, want: 'Corp' },
+    { name: 'hides SAML', type: 'saml', config: { showSamlLink: false, showLinkText: true } },
+    { name: 'falls back on the name', type: 'saml', config: { linkText: ' ', showSamlLink: true }, want: 'Internal' },
+  ]
+  for (const { name, type, config, want } of cases) {
+    it(name, () => assert.equal(linkTextOf({ ...provider(config), type }), want))
+  }
+})
+
+describe('lockoutPolicy', () => {
+  const complete = { lockoutAfterFailures: 3, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }
+  const cases: readonly { name: string; config: IdentityProvider['config']; want: typeof DEFAULT }[] = [
+    { name: 'is the default when there is none', config: {}, want: DEFAULT },
+    { name: 'is the default when it is null', config: { lockoutPolicy: null }, want: DEFAULT },
+    { name: 'is the default when it is no object', config: { lockoutPolicy: 'never' }, want: DEFAULT },
+    { name: 'is the default when it is an empty object', config: { lockoutPolicy: {} }, want: DEFAULT },
+    { name: 'is the provider’s own when complete', config: { lockoutPolicy: complete }, want: complete },
+    {
+      name: 'takes zeros',
+      config: { lockoutPolicy: { ...complete, lockoutPeriodSeconds: 0 } },
+      want: { ...complete, lockoutPeriodSeconds: 0 },
+    },
+    {
+      name: 'leaves out what does not belong to it',
+      config: { lockoutPolicy: { ...complete, other: 1 } },
+      want: complete,
+    },
+    ...Object.keys(complete).flatMap(member =>
+      [undefined, null, -1, 1.5, '3', Number.NaN, Number.POSITIVE_INFINITY].map(value => ({
+        name: `is the default when ${member} is ${JSON.stringify(value) ?? 'absent'} (${String(value)})`,
+        config: { lockoutPolicy: { ...complete, [member]: value } },
+        want: DEFAULT,
+      })),
+    ),
+  ]
+  for (const { name, config, want } of cases) {
+    it(name, () => assert.deepEqual(lockoutPolicy(provider(config)), want))
+  }
+})
+
+describe('lockedUntil', () => {
+  const now = new Date('2026-01-01T12:00:00Z')
+  const policy = { lockoutAfterFailures: 3, countFailuresWithin: 600, lockoutPeriodSeconds: 300 }
+  const at = (secondsFromNow: number): Date => new Date(now.getTime() + secondsFromNow * 1000)
+
+  const cases: readonly {
+    name: string
+    policy?: Partial<typeof policy>
+    failures: readonly number[]
+    want: number | undefined
+  }[] = [
+    { name: 'leaves an account without failures open', failures: [], want: undefined },
+    { name: 'leaves an account open below the limit', failures: [-2, -1], want: undefined },
+    { name: 'locks at the limit, from the newest failure', failures: [-30, -20, -10], want: 290 },
+    { name: 'locks beyond the limit, from the newest failure', failures: [-40, -30, -20, -10], want: 290 },
+    { name: 'takes failures in any order', failures: [-10, -30, -20], want: 290 },
+    { name: 'counts failures of the same moment', failures: [0, 0, 0], want: 300 },
+    { name: 'opens when the period is over', failures: [-320, -310, -300], want: undefined },
+    { name: 'is still locked just before the period is over', failures: [-320, -310, -299.999], want: 0.001 },
+    { name: 'does not count a failure that is as old as the window', failures: [-600, -20, -10], want: undefined },
+    { name: 'counts a failure that is just younger than the window', failures: [-599.999, -20, -10], want: 0.001 },
+    { name: 'opens when too few failures are left in the window', failures: [-500, -20, -10], want: 100 },
+    { name: 'counts the newest failures first', failures: [-590, -30, -20, -10], want: 290 },
+    {
+      name: 'never locks beyond the window',
+      policy: { lockoutPeriodSeconds: 3600 },
+      failures: [-30, -20, -10],
+      want: 570,
+    },
+    {
+      name: 'locks at the first failure when the limit is 1',
+      policy: { lockoutAfterFailures: 1 },
+      failures: [-10],
+      want: 290,
+    },
+    {
+      name: 'has no value that never locks: 0 is like 1',
+      policy: { lockoutAfterFailures: 0 },
+      failures: [-10],
+      want: 290,
+    },
+    {
+      name: 'leaves an account without failures open when the limit is 0',
+      policy: { lockoutAfterFailures: 0 },
+      failures: [],
+      want: undefined,
+    },
+    {
+      name: 'does not lock for a period of 0',
+      policy: { lockoutPeriodSeconds: 0 },
+      failures: [-2, -1, 0],
+      want: undefined,
+    },
+    {
+      name: 'counts nothing in a window of 0',
+      policy: { countFailuresWithin: 0 },
+      failures: [-2, -1, 0],
+      want: undefined,
+    },
+  ]
+  for (const { name, policy: members, failures, want } of cases) {
+    it(name, () => {
+      const until = lockedUntil({ ...policy, ...members }, failures.map(at), now)
+      assert.equal(until?.toISOString(), want === undefined ? undefined : at(want).toISOString())
+    })
+  }
+
+  it('tells the very moment: locked until then, open from then on, for any history', () => {
+    const seconds = fc.integer({ min: 0, max: 100 })
+    const anyPolicy = fc.record({
+      lockoutAfterFailures: fc.nat({ max: 4 }),
+      countFailuresWithin: seconds,
+      lockoutPeriodSeconds: seconds,
+    })
+    fc.assert(
+      fc.property(anyPolicy, fc.array(fc.integer({ min: -150, max: 0 }), { maxLength: 8 }), (limits, ages) => {
+        const failures = ages.map(at)
+        const until = lockedUntil(limits, failures, now)
+        if (until === undefined) return
+        assert.ok(until > now)
+        const justBefore = new Date(until.getTime() - 1)
+        assert.deepEqual(lockedUntil(limits, failures, justBefore), until)
+        assert.equal(lockedUntil(limits, failures, until), undefined)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})

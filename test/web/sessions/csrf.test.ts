@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { hiddenFields, setCookies } from '../../support/forms.ts'
+import { MODES } from '../../support/oauth.ts'
+import type { Browser, TestRequest, TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const NAME = 'X-Svc-Csrf'
+const SHAPE = /^[A-Za-z0-9]{22}$/
+const own = 'http://localhost:8080'
+const refused = `${own}/login?error=invalid_login_request`
+
+for (const mode of MODES) {
+  describe(`anti-forgery values in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    /** Opens the sign-in page and answers the value in its form. */
+    const valueOn = async (browser: Browser, path = '/login'): Promise<string> =>
+      hiddenFields((await browser.send(path)).text)[NAME] ?? ''
+    const isSignedIn = (answer: { headers: Readonly<Record<string, unknown>> }): boolean =>
+      new URL(String(answer.headers['location'])).search === ''
+
+    it('are new on every page, in the field and in the cookie', async () => {
+      const browser = server.browser()
+      const values = []
+      for (let count = 0; count < 3; count += 1) {
+        const page = await browser.send('/login')
+        const value = hiddenFields(page.text)[NAME] ?? ''
+        assert.match(value, SHAPE)
+        const attributes = 'Max-Age=86400; Path=/; HttpOnly; SameSite=Lax'
+        assert.equal(setCookies(page)[NAME], `${NAME}=${value}; ${attributes}`)
+        assert.match(setCookies(page)['svc-visitor'] ?? '', new RegExp(`^svc-visitor=[A-Za-z0-9]{22}; ${attributes}$`))
+        values.push(value)
+      }
+      assert.equal(new Set(values).size, 3)
+    })
+
+    it('of several tabs all work', async () => {
+      const browser = server.browser()
+      const first = await valueOn(browser)
+      await valueOn(browser)
+      await valueOn(browser)
+      const form = { username: 'marissa', password: 'koala', [NAME]: first }
+      assert.ok(isSignedIn(await browser.send('/login.do', { form })))
+    })
+
+    it('end with the sign-in, which sets one for the session', async () => {
+      const browser = server.browser()
+      const before = await valueOn(browser)
+      await browser.signIn('marissa', 'koala')
+      const after = browser.csrf
+      assert.notEqual(after, before)
+      const profile = (value: string) => browser.send('/profile/sessions', { form: { others: 'true', [NAME]: value } })
+      assert.equal((await profile(before)).status, 403)
+      assert.equal((await profile(after)).status, 302, 'the cookie, without a page')
+      await browser.send('/profile')
+      assert.notEqual(browser.csrf, after)
+      assert.equal((await profile(browser.csrf)).status, 302, 'of a page')
+    })
+
+    const cases: readonly {
+      name: string
+      headers?: Readonly<Record<string, string>>
+      want: boolean
+    }[] = [
+      { name: 'a form of nobody knows where', want: true },
+      { name: 'our own origin', headers: { origin: own }, want: true },
+      {
+        name: 'the origin of the host that was asked, as behind a proxy',
+        headers: { origin: 'https://localhost:8080' },
+        want: true,
+      },
+      { name: 'another origin', headers: { origin: 'https://evil.example' }, want: false },
+      { name: 'another port', headers: { origin: 'http://localhost:8081' }, want: false },
+      { name: 'the origin of another zone', headers: { origin: 'http://z1.localhost:8080' }, want: false },
+      { name: 'an origin that is none', headers: { origin: 'x' }, want: false },
+      { name: 'an origin that is kept secret, as our own pages’ is', headers: { origin: 'null' }, want: true },
+      { name: 'a form of our own site', headers: { 'sec-fetch-site': 'same-origin', origin: 'null' }, want: true },
+      { name: 'a form that the person sent again', headers: { 'sec-fetch-site': 'none' }, want: true },
+      {
+        name: 'a form of a neighbouring host',
+        headers: { 'sec-fetch-site': 'same-site', origin: 'null' },
+        want: false,
+      },
+      { name: 'a form of another site', headers: { 'sec-fetch-site': 'cross-site', origin: 'null' }, want: false },
+      { name: 'a site that is none', headers: { 'sec-fetch-site': 'x' }, want: false },
+    ]
+    for (const { name, headers = {}, want } of cases) {
+      it(`${want ? 'take' : 'do not help'} ${name}`, async () => {
+        const browser = server.browser()
+        const form = { username: 'marissa', password: 'koala', [NAME]: await valueOn(browser) }
+        const answer = await browser.send('/login.do', { form, headers })
+        const location = String(answer.headers['location'])
+        assert.equal(want ? location.startsWith(`${own}/`) && !location.includes('?') : answer.status !== 200, true)
+        assert.equal(answer.cookies['Current-User'] !== '', want)
+      })
+    }
+
+    it('come in a header as well, which the field overrules', async () => {
+      const browser = server.browser()
+      const value = await valueOn(browser)
+      const form = { username: 'marissa', password: 'koala' }
+      const headers = { 'x-csrf-token': value }
+      const overruled = await browser.send('/login.do', { form: { ...form, [NAME]: 'x' }, headers })
+      assert.equal(overruled.headers['location'], refused)
+      assert.ok(isSignedIn(await browser.send('/login.do', { form, headers })))
+    })
+
+    const withoutOne: readonly { name: string; change: (value: string, browser: Browser) => TestRequest }[] = [
+      { name: 'the field is missing', change: () => ({ form: {} }) },
+      { name: 'the field is empty', change: () => ({ form: { [NAME]: '' } }) },
+      { name: 'the field is of another form', change: value => ({ form: { [NAME]: `${value}x` } }) },
+      {
+        name: 'both cookies are missing',
+        change: value => ({ form: { [NAME]: value }, cookies: {} }),
+      },
+      {
+        name: 'the cookie of this name is missing',
+        change: (value, { cookies }) => ({
+          form: { [NAME]: value },
+          cookies: { 'svc-visitor': cookies.get('svc-visitor') ?? '' },
+        }),
+      },
+      {
+        name: 'an invented pair comes with the visitor’s cookie',
+        change: (_, { cookies }) => ({
+          form: { [NAME]: 'abcdefghijklmnopqrstuv' },
+          cookies: { ...Object.fromEntries(cookies), [NAME]: 'abcdefghijklmnopqrstuv' },
+        }),
+      },
+    ]
+    for (const { name, change } of withoutOne) {
+      it(`are refused when ${name}`, async () => {
+        const browser = server.browser()
+        const value = await valueOn(browser)
+        const { form, ...request } = change(value, browser)
+        const answer = await browser.send('/login.do', {
+          ...request,
+          form: { username: 'marissa', password: 'koala', ...(form as Readonly<Record<string, string>>) },
+        })
+        assert.equal(answer.cookies['Current-User'], '', 'nobody is signed in')
+        assert.ok(answer.headers['location'] === refused || answer.status === 403)
+      })
+    }
+
+    it('lets a script sign in with the one cookie that it knows: in uaa only, and no browser', async () => {
+      const value = await valueOn(server.browser())
+      const request = {
+        form: { username: 'marissa', password: 'koala', [NAME]: value },
+        cookies: { [NAME]: value },
+      }
+      const isIn = async (headers: Readonly<Record<string, string>>): Promise<boolean> =>
+        (await server.send('/login.do', { ...request, headers })).cookies['Current-User'] !== ''
+      assert.equal(await isIn({}), mode === 'uaa')
+      assert.equal(await isIn({ origin: 'null' }), false)
+      assert.equal(await isIn({ 'sec-fetch-site': 'same-origin' }), false)
+    })
+
+    it('asks whose session has ended to sign in, and goes on with the request', async () => {
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      const query = { response_type: 'code', client_id: 'app', redirect_uri: 'https://app.example/cb', scope: 'openid' }
+      const page = await browser.send('/oauth/authorize', { query })
+      const fields = hiddenFields(page.text)
+      await browser.send('/logout.do', { form: { [NAME]: browser.csrf } })
+      const answer = await browser.send('/oauth/authorize', { form: { ...fields, user_oauth_approval: 'true' } })
+      assert.equal(answer.headers['location'], `${own}/login`)
+      const resumed = await browser.signIn('marissa', 'koala')
+      assert.match(String(resumed.headers['location']), /\/oauth\/authorize\?response_type=code&client_id=app/)
+    })
+  })
+}
+
+describe('a sign-in form that was open for too long', () => {
+  const stale = { username: 'marissa', password: 'koala', [NAME]: 'A'.repeat(22) }
+  const headers = { origin: 'null', 'sec-fetch-site': 'same-origin' }
+
+  it('is shown again with what was typed but for the password, and then works', async () => {
+    const server = await startServer()
+    try {
+      const browser = server.browser()
+      const form_redirect_uri = `${own}/profile?x=1`
+      const page = await browser.send('/login.do', { form: { ...stale, form_redirect_uri }, headers })
+      assert.equal(page.status, 403)
+      assert.match(page.text, /This page was open for too long/)
+      assert.match(page.text, /name="username" value="marissa"/)
+      assert.doesNotMatch(page.text, /koala/)
+      const again = { ...hiddenFields(page.text), username: 'marissa', password: 'koala' }
+      const answer = await browser.send('/login.do', { form: again })
+      assert.equal(answer.headers['location'], form_redirect_uri)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('is told of at /login in uaa, as UAA does', async () => {
+    const server = await startServer({ mode: 'uaa' })
+    try {
+      assert.equal((await server.send('/login.do', { form: stale, headers })).headers['location'], refused)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('is told of at /login where another site sent it, or a script', async () => {
+    const server = await startServer()
+    try {
+      for (const others of [{}, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'same-site' }]) {
+        assert.equal((await server.send('/login.do', { form: stale, headers: others })).headers['location'], refused)
+      }
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('answers in JSON where accepted', async () => {
+    const server = await startServer()
+    try {
+      const answer = await server.send('/login.do', {
+        form: stale,
+        headers: { ...headers, accept: 'application/json' },
+      })
+      assert.equal(answer.status, 403)
+      assert.match(answer.json<{ error: string }>().error, /open for too long/)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('the visitor’s cookie over https', () => {
+  it('can be set by this host only, wherever the server is below it', async () => {
+    const server = await startServer({ config: { base_url: 'https://id.example/uaa' } })
+    try {
+      const page = await server.send('/uaa/login', { host: 'id.example' })
+      assert.match(
+        setCookies(page)['__Host-svc-visitor'] ?? '',
+        /; Max-Age=86400; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+      )
+    } finally {
+      await server.stop()
+    }
+  })
+})

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { scopesInZone } from '../../../src/web/zones/zone-switch.ts'
+import { serviceNamed } from '../../../src/model/service.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const service = serviceNamed('svc')
+
+describe('the validity of a token of the default zone in another zone', () => {
+  const cases: readonly { name: string; scopes: readonly string[]; left: readonly string[] }[] = [
+    { name: 'the administrator of the server', scopes: ['svc.admin', 'clients.read'], left: ['svc.admin'] },
+    {
+      name: 'rights in the zone',
+      scopes: ['zones.z1.admin', 'zones.z1.read', 'zones.z1.clients.read'],
+      left: ['zones.z1.admin', 'zones.z1.read', 'clients.read'],
+    },
+    { name: 'rights in another zone', scopes: ['zones.z2.admin', 'zones.z2.clients.admin'], left: [] },
+    { name: 'rights that are no rights there', scopes: ['zones.z1.clients.secret', 'zones.z1.oauth.login'], left: [] },
+    { name: 'its own scopes', scopes: ['clients.admin', 'scim.write', 'openid'], left: [] },
+  ]
+  for (const { name, scopes, left } of cases) {
+    it(`keeps of ${name}: ${left.join(', ') || 'nothing'}`, () => {
+      assert.deepEqual(scopesInZone(scopes, 'z1', service), left)
+    })
+  }
+})
+
+const service_ = (client_id: string, authorities: readonly string[]) => ({
+  client_id,
+  client_secret: 'secret',
+  authorized_grant_types: ['client_credentials'],
+  authorities,
+})
+
+describe('a request that names another zone', () => {
+  let server: TestServer
+  const tokens = new Map<string, string>()
+  before(async () => {
+    const target = { client_id: 'target', client_secret: 'secret', authorized_grant_types: ['client_credentials'] }
+    server = await startServer({
+      config: {
+        bootstrap: {
+          clients: [
+            service_('root', ['svc.admin']),
+            service_('z1-admin', ['zones.z1.admin']),
+            service_('z1-clients', ['zones.z1.clients.admin']),
+            service_('z1-reader', ['zones.z1.clients.read', 'clients.trust']),
+            service_('own', ['clients.admin', 'clients.trust']),
+            service_('wildcard', ['zones.*.admin']),
+          ],
+          identity_zones: [
+            {
+              id: 'z1',
+              subdomain: 'one',
+              name: 'One',
+              bootstrap: { clients: [target, service_('native', ['svc.admin'])] },
+            },
+            { id: 'z2', subdomain: 'two', name: 'Two', bootstrap: { clients: [target] } },
+            { id: 'z3', subdomain: 'three', name: 'Three', active: false, bootstrap: { clients: [target] } },
+          ],
+        },
+      },
+    })
+    for (const id of ['root', 'z1-admin', 'z1-clients', 'z1-reader', 'own', 'wildcard']) {
+      const answer = await server.token({ grant_type: 'client_credentials' }, { basic: [id, 'secret'] })
+      tokens.set(id, answer.json<{ access_token: string }>().access_token)
+    }
+    const native = await server.token(
+      { grant_type: 'client_credentials' },
+      { basic: ['native', 'secret'], host: 'one.localhost:8080' },
+    )
+    tokens.set('native', native.json<{ access_token: string }>().access_token)
+  })
+  after(() => server.stop())
+
+  const change = (caller: string, headers: Readonly<Record<string, string>>, host?: string) =>
+    server.send('/oauth/clients/target/clientjwt', {
+      method: 'PUT',
+      bearer: tokens.get(caller) ?? '',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ changeMode: 'DELETE', kid: 'x' }),
+      ...(host !== undefined && { host }),
+    })
+
+  const byId = (id: string) => ({ 'x-identity-zone-id': id })
+  const bySubdomain = (subdomain: string) => ({ 'x-identity-zone-subdomain': subdomain })
+
+  for (const { caller, headers, status, name } of [
+    { name: 'by id', caller: 'root', headers: byId('z1'), status: 200 },
+    { name: 'by subdomain', caller: 'root', headers: bySubdomain('one'), status: 200 },
+    { name: 'by subdomain in capitals', caller: 'root', headers: bySubdomain('ONE'), status: 200 },
+    {
+      name: 'by an id that wins over the subdomain',
+      caller: 'z1-admin',
+      headers: { ...byId('z1'), ...bySubdomain('two') },
+      status: 200,
+    },
+    {
+      name: 'by an empty id and a subdomain',
+      caller: 'z1-admin',
+      headers: { ...byId(''), ...bySubdomain('one') },
+      status: 200,
+    },
+    { name: 'as administrator of that zone', caller: 'z1-admin', headers: byId('z1'), status: 200 },
+    { name: 'as administrator of its clients', caller: 'z1-clients', headers: byId('z1'), status: 200 },
+    { name: 'as reader of its clients', caller: 'z1-reader', headers: byId('z1'), status: 403 },
+    { name: 'as administrator of another zone, by id', caller: 'z1-admin', headers: byId('z2'), status: 403 },
+    {
+      name: 'as administrator of another zone, by subdomain',
+      caller: 'z1-admin',
+      headers: bySubdomain('two'),
+      status: 403,
+    },
+    { name: 'with a right of the default zone only', caller: 'own', headers: byId('z1'), status: 403 },
+    { name: 'with a wildcard that is no scope', caller: 'wildcard', headers: byId('z1'), status: 403 },
+    { name: 'that is not there', caller: 'root', headers: byId('nowhere'), status: 404 },
+    { name: 'that is not active', caller: 'root', headers: byId('z3'), status: 404 },
+    { name: 'that is not there, as nobody who may ask', caller: 'own', headers: byId('nowhere'), status: 403 },
+    { name: 'twice', caller: 'root', headers: byId('z1, z1'), status: 404 },
+    { name: 'by a text that no row can hold', caller: 'root', headers: bySubdomain('\u0001'), status: 404 },
+  ]) {
+    it(`${name}: ${status}`, async () => {
+      assert.equal((await change(caller, headers)).status, status)
+    })
+  }
+
+  it('is refused on another zone’s own address', async () => {
+    assert.equal((await change('native', byId('z2'), 'one.localhost:8080')).status, 403)
+    assert.equal((await change('native', {}, 'one.localhost:8080')).status, 200, 'without the header it is good')
+  })
+
+  it('is refused without a token, with a bad one, and on routes that are not for it', async () => {
+    assert.equal((await server.send('/info', { headers: byId('z1') })).status, 403)
+    assert.equal((await server.send('/info', { headers: byId('') })).status, 200, 'an empty header is none')
+    assert.equal((await server.send('/login', { headers: byId('z1') })).status, 403)
+    assert.equal((await server.send('/healthz', { headers: byId('z1') })).status, 200)
+    const body = { method: 'PUT', headers: { 'content-type': 'application/json', ...byId('z1') }, body: '{}' }
+    assert.equal((await server.send('/oauth/clients/target/clientjwt', body)).status, 401)
+    assert.equal((await server.send('/oauth/clients/target/clientjwt', { ...body, bearer: 'x.y.z' })).status, 401)
+    const list = { bearer: tokens.get('root') ?? '', headers: byId('z1') }
+    assert.equal((await server.send('/oauth/token/list/client/target', list)).status, 403)
+    const token = { basic: ['root', 'secret'], headers: byId('z1') } as const
+    assert.equal((await server.token({ grant_type: 'client_credentials' }, token)).status, 403)
+  })
+
+  it('reads no body of whoever may not come', async () => {
+    const sent = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{' }
+    assert.equal((await server.send('/oauth/clients/target/clientjwt', sent)).status, 401)
+  })
+})
