@@ -5,9 +5,9 @@ import { loadedAtStart } from '../support/loaded-at-start.ts'
 describe('second factors', () => {
   it('are not loaded before they are used', () => {
     const loaded = loadedAtStart()
-    assert.ok(loaded.some(url => url.endsWith('/src/login/factor-pages.ts')))
+    assert.ok(loaded.some(url => url.endsWith('/src/login/factors/factor-pages.ts')))
     const own =
-      /\/src\/(?:factors\/|accounts\/factor|admin\/users\/factors|login\/(?:second-factor\.|security\.|new-factors))/
+      /\/src\/(?:factors\/|accounts\/factor|admin\/users\/factors|login\/factors\/(?:second-factor\.|security\.|new-factors))/
     const libraries = /\/node_modules\/(?:@simplewebauthn|@peculiar|@hexagon|otpauth|uqr)\//
     const texts = /\/texts\/(?:factor|security)-[a-z-]*texts/
     for (const early of [own, libraries, texts])
