@@ -21,6 +21,13 @@ const grant = async (api: UserApi, username: string, password = PASSWORD): Promi
   (await api.server.token({ grant_type: 'password', username, password }, { basic: ['portal', 'portal-secret'] }))
     .status
 
+/** Puts somebody into the group of the administrators. */
+async function makeAdministrator(api: UserApi, value: string): Promise<void> {
+  await api.send('POST', '/Groups', { displayName: 'svc.admin' }, { by: 'root' }) // unless it is there
+  const group = await api.server.store.groups.findByName('svc', 'svc.admin')
+  assert.equal((await api.send('POST', `/Groups/${group?.id}/members`, { value }, { by: 'root' })).status, 201)
+}
+
 /** Whoever manages users, or is one, must not get more than that. */
 export const userAttacks: readonly Attack[] = [
   {
@@ -196,6 +203,22 @@ export const userAttacks: readonly Attack[] = [
       assert.equal(`${refused.status} ${String(refused.json()['error'])}`, '403 insufficient_scope')
       assert.equal(await grant(api, 'chief'), 200)
       assert.equal((await set(other.id)).status, 200)
+    }),
+  },
+  {
+    attack: 'sets the password of an administrator as a client with password.write alone',
+    outcome: 'is refused; other passwords can be set',
+    attempt: inBothModes(async api => {
+      const chief = await api.create('chief')
+      await makeAdministrator(api, chief.id)
+      const other = await api.create('other')
+      const set = (id: string, by: UserCallerId) =>
+        api.send('PUT', `/Users/${id}/password`, { password: 'chosen-by-setter' }, { by })
+      const refused = await set(chief.id, 'setter')
+      assert.equal(`${refused.status} ${String(refused.json()['error'])}`, '403 insufficient_scope')
+      assert.equal(await grant(api, 'chief'), 200, 'the password is the old one')
+      assert.equal((await set(other.id, 'setter')).status, 200)
+      assert.equal((await set(chief.id, 'admin')).status, 200)
     }),
   },
   {

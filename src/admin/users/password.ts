@@ -11,6 +11,7 @@ import { bearerChallenge } from '../../web/callers/authorization-header.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import type { Limits } from '../../web/limits/limits.ts'
+import { groupCallerOf } from '../resources/caller.ts'
 import { overtaken, refuseResource } from '../resources/refusal.ts'
 import { callerOf } from './record.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -51,12 +52,8 @@ export function passwordHandler(
     if (user.origin !== service.name) {
       throw refuseResource('scim', 'Can only manage users from the internal user store.')
     }
-    // A person who administers the default zone may be less than whose password it is.
-    if (caller && caller.id !== user.id) {
-      const { scopes = [], client } = request.bearer ?? {}
-      const ofDefaultZone = client?.zoneId === service.name
-      await rights.checkUser(user, { ...callerOf(request), scopes, ofDefaultZone })
-    }
+    // A client with `password.write`, or a person who administers the default zone, may be less than whose password it is.
+    if (caller?.id !== user.id) await rights.checkUser(user, groupCallerOf(request, service))
     if (oldPassword !== '') {
       const attempt = { zone, user, password: oldPassword, remoteAddress, countsFailures: isOwn }
       const matches = await limits.wrongPasswords.attempt(
