@@ -86,7 +86,7 @@ async function soak(): Promise<Soak> {
   const postgres = await startPostgres()
   const { url } = await freshDatabaseOn(postgres.url)
   const nodes = await startNodes({ databases: [url, url] })
-  const client = createRoundRobin(nodes, PATIENCE_MS)
+  const client = createRoundRobin(nodes, { patienceMs: PATIENCE_MS, isCrowd: true })
   const ledger = createLedger()
   const load = drive(createOperations(client, ledger, nodes[0]?.baseUrl ?? ''), rate)
   const begin = performance.now()

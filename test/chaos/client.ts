@@ -29,8 +29,20 @@ export interface RoundRobin {
 /** How long a request is waited for. */
 export const PATIENCE_MS = 5000
 
+/** How the requests are sent. */
+interface RoundRobinOptions {
+  readonly patienceMs?: number
+  /** Whether they seem to come from as many networks, through a proxy: else the limits of one network bound the load. */
+  readonly isCrowd?: boolean
+}
+
+const NETWORKS = 10_000
+
 /** Connects when asked. */
-export function createRoundRobin(targets: readonly Target[], patienceMs = PATIENCE_MS): RoundRobin {
+export function createRoundRobin(
+  targets: readonly Target[],
+  { patienceMs = PATIENCE_MS, isCrowd = false }: RoundRobinOptions = {},
+): RoundRobin {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 })
   let turn = 0
 
@@ -45,7 +57,10 @@ export function createRoundRobin(targets: readonly Target[], patienceMs = PATIEN
 
   const ask = async (path: string, outgoing: Outgoing = {}): Promise<Incoming> => {
     const url = next() + path
-    const answer = await send(url, { agent, patienceMs, ...outgoing }).catch((error: unknown) => {
+    const network = turn % NETWORKS
+    const from = { 'x-forwarded-for': `10.${Math.floor(network / 256)}.${network % 256}.1` }
+    const headers = { ...outgoing.headers, ...(isCrowd && from) }
+    const answer = await send(url, { agent, patienceMs, ...outgoing, headers }).catch((error: unknown) => {
       const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
       throw new Broken(`${outgoing.method ?? ''} ${path}: ${String(code ?? error)}`, { cause: error })
     })

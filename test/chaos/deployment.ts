@@ -46,7 +46,7 @@ export async function startNodes({ databases, env = {}, config = {} }: NodeOptio
     const file = configOf({
       base_url: `http://localhost:${ports[0]}`,
       database,
-      listen: { management: { port: managementPort } },
+      listen: { management: { port: managementPort }, trusted_proxies: ['127.0.0.1'] },
       ...config,
     })
     const ownEnv = { ...KEY, ...env }
