@@ -387,7 +387,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a limit of clocks set back',
     LIMITS,
-    ' && beganAt <= now + CLOCKS_AGREE_WITHIN',
+    ' && beganAt <= now + CLOCKS_AGREE_WITHIN_MS',
     '',
     'web/limits/shared-limits',
   ),

@@ -131,7 +131,10 @@ async function follow(config: Config, contact: Contact): Promise<void> {
   }
 }
 
-/** The primary process: prepares the database, then only restarts workers and purges. */
+/**
+ * The primary process: prepares the database, restarts workers, and does what is done once for all of them: purging, mails,
+ * logouts, webhooks, metrics.
+ */
 async function lead(config: Config, contact: Contact): Promise<void> {
   const { log } = contact
   const parts = await prepare(config, contact)

@@ -5,7 +5,7 @@ import { masterKeyId } from '../base/secrets.ts'
 import type { MasterVault } from '../base/secrets.ts'
 import type { Config } from '../config.ts'
 import { MasterKeyUnavailable, masterKeyPath, readMasterKeys } from '../config.ts'
-import type { Store } from '../store/store.ts'
+import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { HangUps } from './hang-ups.ts'
 import { refuseUselessKeys } from './vault.ts'
 
@@ -35,6 +35,8 @@ export interface ReloadDeps {
 /** Keeps the keys in use, and says so, while the new ones cannot be read or do not fit the database. */
 export function keepMasterKeys({ config, store, vault, random, hangUps, log }: ReloadDeps): () => void {
   let queue = Promise.resolve()
+  let seen: string | undefined
+  let isWarned = false
 
   async function reload(isFirst = false): Promise<void> {
     try {
@@ -43,10 +45,16 @@ export function keepMasterKeys({ config, store, vault, random, hangUps, log }: R
       if (isFirst && masterKeys.map(masterKeyId).join() === vault.keyIds.join()) return
       await refuseUselessKeys({ store, masterKeys, random })
       vault.useKeys(masterKeys)
+      isWarned = false
       const [first, ...others] = vault.keyIds
       log.info(`master key: ${first} seals from now on${others.length > 0 ? `; ${others.join(', ')} open` : ''}`)
     } catch (error) {
-      log.warn(`master key: those before stay in use: ${error instanceof Error ? error.message : String(error)}`)
+      const isAway = error instanceof StoreUnavailable
+      if (!isWarned || !isAway) {
+        log.warn(`master key: those before stay in use: ${error instanceof Error ? error.message : String(error)}`)
+      }
+      isWarned = isAway
+      if (isAway) seen = undefined // the next look tries again
     }
   }
   // One after the other, so that the last state of the file wins.
@@ -54,7 +62,6 @@ export function keepMasterKeys({ config, store, vault, random, hangUps, log }: R
     queue = queue.then(() => reload())
   }
   const path = masterKeyPath(config)
-  let seen: string | undefined
   // By comparing, not by notification: files are often links of a volume, which are exchanged somewhere else. The stamp is
   // older than what is read, so that no change is missed; the first look finds what has changed since the process began.
   async function look(file: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { AuditReport } from '../ops/audit/verify.ts'
 import { verifyAuditTrail } from '../ops/audit/verify.ts'
 import type { AuditCheck } from './audit.ts'
 import { CommandFailure } from './command.ts'
-import { openStorage, refuseMissingDatabase } from './storage.ts'
+import { openStorageBeside } from './storage.ts'
 
 const ZONES_AT_ONCE = 100
 
@@ -14,8 +14,7 @@ export async function verifyAll(
   config: Config,
   { zoneId, expected }: AuditCheck,
 ): Promise<{ readonly output: string; readonly isIntact: boolean }> {
-  refuseMissingDatabase(config.database)
-  const storage = await openStorage(config, () => {}) // background errors do not matter to a command
+  const storage = await openStorageBeside(config)
   const { store, vault } = storage
   try {
     await refuseForeignDatabase({ ...storage, config })

@@ -18,13 +18,12 @@ import { withGlobalPolicies } from '../users/global-policies.ts'
 import { CommandFailure } from './command.ts'
 import type { ExplainCall } from './explain.ts'
 import { explanationTable } from './explain-table.ts'
-import { openStorage, refuseMissingDatabase } from './storage.ts'
+import { openStorageBeside } from './storage.ts'
 import type { Storage } from './storage.ts'
 
 /** Answers the question. */
 export async function runExplain(config: Config, { zoneId, question, asJson }: ExplainCall): Promise<string> {
-  refuseMissingDatabase(config.database)
-  const storage = await openStorage(config, () => {}) // background errors do not matter to a command
+  const storage = await openStorageBeside(config)
   try {
     await refuseForeignDatabase({ ...storage, config })
     const id = zoneId ?? config.service

@@ -17,15 +17,14 @@ import type { KeyAction } from './keys.ts'
 import { recordOperatorEvent } from './operator-events.ts'
 import type { OperatorEvent } from './operator-events.ts'
 import type { Storage } from './storage.ts'
-import { openStorage, refuseMissingDatabase } from './storage.ts'
+import { openStorageBeside } from './storage.ts'
 
 /** Other processes may sign with the old key until they receive the change. */
 const PROPAGATION_SECONDS = 60
 
 /** Runs the action and returns the lines to print, which contain no secrets. */
 export async function runKeyAction(config: Config, zoneId: string | undefined, action: KeyAction): Promise<string> {
-  refuseMissingDatabase(config.database)
-  const storage = await openStorage(config, () => {}) // background errors do not matter to a command
+  const storage = await openStorageBeside(config)
   try {
     await refuseForeignDatabase({ ...storage, config })
     const zone = await storage.store.zones.find(zoneId ?? config.service)

@@ -13,7 +13,7 @@ import { SEALED_KINDS } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import type { MasterKeyAction } from './master-key.ts'
 import { recordOperatorEvent } from './operator-events.ts'
-import { openStorage, refuseMissingDatabase } from './storage.ts'
+import { openStorageBeside } from './storage.ts'
 
 const ROWS_AT_ONCE = 100
 /** Servers that still seal with another key write meanwhile. */
@@ -25,8 +25,7 @@ export async function runMasterKeyAction(
   config: Config,
   action: MasterKeyAction,
 ): Promise<{ readonly output: string; readonly isDone: boolean }> {
-  refuseMissingDatabase(config.database)
-  const storage = await openStorage(config, () => {}) // background errors do not matter to a command
+  const storage = await openStorageBeside(config)
   const { store, vault } = storage
   try {
     await refuseForeignDatabase({ ...storage, config })
@@ -44,10 +43,10 @@ export async function runMasterKeyAction(
         })
       }
     }
-    const { counts, lost } = await countAll(store, vault)
+    const { counts, lost, lostCount } = await countAll(store, vault)
     const [first = ''] = vault.keyIds
     const isDone = [...counts].every(([keyId, count]) => keyId === first || count === 0)
-    return { output: `${output}${table(counts, vault)}${lines(lost)}`, isDone }
+    return { output: `${output}${table(counts, vault)}${lines(lost, lostCount)}`, isDone }
   } finally {
     await store.close()
   }
@@ -80,12 +79,15 @@ async function resealAll(store: Store, vault: MasterVault): Promise<number> {
 /** What no key opens is counted under the key that it names. */
 interface Found {
   readonly counts: ReadonlyMap<string, number>
+  /** The first of them. */
   readonly lost: readonly string[]
+  readonly lostCount: number
 }
 
 async function countAll(store: Store, vault: MasterVault): Promise<Found> {
   const counts = new Map(vault.keyIds.map(keyId => [keyId, 0]))
   const lost: string[] = []
+  let lostCount = 0
   for (const kind of SEALED_KINDS) {
     await eachPage(store, kind, async rows => {
       for (const row of rows) {
@@ -95,13 +97,16 @@ async function countAll(store: Store, vault: MasterVault): Promise<Found> {
           // A damaged value names a key that is there.
           const name = keyId === undefined && vault.keyIds.includes(named) ? 'damaged' : named
           counts.set(name, (counts.get(name) ?? 0) + 1)
-          if (keyId === undefined) lost.push(`${kind} ${row.zoneId} ${row.id}`)
+          if (keyId === undefined) {
+            lostCount += 1
+            if (lost.length < MAX_NAMED) lost.push(`${kind} ${row.zoneId} ${row.id}`)
+          }
           return sealed
         })
       }
     })
   }
-  return { counts, lost }
+  return { counts, lost, lostCount }
 }
 
 async function eachPage(
@@ -177,9 +182,9 @@ function stateOf(keyId: string, [first, ...others]: readonly string[]): string {
   return keyId === 'damaged' ? 'was altered' : 'missing'
 }
 
-function lines(lost: readonly string[]): string {
+function lines(lost: readonly string[], lostCount: number): string {
   if (lost.length === 0) return ''
-  const named = lost.slice(0, MAX_NAMED).map(each => `  ${each.replace(/[^\x20-\x7e]/g, '?')}\n`)
-  const more = lost.length > MAX_NAMED ? `  and ${lost.length - MAX_NAMED} more\n` : ''
+  const named = lost.map(each => `  ${each.replace(/[^\x20-\x7e]/g, '?')}\n`)
+  const more = lostCount > lost.length ? `  and ${lostCount - lost.length} more\n` : ''
   return `No master key opens:\n${named.join('')}${more}`
 }

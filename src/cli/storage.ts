@@ -8,7 +8,7 @@ import { createRandom } from '../base/random.ts'
 import type { MasterVault } from '../base/secrets.ts'
 import { openVault } from '../bootstrap/vault.ts'
 import type { Config } from '../config.ts'
-import { masterKeysFor } from '../config.ts'
+import { masterKeysFor, missingMasterKeyFile } from '../config.ts'
 import type { Log } from '../ops/log.ts'
 import { openStore, type StoreOptions } from '../store/open.ts'
 import { type ReplicaChange, StoreAway, type Store } from '../store/store.ts'
@@ -22,21 +22,34 @@ export interface Storage {
   readonly random: Random
 }
 
-/** Opens the database of a configuration and its master key, for the server and for commands beside it. */
-export async function openStorage(
+/**
+ * Opens the database and the master key of a server, for a command beside it. Makes neither, and changes no schema: throws
+ * `CommandFailure` or `StoreUnavailable`.
+ */
+export function openStorageBeside(config: Config): Promise<Storage> {
+  refuseMissingDatabase(config.database)
+  const keyFile = missingMasterKeyFile(config)
+  if (keyFile !== undefined) {
+    throw new CommandFailure(`there is no ${keyFile}: run this in the folder of the server, or set LATCHKEY_MASTER_KEY`)
+  }
+  // Background errors do not matter to a command.
+  return openStorage(config, () => {}, { refusesPending: true })
+}
+
+async function openStorage(
   config: Config,
   onError: (cause: unknown) => void,
-  { onQuery, onMigrated, replicas }: Pick<StoreOptions, 'onQuery' | 'onMigrated' | 'replicas'> = {},
+  { onQuery, onMigrated, replicas, refusesPending }: Omit<StoreOptions, 'clock' | 'onError' | 'changes'>,
 ): Promise<Storage> {
   const random = createRandom()
   const masterKeys = await masterKeysFor(config, random)
-  const { changes, migratesAtStart } = config.databaseOptions
+  const { changes } = config.databaseOptions
   const store = await openStore(config.database, {
     clock: systemClock,
     onError,
     onQuery,
     changes,
-    refusesPending: !migratesAtStart,
+    refusesPending,
     onMigrated,
     replicas,
   })
@@ -53,7 +66,7 @@ const WAIT_MS = 20_000
 const RETRY_MS = 250
 
 /**
- * As `openStorage`, for a server: waits for a database that cannot be reached, such as one that starts at the same time, and
+ * Opens the database and the master key for a server: waits for a database that cannot be reached, such as one that starts at the same time, and
  * says so. `SIGTERM` and `SIGINT` end the process meanwhile, with status 0.
  */
 export async function openAwaitedStorage(
@@ -65,7 +78,7 @@ export async function openAwaitedStorage(
     readonly log: Pick<Log, 'info' | 'warn' | 'fault' | 'flush'>
   },
 ): Promise<Storage> {
-  const { replicas: urls } = config.databaseOptions
+  const { replicas: urls, migratesAtStart } = config.databaseOptions
   const onChange = (change: ReplicaChange): unknown => cluster.isWorker || tellReplica(change, log)
   const replicas = urls.length === 0 ? undefined : { urls, onChange }
   const leave = (): void => process.exit(0)
@@ -76,7 +89,11 @@ export async function openAwaitedStorage(
   try {
     for (;;) {
       try {
-        const storage = await openStorage(config, cause => log.fault('database', cause), { ...options, replicas })
+        const storage = await openStorage(config, cause => log.fault('database', cause), {
+          ...options,
+          replicas,
+          refusesPending: !migratesAtStart,
+        })
         if (waits) log.info('the database answers')
         return storage
       } catch (error) {

@@ -1,5 +1,8 @@
 // The part of the store's interface that is about limits which several processes count together.
 
+/** How far the clocks of servers may be apart. A window that began later than that is from before a clock was set back. */
+export const CLOCKS_AGREE_WITHIN_MS = 60_000
+
 /** What a process has counted of one key since its last report. */
 export interface RateReport {
   /** A digest; it says which limit it belongs to. */

@@ -1,5 +1,5 @@
 import { type Database, type Statement, statement, type Value } from './database.ts'
-import type { RateCount, RateCountStore, RateReport } from './rate-count-store.ts'
+import { CLOCKS_AGREE_WITHIN_MS, type RateCount, type RateCountStore, type RateReport } from './rate-count-store.ts'
 
 interface RateCountRow {
   counted: string
@@ -10,9 +10,6 @@ interface RateCountRow {
 
 /** Rows of one statement: on PostgreSQL each statement is a round trip. */
 const ROWS_AT_ONCE = 50
-/** How far the clocks of servers may be apart. A window that began later than that is from before a clock was set back. */
-const CLOCKS_AGREE_WITHIN = 60_000
-
 const GOES_ON = `rate_counts.ends_at > :now and rate_counts.began_at <= :latest_begin`
 const SUM = `rate_counts.total + excluded.total`
 const notNegative = (sum: string): string => `(case when ${sum} > 0 then ${sum} else 0 end)`
@@ -34,7 +31,7 @@ const ADD_ONE = add(1)
 /** Implements `RateCountStore` for both databases. */
 export function createRateCounts(db: Database): RateCountStore {
   async function addBatch(reports: readonly RateReport[], now: Date, counts: Map<string, RateCount>): Promise<void> {
-    const args: Record<string, Value> = { now: now.getTime(), latest_begin: now.getTime() + CLOCKS_AGREE_WITHIN }
+    const args: Record<string, Value> = { now: now.getTime(), latest_begin: now.getTime() + CLOCKS_AGREE_WITHIN_MS }
     for (const [row, { key, added, beganAt, endsAt }] of reports.entries()) {
       args[`counted_${row}`] = key
       args[`total_${row}`] = added

@@ -310,11 +310,18 @@ describe('latchkey keys without a server', () => {
     assert.ok(!existsSync(join(folder, 'none')))
   })
 
-  it('refuses an empty database, and one in memory', () => {
+  it('refuses an empty database, and one in memory, and changes neither schema nor key', () => {
     mkdirSync(join(folder, 'empty'))
     writeFileSync(join(folder, 'empty/latchkey.db'), '')
-    const empty = keys(folder, ['list', '--config', 'c.yml', '--database', 'sqlite:empty/latchkey.db'])
-    assert.equal(empty.stderr, 'latchkey: the database is empty: start the server first\n')
+    const arguments_ = ['list', '--config', 'c.yml', '--database', 'sqlite:empty/latchkey.db']
+    assert.match(
+      keys(folder, arguments_).stderr,
+      /^latchkey: there is no empty\/latchkey\.key: run this in the folder of the/,
+    )
+    writeFileSync(join(folder, 'empty/latchkey.key'), 'ab'.repeat(32))
+    const empty = keys(folder, arguments_)
+    assert.match(empty.stderr, /^latchkey: the database lacks \d+ migrations of this version: run latchkey migrate\n$/)
+    assert.equal(readFileSync(join(folder, 'empty/latchkey.db'), 'latin1').includes('migrations'), false)
     const inMemory = keys(folder, ['list', '--config', 'c.yml', '--database', 'sqlite::memory:'])
     assert.equal(inMemory.stderr, 'latchkey: a database in memory belongs to one process\n')
     assert.deepEqual([empty.status, inMemory.status], [1, 1])

@@ -120,6 +120,8 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
       statuses: [400],
     },
     { name: 'a URL of another host', bytes: get('http://evil.example/login'), statuses: [400] },
+    { name: 'a URL of another host, in a zone', bytes: get('http://evil.example/z/default/login'), statuses: [400] },
+    { name: 'a URL of the same host, in a zone', bytes: get('http://localhost/z/default/login'), statuses: [200] },
     { name: 'a URL of another host, with credentials', bytes: get('http://localhost@evil.example/'), statuses: [400] },
     { name: 'a fragment', bytes: get('/login#a'), statuses: [400] },
     { name: 'a fragment before a query', bytes: get('/login#a=b?c=d'), statuses: [400] },

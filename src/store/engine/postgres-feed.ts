@@ -1,7 +1,7 @@
-// The connection to PostgreSQL that hears of changes, and by which the store knows whether the database is there. It reads the
-// table of changes several times a second, so that what it knows is never older; between two times it hears of changes by
-// notifications, unless a pooler stands between, which may lose them. When the connection ends or falls silent another one is opened at once. Until that succeeds, and if it takes
-// more than a moment, the database is away.
+// The connection to PostgreSQL that hears of changes, and by which the store knows whether the database is there. It reads
+// the table of changes several times a second; in between it hears of changes by notifications, which a pooler may lose.
+// When the connection ends or falls silent, another one is opened at once. If that takes more than a moment, the database
+// is away until it succeeds.
 import { type Client, DatabaseError } from 'pg'
 import { stopwatch } from '../../base/clock.ts'
 import { type ChangeListener, numberOfNews, readChange } from '../changes.ts'

@@ -41,7 +41,7 @@ export async function migrate(db: Database, options: MigrateOptions): Promise<Mi
   if (pending.length === 0) return { applied: [], unknown }
   if (options.refusesPending) {
     throw new StoreUnavailable(
-      `the database lacks ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`} of this version, and database_options.migrate_at_start is false: run latchkey migrate`,
+      `the database lacks ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`} of this version: run latchkey migrate`,
     )
   }
   const applied: string[] = []

@@ -33,10 +33,13 @@ process.on('SIGHUP', () => {})
 async function serve(request: OpenRequest): Promise<void> {
   const session = await open(request)
   if (!session) return
+  let isEnding = false
   process.on('message', (input: SignRequest) => {
+    if (isEnding) return // answers are matched by their order: one to a later request would go to the one that failed
     try {
       process.send?.(session.sign(Buffer.from(input)))
     } catch (error) {
+      isEnding = true
       end({ failure: reasonOf(error) })
     }
   })

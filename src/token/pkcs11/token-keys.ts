@@ -70,6 +70,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
   const places = new Set<Place>()
   let opening: Promise<Place> | undefined
   let failed: SigningUnavailable | undefined
+  let isPinRefused = false
   let isAway = false
   let isClosed = false
   let waiting = 0
@@ -81,9 +82,13 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
   function fail(cause: unknown): SigningUnavailable {
     const error = unavailable(`the token cannot be used: ${cause instanceof Error ? cause.message : 'unknown'}`, cause)
     const isFinal = cause instanceof PinRefused
-    failed = error
-    if (!isFinal) setTimeout(() => (failed = undefined), RETRY_MS).unref()
-    if (!isAway) log.warn(`${error.message}${isFinal ? '; the PIN is not tried again before a restart' : ''}`)
+    if (isFinal || !isPinRefused) failed = error
+    isPinRefused ||= isFinal
+    setTimeout(() => {
+      if (!isPinRefused) failed = undefined
+    }, RETRY_MS).unref()
+    if (!isAway || isFinal)
+      log.warn(`${error.message}${isFinal ? '; the PIN is not tried again before a restart' : ''}`)
     isAway = true
     return error
   }

@@ -8,9 +8,9 @@ import type { Limits } from './limits.ts'
 const MAX_KEYS = 10_000
 
 /**
- * Limits wrong client secrets, by address and client, and by network; there a secret that was verified before is not limited.
- * The wrong secret of the attempt before is no other guess: a program
- * that goes on with its old secret must not shut out those beside it that have the new one.
+ * Limits wrong client secrets by address and client, and by network. A secret that was verified lately is not counted, and the
+ * limit of the network does not stop it. The same wrong secret again is no new guess: a program that goes on with its old
+ * secret must not shut out those beside it that have the new one.
  */
 export function createSecretGuesses({
   limits,

@@ -4,6 +4,7 @@
 // While the database is away, each process goes on with what it knows and counts for itself.
 import type { Clock } from '../../base/clock.ts'
 import type { Vault } from '../../base/secrets.ts'
+import { CLOCKS_AGREE_WITHIN_MS } from '../../store/rate-count-store.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 import type { Store } from '../../store/store.ts'
 import { TooManyRequests } from './too-many-requests.ts'
@@ -55,8 +56,6 @@ export const unreportedOf = ({ max }: Allowance): number => Math.max(1, Math.flo
 
 /** Beyond it the oldest window is dropped, and further keys are not reported: strangers must fill neither memory nor table. */
 const DEFAULT_MAX_KEYS = 10_000
-/** How far the clocks of servers may be apart. */
-const CLOCKS_AGREE_WITHIN = 60_000
 /** After a failure of the database, how long nobody waits for it. */
 const PAUSE_MS = 1000
 /** How often a full window is asked for again: others may have given back. */
@@ -80,7 +79,7 @@ interface Window {
 
 /** False also for a window that began in the future, because the clock was set back. */
 const isOpen = ({ beganAt, endsAt }: Window, now: number): boolean =>
-  now < endsAt && beganAt <= now + CLOCKS_AGREE_WITHIN
+  now < endsAt && beganAt <= now + CLOCKS_AGREE_WITHIN_MS
 
 /** One instance for each process. */
 export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
@@ -183,7 +182,7 @@ export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
       check(key) {
         if (windows.size === 0) return
         const now = time()
-        if (now >= latestEnd + CLOCKS_AGREE_WITHIN) return windows.clear()
+        if (now >= latestEnd + CLOCKS_AGREE_WITHIN_MS) return windows.clear()
         const window = windows.get(key())
         if (window && isOpen(window, now) && isFull(window)) refuse(window)
       },
@@ -203,7 +202,9 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
 
   async function send(batch: ReadonlySet<Window>): Promise<void> {
     const now = clock.now()
-    const windows = [...batch].filter(window => isOpen(window, now.getTime()))
+    // One of each key: while it waited, a window may have been given up for room, and its key have begun another one.
+    const open = [...batch].filter(window => isOpen(window, now.getTime()))
+    const windows = [...new Map(open.map(window => [`${window.limit} ${window.key}`, window])).values()]
     const sent = windows.map(window => ({ window, added: window.added, returned: window.returned }))
     for (const window of windows) window.askedAt = now.getTime()
     try {
@@ -219,6 +220,7 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
       }
     } catch (cause) {
       pausedUntil = now.getTime() + PAUSE_MS
+      for (const window of windows) if (window.returned > window.added) reportLater(window)
       if (!(cause instanceof StoreUnavailable)) onError(cause)
     }
   }
@@ -226,7 +228,10 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
   /** Resolves when the count of all processes is known, or the database cannot tell. */
   function report(window: Window): Promise<void> {
     const now = clock.now().getTime()
-    if (now < pausedUntil && pausedUntil <= now + PAUSE_MS) return Promise.resolve()
+    if (now < pausedUntil && pausedUntil <= now + PAUSE_MS) {
+      if (window.returned > window.added) reportLater(window)
+      return Promise.resolve()
+    }
     owed.delete(window)
     if (!next) {
       const windows = new Set<Window>()
@@ -244,16 +249,15 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
   async function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
-    await Promise.all([...owed].filter(({ added, returned }) => returned > added).map(report))
-    owed.clear()
+    const due = [...owed].filter(({ added, returned }) => returned > added)
+    owed.clear() // before anything is waited for: what is given back meanwhile has its own turn
+    await Promise.all(due.map(report))
   }
 
-  return {
-    report,
-    flush,
-    reportLater(window: Window) {
-      owed.add(window)
-      timer ??= setTimeout(() => void flush(), GIVE_BACK_MS).unref()
-    },
+  function reportLater(window: Window): void {
+    owed.add(window)
+    timer ??= setTimeout(() => void flush(), GIVE_BACK_MS).unref()
   }
+
+  return { report, flush, reportLater }
 }

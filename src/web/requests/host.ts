@@ -25,14 +25,15 @@ function problemOf(request: FastifyRequest): string | undefined {
   return hasClearHost(request) ? undefined : 'The Host header is not valid'
 }
 
-function hasClearHost({ raw }: FastifyRequest): boolean {
-  const { rawHeaders, headers, url = '' } = raw
+function hasClearHost({ raw, originalUrl }: FastifyRequest): boolean {
+  const { rawHeaders, headers } = raw
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === 'host') hosts += 1
   }
   const { host } = headers
   if (hosts > 1 || (host !== undefined && !HOST.test(host))) return false
-  const target = ABSOLUTE.exec(url)?.[1]
+  // As it was sent: the prefix of a zone is removed together with the host.
+  const target = ABSOLUTE.exec(originalUrl)?.[1]
   return target === undefined || target.toLowerCase() === host?.toLowerCase()
 }

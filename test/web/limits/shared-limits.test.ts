@@ -179,6 +179,28 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(await wait(other.limit), 0, 'has asked again')
     })
 
+    it('give back what did not fail while a report was on its way', async () => {
+      const [one, other] = cluster({ max: 10, seconds: 60 })
+      assert.ok(one && other)
+      const ends: (() => void)[] = []
+      const attempts = times(2, () =>
+        one.limit.attempt(
+          'a',
+          () => new Promise<void>(resolve => ends.push(resolve)),
+          () => false,
+        ),
+      )
+      while (ends.length < 2) await new Promise(resolve => setImmediate(resolve))
+      ends[0]?.()
+      await attempts[0]
+      const flushed = one.flush()
+      ends[1]?.()
+      await attempts[1]
+      await flushed
+      await one.flush()
+      assert.equal(await passed(times(10, () => wait(other.limit))), 10)
+    })
+
     it('are told when they end, and begin anew together', async () => {
       const [one, other] = cluster({ max: 10, seconds: 60 })
       assert.ok(one && other)
