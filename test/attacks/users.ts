@@ -233,6 +233,24 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'puts the salt of before back with scim.write, so that revoked JWTs of an administrator are valid again',
+    outcome: 'is refused; the salt of other people can be set',
+    attempt: inBothModes(async api => {
+      const chief = await api.create('chief', { salt: 'before' })
+      await makeAdministrator(api, chief.id)
+      const bearer = await api.tokenOfUser('chief')
+      assert.equal((await api.send('GET', `/oauth/token/revoke/user/${chief.id}`)).status, 200)
+      const put = (id: string, name: string, by: UserCallerId) =>
+        api.send('PUT', `/Users/${id}`, newUserBody(name, { salt: 'before', password: undefined }), { ...ANY, by })
+      const refused = await put(chief.id, 'chief', 'writer')
+      assert.equal(`${refused.status} ${String(refused.json()['error'])}`, '403 insufficient_scope')
+      assert.equal((await api.send('GET', '/userinfo', undefined, { bearer })).status, 401)
+      assert.equal((await put(chief.id, 'chief', 'admin')).status, 200)
+      const other = await api.create('other')
+      assert.equal((await put(other.id, 'other', 'writer')).status, 200)
+    }),
+  },
+  {
     attack: 'guesses the password of an account whose token was stolen',
     outcome: 'locks the account, as failed sign-ins do',
     attempt: inBothModes(async api => {
