@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { MODES } from '../support/oauth.ts'
+import { giveFactor } from '../support/second-factor.ts'
 import { IN_Z1, newUserBody, startUserServer, statusesOf } from '../support/users.ts'
 import type { UserApi, UserCallerId } from '../support/users.ts'
 import type { Attack } from './attack.ts'
@@ -248,6 +249,28 @@ export const userAttacks: readonly Attack[] = [
       assert.equal((await put(chief.id, 'chief', 'admin')).status, 200)
       const other = await api.create('other')
       assert.equal((await put(other.id, 'other', 'writer')).status, 200)
+    }),
+  },
+  {
+    attack: 'clears the failures of an administrator with a second factor, to guess its one-time passwords without end',
+    outcome: 'is refused; other accounts can be unlocked',
+    attempt: inBothModes(async api => {
+      const chief = await api.create('chief')
+      await makeAdministrator(api, chief.id)
+      await giveFactor(api.server, chief.id)
+      const other = await api.create('other')
+      for (let guess = 0; guess < 5; guess += 1) await grant(api, 'chief', 'wrong')
+      const unlock = (id: string, by: UserCallerId) =>
+        api.send('PATCH', `/Users/${id}/status`, { locked: false }, { by })
+      for (const by of ['unlocker', 'writer'] as const) {
+        const refused = await unlock(chief.id, by)
+        assert.equal(`${refused.status} ${String(refused.json()['error'])}`, '403 insufficient_scope')
+        assert.equal((await unlock(other.id, by)).status, 200)
+      }
+      assert.ok(
+        !api.server.events.some(event => event.type === 'UserAccountUnlockedEvent' && event.principal === chief.id),
+      )
+      assert.equal((await unlock(chief.id, 'root')).status, 200)
     }),
   },
   {

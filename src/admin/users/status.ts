@@ -3,8 +3,10 @@ import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Service } from '../../model/service.ts'
 import type { Store } from '../../store/store.ts'
+import { createGroupRights } from '../../users/group-rights.ts'
 import type { Users } from '../../users/users.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
+import { groupCallerOf } from '../resources/caller.ts'
 import { noSuchResource, refuseResource } from '../resources/refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { callerOf } from './record.ts'
@@ -17,6 +19,8 @@ export function statusHandler(
   on: On<UserRoute>,
   { store, service, users }: { readonly store: Store; readonly service: Service; readonly users: Users },
 ): void {
+  const rights = createGroupRights({ store, service })
+
   on<{ Params: { id: string } }>('PATCH /Users/:id/status', async (request, reply) => {
     const { zone, params } = request
     const body = jsonBody(request)
@@ -34,7 +38,11 @@ export function statusHandler(
       throw refuse('The requirement that this user change their password cannot be removed via API.')
     }
     const by = callerOf(request)
-    if (locked === false) await users.unlock(zone, user, by)
+    if (locked === false) {
+      // Failures may be guesses of a second factor, and whoever clears those of an administrator could go on without end.
+      await rights.checkUser(user, groupCallerOf(request, service))
+      await users.unlock(zone, user, by)
+    }
     if (passwordChangeRequired === true) await users.requirePasswordChange(zone, user, by)
     return sendJson(reply, {
       ...(locked !== undefined && { locked }),
