@@ -5,6 +5,7 @@ import { allowsProvider } from '../model/clients/client.ts'
 import { classesFor } from '../model/sessions/assurance.ts'
 import { emailDomains } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
+import { levelsAsked } from '../model/sessions/step-up.ts'
 import { parseLoginHint } from '../model/sessions/login-hint.ts'
 import { tellsLevels } from '../model/people/second-factor.ts'
 import { formPostPage, fragmentPostPage } from '../pages/form-post.ts'
@@ -91,15 +92,16 @@ const inWordsOf = ({ config }: IdentityProvider, acrValues: string): string =>
 
 /** What the provider is to know of the client's request (OpenID Connect Core §3.1.2.1). */
 function passedOn(
-  { query, hint }: Journey,
+  { query, hint, client }: Journey,
   provider: IdentityProvider,
   hasLevels: boolean,
 ): Readonly<Record<string, string>> {
   const { text } = parseLoginHint(hint)
   const namesProvider = text === provider.originKey || emailDomains(provider)?.includes(text ?? '') === true
+  const acrValues = query && levelsAsked(query.get('acr_values'), client)
   const values = {
     login_hint: namesProvider ? undefined : text,
-    acr_values: hasLevels ? inWordsOf(provider, query?.get('acr_values') ?? '') : query?.get('acr_values'),
+    acr_values: hasLevels ? inWordsOf(provider, acrValues ?? '') : acrValues,
     ui_locales: query?.get('ui_locales'),
   }
   const isGiven = (entry: [string, string | undefined]): entry is [string, string] =>

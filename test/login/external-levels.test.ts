@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { authorize, authorizeBootstrap, AUTO_REQUEST } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
-import { AUTO, MODES, tokensOf } from '../support/oauth.ts'
+import { AUTO, changeClient, MODES, tokensOf } from '../support/oauth.ts'
 import { samlRecord, signInAt } from '../support/saml-sign-in.ts'
 import { setPolicy } from '../support/second-factor.ts'
 import type { Browser, TestServer } from '../support/server.ts'
@@ -128,6 +128,15 @@ for (const mode of MODES) {
           await setPolicy(server, { requirement: 'optional' })
         })
       }
+
+      it('asks the provider for the default of the client where the request says nothing, in standard', async () => {
+        await changeClient(server, 'auto', { defaultAcrValues: ['phr'] })
+        const browser = server.browser()
+        await authorize(browser, AUTO_REQUEST)
+        const asked = (await browser.send('/login/external/mapped')).location().searchParams.get('acr_values')
+        assert.equal(asked, isStandard ? 'gold urn:hardware' : null)
+        await changeClient(server, 'auto', { defaultAcrValues: [] })
+      })
 
       for (const [acr, want] of [
         ['gold', 'code'],

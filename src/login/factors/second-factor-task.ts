@@ -14,7 +14,7 @@ import {
   secondFactorPolicy,
 } from '../../model/people/second-factor.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
-import { neededLevel } from '../../model/sessions/step-up.ts'
+import { levelsAsked, neededLevel } from '../../model/sessions/step-up.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/people/user.ts'
 import { describeUserAgent, userAgentIn } from '../../model/people/user-agent.ts'
@@ -97,7 +97,7 @@ export function createTasks({ sessions, signInDemands, journeys, groupsOf, behav
       const isOwed = (await signInDemands.open(request, visitor))?.name === 'second-factor'
       const { client, query, path } = await journeys.of(request, EMPTY_FORM)
       const groupNames = (await groupsOf(zone, user)).groups
-      const acrValues = query?.get('acr_values')
+      const acrValues = query && levelsAsked(query.get('acr_values'), client)
       const asked =
         neededLevel(policy, { acrValues, client: client?.secondFactor, user, groupNames }) ??
         // Also in a browser that is remembered.

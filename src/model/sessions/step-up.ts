@@ -23,6 +23,15 @@ export interface Asked {
   readonly groupNames: readonly string[]
 }
 
+/**
+ * The `acr_values` of an authorization request: its own, or the default of its client where it has none or an empty one
+ * (OpenID Connect Registration §2).
+ */
+export const levelsAsked = (
+  acrValues: string | undefined,
+  client: { readonly defaultAcrValues?: readonly string[] | undefined } | undefined,
+): string | undefined => (acrValues === undefined || acrValues === '' ? client?.defaultAcrValues?.join(' ') : acrValues)
+
 /** A level to reach, and the factors that reach it. */
 export interface Needed {
   readonly level: Level

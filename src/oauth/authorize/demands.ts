@@ -1,13 +1,13 @@
 // What the sign-in still owes before anything is granted: to the zone, and to the request, which says how strong it must be
 // by `acr_values` (OpenID Connect Core §3.1.2.1, RFC 9470 §4) and the policy of its client.
 import { levelOf } from '../../model/sessions/assurance.ts'
-import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { tellsLevels } from '../../model/people/second-factor.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
+import { levelsAsked } from '../../model/sessions/step-up.ts'
 import type { Needed } from '../../model/sessions/step-up.ts'
 import { MFA_REQUIRED } from '../grants/resource-owner.ts'
 import { lackingLevel } from '../lacking-level.ts'
@@ -42,10 +42,6 @@ export function meet(demand: SignInDemand, { silent, asked }: AuthorizeContext, 
 
 /** Far more than any list of classes. */
 const MAX_ACR_VALUES_LENGTH = 1000
-
-/** What a request asks in a zone with second factors: by itself, or by the record of its client. */
-export const levelsAsked = (acrValues: string | undefined, client: Client | undefined): string | undefined =>
-  acrValues ?? client?.defaultAcrValues?.join(' ')
 
 /** Reads `acr_values`, which has no effect in a zone without second factors. */
 export function readAcrValues(context: AuthorizeContext, deps: AuthorizeDeps): void {
