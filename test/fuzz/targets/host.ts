@@ -14,9 +14,15 @@ const check = createHostCheck(true)
 const removePrefix = createPrefixRemover(createUrls('https://id.example/base', behaviourOf('standard')))
 
 function checked(host: string, url: string): void {
-  const raw = { rawHeaders: ['Accept', '*/*', 'Host', host], headers: { host }, url }
+  // The server has removed the prefix of a zone by then.
+  const raw = { rawHeaders: ['Accept', '*/*', 'Host', host], headers: { host }, url: removePrefix({ url }) }
   const reply = { headers: () => reply } as unknown as FastifyReply // what a refusal sets
-  const request = { raw, headers: raw.headers, routeOptions: { config: {} } } as unknown as FastifyRequest
+  const request = {
+    raw,
+    originalUrl: url,
+    headers: raw.headers,
+    routeOptions: { config: {} },
+  } as unknown as FastifyRequest
   check(request, reply, error => {
     if (error) throw error
   })
