@@ -208,7 +208,7 @@ for (const kind of DATABASE_KINDS) {
       withDatabase(async url => {
         const migrations = NEXT
         const message = await refusal(migrateDatabase(url, { clock, migrations, refusesPending: true }))
-        assert.match(message, /^the database lacks 2 migrations of this version, [^\n]*run latchkey migrate$/)
+        assert.match(message, /^the database lacks 2 migrations of this version: run latchkey migrate$/)
         await migrateDatabase(url, { clock, migrations })
         assert.deepEqual((await migrateDatabase(url, { clock, migrations, refusesPending: true })).applied, [])
         await (await open(url, { refusesPending: true })).close()

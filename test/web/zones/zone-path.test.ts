@@ -194,8 +194,14 @@ for (const mode of MODES) {
       }
 
       it('are found by a request line with a whole URL (RFC 9112 §3.2.2)', async () => {
-        const answer = await sendRaw(port, `${base}/z/x/info`, {})
+        const answer = await sendRaw(port, `${base}/z/x/info`, { host: new URL(base).host })
         assert.equal(answer.json()['zone_name'], 'Zone x')
+      })
+
+      it('are not found by a whole URL of another host than the header names', async () => {
+        const answer = await sendRaw(port, `${base}/z/x/info`, { host: 'x.id.example:8080' })
+        assert.equal(answer.status, 400)
+        assert.doesNotMatch(answer.text, /zone_name/)
       })
 
       it('lead to their start where nothing follows, with what was asked for', async () => {
