@@ -37,6 +37,7 @@ import { senderConstraintAttacks } from './attacks/sender-constraints.ts'
 import { sessionAttacks } from './attacks/sessions.ts'
 import { severalServersAttacks } from './attacks/several-servers.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
+import { stolenSessionAttacks } from './attacks/stolen-sessions.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
 import { tokenExchangeAttacks } from './attacks/token-exchange.ts'
 import { tokenAttacks } from './attacks/tokens.ts'
@@ -77,6 +78,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   invitations: invitationAttacks,
   groups: groupAttacks,
   'sessions, cookies and forms': sessionAttacks,
+  'sessions of others': stolenSessionAttacks,
   'around the second factor': secondFactorAttacks,
   'false proofs of a second factor': secondFactorProofAttacks,
   'policies of second factors, programs and administrators': secondFactorPolicyAttacks,

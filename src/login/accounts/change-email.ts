@@ -3,12 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../../accounts/account-mails.ts'
 import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
 import { issueCode, lookAtCode } from '../../accounts/codes.ts'
+import type { Errand } from '../../accounts/codes.ts'
 import { changeEmail, emailProblem, isAddressFor } from '../../accounts/email-change.ts'
 import type { EmailChangeDeps } from '../../accounts/email-change.ts'
 import { onwardUrl } from '../../accounts/onward.ts'
 import type { OnwardDeps } from '../../accounts/onward.ts'
 import type { Background } from '../../base/background.ts'
 import type { User } from '../../model/people/user.ts'
+import { EMAIL_CHANGE_PATH } from '../../model/sessions/fresh-sign-in.ts'
 import { changeEmailPage, emailSentPage, verifyEmailPage } from '../../pages/change-email.ts'
 import { PageError } from '../../web/answers.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
@@ -20,7 +22,8 @@ import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
+import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import { createFreshSignIn } from '../fresh-sign-in.ts'
 import { checkOwnAccounts, countMail, errandIn, redirectToSignIn, requiredField, runLater } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
@@ -37,17 +40,28 @@ export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<
 
 const PURPOSE = 'email-change'
 
+/** The form for the errand; the address that was typed stays out of URLs. */
+function formPath({ clientId, redirectUri }: Errand): string {
+  const query = new URLSearchParams({
+    ...(clientId !== undefined && { client_id: clientId }),
+    ...(redirectUri !== undefined && { redirect_uri: redirectUri }),
+  }).toString()
+  return query === '' ? EMAIL_CHANGE_PATH : `${EMAIL_CHANGE_PATH}?${query}`
+}
+
 /** `/change_email`, `/change_email.do`, `/email_sent` and `/verify_email`. */
 export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
   const { sessions, denial, csrf, pages, urls, service } = deps
+  // Whoever reads the mail of the account gets a new password for it.
+  const afterFreshSignIn = createFreshSignIn(deps)
 
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + path, 302)
 
-  /** The signed-in person; undefined where their provider keeps the address. */
-  async function ownerIn(request: FastifyRequest): Promise<User | undefined> {
+  /** Who is signed in; undefined where their provider keeps the address. */
+  async function ownerIn(request: FastifyRequest): Promise<Visitor | undefined> {
     const visitor = await sessions.visitor(request)
-    return visitor?.user.origin === service.name ? visitor.user : undefined
+    return visitor?.user.origin === service.name ? visitor : undefined
   }
 
   const keptElsewhere = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
@@ -55,16 +69,34 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
 
   on('GET /change_email', async (request, reply) => {
     await checkOwnAccounts(request, deps)
-    const user = await ownerIn(request)
-    return user ? showForm(request, reply, { user, form: queryForm(request) }) : keptElsewhere(request, reply)
+    const visitor = await ownerIn(request)
+    if (!visitor) return keptElsewhere(request, reply)
+    const { user } = visitor
+    const path = request.url.slice(urls.basePath.length)
+    const form = queryForm(request)
+    return afterFreshSignIn(request, reply, { visitor, path, answer: () => showForm(request, reply, { user, form }) })
   })
 
   on('POST /change_email.do', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     await checkOwnAccounts(request, deps)
-    const user = await ownerIn(request)
-    if (!user) return keptElsewhere(request, reply)
+    const visitor = await ownerIn(request)
+    if (!visitor) return keptElsewhere(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
+    const path = formPath(errandIn(form))
+    return afterFreshSignIn(request, reply, {
+      visitor,
+      path,
+      answer: () => begin(request, reply, { user: visitor.user, form }),
+    })
+  })
+
+  /** Mails the code, as far as the address can be one. */
+  async function begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { user, form }: { readonly user: User; readonly form: Form },
+  ): Promise<FastifyReply> {
     const email = requiredField(form, 'newEmail').trim()
     if (!isAddressFor(user, email, service)) return showForm(request, reply, { user, form, isWrong: true })
     await countMail(request, email, deps.limits)
@@ -73,7 +105,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     const order = { zone, frame: await pages.mailFrame(request), former: user.email, email }
     runLater(deps.background, () => sendMails(order, { user, form }))
     return goTo(request, reply, '/email_sent?code=email_change')
-  })
+  }
 
   /** To the new address the code, unless somebody else signs in with it, which only its owner is told; a notice to the old one. */
   async function sendMails(

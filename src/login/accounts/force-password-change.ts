@@ -1,10 +1,11 @@
-// The required password change: until it is done, the person can do nothing else. Does not ask for the old password, which
-// the person has just used to sign in.
+// The required password change: until it is done, the person can do nothing else. Does not ask for the old password: the person
+// has just used it to sign in, or has to do so again.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../../users/password.ts'
 import type { NewPasswordDeps } from '../../users/password.ts'
 import { passwordPolicy, policyDemands } from '../../model/people/password-policy.ts'
 import { PASSWORD_CHANGE_PATH } from '../../model/sessions/sign-in-demands.ts'
+import { isFresh } from '../../model/sessions/session.ts'
 import type { Urls } from '../../model/urls.ts'
 import { forcePasswordChangePage } from '../../pages/force-password-change.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
@@ -41,6 +42,13 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
     return demand?.name === 'password-change' ? visitor : undefined
   }
 
+  /** A change may be demanded while a session is open, and whoever has stolen that does not know the password. */
+  const mayChange = ({ session }: Visitor): boolean => isFresh(session, deps.clock.now())
+  async function askAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const path = (await sessions.savedRequest(request))?.path ?? '/'
+    return denial.askToSignIn(request, reply, { path, reauthenticate: true })
+  }
+
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + path, 302)
 
@@ -62,13 +70,15 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
 
   app.get(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
     const visitor = await demanded(request)
-    return visitor ? showForm(request, reply, visitor) : goTo(request, reply, '/')
+    if (!visitor) return goTo(request, reply, '/')
+    return mayChange(visitor) ? showForm(request, reply, visitor) : askAgain(request, reply)
   })
 
   app.post(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const visitor = await demanded(request)
     if (!visitor) return goTo(request, reply, '/')
+    if (!mayChange(visitor)) return askAgain(request, reply)
     const { user, session } = visitor
     const form = bodyForm(request) ?? EMPTY_FORM
     const password = form.get('password') ?? ''

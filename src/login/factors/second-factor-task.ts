@@ -5,7 +5,7 @@ import type { FactorOwner } from '../../accounts/factor-changes.ts'
 import type { Enrolment } from '../../factors/one-time-passwords.ts'
 import { levelOf, reaches, stronger } from '../../model/sessions/assurance.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { changesFactors, hasFactor } from '../../model/sessions/fresh-sign-in.ts'
+import { hasFactor, needsProof } from '../../model/sessions/fresh-sign-in.ts'
 import type { UserGroups } from '../../model/tokens/scopes.ts'
 import {
   asksForSecondFactor,
@@ -101,7 +101,7 @@ export function createTasks({ sessions, signInDemands, journeys, groupsOf, behav
       const asked =
         neededLevel(policy, { acrValues, client: client?.secondFactor, user, groupNames }) ??
         // Also in a browser that is remembered.
-        (changesFactors(path) && hasFactor(user) ? ({ level: '2', methods: policy.methods } as const) : undefined)
+        (needsProof(path) && hasFactor(user) ? ({ level: '2', methods: policy.methods } as const) : undefined)
       const level = levelOf(session.signIn.acr)
       const isAsked = asked !== undefined && asked.methods.length > 0 && !reaches(level, asked.level)
       if (!isOwed && !isAsked) return undefined

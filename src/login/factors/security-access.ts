@@ -3,12 +3,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { freshnessOf, SECURITY_PATH as PATH } from '../../model/sessions/fresh-sign-in.ts'
+import { SECURITY_PATH as PATH } from '../../model/sessions/fresh-sign-in.ts'
 import type { UserGroups } from '../../model/tokens/scopes.ts'
 import { isAbout, secondFactorPolicy } from '../../model/people/second-factor.ts'
 import type { SecondFactorPolicy } from '../../model/people/second-factor.ts'
 import type { Service } from '../../model/service.ts'
-import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/people/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
@@ -26,6 +25,7 @@ import type { Form } from '../../web/requests/form.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import { createFreshSignIn } from '../fresh-sign-in.ts'
 
 /** Dependencies of the pages. */
 export interface SecurityDeps {
@@ -74,7 +74,8 @@ export interface NewCodes {
 
 /** One instance serves every zone. */
 export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
-  const { sessions, denial, csrf, pages, clock, urls } = deps
+  const { sessions, denial, csrf, pages, urls } = deps
+  const afterFreshSignIn = createFreshSignIn(deps)
 
   const pathOf = ({ zone }: FastifyRequest, path = ''): string => `${urls.pathOf(zone)}${PATH}${path}`
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
@@ -98,18 +99,10 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
 
   const fresh = (answer: Answer) =>
     entered(async (request, reply, entry) => {
-      const { session, user } = entry.visitor
       const url = request.url.slice(urls.basePath.length)
       const path = request.method === 'GET' ? url : url.replace(/[?#].*/s, '')
-      switch (freshnessOf(session.signIn, user, clock.now())) {
-        case 'fresh':
-          return answer(request, reply, entry)
-        case 'old':
-          return denial.askToSignIn(request, reply, { path, reauthenticate: true })
-        case 'unproven':
-          await sessions.saveRequest(request, reply, { path, reauthenticate: false })
-          return goTo(request, reply, SECOND_FACTOR_PATH)
-      }
+      const { visitor } = entry
+      return afterFreshSignIn(request, reply, { visitor, path, answer: () => answer(request, reply, entry) })
     })
 
   async function showCodes(

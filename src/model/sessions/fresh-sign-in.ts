@@ -1,11 +1,12 @@
-// Who may change second factors: a session alone is not enough, since it may be open on a device that somebody else found.
+// Who may change second factors, and the e-mail address to which a new password is sent: a session alone is not enough, since it
+// may be open on a device that somebody else found.
 import { levelOf, reaches } from './assurance.ts'
 import { FRESH_SECONDS } from './session.ts'
 import type { SignIn } from './session.ts'
 import type { User } from '../people/user.ts'
 
 /**
- * `fresh`: may change factors. `old`: must sign in again. `unproven`: somebody who has a second factor, whatever it counts
+ * `fresh`: may change them. `old`: must sign in again. `unproven`: somebody who has a second factor, whatever it counts
  * for, signed in without: in a browser that is remembered, for example.
  */
 export type Freshness = 'fresh' | 'old' | 'unproven'
@@ -28,6 +29,13 @@ export const SECURITY_PATH = '/profile/security'
 
 /** Whether the path is one where factors are changed: who goes there has to prove one. */
 export const changesFactors = (path: string | undefined): boolean => path?.startsWith(`${SECURITY_PATH}/`) ?? false
+
+/** The page where people change their e-mail address. */
+export const EMAIL_CHANGE_PATH = '/change_email'
+
+/** Whether who goes there has to prove the factor that they have, also in a browser that is remembered. */
+export const needsProof = (path: string | undefined): boolean =>
+  changesFactors(path) || path?.replace(/[?#].*/s, '') === EMAIL_CHANGE_PATH
 
 /** The page that offers a passkey after a sign-in with a password. */
 export const OFFER_PATH = `${SECURITY_PATH}/offer`

@@ -1,0 +1,47 @@
+// Asks for a new sign-in where a session alone is not enough: its cookie may have been stolen, or its device found.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import { isAbout, secondFactorPolicy } from '../model/people/second-factor.ts'
+import { freshnessOf } from '../model/sessions/fresh-sign-in.ts'
+import { SECOND_FACTOR_PATH } from '../model/sessions/sign-in-demands.ts'
+import type { Urls } from '../model/urls.ts'
+import type { Denial } from '../web/sessions/denial.ts'
+import type { Sessions, Visitor } from '../web/sessions/session.ts'
+
+/** Dependencies of `createFreshSignIn`. */
+export interface FreshSignInDeps {
+  readonly sessions: Sessions
+  readonly denial: Denial
+  readonly clock: Clock
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+}
+
+/**
+ * Lets whoever has signed in just now have the answer. Others are led to the sign-in, and those who have not shown the second
+ * factor that they have to that; both come back to the path, below the zone's base URL.
+ */
+export type FreshSignIn = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  at: { readonly visitor: Visitor; readonly path: string; readonly answer: () => Promise<FastifyReply> },
+) => Promise<FastifyReply>
+
+/** One instance serves every zone. */
+export function createFreshSignIn({ sessions, denial, clock, urls, behaviour }: FreshSignInDeps): FreshSignIn {
+  return async (request, reply, { visitor: { session, user }, path, answer }) => {
+    const { zone } = request
+    switch (freshnessOf(session.signIn, user, clock.now())) {
+      case 'fresh':
+        return answer()
+      case 'old':
+        return denial.askToSignIn(request, reply, { path, reauthenticate: true })
+      case 'unproven':
+        // Where the zone asks the person for no factor, there is no page to prove one.
+        if (!isAbout(secondFactorPolicy(zone, behaviour), user)) return answer()
+        await sessions.saveRequest(request, reply, { path, reauthenticate: false })
+        return reply.redirect(urls.ofZone(zone) + SECOND_FACTOR_PATH, 302)
+    }
+  }
+}
