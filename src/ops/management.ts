@@ -3,8 +3,9 @@
 import cluster from 'node:cluster'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
+import { isLoopbackHost } from '../base/loopback.ts'
 import { createPrometheus } from './prometheus.ts'
 import type { Instrument } from './instrument.ts'
 import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from './queue-metrics.ts'
@@ -63,8 +64,9 @@ export function createManagement(deps: {
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { url = '', method } = request
+    const { url = '', method, headers } = request
     response.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff')
+    if (!isForHost(headers.host, settings.host)) return void response.writeHead(421).end()
     if (url.replace(/\?.*$/s, '') !== '/metrics') return void response.writeHead(404).end()
     if (method !== 'GET' && method !== 'HEAD') return void response.writeHead(405, { allow: 'GET, HEAD' }).end()
     try {
@@ -100,6 +102,16 @@ export function createManagement(deps: {
       server.closeAllConnections()
     },
   }
+}
+
+/**
+ * Whether a request is meant for this machine. On loopback, a name that is none of the machine's is that of a page in a browser
+ * here, which had its own name resolved to this address in order to read the answer. Elsewhere names are for the network to say.
+ */
+function isForHost(header: string | undefined, listening: string): boolean {
+  if (header === undefined || !isLoopbackHost(listening)) return true
+  const host = header.replace(/:\d*$/, '')
+  return isLoopbackHost(host) || isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0 || host === listening
 }
 
 /** Adds the metrics of what one process does for all that share the database. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { createManagement } from '../../src/ops/management.ts'
 import { changeUser, tokensOf } from '../support/oauth.ts'
 import { runToEnd } from '../support/process.ts'
 import { startServer } from '../support/server.ts'
@@ -92,6 +93,45 @@ export const operationsAttacks: readonly Attack[] = [
         assert.ok(guesses.length > 0)
         assert.deepEqual([...new Set(guesses.map(({ remoteAddress }) => remoteAddress))], ['127.0.0.1'])
       }),
+  },
+  {
+    attack: 'has a page in a browser of the machine read the metrics, under a name that resolves to loopback',
+    outcome: '421, as for every name that is none of the machine’s',
+    attempt: async () => {
+      const management = createManagement({
+        settings: { host: '127.0.0.1', port: 0 },
+        baseUrl: 'https://id.example.org',
+        version: '1.2.3',
+        workers: 1,
+        isDatabaseUp: () => true,
+        onFailure: assert.ifError,
+      })
+      const port = await management.listen()
+      const statusFor = async (host: string): Promise<number> => {
+        const socket = connect(port, '127.0.0.1')
+        let answer = ''
+        socket.setEncoding('latin1').on('data', (part: string) => (answer += part))
+        socket.write(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+        await once(socket, 'close')
+        return Number(/^HTTP\/1\.1 (\d+) /.exec(answer)?.[1])
+      }
+      try {
+        for (const host of [
+          'rebind.example',
+          'rebind.example:9090',
+          'localhost.rebind.example',
+          '127.0.0.1.example',
+          '',
+        ]) {
+          assert.equal(await statusFor(host), 421, host)
+        }
+        for (const host of ['localhost:9090', '127.0.0.1', '127.0.0.1:9090', '[::1]:9090', '10.1.2.3:9090']) {
+          assert.equal(await statusFor(host), 200, host)
+        }
+      } finally {
+        management.close()
+      }
+    },
   },
 ]
 
