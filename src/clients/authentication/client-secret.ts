@@ -45,7 +45,7 @@ const secretAttempt = (clientId: string, secret: string): Attempt => ({
       return true
     }
     const requester = requesterOf(from)
-    return deps.guesses.attempt(from, { clientId, secret }, () =>
+    return deps.guesses.attempt(from, { clientId, secret, client }, () =>
       client ? verifySecret(secret, { client, requester }, deps) : deps.passwords.verifyNothing(secret, requester),
     )
   },

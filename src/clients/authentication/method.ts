@@ -54,10 +54,10 @@ export interface Attempt {
 export interface SecretGuesses {
   /** For a secret that was verified before. */
   check(from: RequestOrigin, clientId: string): void
-  /** Counts the attempt unless it verifies. */
+  /** Counts the attempt unless it verifies; attempts at once with one secret, for one record of the client, are one. */
   attempt(
     from: RequestOrigin,
-    tried: { readonly clientId: string; readonly secret: string },
+    tried: { readonly clientId: string; readonly secret: string; readonly client: Client | undefined },
     verify: () => Promise<boolean>,
   ): Promise<boolean>
 }

@@ -10,7 +10,8 @@ const MAX_KEYS = 10_000
 /**
  * Limits wrong client secrets by address and client, and by network. A secret that was verified lately is not counted, and the
  * limit of the network does not stop it. The same wrong secret again is no new guess: a program that goes on with its old
- * secret must not shut out those beside it that have the new one.
+ * secret must not shut out those beside it that have the new one. Nor are requests that bring the same secret at once: after a
+ * start, when no secret was verified yet, a busy program has hundreds of them under way.
  */
 export function createSecretGuesses({
   limits,
@@ -22,9 +23,9 @@ export function createSecretGuesses({
   const { wrongClientSecrets, wrongClientSecretsAt } = limits
   const salt = random.hex(32)
   const lastWrong = new Map<string, string>()
+  const underWay = new Map<string, Promise<boolean>>()
 
-  function isAnother(key: string, secret: string): boolean {
-    const wrong = digest(`${salt}${secret}`)
+  function isAnother(key: string, wrong: string): boolean {
     if (lastWrong.get(key) === wrong) return false
     const [oldest] = lastWrong.size >= MAX_KEYS ? lastWrong.keys() : []
     if (oldest !== undefined) lastWrong.delete(oldest)
@@ -32,19 +33,37 @@ export function createSecretGuesses({
     return true
   }
 
+  async function judged(key: string, { from, tried, verify }: Guess): Promise<boolean> {
+    const judge = async (): Promise<Judged> => {
+      const isRight = await verify()
+      return { isRight, isGuess: !isRight && isAnother(key, tried) }
+    }
+    const isGuess = (outcome: Judged): boolean => outcome.isGuess
+    const atNetwork = () => wrongClientSecretsAt.attempt(siteKey(from, 'client'), judge, isGuess)
+    return (await wrongClientSecrets.attempt(key, atNetwork, isGuess)).isRight
+  }
+
   return {
     check: (from, clientId) => wrongClientSecrets.check(() => callerKey(from, 'client', clientId)),
-    async attempt(from, { clientId, secret }, verify) {
+    attempt(from, { clientId, secret, client }, verify) {
       const key = callerKey(from, 'client', clientId)
-      const judge = async (): Promise<Judged> => {
-        const isRight = await verify()
-        return { isRight, isGuess: !isRight && isAnother(key, secret) }
-      }
-      const isGuess = (judged: Judged): boolean => judged.isGuess
-      const atNetwork = () => wrongClientSecretsAt.attempt(siteKey(from, 'client'), judge, isGuess)
-      return (await wrongClientSecrets.attempt(key, atNetwork, isGuess)).isRight
+      const tried = digest(`${salt}${secret}`)
+      // The record's secrets belong to it: an attempt after their change is another one.
+      const same = JSON.stringify([key, tried, client?.secrets.map(({ hash }) => hash)])
+      const begun = underWay.get(same)
+      if (begun) return begun
+      const attempt = judged(key, { from, tried, verify }).finally(() => underWay.delete(same))
+      underWay.set(same, attempt)
+      return attempt
     },
   }
+}
+
+interface Guess {
+  readonly from: Parameters<SecretGuesses['attempt']>[0]
+  /** Digest of the secret. */
+  readonly tried: string
+  readonly verify: () => Promise<boolean>
 }
 
 interface Judged {

@@ -108,7 +108,9 @@ describe('the limits', () => {
     const signIn = (name: number, address: string, outcome = 'refused') =>
       limitedSignIn(limits, { from: from(address), userName: `name ${name}` }, () => Promise.resolve({ outcome }))
     const guess = (client: number, address: string) =>
-      guesses.attempt(from(address), { clientId: `c${client}`, secret: 'x' }, () => Promise.resolve(false))
+      guesses.attempt(from(address), { clientId: `c${client}`, secret: 'x', client: undefined }, () =>
+        Promise.resolve(false),
+      )
     for (let count = 0; count < 1000; count += 1) {
       const address = `2001:db8:1:${count.toString(16)}::1`
       await signIn(count, address, 'signed-in')
