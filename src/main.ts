@@ -16,7 +16,7 @@ import type { HangUps } from './bootstrap/hang-ups.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
-import { appliedText, newerText, openAwaitedStorage } from './cli/storage.ts'
+import { appliedText, migrationProgress, newerText, openAwaitedStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { readBuildFacts } from './ops/build.ts'
@@ -234,6 +234,7 @@ async function prepare(config: Config, { log, tracing, hangUps }: Contact): Prom
   const { clock, random, vault, store } = await openAwaitedStorage(config, {
     log,
     onQuery: instrument?.countQuery,
+    ...migrationProgress(line => cluster.isWorker || log.info(line)),
     onMigrated: ({ applied, unknown }) => {
       if (cluster.isWorker) return
       for (const line of [appliedText(applied), newerText(unknown).trim()]) if (line !== '') log.info(line)

@@ -2,11 +2,12 @@ import { systemClock } from '../base/clock.ts'
 import { migrateDatabase, planOf } from '../store/migrations/maintenance.ts'
 import type { MigrationPlan, PlannedMigration, PlannedStep } from '../store/migrations/plan.ts'
 import { programName } from './program-name.ts'
-import { newerText, refuseMissingDatabase } from './storage.ts'
+import { migrationProgress, newerText, refuseMissingDatabase } from './storage.ts'
 
-/** Applies what is pending; says what that was. */
+/** Applies what is pending; says what that was, and on standard error for what it waits. */
 export async function applied(database: string): Promise<string> {
-  const done = await migrateDatabase(database, { clock: systemClock })
+  const { onLocked } = migrationProgress(line => process.stderr.write(`${line}\n`))
+  const done = await migrateDatabase(database, { clock: systemClock, onLocked })
   const text = done.applied.length === 0 ? UP_TO_DATE : `Applied:\n${done.applied.map(id => `  ${id}\n`).join('')}`
   return `${text}${newerText(done.unknown)}`
 }

@@ -10,6 +10,7 @@ import { openVault } from '../bootstrap/vault.ts'
 import type { Config } from '../config.ts'
 import { masterKeysFor, missingMasterKeyFile } from '../config.ts'
 import type { Log } from '../ops/log.ts'
+import type { MigrationProgress } from '../store/migrations/migrate.ts'
 import { openStore, type StoreOptions } from '../store/open.ts'
 import { type ReplicaChange, StoreAway, type Store } from '../store/store.ts'
 import { CommandFailure } from './command.ts'
@@ -39,19 +40,16 @@ export function openStorageBeside(config: Config): Promise<Storage> {
 async function openStorage(
   config: Config,
   onError: (cause: unknown) => void,
-  { onQuery, onMigrated, replicas, refusesPending }: Omit<StoreOptions, 'clock' | 'onError' | 'changes'>,
+  options: Omit<StoreOptions, 'clock' | 'onError' | 'changes'>,
 ): Promise<Storage> {
   const random = createRandom()
   const masterKeys = await masterKeysFor(config, random)
   const { changes } = config.databaseOptions
   const store = await openStore(config.database, {
+    ...options,
     clock: systemClock,
     onError,
-    onQuery,
     changes,
-    refusesPending,
-    onMigrated,
-    replicas,
   })
   try {
     const vault = await openVault({ store, masterKeys, random, service: config.service })
@@ -74,7 +72,7 @@ export async function openAwaitedStorage(
   {
     log,
     ...options
-  }: Pick<StoreOptions, 'onQuery' | 'onMigrated'> & {
+  }: Pick<StoreOptions, 'onQuery' | 'onMigrated' | keyof MigrationProgress> & {
     readonly log: Pick<Log, 'info' | 'warn' | 'fault' | 'flush'>
   },
 ): Promise<Storage> {
@@ -111,9 +109,17 @@ export async function openAwaitedStorage(
 
 /** For the log: that a start has changed the schema; empty if it has not. A new database has all of them at once. */
 export const appliedText = (ids: readonly string[]): string =>
-  ids.length === 0
-    ? ''
-    : `schema brought up to date: ${ids.length > 5 ? `${ids.length} migrations, the last one ${ids.at(-1)}` : ids.join(', ')}`
+  ids.length === 0 ? '' : `schema brought up to date: ${migrationsText(ids)}`
+
+const migrationsText = (ids: readonly string[]): string =>
+  ids.length > 5 ? `${ids.length} migrations, the last one ${ids.at(-1)}` : ids.join(', ')
+
+/** Says what migrations are about, and for what they wait: that may take minutes, in which nothing else is heard. */
+export const migrationProgress = (tell: (line: string) => void): MigrationProgress => ({
+  onPending: ids => tell(`the schema is being brought up to date: ${migrationsText(ids)}`),
+  onLocked: ({ made, most }) =>
+    tell(`a migration waits for a table that others use; attempt ${made} of ${most}, a second apart`),
+})
 
 function tellReplica({ name, isUsed, reason }: ReplicaChange, log: Pick<Log, 'info' | 'warn'>): void {
   if (isUsed) log.info(`the replica ${name} answers searches`)

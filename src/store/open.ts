@@ -17,7 +17,7 @@ import { createGroups } from './groups/groups.ts'
 import { createKeys } from './keys.ts'
 import { createLeases } from './leases.ts'
 import { measured } from './engine/measured.ts'
-import { type Migrated, migrate } from './migrations/migrate.ts'
+import { type Migrated, migrate, type MigrationProgress } from './migrations/migrate.ts'
 import { createProviders } from './providers.ts'
 import { createPurge } from './purge.ts'
 import { createRateCounts } from './rate-counts.ts'
@@ -36,7 +36,7 @@ import { createUsers } from './users/users.ts'
 import { createZones } from './zones.ts'
 
 /** Options of `openStore`. */
-export interface StoreOptions {
+export interface StoreOptions extends MigrationProgress {
   /** Dates the rows of changes and migrations; elsewhere the caller passes the time. */
   readonly clock: Clock
   /** Receives errors in the background, such as a lost connection that is being re-established. */
@@ -64,16 +64,15 @@ const PING = statement<object, { id: string }>(`select id from migrations limit 
  * Opens `sqlite:<path>`, `sqlite::memory:` or `postgres://user:pw@host/db` (a socket: `?host=/path`) and brings its
  * schema up to date. Throws `StoreUnavailable`, or for any other URL a plain error that does not repeat the URL.
  */
-export async function openStore(
-  url: string,
-  { clock, onError = () => {}, onQuery, memory, changes, refusesPending, onMigrated, replicas }: StoreOptions,
-): Promise<Store> {
+export async function openStore(url: string, options: StoreOptions): Promise<Store> {
+  const { clock, onError = () => {}, onQuery, memory, changes, refusesPending, replicas } = options
   const caches = createCaches()
   const opened = await openDatabase(url, { clock, onError, listener: caches, memory, changes, replicas })
   const db = onQuery ? measured(opened, onQuery) : opened
   try {
-    const migrated = await migrate(db, { clock, refusesPending })
-    onMigrated?.(migrated)
+    const { onPending, onLocked } = options
+    const migrated = await migrate(db, { clock, refusesPending, onPending, onLocked })
+    options.onMigrated?.(migrated)
     await db.listen()
   } catch (error) {
     await db.close()

@@ -243,7 +243,7 @@ for (const kind of DATABASE_KINDS) {
 describe('a migration of a table that somebody reads for long', {
   skip: !DATABASE_KINDS.includes('postgres') && 'a fast run has no PostgreSQL',
 }, () => {
-  it('lets others go on: it tries for two seconds, and again later', async () => {
+  it('lets others go on: it says so, tries for two seconds, and again later', async () => {
     const database = await freshDatabase('postgres')
     const store = await openStore(database.url, { clock })
     await store.clients.insert('z1', client())
@@ -252,9 +252,12 @@ describe('a migration of a table that somebody reads for long', {
     await reader.query('begin; select count(*) from tokens')
     const migrations = [...MIGRATIONS, expanding('9001-notes', 'alter table tokens add column note text')]
     let pauses = 0
+    const heard: unknown[] = []
     const migrating = migrateDatabase(database.url, {
       clock,
       migrations,
+      onPending: ids => heard.push(ids),
+      onLocked: attempts => heard.push(attempts),
       pause: async () => {
         pauses += 1
         // Nobody waits for the migration now, although the reader is still there.
@@ -264,6 +267,7 @@ describe('a migration of a table that somebody reads for long', {
     })
     assert.deepEqual((await migrating).applied, ['9001-notes'])
     assert.equal(pauses, 1)
+    assert.deepEqual(heard, [['9001-notes'], { made: 1, most: 300 }])
     await reader.end()
     await store.close()
     await database.drop()

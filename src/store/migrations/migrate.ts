@@ -8,8 +8,16 @@ import type { Migration } from './migration.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { KINDS_ID, schemaState, stateOf } from './state.ts'
 
+/** What an operator hears of migrations that are under way, which may take minutes. */
+export interface MigrationProgress {
+  /** Called before the first one, not for an empty database. */
+  readonly onPending?: ((ids: readonly string[]) => void) | undefined
+  /** Called when others use a table that is to be changed, and at every thirtieth attempt while they do. */
+  readonly onLocked?: ((attempts: { readonly made: number; readonly most: number }) => void) | undefined
+}
+
 /** How migrations are applied. */
-export interface MigrateOptions {
+export interface MigrateOptions extends MigrationProgress {
   readonly clock: Clock
   /** Whether a database that lacks some is refused. */
   readonly refusesPending?: boolean | undefined
@@ -33,6 +41,7 @@ const SET_KIND = statement<{ id: string; kind: string }>(`update migrations set 
 /** While others use a table that is to be changed. */
 const LOCKED_PAUSE_MS = 1000
 const LOCKED_ATTEMPTS = 300
+const ATTEMPTS_UNTIL_TOLD = 30
 
 /** Brings the schema up to date. Throws `StoreUnavailable` for a database that this version cannot work with. */
 export async function migrate(db: Database, options: MigrateOptions): Promise<Migrated> {
@@ -44,6 +53,7 @@ export async function migrate(db: Database, options: MigrateOptions): Promise<Mi
       `the database lacks ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`} of this version: run latchkey migrate`,
     )
   }
+  if (!isNew) options.onPending?.(pending.map(({ id }) => id))
   const applied: string[] = []
   for (let done = false, attempt = 1; !done; ) {
     try {
@@ -52,6 +62,7 @@ export async function migrate(db: Database, options: MigrateOptions): Promise<Mi
       done = turn.length === 0
     } catch (error) {
       if (!(error instanceof StoreLocked) || attempt === LOCKED_ATTEMPTS) throw error
+      if (attempt % ATTEMPTS_UNTIL_TOLD === 1) options.onLocked?.({ made: attempt, most: LOCKED_ATTEMPTS })
       attempt += 1
       await pause(LOCKED_PAUSE_MS)
     }
