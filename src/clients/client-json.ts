@@ -67,7 +67,12 @@ const CONFIGURED: ClientReading = { as: 'configured', withSecondSecret: true }
 /** Read-only members besides the described fields; ignored in requests. */
 const IGNORED = ['approvals_deleted', 'action', 'client_jwt_config']
 
-const OWN_PROPERTIES = new Set([...wireNames(clientFields), ...wireNames(clientSecretFields), ...IGNORED])
+/** Members that mean something; a client keeps every other one as an attribute. */
+export const CLIENT_MEMBERS: ReadonlySet<string> = new Set([
+  ...wireNames(clientFields),
+  ...wireNames(clientSecretFields),
+  ...IGNORED,
+])
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -262,7 +267,7 @@ function readKeys(
 }
 
 function additionalOf(json: JsonRecord, refuse: Refuse): JsonRecord {
-  const entries = Object.entries(json).filter(([key, value]) => !OWN_PROPERTIES.has(key) && value !== null)
+  const entries = Object.entries(json).filter(([key, value]) => !CLIENT_MEMBERS.has(key) && value !== null)
   for (const [key, value] of entries) {
     if (!isKeepable(key) || !isKeepable(value)) refuse(key, `an additional attribute ${UNKEEPABLE}`)
   }

@@ -1,14 +1,17 @@
-// Clients of the configuration that cannot work as their records are. They are written all the same, because a key may come by
+// Clients of the configuration that cannot work as their records are, or not as they are meant. They are written all the same, because a key may come by
 // the API; the client API refuses such records.
-import { clientFromJson } from '../clients/client-json.ts'
+import { CLIENT_MEMBERS, clientFromJson } from '../clients/client-json.ts'
 import type { ClientDefinition } from '../clients/client-json.ts'
 import { ruledOut } from '../clients/profile-report.ts'
-import { takeHomePage } from '../model/clients/client-metadata.ts'
+import { type HomePageMembers, takeHomePage } from '../model/clients/client-metadata.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
+import { nearest } from './nearest.ts'
 import { clientRules } from './records.ts'
 import type { Bootstrap, ClientRecord } from './records.ts'
 import type { SigningKeys } from './signing-keys.ts'
+
+const HOME_PAGE_MEMBERS: readonly (keyof HomePageMembers)[] = ['showOnHomePage', 'appLaunchUrl', 'appIcon']
 
 interface ZoneOfClients {
   readonly config: ZoneConfig
@@ -23,7 +26,7 @@ const ALGORITHMS = [
   'authorization_signed_response_alg',
 ] as const
 
-/** What the profile of a client rules out, and algorithms that the configuration has no key for. */
+/** Attributes whose name looks mistyped, what the profile of a client rules out, and algorithms without a key. */
 export function clientWarnings(
   { clients, identityZones }: Pick<Bootstrap, 'clients' | 'identityZones'>,
   rules: {
@@ -45,7 +48,11 @@ export function clientWarnings(
   ]
   return zones.flatMap(zone =>
     zone.clients
-      .flatMap(client => [...profileWarnings(client, zone, rules), ...keyWarnings(client, zone)])
+      .flatMap(client => [
+        ...nameWarnings(client),
+        ...profileWarnings(client, zone, rules),
+        ...keyWarnings(client, zone),
+      ])
       .map(({ clientId, message }) => `client ${clientId}: ${message}`),
   )
 }
@@ -53,6 +60,16 @@ export function clientWarnings(
 interface ClientWarning {
   readonly clientId: string
   readonly message: string
+}
+
+/** A client may have attributes of any name, so that a mistyped member is none and would be lost without a word. */
+function nameWarnings(record: ClientRecord): readonly ClientWarning[] {
+  const members = [...CLIENT_MEMBERS, ...HOME_PAGE_MEMBERS]
+  return Object.keys(record).flatMap(name => {
+    const meant = members.includes(name) ? undefined : nearest(name, members)
+    if (meant === undefined) return []
+    return { clientId: record.client_id, message: `${name} is kept as an attribute without effect; is ${meant} meant?` }
+  })
 }
 
 function profileWarnings(

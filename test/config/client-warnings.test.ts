@@ -28,6 +28,26 @@ describe('clients of the configuration that cannot work', () => {
     assert.match(plain ?? '', /redirect_uri: http:\/\/bank\.example\/cb must be https/)
   })
 
+  it('are named at the start: attributes that are probably mistyped members', async () => {
+    const mistyped = {
+      client_secret: 's',
+      alowpublic: true,
+      redirectUri: 'x',
+      client_secrets: 's',
+      'token-salt': 'x',
+      appicon: '',
+    }
+    assert.deepEqual(await warned(mistyped), [
+      'client bank: alowpublic is kept as an attribute without effect; is allowpublic meant?',
+      'client bank: redirectUri is kept as an attribute without effect; is redirect_uri meant?',
+      'client bank: client_secrets is kept as an attribute without effect; is client_secret meant?',
+      'client bank: token-salt is kept as an attribute without effect; is token_salt meant?',
+      'client bank: appicon is kept as an attribute without effect; is appIcon meant?',
+    ])
+    const meant = { client_secret: 's', owner: 'finance', signup_redirect_url: 'https://bank.example', appIcon: '' }
+    assert.deepEqual(await warned(meant), [])
+  })
+
   it('are named at the start: signatures that there is no key for', async () => {
     const signed = { client_secret: 's', id_token_signed_response_alg: 'ES256' }
     const missing = /^client bank: id_token_signed_response_alg is ES256, and the configuration has no such key/
