@@ -4,6 +4,7 @@ import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Approval } from '../../model/people/approval.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
+import { checkLengths } from '../../users/rules.ts'
 import { checkSchemas, isVersion } from '../resources/dialect.ts'
 import { refuseResource } from '../resources/refusal.ts'
 
@@ -93,17 +94,25 @@ export function readUserBody(json: JsonRecord): UserBody {
     name?.text('familyName'),
   ]
   const version = meta?.version()
+  const texts = body.texts('userName', 'password', 'origin', 'externalId', 'salt', 'aliasId', 'aliasZid')
+  const emails = body.objects('emails').map(emailOf)
+  const phoneNumbers = body.objects('phoneNumbers').map(phone => phone.text('value') ?? '')
+  // Also of what a PATCH does not change: it is refused, not dropped without a word.
+  checkLengths({
+    ...texts,
+    ...(givenName !== undefined && { givenName }),
+    ...(familyName !== undefined && { familyName }),
+  })
+  for (const { value } of emails) checkLengths({ email: value })
+  for (const phoneNumber of phoneNumbers) checkLengths({ phoneNumber })
   return {
-    ...body.texts('userName', 'password', 'origin', 'externalId', 'salt', 'aliasId', 'aliasZid'),
+    ...texts,
     ...(displayName !== undefined && { displayName }),
     ...(name && {
       name: { ...(givenName !== undefined && { givenName }), ...(familyName !== undefined && { familyName }) },
     }),
-    emails: body.objects('emails').map(emailOf),
-    phoneNumbers: body
-      .objects('phoneNumbers')
-      .map(phone => phone.text('value') ?? '')
-      .filter(value => value.trim() !== ''),
+    emails,
+    phoneNumbers: phoneNumbers.filter(value => value.trim() !== ''),
     ...body.flags('active', 'verified'),
     approvals: body.objects('approvals').map(approvalOf),
     ...(version !== undefined && { version }),

@@ -482,6 +482,20 @@ for (const mode of MODES) {
           await change('PATCH', user, { schemas: operations.schemas }),
           scim("Only schema 'urn:scim:schemas:core:1.0' is currently supported"),
         )
+        for (const [member, most] of [
+          ['externalId', 255],
+          ['userName', 255],
+          ['salt', 36],
+        ] as const) {
+          const message = `The value of ${member} must have at most ${most} characters`
+          assertRefused(await change('PATCH', user, { [member]: 'x'.repeat(most + 1) }), scim(message))
+        }
+        const address = { value: `${'x'.repeat(250)}@x.org` } // not the one that it would set
+        const emails = [{ ...user.emails[0], primary: true }, address]
+        assertRefused(
+          await change('PATCH', user, { emails }),
+          scim('The value of email must have at most 255 characters'),
+        )
         assertRefused(await change('PATCH', user, { foo: 1 }), scim('Unrecognized field "foo"'))
         assertRefused(
           await change('PATCH', user, { meta: { attributes: [1] } }),
