@@ -19,6 +19,7 @@ import { passkeysOf } from './config/passkeys.ts'
 import { policiesOf } from './config/policies.ts'
 import type { Problems } from './config/problems.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
+import { programEnvironment } from './config/program-environment.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
 import { checkBootstrap } from './config/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
@@ -74,7 +75,9 @@ export async function loadConfig({
   const path = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
   const playground = path === undefined
   const absolutePath = playground ? undefined : resolve(cwd, path)
-  const file = absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, problems)
+  const secretVariables = new Set<string>()
+  const file = absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, { problems, secretVariables })
+  const programEnv = programEnvironment(env, secretVariables)
 
   const sources: Sources = { env, problems }
   const listen = file.listen
@@ -112,7 +115,12 @@ export async function loadConfig({
     if (!isLoopbackHost(new URL(baseUrl).hostname)) problems.add(baseFrom?.key ?? '--base-url', LOOPBACK_ONLY)
   }
   const folder = absolutePath === undefined ? cwd : dirname(absolutePath)
-  const masterKey = masterKeyOf(file, { variable: nonEmpty(env['LATCHKEY_MASTER_KEY']), folder, problems })
+  const masterKey = masterKeyOf(file, {
+    variable: nonEmpty(env['LATCHKEY_MASTER_KEY']),
+    folder,
+    env: programEnv,
+    problems,
+  })
 
   const signingKeys = checkSigningKeys(file.signing_keys, problems)
   const given = problems.isSound('zone_config') ? (file.zone_config ?? {}) : {}
@@ -157,6 +165,7 @@ export async function loadConfig({
     service,
     compatibility,
     playground,
+    programEnv,
     ...(masterKey && { masterKey }),
     sessionSameSite,
     ...(smtp && { smtp }),

@@ -4,7 +4,7 @@ import type { TokenKeys } from '../token/signer.ts'
 
 /** The keys of the configuration that are in tokens; undefined, and nothing loaded, where there are none. Opens no token yet. */
 export async function openTokenKeys(
-  { signingKeys }: Pick<Config, 'signingKeys'>,
+  { signingKeys, programEnv }: Pick<Config, 'signingKeys' | 'programEnv'>,
   log: { info(message: string): void; warn(message: string): void },
 ): Promise<TokenKeys | undefined> {
   const inTokens = Object.entries(signingKeys?.keys ?? {}).flatMap(([keyId, key]): [string, KeyInToken][] =>
@@ -12,5 +12,5 @@ export async function openTokenKeys(
   )
   if (inTokens.length === 0) return undefined
   const { createTokenKeys } = await import('../token/pkcs11/token-keys.ts')
-  return createTokenKeys(Object.fromEntries(inTokens), { log })
+  return createTokenKeys(Object.fromEntries(inTokens), { log, env: programEnv })
 }

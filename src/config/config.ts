@@ -9,6 +9,7 @@ import type { RateLimitSettings } from '../model/zones/rate-limit.ts'
 import type { PageSettings, TokenSettings } from '../model/zones/settings.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
 import type { DatabaseSettings } from './database.ts'
+import type { Environment } from './file.ts'
 import type { LogSettings } from './log.ts'
 import type { MasterKeySource } from './master-key.ts'
 import type { OperationsSettings } from './operations.ts'
@@ -47,6 +48,8 @@ export interface Config {
   readonly compatibility: CompatibilityMode
   /** Whether the server runs without a configuration file, with public accounts. */
   readonly playground: boolean
+  /** The environment of programs that the server runs. */
+  readonly programEnv: Environment
   /** If absent, `masterKeysFor` reads or creates a file beside the database. */
   readonly masterKey?: MasterKeySource
   readonly sessionSameSite: 'lax' | 'none'

@@ -17,6 +17,7 @@ import type { PasskeysFile } from './passkeys.ts'
 import type { Pkcs11File } from './pkcs11.ts'
 import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
+import { isSecretKey } from './program-environment.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
 import type { SettingsFile } from './settings.ts'
@@ -103,13 +104,17 @@ const SECRETS = new Set([
 
 /**
  * Reads a YAML or JSON file, replaces variables and checks its types. Problems are added to the list; only values that
- * `problems.isSound` accepts have the declared type.
+ * `problems.isSound` accepts have the declared type. Variables that stand for secrets are added to the set.
  */
-export async function readConfigFile(path: string, env: Environment, problems: Problems): Promise<ConfigFile> {
+export async function readConfigFile(
+  path: string,
+  env: Environment,
+  { problems, secretVariables = new Set() }: { readonly problems: Problems; readonly secretVariables?: Set<string> },
+): Promise<ConfigFile> {
   const parsed = await parseFile(path, problems)
   if (parsed === undefined) return {}
   const filledKeys = new Set<string>()
-  const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', depth: 0, filledKeys })
+  const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', depth: 0, filledKeys, secretVariables })
   await checkTypes(filled, filledKeys, problems)
   return filled as ConfigFile // the schema says so, except where the problems say otherwise
 }
@@ -147,6 +152,7 @@ interface Filling {
   readonly depth: number
   /** Keys of strings with variables, which may represent numbers and booleans. */
   readonly filledKeys: Set<string>
+  readonly secretVariables: Set<string>
 }
 
 function fill(value: unknown, outer: Filling): unknown {
@@ -167,7 +173,7 @@ function fill(value: unknown, outer: Filling): unknown {
   return Object.fromEntries(members.map(([name, member]) => readSecret(name, member, Object.keys(value), filling)))
 }
 
-function fillText(text: string, { env, problems, key, filledKeys }: Filling): string {
+function fillText(text: string, { env, problems, key, filledKeys, secretVariables }: Filling): string {
   return text.replace(/\$(\$?)\{([^}]*)\}?/g, (whole, escaped: string, inside: string) => {
     if (escaped !== '') return whole.slice(1)
     const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
@@ -176,6 +182,7 @@ function fillText(text: string, { env, problems, key, filledKeys }: Filling): st
       return whole
     }
     filledKeys.add(key)
+    if (isSecretKey(key)) secretVariables.add(name)
     const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
     if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
     return value ?? whole

@@ -9,9 +9,9 @@ const MAX_BYTES = 4096
  * What the command prints. Throws `MasterKeyUnavailable` with the program's name only: arguments, output and what it says of
  * errors may have secrets.
  */
-export function printedBy({ command, folder }: MasterKeySource & { readonly from: 'command' }): Promise<string> {
+export function printedBy({ command, folder, env }: MasterKeySource & { readonly from: 'command' }): Promise<string> {
   const [program = '', ...args] = command
-  const options = { cwd: folder, timeout: PATIENCE_MS, killSignal: 'SIGKILL', maxBuffer: MAX_BYTES } as const
+  const options = { cwd: folder, env, timeout: PATIENCE_MS, killSignal: 'SIGKILL', maxBuffer: MAX_BYTES } as const
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, { ...options, encoding: 'utf8' }, (error, stdout) => {
       if (error === null) resolve(stdout)

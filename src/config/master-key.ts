@@ -3,6 +3,7 @@ import { constants, copyFileSync, existsSync, linkSync, mkdirSync, unlinkSync, w
 import { dirname, join, resolve } from 'node:path'
 import type { Random } from '../base/random.ts'
 import { readSmallFile } from '../base/small-file.ts'
+import type { Environment } from './file.ts'
 import type { Problems } from './problems.ts'
 
 const KEY_BYTES = 32
@@ -14,7 +15,12 @@ const MAX_FILE_BYTES = 4096
 export type MasterKeySource =
   | { readonly from: 'value'; readonly keys: readonly Buffer[] }
   | { readonly from: 'file'; readonly path: string }
-  | { readonly from: 'command'; readonly command: readonly string[]; readonly folder: string }
+  | {
+      readonly from: 'command'
+      readonly command: readonly string[]
+      readonly folder: string
+      readonly env: Environment
+    }
 
 /** What finds the master keys; without a source they are in a file beside the database. */
 export interface KeyPlace {
@@ -86,8 +92,15 @@ export function masterKeyOf(
   {
     variable,
     folder,
+    env,
     problems,
-  }: { readonly variable: string | undefined; readonly folder: string; readonly problems: Problems },
+  }: {
+    readonly variable: string | undefined
+    readonly folder: string
+    /** Of a command. */
+    readonly env: Environment
+    readonly problems: Problems
+  },
 ): MasterKeySource | undefined {
   const value = problems.isSound('master_key') ? file.master_key : undefined
   const path = problems.isSound('master_key_file') ? file.master_key_file : undefined
@@ -100,7 +113,7 @@ export function masterKeyOf(
       ([, each]) => each !== undefined,
     )
     if (other) problems.add('master_key_command', `cannot be given together with ${other[0]}`)
-    return { from: 'command', command, folder }
+    return { from: 'command', command, folder, env }
   }
   const inline = variable ?? value
   if (inline !== undefined) {

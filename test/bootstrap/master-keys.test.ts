@@ -305,7 +305,7 @@ describe('the master keys of a running server', () => {
       keepMasterKeys({
         ...deps,
         hangUps: hearHangUps(),
-        config: { database, masterKey: { from: 'command', command: ['cat', 'keys'], folder } },
+        config: { database, masterKey: { from: 'command', command: ['cat', 'keys'], folder, env: {} } },
       }),
     ]
     try {

@@ -143,6 +143,28 @@ describe('the master key', () => {
     assert.deepEqual(await masterKeysFor(literal, random), [bytes])
   })
 
+  it('is asked of a command that does not see the secrets of the server', async () => {
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      KEY: hex,
+      DB_PASSWORD: 'secret one',
+      MAIL: 'secret two',
+      PGPASSWORD: 'secret four',
+      LATCHKEY_DATABASE: 'postgres://u:secret-five@db.example/x',
+    }
+    const file = `
+master_key_command: [sh, -c, 'env > seen; echo $KEY']
+database: postgres://u:\${DB_PASSWORD}@db.example/x
+smtp: { host: mail.example, from: id@example.org, secure: true, user: u, password: '\${MAIL}' }
+bootstrap: { groups: [{ displayName: '\${KEY}' }] }`
+    const config = await loadText(folder, file, { env })
+    assert.equal((await masterKeysFor(config, random))[0]?.toString('hex'), hex)
+    const seen = readFileSync(join(folder, 'seen'), 'utf8')
+    assert.doesNotMatch(seen, /secret/)
+    assert.match(seen, /^KEY=/m)
+    assert.deepEqual(config.programEnv, { PATH: env.PATH, KEY: hex })
+  })
+
   it('is not made when its file is gone', async () => {
     writeFileSync(join(folder, 'soon-gone'), hex)
     const config = await loadText(folder, 'master_key_file: soon-gone')

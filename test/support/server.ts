@@ -215,7 +215,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     requests: undefined,
     flush: () => {},
   }
-  const tokenKeys = await openTokenKeys(config, log)
+  const tokenKeys = await openTokenKeys({ ...config, programEnv: process.env }, log) // which say where SoftHSM is
   try {
     await applyBootstrap({ store, passwords, vault, tokenKeys, clock, random, config, log: () => {} })
   } catch (error) {

@@ -29,11 +29,19 @@ interface Waiting {
 /** Opens a session; `onEnd` is called once it is lost. Throws `SigningUnavailable`. */
 export async function openSession(
   request: OpenRequest,
-  { onEnd, patienceMilliseconds = PATIENCE_MS }: { readonly onEnd: () => void; readonly patienceMilliseconds?: number },
+  {
+    env,
+    onEnd,
+    patienceMilliseconds = PATIENCE_MS,
+  }: {
+    readonly env: Readonly<Record<string, string | undefined>>
+    readonly onEnd: () => void
+    readonly patienceMilliseconds?: number
+  },
 ): Promise<Session> {
   const path = fileURLToPath(new URL('pkcs11-worker.ts', import.meta.url))
   // Nothing of what the module prints reaches the log: it might be secret.
-  const child = fork(path, { serialization: 'advanced', stdio: 'ignore' })
+  const child = fork(path, { env, serialization: 'advanced', stdio: 'ignore' })
   const waiting: Waiting[] = []
   const opening = Promise.withResolvers<string>()
   let isOpen = false

@@ -11,6 +11,8 @@ const MAX_WAITING = 1000
 const RETRY_MS = 1000
 
 interface Deps {
+  /** Of the processes in which the token's library runs. */
+  readonly env: Readonly<Record<string, string | undefined>>
   readonly log: { info(message: string): void; warn(message: string): void }
   /** Until a signature. */
   readonly patienceMilliseconds?: number
@@ -63,7 +65,7 @@ interface Place {
 class Lost extends SigningUnavailable {}
 
 function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: Deps): TokenKey {
-  const { log, patienceMilliseconds } = deps
+  const { log, env, patienceMilliseconds } = deps
   const { sessions: most, ...where } = pkcs11
   const mechanism = mechanismOf(algorithm)
   const request = { place: where, mechanism: { type: mechanism.type, parameter: mechanism.parameter } }
@@ -96,6 +98,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
   async function open(): Promise<Place> {
     try {
       const session = await openSession(request, {
+        env,
         onEnd: () => places.delete(place),
         ...(patienceMilliseconds !== undefined && { patienceMilliseconds }),
       })

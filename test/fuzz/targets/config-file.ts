@@ -80,7 +80,7 @@ export const configFile = target({
   async check(text) {
     writeFileSync(file, text)
     const problems = createProblems()
-    const config = await readConfigFile(file, { X: 'x' }, problems)
+    const config = await readConfigFile(file, { X: 'x' }, { problems })
     assert.ok(!('polluted' in {}))
     for (const { key, message } of problems.list)
       assert.ok(key !== '' && message !== '' && !message.includes('\n    at '))

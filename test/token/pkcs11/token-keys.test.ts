@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { constants, createPublicKey, verify } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { JSONWebKeySet } from 'jose'
@@ -54,7 +55,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     return { algorithm, pkcs11: { module, token: name, label, pin, sessions: 1, ...more } }
   }
   function open(algorithm: SigningAlgorithm, more: object = {}, patienceMilliseconds = 5000): TokenKeys {
-    const keys = createTokenKeys({ key: settings(algorithm, more) }, { log, patienceMilliseconds })
+    const keys = createTokenKeys({ key: settings(algorithm, more) }, { log, env: process.env, patienceMilliseconds })
     opened.push(keys)
     return keys
   }
@@ -145,6 +146,22 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     assert.equal(lines.length, length + 1)
     assert.match(lines.at(-1) ?? '', /the PIN is not tried again before a restart$/)
     assert.doesNotMatch(lines.at(-1) ?? '', /9999/)
+  })
+
+  it('are used by processes with the environment that they are given, not that of the server', async () => {
+    const { SOFTHSM2_CONF } = process.env
+    const before = sessionProcesses()
+    const keys = createTokenKeys({ key: settings('ES256') }, { log, env: { SOFTHSM2_CONF } })
+    opened.push(keys)
+    await signerOf(keys)
+    const pid = sessionProcesses().find(each => !before.includes(each))
+    const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
+      .split('\0')
+      .map(each => each.split('=')[0])
+    assert.deepEqual(
+      names.filter(name => name !== '' && !name?.startsWith('NODE_')),
+      ['SOFTHSM2_CONF'],
+    )
   })
 
   it('sign nothing under the public half of another key', async () => {

@@ -1,0 +1,35 @@
+// The environment of programs that the server runs: the library of a PKCS#11 token, and `master_key_command`.
+import type { Environment } from './file.ts'
+
+/** Members of the file whose value is a secret, or has one in it. */
+const SECRET_MEMBERS: ReadonlySet<string> = new Set([
+  'bindPassword',
+  'client_secret',
+  'database',
+  'headers',
+  'key',
+  'master_key',
+  'passphrase',
+  'password',
+  'pem',
+  'pin',
+  'relyingPartySecret',
+  'secondary_client_secret',
+  'secret',
+  'signingKey',
+])
+
+/** Those of the server itself, and that of its PostgreSQL driver. */
+const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']
+
+/** Whether what the file has at this key, or below such a key, is secret. */
+export const isSecretKey = (key: string): boolean => key.split(/[.[\]]+/).some(member => SECRET_MEMBERS.has(member))
+
+/**
+ * The server's environment without its secrets: those it reads itself, and the variables that stand for secrets in its file. A
+ * program has what it needs, such as `SOFTHSM2_CONF` or the token of a vault, and not the password of the database.
+ */
+export const programEnvironment = (env: Environment, secretVariables: Iterable<string>): Environment => {
+  const withheld = new Set([...OWN_SECRETS, ...secretVariables])
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !withheld.has(name)))
+}
