@@ -149,6 +149,36 @@ for (const mode of MODES) {
       assert.deepEqual(String(answer.json()['scope']).split(' ').toSorted(), ['cloud.read', 'openid'])
     })
 
+    it('drops OpenID scopes that the client repeats and was never given, in standard (A7)', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      const repeated = { scope: 'openid cloud.read phone offline_access' }
+      if (mode === 'uaa') {
+        await refused(server, mode, () => refresh(server, token, repeated), {
+          want: '400 invalid_scope',
+          description:
+            'Unable to narrow the scope of the client authentication to [openid, cloud.read, phone, offline_access].',
+        })
+        return
+      }
+      const { scope } = tokensOf(await refresh(server, token, repeated))
+      assert.deepEqual(scope.split(' ').toSorted(), ['cloud.read', 'openid'])
+    })
+
+    it('drops nothing else: another scope, or an OpenID scope alone, is refused', async () => {
+      const { refresh_token: token } = await passwordTokens(server)
+      const rows = [
+        ['openid cloud.write phone', mode === 'uaa' ? 'openid, cloud.write, phone' : 'openid, cloud.write'],
+        ['cloud.read offline_access', 'cloud.read, offline_access'],
+        ['offline_access', 'offline_access'],
+      ] as const
+      for (const [scope, named] of rows) {
+        await refused(server, mode, () => refresh(server, token, { scope }), {
+          want: '400 invalid_scope',
+          description: `Unable to narrow the scope of the client authentication to [${named}].`,
+        })
+      }
+    })
+
     it('refuses an expired one', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       server.clock.advance(2_592_000)

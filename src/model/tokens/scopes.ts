@@ -203,6 +203,22 @@ export function narrow(before: readonly string[], requested: readonly string[], 
   )
 }
 
+/**
+ * What a refresh asks for, without the OpenID scopes that its authorization had to drop as well (row A7): many clients send
+ * the scopes of their first request again.
+ */
+export function repeatedScopes(
+  client: Client,
+  requested: readonly string[],
+  user: UserGroups,
+  { dropForeignOpenidScopes }: { dropForeignOpenidScopes: boolean },
+): readonly string[] {
+  if (!dropForeignOpenidScopes || !requested.includes('openid')) return requested
+  const barrier = barrierOf(client, user)
+  const isGrantable = (scope: string): boolean => user.groups.includes(scope) && barrier(scope) === undefined
+  return requested.filter(scope => !OPENID_SCOPES.has(scope) || isGrantable(scope))
+}
+
 /** Those of the scopes that the person, the client's autoapproval or an earlier decision approved. */
 export const approvedScopes = (scopes: GrantedScopes, isApproved: (scope: string) => boolean): GrantedScopes =>
   grant(scopes.filter(isApproved))

@@ -7,7 +7,14 @@ import { confirmationIn, isMet } from '../../model/tokens/confirmation.ts'
 import { speaks } from '../../model/zones/protocols.ts'
 import { resourcesFor } from '../../model/tokens/resources.ts'
 import { concerning, OAuthError } from '../../model/oauth-error.ts'
-import { hasRequiredGroups, lacksRequiredGroup, lostScopes, narrow, parseScope } from '../../model/tokens/scopes.ts'
+import {
+  hasRequiredGroups,
+  lacksRequiredGroup,
+  lostScopes,
+  narrow,
+  parseScope,
+  repeatedScopes,
+} from '../../model/tokens/scopes.ts'
 import type { UserGroups } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/people/user.ts'
 import type { AddressedZone } from '../../model/request.ts'
@@ -74,8 +81,10 @@ export async function authorizeByRefresh(
   const { behaviour } = deps
   const format = tokenFormatOf(params)
   await requireUsableProvider(request, user, deps)
-  const scopes = narrow(token.scopes, parseScope(params.get('scope')), because)
-  checkStillHeld(request, await deps.groupsOf(zone, user), token.scopes, deps)
+  const groups = await deps.groupsOf(zone, user)
+  const requested = repeatedScopes(client, parseScope(params.get('scope')), groups, behaviour)
+  const scopes = narrow(token.scopes, requested, because)
+  checkStillHeld(request, groups, token.scopes, deps)
   const classes = classesIn(token.claims['acr'])
   if (await lackingLevel(zone, { client, user, acr: classes }, deps)) throw lacksFactor(behaviour.badRefreshToken)
   const unapproved = await approvalProblem(zone, token, scopes, deps)
