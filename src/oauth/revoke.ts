@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
+import { actsAsOwner } from '../model/clients/account-use.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/audit/event.ts'
@@ -111,7 +112,8 @@ function revocationEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
 }
 
 /** UAA's revocation API. See docs/compatibility.md, C8. */
-function revocationApi(app: FastifyInstance, { store, clock, random, service, audit }: RevokeDeps): void {
+function revocationApi(app: FastifyInstance, deps: RevokeDeps): void {
+  const { store, clock, random, service, behaviour, audit } = deps
   const revokers = [service.scope('admin'), 'tokens.revoke']
   const config = { access: { by: 'bearer' }, audience: 'api' } as const
   // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens by themselves.
@@ -124,7 +126,8 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
     handler: async (request, reply) => {
       const { zone, params } = request
       const { userId } = params
-      if (!mayRevokeAll(request) && userOf(request) !== userId) throw notAllowed()
+      const isOwn = userOf(request) === userId && isOwnersClient(request)
+      if (!mayRevokeAll(request) && !isOwn) throw notAllowed()
       if (!(await store.users.find(zone.id, userId))) throw notFound()
       await store.users.setSalt(zone.id, userId, random.hex(16))
       await deleteMost(() => store.tokens.deleteSomeOfUser(zone.id, userId))
@@ -178,7 +181,8 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
     }
     const token = await findStored(zone, params.tokenId)
     if (!token) throw unknown(request)
-    if (!mayRevokeAll(request) && !isOwnedBy(token, holderOf(request))) throw notAllowed()
+    const isOwn = isOwnedBy(token, holderOf(request), isOwnersClient(request))
+    if (!mayRevokeAll(request) && !isOwn) throw notAllowed()
     if (!(await store.tokens.delete(zone.id, token.idDigest))) throw unknown(request)
     report(request, token)
     return reply.send()
@@ -205,6 +209,10 @@ function revocationApi(app: FastifyInstance, { store, clock, random, service, au
 
   const mayRevokeAll = (request: FastifyRequest): boolean =>
     revokers.some(scope => holderOf(request).scopes.includes(scope))
+
+  /** What other clients have of the person is not for one that must not act as the owner of the account. */
+  const isOwnersClient = (request: FastifyRequest): boolean =>
+    actsAsOwner(request.zone, holderOf(request).client, behaviour)
 
   const notAllowed = (): unknown => inRealm(insufficientScope(revokers), service)
 
@@ -240,9 +248,11 @@ function holderOf({ bearer }: FastifyRequest): VerifiedToken {
 /** The token's user; none for a client's own token, even if the client's id equals a user's. */
 const userOf = (request: FastifyRequest): string | undefined => holderOf(request).user?.id
 
-/** Whether the caller is the token's user, through any client, or its client acting for itself. */
-const isOwnedBy = (token: StoredToken, { client, user }: VerifiedToken): boolean =>
-  user ? token.userId === user.id : token.clientId === client.clientId
+/** Whether the caller is the token's user, through this client or, as the owner of the account, any; or its client acting for itself. */
+const isOwnedBy = (token: StoredToken, { client, user }: VerifiedToken, isOwnersClient: boolean): boolean => {
+  const isOfClient = token.clientId === client.clientId
+  return user ? token.userId === user.id && (isOwnersClient || isOfClient) : isOfClient
+}
 
 const stringOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined)
 

@@ -35,6 +35,8 @@ export interface BearerDemand extends Partial<Rights> {
    * A path parameter: whoever's id it is needs none of the rights. Not in another zone, where the token's user is nobody.
    */
   readonly self?: string
+  /** Whether the route is about the account of the token's user, whatever its scopes. */
+  readonly ownAccount?: true
 }
 
 /** Scopes or authorities; any one of them is sufficient. */

@@ -3,7 +3,16 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import { authorize, authorizeBootstrap, signedIn, Z1_HOST } from '../support/authorize.ts'
-import { changeClient, MODES } from '../support/oauth.ts'
+import {
+  changeClient,
+  exchange,
+  insertCode,
+  isAlive,
+  MODES,
+  passwordTokens,
+  tokensOf,
+  userNamed,
+} from '../support/oauth.ts'
 import {
   initialToken,
   manage,
@@ -379,6 +388,36 @@ export const registrationAttacks: readonly Attack[] = [
         registered(await manage(server, 'PUT', honest, { client_id, ...METADATA, redirect_uris }))
         const moved = await authorize(browser, { ...silent, redirect_uri: 'https://evil.example/cb' })
         assert.doesNotMatch(String(moved.headers['location']), /[?&]code=/)
+      }),
+  },
+  {
+    attack:
+      'uses the token of a person who approved openid to read and rename the account, and to end other applications',
+    outcome: 'refused: the approval page named a scope, and no account',
+    attempt: () =>
+      trying(async server => {
+        const { client_id: clientId, client_secret: secret } = registered(await register(server))
+        const redirectUri = 'https://new.example/cb'
+        const code = await insertCode(server, { clientId, redirectUri, scopes: ['openid'] })
+        const issued = await exchange(server, code, { redirect_uri: redirectUri }, [clientId, secret])
+        const bearer = tokensOf(issued).access_token
+        const { id, givenName } = await userNamed(server, 'marissa')
+        const another = (await passwordTokens(server, { token_format: 'opaque' })).access_token
+        const name = JSON.stringify({ name: { givenName: 'Mallory', familyName: 'X' } })
+        const json = { headers: { 'content-type': 'application/json', 'if-match': '*' }, body: name }
+        for (const path of ['/scim/v2/Me', `/Users/${id}`]) {
+          for (const request of [{ method: 'GET' }, { method: 'PATCH', ...json }, { method: 'PUT', ...json }]) {
+            const answer = await server.send(path, { ...request, bearer })
+            assert.equal(answer.status, 403, `${request.method} ${path}: ${answer.text}`)
+            assert.ok(!answer.text.includes('marissa@example.org'))
+          }
+        }
+        assert.equal((await userNamed(server, 'marissa')).givenName, givenName)
+        for (const path of [`user/${id}`, another]) {
+          assert.equal((await server.send(`/oauth/token/revoke/${path}`, { method: 'DELETE', bearer })).status, 403)
+        }
+        assert.equal(await isAlive(server, another), true)
+        assert.equal((await server.send('/userinfo', { bearer })).status, 200)
       }),
   },
   {

@@ -179,6 +179,7 @@ export function scimArea(): Area {
         answers: {
           200: scim('The user.', resource, MADE),
           304: empty('It has the version.'),
+          403: 'The client may not use the account by its token alone.',
           404: 'The token is not that of a user.',
         },
       },

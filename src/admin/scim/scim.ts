@@ -45,7 +45,7 @@ export function scimEndpoints(app: FastifyInstance, deps: ScimDeps): void {
   const reading = allowed(service, 'scim.read')
   const writing = allowed(service, 'scim.write')
   const creating = allowed(service, 'scim.write', 'scim.create')
-  const self: Access = { by: 'bearer' }
+  const self: Access = { by: 'bearer', ownAccount: true }
 
   const routes: readonly (readonly [method: string, path: string, access: Access, name: Name])[] = [
     ['GET', '/ServiceProviderConfig', anyRight, 'serviceProviderConfig'],

@@ -14,6 +14,13 @@ export interface Subjects {
   isPairwise(zone: Zone, client: Client): boolean
 }
 
+/** Whether the client must not learn the id of an account. */
+export const isPairwiseIn = (
+  zone: Pick<Zone, 'config'>,
+  { subjectType }: Pick<Client, 'subjectType'>,
+  behaviour: Pick<Behaviour, 'furtherProtocols'>,
+): boolean => subjectType === 'pairwise' && speaks(zone, 'pairwiseSubjects', behaviour)
+
 /** Without the master key nobody can tell which account a pairwise subject is. */
 export function createSubjects({
   vault,
@@ -22,8 +29,7 @@ export function createSubjects({
   readonly vault: Pick<Vault, 'keyedDigest'>
   readonly behaviour: Behaviour
 }): Subjects {
-  const isPairwise = (zone: Zone, { subjectType }: Client): boolean =>
-    subjectType === 'pairwise' && speaks(zone, 'pairwiseSubjects', behaviour)
+  const isPairwise = (zone: Zone, client: Client): boolean => isPairwiseIn(zone, client, behaviour)
   return {
     isPairwise,
     of: (zone, client, { id }) =>

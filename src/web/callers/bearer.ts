@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
+import { actsAsOwner } from '../../model/clients/account-use.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
@@ -50,8 +51,8 @@ function lacksResource(
 }
 
 /** Whether the path parameter is the id of the token's user, in the zone that the user belongs to. */
-function isSelf({ bearer, params, zone }: FastifyRequest, parameter: string): boolean {
-  if (!bearer?.user || bearer.user.zoneId !== zone.id) return false
+function isSelf({ bearer, params, zone }: FastifyRequest, parameter: string, behaviour: Behaviour): boolean {
+  if (!bearer?.user || bearer.user.zoneId !== zone.id || !actsAsOwner(zone, bearer.client, behaviour)) return false
   return Reflect.get(Object(params), parameter) === bearer.user.id
 }
 
@@ -84,7 +85,7 @@ export function createBearerGate(deps: {
   }
 
   return {
-    async check(request, { resource, acrossZones, self, ...rights }) {
+    async check(request, { resource, acrossZones, self, ownAccount, ...rights }) {
       const requestedZone = requestedZoneOf(request)
       const token = tokenOf(request)
       if (token === undefined || token === '') {
@@ -98,9 +99,12 @@ export function createBearerGate(deps: {
       if (resource !== undefined && !verified.audience.includes(resource)) {
         throw lacksResource(resource, deps)
       }
+      if (ownAccount && !actsAsOwner(request.zone, verified.client, deps.behaviour)) {
+        throw inRealm(new OAuthError('access_denied', 'The client may not use the account by its token alone'), service)
+      }
       if (requestedZone && !acrossZones) throw refuseSwitch()
       request.bearer = requestedZone ? await enterZone(request, requestedZone, verified) : verified
-      if (self !== undefined && isSelf(request, self)) return
+      if (self !== undefined && isSelf(request, self, deps.behaviour)) return
       const { scopes, ofDefaultZone } = rights
       if (!scopes && !ofDefaultZone) return
       const required = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }
