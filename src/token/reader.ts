@@ -159,7 +159,11 @@ export function createTokenReader(deps: {
     return isOne || (typeof sid === 'string' && store.tokens.isRevoked(zone.id, { grantId: undefined, tokenId: sid }))
   }
 
-  async function checkSubject(zone: AddressedZone, claims: Claims, client: Client): Promise<User | undefined> {
+  async function checkSubject(
+    zone: AddressedZone,
+    claims: Claims,
+    { client, isOpaque }: { readonly client: Client; readonly isOpaque: boolean },
+  ): Promise<User | undefined> {
     const userId = claims['user_id']
     if (userId === undefined) {
       if (!isCurrentSignature(String(claims['rev_sig']), client, undefined))
@@ -168,7 +172,10 @@ export function createTokenReader(deps: {
     }
     if (typeof userId !== 'string') throw refuse('token-malformed', 'The token is malformed.')
     const user = await store.users.findWithGroups(zone.id, userId)
-    if (!user?.active) throw refuse('unknown-user', `Token bears a non-existent user ID: ${userId}`)
+    if (!user?.active) {
+      // Whoever holds an opaque token may not know whose it is.
+      throw refuse('unknown-user', `Token bears a non-existent user ID${isOpaque ? '' : `: ${userId}`}`)
+    }
     if (!isCurrentSignature(String(claims['rev_sig']), client, user))
       throw refuse('token-outdated', 'revocable signature mismatch')
     return user
@@ -222,7 +229,7 @@ export function createTokenReader(deps: {
       )
     if (expected === 'access_token' && !('inspected' in presentation)) requireOwn(zone, claims)
     if (await isRevoked(zone, claims, stored)) throw refuse('token-revoked', REVOKED)
-    const user = await checkSubject(zone, claims, client)
+    const user = await checkSubject(zone, claims, { client, isOpaque: stored?.format === 'opaque' })
     const scopes = scopesOf(claims, expected)
     if (expected === 'access_token') await checkScopes(zone, client, user, scopes)
     return {

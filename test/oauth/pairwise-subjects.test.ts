@@ -4,7 +4,17 @@ import { isDeepStrictEqual } from 'node:util'
 import { decodeJwt } from 'jose'
 import { sectorOf, sectorProblem } from '../../src/model/tokens/subject.ts'
 import { authorize, signedIn } from '../support/authorize.ts'
-import { exchange, isAlive, MODES, refresh, RESOURCE, tokensOf, userNamed, verified } from '../support/oauth.ts'
+import {
+  changeUser,
+  exchange,
+  isAlive,
+  MODES,
+  refresh,
+  RESOURCE,
+  tokensOf,
+  userNamed,
+  verified,
+} from '../support/oauth.ts'
 import type { Tokens } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -94,6 +104,25 @@ describe('subjects of pairwise clients', () => {
     for (const claim of ['user_id', 'user_name', 'origin', 'rev_sig']) {
       assert.equal(decodeJwt(issued.id_token)[claim], undefined, claim)
     }
+  })
+
+  it('are not told by interfaces that need no scope, by session_state or by the description of an error', async () => {
+    const there = await startServer({ config: { bootstrap } })
+    const { id } = await userNamed(there, 'marissa')
+    const { searchParams } = (await authorize(await signedIn(there), request('one'))).location()
+    assert.equal(searchParams.get('session_state'), null)
+    const form = { redirect_uri: request('one').redirect_uri }
+    const issued = tokensOf(await exchange(there, searchParams.get('code') ?? '', form, secret('one')))
+    const bearer = issued.access_token
+    const told = [await there.send('/scim/v2/Me', { bearer }), await there.send(`/Users/${id}`, { bearer })]
+    await changeUser(there, 'marissa', { active: false })
+    told.push(await there.send('/userinfo', { bearer }), await refresh(there, issued.refresh_token, {}, secret('one')))
+    for (const { status, text, headers } of told) {
+      assert.ok([400, 401, 403].includes(status), text)
+      assert.ok(!JSON.stringify([text, headers]).includes(id), text)
+    }
+    assert.deepEqual(there.faults, [])
+    await there.stop()
   })
 
   it('share nothing by which two sectors could tell that they have the same person', async () => {

@@ -7,6 +7,7 @@ import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { displayName } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { isPairwiseIn } from '../../model/tokens/subject.ts'
 import { speaks } from '../../model/zones/protocols.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { formPostPage } from '../../pages/form-post.ts'
@@ -188,11 +189,13 @@ async function issueCode(
 
 /** `session_state` (row R6) and `iss` (row R5, RFC 9207 §2). */
 function sharedParameters(
-  { request, program }: AuthorizeContext,
+  { request, program, asked }: AuthorizeContext,
   { target, isStateExpected }: { readonly target: ResponseTarget; readonly isStateExpected: boolean },
   { behaviour, random, urls }: AuthorizeDeps,
 ): ResponseParameters {
-  const withState = !program && (behaviour.sessionState || isStateExpected)
+  // It is a digest of the account's id, which a pairwise client could compare with ids that others know.
+  const mayCompare = !asked.client || !isPairwiseIn(request.zone, asked.client, behaviour)
+  const withState = !program && mayCompare && (behaviour.sessionState || isStateExpected)
   return {
     session_state: withState ? sessionState({ ...target, userId: request.person?.id }, random) : undefined,
     iss: behaviour.issuerInResponse ? urls.issuer(request.zone) : undefined,
