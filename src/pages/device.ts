@@ -43,8 +43,8 @@ export interface DeviceDecisionProps {
   readonly program?: string | undefined
   readonly requestedAt: Date
   readonly isSelfRegistered: boolean
-  /** What each scope means. */
-  readonly scopes: readonly string[]
+  /** Each with what it means. The form names them: whoever allows them allows no other ones. */
+  readonly scopes: readonly { readonly scope: string; readonly text: string }[]
 }
 
 /** Shows who asks, from where and for what; the code again, to be compared with the one that the device shows. */
@@ -55,10 +55,10 @@ export function deviceDecisionPage(chrome: Chrome, props: DeviceDecisionProps): 
 <dl class="asked">
 ${fact(texts.requested, time(chrome.texts, props.requestedAt))}${props.address !== undefined && fact(texts.address, isolated(props.address, 100))}${props.program !== undefined && fact(texts.program, isolated(props.program, 80))}</dl>
 <form id="device_decision" action="${chrome.basePath}/device/decision" method="post" accept-charset="UTF-8">
-${csrfField(chrome)}${hiddenField('user_code', props.userCode)}
+${csrfField(chrome)}${hiddenField('user_code', props.userCode)}${hiddenField('scopes', JSON.stringify(props.scopes.map(({ scope }) => scope)))}
 <h2>${texts.asks}</h2>
 <ul class="choices">
-${props.scopes.map(text => html`<li class="mandatory">${tick}<p>${isolated(text, 500)}</p></li>\n`)}</ul>
+${props.scopes.map(({ text }) => html`<li class="mandatory">${tick}<p>${isolated(text, 500)}</p></li>\n`)}</ul>
 ${props.isSelfRegistered && html`<p class="note" id="self_registered">${approval.selfRegistered}</p>\n`}<p class="note">${texts.warning}</p>
 <p class="note">${approval.changeLater}</p>
 <div class="buttons">

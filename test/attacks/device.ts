@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { signedIn } from '../support/authorize.ts'
 import { hiddenFields } from '../support/forms.ts'
-import { userNamed } from '../support/oauth.ts'
+import { changeClient, tokensOf, userNamed } from '../support/oauth.ts'
 import { setPolicy } from '../support/second-factor.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -183,6 +183,32 @@ export const deviceAttacks: readonly Attack[] = [
       const others = await begin(server, 'frame')
       await allow(victim, await enter(victim, others.user_code))
       assert.equal(await errorOf(server, others.device_code, 'frame'), undefined)
+    }),
+  },
+  {
+    attack: 'asks for more by its registration while a person reads the question of its device',
+    outcome: 'the device gets what the page named',
+    attempt: against(async server => {
+      await changeClient(server, 'frame', { scope: ['openid'] })
+      const codes = await begin(server, 'frame')
+      const victim = await signedIn(server)
+      const page = await enter(victim, codes.user_code)
+      await changeClient(server, 'frame', { scope: ['openid', 'cloud.read'] })
+      assert.equal((await allow(victim, page)).status, 200)
+      const form = { grant_type: GRANT, device_code: codes.device_code, client_id: 'frame' }
+      assert.equal(tokensOf(await server.token(form)).scope, 'openid')
+      const { id } = await userNamed(server, 'marissa')
+      const approvals = await server.store.approvals.listAllOfUser('svc', id)
+      assert.deepEqual(
+        approvals.map(({ scope }) => scope),
+        ['openid'],
+      )
+      // A form that names nothing allows nothing.
+      const other = await begin(server, 'frame')
+      const { scopes: _, ...bare } = hiddenFields((await enter(victim, other.user_code)).text)
+      const again = await victim.send('/device/decision', { form: { ...bare, user_oauth_approval: 'true' } })
+      assert.match(again.text, /id="device_decision"/)
+      assert.equal(await errorOf(server, other.device_code, 'frame'), 'authorization_pending')
     }),
   },
   {

@@ -115,7 +115,10 @@ const everywhere: Readonly<Record<string, (text: string) => Html>> = {
       program: text,
       requestedAt: new Date(0),
       isSelfRegistered: true,
-      scopes: [text, `a ${text}`],
+      scopes: [
+        { scope: text, text },
+        { scope: `a ${text}`, text: `a ${text}` },
+      ],
     }),
   'device-done': text => deviceDonePage(signedInChrome(text), { clientName: text, isAllowed: true }),
   passcode: text => passcodePage(signedInChrome(text), { passcode: text }),

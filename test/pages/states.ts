@@ -546,7 +546,10 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       program: 'Firefox on Windows',
       requestedAt: new Date('2026-01-15T12:00:00Z'),
       isSelfRegistered: false,
-      scopes: ['Know who you are', 'See your photos'],
+      scopes: [
+        { scope: 'openid', text: 'Know who you are' },
+        { scope: 'photos.read', text: 'See your photos' },
+      ],
     }),
     'device-decision-long': deviceDecisionPage(spoken(crowded), {
       clientName: hostile,
@@ -555,7 +558,10 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       address: '2001:db8:1234:5678:9abc:def0:1234:5678',
       requestedAt: new Date('2026-01-15T12:00:00Z'),
       isSelfRegistered: true,
-      scopes: [hostile, 'See your photos'],
+      scopes: [
+        { scope: hostile, text: hostile },
+        { scope: 'photos.read', text: 'See your photos' },
+      ],
     }),
     'device-allowed': deviceDonePage(spoken(signedIn), { clientName: 'Photo frame', isAllowed: true }),
     'device-denied': deviceDonePage(spoken(signedIn), { clientName: 'Photo frame', isAllowed: false }),

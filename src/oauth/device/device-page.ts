@@ -3,6 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import { parseJson } from '../../base/json.ts'
 import type { Random } from '../../base/random.ts'
 import { digest } from '../../base/secrets.ts'
 import { APPROVAL_SECONDS } from '../../model/people/approval.ts'
@@ -13,7 +14,7 @@ import { enteredUserCode, shownUserCode } from '../../model/tokens/device-code.t
 import type { DeviceRequest } from '../../model/tokens/device-code.ts'
 import type { Audit } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { isAutoApproved, userScopes } from '../../model/tokens/scopes.ts'
+import { approvedScopes, isAutoApproved, userScopes } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes, UserGroups } from '../../model/tokens/scopes.ts'
 import type { Service } from '../../model/service.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
@@ -178,7 +179,10 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
       program: programOf(device, chrome.texts),
       requestedAt: device.requestedAt,
       isSelfRegistered: client.registration !== undefined,
-      scopes: scopes.map(scope => sentences.get(scope.toLowerCase()) ?? scopeText(chrome.texts, scope, deps.service)),
+      scopes: scopes.map(scope => ({
+        scope,
+        text: sentences.get(scope.toLowerCase()) ?? scopeText(chrome.texts, scope, deps.service),
+      })),
     })
     return pages.send(reply, page)
   }
@@ -230,9 +234,13 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     const asked = await examine(request, reply, { visitor, code })
     if (!asked || code === undefined) return reply
     const { user, session } = visitor
-    const { client, scopes, device } = asked
+    const { client, device } = asked
     const isAllowed = form.get('user_oauth_approval') === 'true'
-    if (isAllowed) await recordApproval(request, user, asked)
+    // What the client may ask for may be more by now than what the page said.
+    const shown = parseJson(form.get('scopes') ?? '')
+    const scopes = approvedScopes(asked.scopes, scope => Array.isArray(shown) && shown.includes(scope))
+    if (isAllowed && scopes.length === 0) return askForDecision(request, reply, { code, asked, user })
+    if (isAllowed) await recordApproval(request, user, { ...asked, scopes })
     const { authenticatedAt, amr, acr } = session.signIn
     const decision = {
       userId: user.id,
