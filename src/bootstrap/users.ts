@@ -115,11 +115,14 @@ export async function applyUser(
       await store.users.insert(zoneId, newUser(definitionOf(record, origin), { zoneId, passwordHash }, deps))
     },
     async update(existing) {
+      const { externalIdFormat } = existing
+      const isSameId = externalId === '' || externalId === existing.externalId
       const { id, createdAt, lastLogonAt, previousLogonAt, aliasId, aliasZoneId } = existing
       await store.users.update(zoneId, {
         // Whoever signed in to an account of another provider keeps it, where the definition does not say whose it is.
         ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
         ...definitionOf(record, origin),
+        ...(isSameId && externalIdFormat !== undefined && { externalIdFormat }),
         zoneId,
         id,
         ...(await credentials(existing)),

@@ -16,6 +16,7 @@ import { AlreadyExists } from '../store/store.ts'
 import type { Aliases } from '../users/aliases.ts'
 import { newUser } from '../users/new-user.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
+import { hasOtherFormat, OTHER_FORMAT } from './name-format.ts'
 import type { ExternalPerson, ExternalRefusal } from './source.ts'
 
 /** The user's account, or why there is none. */
@@ -110,6 +111,13 @@ export function createAccounts(deps: {
     }
   }
 
+  /** For an administrator's choice of another format: ends everything of the person who had the account by the former one. */
+  async function changeFormat(zone: Zone, user: User, person: KnownPerson): Promise<Entry> {
+    const passwordRevision = random.urlSafe(PASSWORD_REVISION_LENGTH)
+    await store.users.endAccess(zone.id, user.id, passwordRevision)
+    return update(zone, { ...user, passwordRevision }, person)
+  }
+
   async function update(zone: Zone, user: User, person: KnownPerson): Promise<Entry> {
     const current = upToDate(user, person)
     if (current === user) return { outcome: 'entered', user }
@@ -163,7 +171,7 @@ export function createAccounts(deps: {
   }
 
   function newAccount(zone: Zone, origin: string, person: KnownPerson): User {
-    const { userName, givenName, familyName, phoneNumber, externalId, email } = person
+    const { userName, givenName, familyName, phoneNumber, externalId, externalIdFormat, email } = person
     const draft = {
       userName,
       origin,
@@ -176,17 +184,22 @@ export function createAccounts(deps: {
       verified: email !== undefined && person.emailVerified === true,
     }
     // Without a password: nobody signs in to it here.
-    return withDetails(newUser(draft, { zoneId: zone.id }, deps), person)
+    const user = newUser(draft, { zoneId: zone.id }, deps)
+    return withDetails({ ...user, ...(externalIdFormat !== undefined && { externalIdFormat }) }, person)
   }
 
-  const enterOwn = async (zone: Zone, own: User, person: KnownPerson): Promise<Entry> =>
-    own.active ? update(zone, own, person) : NOT_USABLE
+  async function enterOwn(zone: Zone, own: User, person: KnownPerson): Promise<Entry> {
+    if (!own.active) return NOT_USABLE
+    if (!hasOtherFormat(own, person)) return update(zone, own, person)
+    return person.isRequestedFormat === true ? changeFormat(zone, own, person) : OTHER_FORMAT
+  }
 
   async function find(zone: Zone, provider: Origin, person: KnownPerson): Promise<Entry | undefined> {
     const own = await findOwn(zone, provider.originKey, person)
     if (own) return enterOwn(zone, own, person)
     const unbound = await findUnbound(zone, provider, person)
     if (!unbound || 'outcome' in unbound) return unbound
+    if (hasOtherFormat(unbound, person) && person.isRequestedFormat !== true) return OTHER_FORMAT
     const bound = await bind(zone, unbound, person)
     if (bound) return bound
     const other = await findOwn(zone, provider.originKey, person)
@@ -222,8 +235,9 @@ const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId &
 
 /** Returns the same object if nothing changed. Keeps values that the provider omits: access tokens have fewer claims. */
 function upToDate(user: User, person: KnownPerson): User {
-  const { email, givenName, familyName, phoneNumber } = person
+  const { email, givenName, familyName, phoneNumber, externalIdFormat } = person
   const claimed = {
+    ...(externalIdFormat !== undefined && { externalIdFormat }),
     ...(email !== undefined && { email }),
     ...(givenName !== undefined && { givenName }),
     ...(familyName !== undefined && { familyName }),

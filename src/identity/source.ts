@@ -58,6 +58,10 @@ export interface ExternalPerson {
   readonly userName: string
   /** Id that the provider never reassigns; together with the origin it alone identifies the account. */
   readonly externalId: string
+  /** The SAML format of `externalId`: the same text in another format can be another person. */
+  readonly externalIdFormat?: string
+  /** Whether the provider's record asks for that format. */
+  readonly isRequestedFormat?: boolean
   /** Whether the provider's administrators gave `userName` to this person alone: an account prepared with it is theirs. */
   readonly nameIsAssigned?: boolean
   readonly email?: string

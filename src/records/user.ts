@@ -85,6 +85,8 @@ export const userFields = describeRecord({
     schema: { maxLength: 255 },
     about: "The user's id in the system that provides the account.",
   },
+  /** The format of an external id that comes from a SAML NameID; absent until the first sign-in with it. */
+  externalIdFormat: { kind: own<string>(), column: 'external_id_format', storage: 'text', optional: true },
   active: {
     wire: 'active',
     kind: flag,

@@ -151,6 +151,7 @@ const SHARED = [
   'familyName',
   'phoneNumber',
   'externalId',
+  'externalIdFormat',
   'profile',
   'active',
   'verified',
@@ -159,7 +160,8 @@ const SHARED = [
 type Shared = Pick<User, (typeof SHARED)[number]>
 
 const shared = (user: User): Shared => {
-  const { userName, email, givenName, familyName, phoneNumber, externalId, profile, active, verified } = user
+  const { userName, email, givenName, familyName, phoneNumber, profile, active, verified } = user
+  const { externalId, externalIdFormat } = user
   return {
     userName,
     email,
@@ -167,6 +169,7 @@ const shared = (user: User): Shared => {
     ...(familyName !== undefined && { familyName }),
     ...(phoneNumber !== undefined && { phoneNumber }),
     ...(externalId !== undefined && { externalId }),
+    ...(externalIdFormat !== undefined && { externalIdFormat }),
     ...(profile !== undefined && { profile }),
     active,
     verified,

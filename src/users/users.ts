@@ -46,6 +46,13 @@ const IDENTITY = ['userName', 'email', 'externalId', 'salt'] as const satisfies 
 
 const hasOtherIdentity = (before: User, after: User): boolean => IDENTITY.some(name => before[name] !== after[name])
 
+/** The format belongs to one external id; a change that removes the id and names no other leaves it for the next sign-in. */
+function withFormat({ externalId, externalIdFormat }: User, wanted: User): User {
+  const isKept = !wanted.externalId || wanted.externalId === externalId
+  const { externalIdFormat: _ignored, ...others } = wanted
+  return { ...others, ...(isKept && externalIdFormat !== undefined && { externalIdFormat }) }
+}
+
 /** A user to be made. */
 export interface NewUser {
   readonly draft: UserDraft
@@ -211,7 +218,7 @@ export function createUsers(deps: UserDeps): Users {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const before = await find(zone, id)
         await manageable(zone, before.origin)
-        const wanted = await compute(before)
+        const wanted = withFormat(before, await compute(before))
         if (wanted.origin !== before.origin) {
           throw refuseResource('invalid_scim_resource', "Cannot change user's origin in update operation.")
         }

@@ -1,9 +1,11 @@
 // Attacks of SAML providers and of those who administer them. Forged messages are in saml.ts and test/saml-attacks/.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { createTestClock } from '../support/clock.ts'
+import { MODES } from '../support/oauth.ts'
 import { keyOfLongExponent } from '../support/long-exponent.ts'
 import { createSamlIdp, SAML, samlTestKey } from '../support/saml-idp.ts'
 import type { ResponseParts } from '../support/saml-idp.ts'
@@ -26,10 +28,18 @@ import type { Attack } from './attack.ts'
 const evilKey = samlTestKey()
 const to = { entityId: 'latchkey', recipient: BASE + CONSUMER }
 
+const PEOPLE = {
+  client_id: 'people',
+  client_secret: 'people-secret',
+  authorized_grant_types: ['client_credentials'],
+  authorities: ['scim.write'],
+}
+
 /** Runs the attempt against a server with these providers; `site` publishes a document, and counts. */
 async function against(
   records: (clock: ReturnType<typeof createTestClock>, site: string) => readonly object[],
   attempt: (server: TestServer, site: { document: string; asked: number }) => Promise<void>,
+  mode: CompatibilityMode = 'standard',
 ): Promise<void> {
   const clock = createTestClock()
   const state = { document: '', asked: 0 }
@@ -41,7 +51,8 @@ async function against(
   const address = site.address()
   assert.ok(typeof address === 'object' && address !== null)
   const identity_providers = records(clock, `http://127.0.0.1:${address.port}/`)
-  const server = await startServer({ clock, config: { bootstrap: { ...authorizeBootstrap, identity_providers } } })
+  const bootstrap = { ...authorizeBootstrap, identity_providers, clients: [...authorizeBootstrap.clients, PEOPLE] }
+  const server = await startServer({ clock, mode, config: { bootstrap } })
   try {
     await attempt(server, state)
     assert.deepEqual(server.faults, [])
@@ -50,6 +61,13 @@ async function against(
     site.closeAllConnections()
     site.close()
   }
+}
+
+const BOSS = { nameId: 'boss@corp.example', format: SAML.persistentName } as const
+
+/** Runs it in both modes with one provider, whose record asks for no format. */
+async function againstInBothModes(attempt: (server: TestServer) => Promise<void>): Promise<void> {
+  for (const mode of MODES) await against(clock => [samlRecord(clock, 'corp')], attempt, mode)
 }
 
 /** Asserts that an answer of the provider signs nobody in. */
@@ -124,6 +142,62 @@ export const samlProviderAttacks: readonly Attack[] = [
           }
         },
       ),
+  },
+  {
+    attack: 'a person does so where the record asks for no format, and chooses the name that somebody else was given',
+    outcome: 'refused: an account stays with the format of its first sign-in',
+    attempt: () =>
+      againstInBothModes(async server => {
+        const boss = server.browser()
+        await signInAt(server, boss, BOSS)
+        assert.equal((await boss.send('/home')).status, 200)
+        for (const format of [SAML.emailName, null]) {
+          await assertRefused(server, { ...BOSS, format })
+          assert.equal(server.events.at(-1)?.data, 'name-id')
+        }
+        const again = server.browser()
+        await signInAt(server, again, BOSS)
+        for (const browser of [boss, again]) assert.equal((await browser.send('/home')).status, 200)
+      }),
+  },
+  {
+    attack: 'and after an administrator has taken the external id out of the account',
+    outcome: 'refused: the format stays with the account',
+    attempt: () =>
+      againstInBothModes(async server => {
+        await signInAt(server, server.browser(), BOSS)
+        const user = await server.store.users.findByName('svc', 'corp', BOSS.nameId)
+        assert.ok(user)
+        const body = { userName: user.userName, name: {}, emails: [{ value: user.email }], origin: 'corp' }
+        const headers = { 'if-match': '*', 'content-type': 'application/json' }
+        const bearer = await tokenOf(server, 'people')
+        const changed = await sendJson(server, 'PUT', `/Users/${user.id}`, body, { bearer, headers })
+        assert.equal(changed.status, 200, changed.text)
+        assert.equal((await server.store.users.find('svc', user.id))?.externalId, undefined)
+        await assertRefused(server, { ...BOSS, format: SAML.emailName })
+        const boss = server.browser()
+        await signInAt(server, boss, BOSS)
+        assert.equal((await boss.send('/home')).status, 200)
+        assert.equal((await server.store.users.findByExternalId('svc', 'corp', BOSS.nameId))?.id, user.id)
+      }),
+  },
+  {
+    attack: 'a person keeps the session of an account after an administrator has set another format for the provider',
+    outcome: 'the account goes to the name of that format, and what was open ends',
+    attempt: () =>
+      againstInBothModes(async server => {
+        const former = server.browser()
+        await signInAt(server, former, BOSS)
+        const record = await server.store.providers.findStored('svc', 'corp')
+        assert.ok(record)
+        const config = { ...record.config, nameID: SAML.emailName }
+        await server.store.providers.update('svc', { ...record, config })
+        const boss = server.browser()
+        await signInAt(server, boss, { ...BOSS, format: SAML.emailName })
+        assert.equal((await boss.send('/home')).status, 200)
+        assert.equal((await former.send('/home')).headers['location'], `${BASE}/login`)
+        await assertRefused(server, BOSS)
+      }),
   },
   {
     attack: 'a provider sends the identifier that its person has at another provider or service provider',

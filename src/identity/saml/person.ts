@@ -52,9 +52,12 @@ export function personOf(statement: SamlStatement, mapping: Mapping): ExternalPe
   const phoneNumber = first('phone_number')
   const isStored = config.storeCustomAttributes !== false
   const acr = authnContextClasses.filter(isLine).slice(0, MAX_CLASSES)
+  const { format = UNSPECIFIED } = nameId
   return {
     userName: name,
     externalId: name,
+    externalIdFormat: format,
+    isRequestedFormat: format === config.nameID && format !== UNSPECIFIED,
     ...(email !== undefined && { email }),
     // The mapping speaks of the address that the provider names, and of no other.
     ...(email !== undefined &&

@@ -192,6 +192,11 @@ export const MIGRATIONS: readonly Migration[] = [
     ],
   },
   {
+    id: '0030-formats-of-external-ids',
+    kind: 'expand',
+    statements: ({ text }) => [`alter table users add column external_id_format ${text}`],
+  },
+  {
     // So that a version can tell whether it may work with what a newer one has done.
     id: KINDS_ID,
     kind: 'expand',

@@ -30,6 +30,7 @@ const REPLACED = [
   'family_name',
   'phone_number',
   'external_id',
+  'external_id_format',
   'profile',
   'active',
   'password_revision',

@@ -77,6 +77,7 @@ const PROFILE = [
   'family_name',
   'phone_number',
   'external_id',
+  'external_id_format',
   'profile',
   'provider_roles',
   'verified',

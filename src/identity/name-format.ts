@@ -1,0 +1,18 @@
+// The format of a SAML NameID (SAML Core §8.3). The same text can be two people in two formats: an id that the provider assigned,
+// and an address that somebody chose. See docs/decisions/0018-who-an-upstream-person-is.md.
+import type { User } from '../model/people/user.ts'
+import type { ExternalPerson, ExternalRefusal } from './source.ts'
+
+/** Whether the account's external id is known to be of another format than the person's. */
+export const hasOtherFormat = (user: User, { externalIdFormat: format }: ExternalPerson): boolean =>
+  format !== undefined && user.externalIdFormat !== undefined && user.externalIdFormat !== format
+
+/** The refusal of such a person. */
+export const OTHER_FORMAT: ExternalRefusal = {
+  outcome: 'refused',
+  reason: 'unusable',
+  description:
+    'The identity provider did not say who you are in a way that stays the same. Contact your administrator.',
+  detail: 'name-id: an account has this NameID in another format (nameID in the record says which format counts)',
+  audit: 'name-id',
+}
