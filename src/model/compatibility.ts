@@ -148,6 +148,8 @@ const rows = {
   strictConfiguredClients: { id: 'C13', standard: true, uaa: false },
   /** C9: whether a token of this server used as an assertion must have a matching audience. */
   strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
+  /** C9: whether a provider's token used as an assertion must have been issued to this server, if it names a party or several audiences. */
+  assertionsForUsOnly: { id: 'C9', standard: true, uaa: false },
   /** C10: whether SAML providers may sign people in without a request, unless `allowIdpInitiated` of the record says. */
   unsolicitedSignIn: { id: 'C10', standard: false, uaa: true },
   /** C10: whether sign-in at a SAML provider starts at `/saml/discovery`, by the links that UAA's clients know. */

@@ -103,6 +103,10 @@ export const oidcSettings = section({
     ...addresses,
     ...relyingParty,
     jwtClientAuthentication,
+    authorizedParties: texts(undefined, {
+      about:
+        'Values of azp besides relyingPartyId that a token of the provider may have when a client presents it as an assertion (jwt-bearer).',
+    }),
     passwordGrantEnabled: truth(false, { about: 'Whether clients may hand in user names and passwords of its users.' }),
     setForwardHeader: truth(false),
     prompts: listOfTexts(['name', 'type', 'text'], undefined),

@@ -63,6 +63,7 @@ const bootstrapAt = (publisher: string) => ({
   identity_providers: [
     provider('corp', { tokenKey: corp.jwks, linkByEmail: true }),
     provider('pem', { tokenKey: curve.pem }),
+    provider('shared', { tokenKey: corp.jwks, authorizedParties: ['app-there'] }),
     provider('closed', { tokenKey: corp.jwks, addShadowUserOnLogin: false }),
     provider('twice', { tokenKey: corp.jwks }),
     provider('twice-too', { tokenKey: corp.jwks, issuer: 'https://twice.example' }),
@@ -397,7 +398,15 @@ for (const mode of MODES) {
     })
 
     const accepted: readonly { name: string; assertion: () => Promise<string>; user?: [string, string] }[] = [
-      { name: 'a list of audiences', assertion: said({ aud: ['other', RELYING_PARTY] }) },
+      {
+        name: 'a list of audiences, issued to this server',
+        assertion: said({ aud: ['other', RELYING_PARTY], azp: RELYING_PARTY }),
+      },
+      {
+        name: 'a token of a party that the record names',
+        assertion: said({ iss: 'https://shared.example', aud: ['app-there', RELYING_PARTY], azp: 'app-there' }),
+        user: ['pat', 'shared'],
+      },
       {
         name: 'a token that is valid from now on, by a clock that is a minute fast',
         assertion: () => corp.token({ nbf: at(60) }),
@@ -446,6 +455,26 @@ for (const mode of MODES) {
         assert.equal((await account(userName, origin))?.id, id)
       })
     }
+
+    it('takes what was issued to another party in uaa, and only what was issued to this server in standard (C9)', async () => {
+      const refusal = { want: '400 invalid_grant', description: 'The token was issued to another party.' }
+      const rows = [
+        { aud: RELYING_PARTY, azp: 'app-there' },
+        { aud: ['app-there', RELYING_PARTY], azp: 'app-there' },
+        { aud: ['app-there', RELYING_PARTY] },
+        { aud: RELYING_PARTY, azp: [RELYING_PARTY] },
+      ]
+      for (const claims of rows) {
+        const assertion = await said(claims)()
+        if (mode === 'uaa') tokensOf(await send(assertion))
+        else await refused(server, mode, () => send(assertion), refusal)
+      }
+    })
+
+    it('refuses a party that a record with parties does not name', async () => {
+      const assertion = await said({ iss: 'https://shared.example', azp: 'app-elsewhere' })()
+      await refused(server, mode, () => send(assertion), untrusted)
+    })
 
     it('refuses a request without an assertion, or with an empty one', async () => {
       const missing = {

@@ -122,6 +122,13 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     )
 }
 
+/** Whoever else is an audience could present the token, so that it must say to whom it was issued (OpenID Connect Core §3.1.3.7). */
+export function partyProblem({ aud, azp }: ForeignClaims, parties: readonly unknown[]): ExternalRefusal | undefined {
+  const isForSeveral = Array.isArray(aud) && aud.length > 1
+  if ((azp === undefined && !isForSeveral) || (azp !== undefined && parties.includes(azp))) return undefined
+  return refuse('untrusted', 'The token was issued to another party.')
+}
+
 /** The expectations of an ID token that responds to a request of this server. */
 export interface ExpectedIdToken {
   /** Absent if none was sent. */
@@ -136,15 +143,13 @@ export interface ExpectedIdToken {
 
 /** Checks a verified ID token as the response to a request (OpenID Connect Core §3.1.3.7, §3.1.3.8). */
 export function idTokenProblem({ claims, alg }: VerifiedToken, expected: ExpectedIdToken): ExternalRefusal | undefined {
-  const { nonce, aud, azp, at_hash: tokenHash, c_hash: codeHash } = claims
+  const { nonce, at_hash: tokenHash, c_hash: codeHash } = claims
   const wanted = expected.nonce
   if (wanted !== undefined && (typeof nonce !== 'string' || !sameSecret(nonce, wanted))) {
     return refuse('untrusted', 'The nonce of the token is not the one that was sent.')
   }
-  const isForSeveral = Array.isArray(aud) && aud.length > 1
-  if ((isForSeveral || azp !== undefined) && azp !== expected.relyingPartyId) {
-    return refuse('untrusted', 'The token was issued to another party.')
-  }
+  const party = partyProblem(claims, [expected.relyingPartyId])
+  if (party) return party
   const { accessToken, code, isFromBrowser = false } = expected
   if (code !== undefined && codeHash !== leftHalfHash(code, alg)) {
     return refuse('untrusted', 'The token does not belong to the code beside it.')

@@ -12,7 +12,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { createOidcPassword, mayRelay } from './oidc-password.ts'
 import { createOidcSettings } from './oidc-settings.ts'
-import { createTokenCheck, refuse } from './oidc-token.ts'
+import { createTokenCheck, partyProblem, refuse } from './oidc-token.ts'
 import type { KeyFinder } from './oidc-token.ts'
 import { signOutUrl } from './sign-out.ts'
 import type { OidcRecord } from './oidc-request.ts'
@@ -59,11 +59,16 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     },
     assertion: {
       async read(assertion) {
-        const checked = await check(assertion, await settings.read(provider), {
-          zoneId: provider.zoneId,
-          purpose: 'background',
-        })
-        return checked.outcome === 'refused' ? checked : read(checked.claims, provider, clock.now())
+        const used = await settings.read(provider)
+        const checked = await check(assertion, used, { zoneId: provider.zoneId, purpose: 'background' })
+        if (checked.outcome === 'refused') return checked
+        const { authorizedParties }: OidcRecord['config'] = provider.config
+        // UAA: looks at the audience alone, unless the record names the parties.
+        const isOpen = !behaviour.assertionsForUsOnly && authorizedParties === undefined
+        const parties = [used.relyingPartyId, ...(authorizedParties ?? [])]
+        return (
+          (isOpen ? undefined : partyProblem(checked.claims, parties)) ?? read(checked.claims, provider, clock.now())
+        )
       },
     },
   })
