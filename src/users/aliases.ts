@@ -129,7 +129,9 @@ export function createAliases({
     async follow(user) {
       const copy = settings.aliasEntities ? await copyOf(user) : undefined
       if (!copy) return
-      await store.users.replace(copy.zoneId, copy, mirrored(user, copy)).catch((error: unknown) => {
+      // The account was read before the sign-in: somebody may have deactivated both since.
+      const followed = mirrored({ ...user, active: copy.active }, copy)
+      await store.users.replace(copy.zoneId, copy, followed).catch((error: unknown) => {
         if (!(error instanceof AlreadyExists)) throw error // its zone has the name, or the external id
       })
     },

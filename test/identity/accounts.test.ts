@@ -83,6 +83,22 @@ describe('createAccounts', () => {
     }
   })
 
+  it('leaves a copy deactivated that an administrator deactivated while the person signed in', async () => {
+    const other = `${zone.id}-other`
+    const pair = { origin: 'corp', userName: 'pat', externalId: 'sub-1', active: false }
+    const here = records.user({ ...pair, zoneId: zone.id, id: `${zone.id}-here`, aliasId: 'copy', aliasZoneId: other })
+    await store.users.insert(zone.id, here)
+    await store.users.insert(
+      other,
+      records.user({ ...pair, zoneId: other, id: 'copy', aliasId: here.id, aliasZoneId: zone.id }),
+    )
+    const settings = { aliasEntities: true }
+    const aliases = createAliases({ store, random: createRandom(), service: { name: zone.id }, settings })
+    await aliases.follow({ ...here, active: true, email: 'new@corp.example' }) // as it was read before
+    const copy = await store.users.find(other, 'copy')
+    assert.deepEqual([copy?.active, copy?.email], [false, 'new@corp.example'])
+  })
+
   it('makes an account without a password on the first visit, and finds it on the second by the external id', async () => {
     const made = await enter({ givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2' })
     assert.deepEqual(await store.users.find(zone.id, made.id), made)
