@@ -1,5 +1,5 @@
-// Deletes all accounts of an origin with their data, when its provider is deleted. Uses a fixed number of statements,
-// because there may be many accounts.
+// Deletes all accounts of an origin with their data when its provider is deleted, and their sessions when it is disabled. Uses
+// a fixed number of statements, because there may be many accounts.
 import { statement, type Transaction } from './database.ts'
 import { noteEnded } from './ended-sessions.ts'
 import { countRemoved } from './users/user-values.ts'
@@ -33,6 +33,15 @@ const STATEMENTS = [
 ].map(text => statement<Origin>(text))
 const NOTE_SESSIONS = noteEnded<Origin>(`zone_id = :zone_id and user_id in (${USERS})`)
 const DELETE_USERS = statement<Origin>(`delete from users where zone_id = :zone_id and origin = :origin`)
+
+const OF_ORIGIN = `zone_id = :zone_id and origin = :origin`
+const NOTE_SESSIONS_OF_ORIGIN = noteEnded<Origin>(OF_ORIGIN)
+const DELETE_SESSIONS = statement<Origin>(`delete from sessions where ${OF_ORIGIN}`)
+
+/** Ends the sessions of the origin's accounts: its provider is disabled, and may be enabled again before they are used. */
+export async function endSessionsOfOrigin(within: Transaction, zoneId: string, origin: string): Promise<void> {
+  for (const each of [NOTE_SESSIONS_OF_ORIGIN, DELETE_SESSIONS]) await within.run(each, { zone_id: zoneId, origin })
+}
 
 /** Deletes the accounts of the origin, their memberships, decisions, tokens and sessions, and the mappings of its groups. */
 export async function deleteOrigin(within: Transaction, zoneId: string, origin: string): Promise<void> {

@@ -4,7 +4,7 @@ import type { ProviderRow } from '../records/provider.ts'
 import { rowMapping } from '../records/record.ts'
 import { type Caches, remembered, type ZoneProviders } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
-import { deleteOrigin } from './origin-deletion.ts'
+import { deleteOrigin, endSessionsOfOrigin } from './origin-deletion.ts'
 import { insertInto, list, PROVIDER_COLUMNS, updateByKey } from './schema.ts'
 import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore, TooMuch } from './store.ts'
 
@@ -59,6 +59,7 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
   async function keep(into: typeof INSERT, zoneId: string, provider: IdentityProvider): Promise<void> {
     await db.transaction(async within => {
       await within.run(into, toRow(zoneId, provider))
+      if (!provider.active) await endSessionsOfOrigin(within, zoneId, provider.originKey)
       await within.announce({ kind: 'providers', zoneId, key: '' })
     })
   }
@@ -111,6 +112,7 @@ async function make(within: Transaction, zoneId: string, change: ProviderChange)
       const row = { ...toRow(zoneId, provider), revision: change.revision }
       const { changes } = await within.run(REPLACE, row).catch(naming(what))
       if (changes === 0) throw new ChangedMeanwhile(what)
+      if (!provider.active) await endSessionsOfOrigin(within, zoneId, provider.originKey)
       return
     }
     case 'delete': {

@@ -263,6 +263,24 @@ export const identityAttacks: readonly Attack[] = [
       assert.equal((await refresh()).status, 200)
     }),
   })),
+  ...(['corp', 'svc'] as const).map(origin => ({
+    attack: `leaves the session alone while the provider ${origin} is disabled, and goes on when it is enabled again`,
+    outcome: 'the session ended at once',
+    attempt: inBothModes(async ({ server, signIn, userOf }) => {
+      const browser = origin === 'corp' ? (await signIn(MALLORY)).browser : server.browser()
+      if (origin === 'svc') await browser.signIn('marissa', 'koala')
+      assert.notEqual(await userOf(browser), undefined)
+      const { providers } = server.store
+      const { id = '' } = (await providers.findByOrigin('svc', origin)) ?? {}
+      for (const active of [false, true]) {
+        const found = await providers.findForChange('svc', id)
+        assert.ok(found)
+        const { provider, revision } = found
+        await providers.apply('svc', { kind: 'update', provider: { ...provider, active }, revision })
+      }
+      assert.equal(await userOf(browser), undefined)
+    }),
+  })),
   {
     attack: 'goes on at another process after an administrator disabled the provider at the first',
     outcome: 'session and refresh are over within a second',
@@ -276,9 +294,9 @@ export const identityAttacks: readonly Attack[] = [
       const provider = await here.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
       await here.store.providers.update('svc', { ...provider, active: false })
-      await inTime(302, async () => (await browser.send('/profile')).status)
       const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
-      assert.equal((await there.token(form, { basic: ['auto', 'auto-secret'] })).status, 400)
+      await inTime(400, async () => (await there.token(form, { basic: ['auto', 'auto-secret'] })).status)
+      assert.equal((await browser.send('/profile')).status, 302)
       await Promise.all([here.stop(), there.stop()])
       await database.drop()
     },
