@@ -421,6 +421,24 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
+    attack:
+      'has another application hand on a person, who never signed in to it, as it does to those that an administrator made',
+    outcome: 'refused, as to a client of FAPI, whose tokens come from requests that it pushed',
+    attempt: () =>
+      trying(async server => {
+        const portal = ['portal', 'portal-secret'] as const
+        const portalGrants = ['password', 'user_token', 'refresh_token'] as const
+        await changeClient(server, 'portal', { authorizedGrantTypes: portalGrants })
+        const bearer = (await passwordTokens(server, {}, portal)).access_token
+        const hand = (id: string) => server.token({ grant_type: 'user_token', client_id: id }, { bearer })
+        assert.equal((await hand('app')).status, 200)
+        const grants = { grant_types: ['authorization_code', 'refresh_token'] }
+        const { client_id: stranger } = registered(await register(server, { ...METADATA, ...grants }))
+        await changeClient(server, 'app', { profile: 'fapi2-security' })
+        for (const id of [stranger, 'app']) assert.match((await hand(id)).text, /Unauthorized grant type/)
+      }),
+  },
+  {
     attack: 'has the server fetch from inside by sector_identifier_uri or jwks_uri',
     outcome: 'refused by their address, without a word of what is there',
     attempt: () =>

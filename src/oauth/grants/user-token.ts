@@ -1,3 +1,4 @@
+import { demandsOn } from '../../model/clients/client-demands.ts'
 import { hasCredential, mayUseGrant } from '../../model/clients/client.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -27,8 +28,13 @@ export async function authorizeByUser(
 ): Promise<Authorization> {
   const { behaviour, store, random } = deps
   const receiver = await store.clients.find(zone.id, params.get('client_id') ?? '')
-  if (!receiver || !mayUseGrant(receiver, 'refresh_token')) {
+  // What registered itself has people sign in to it, and approve each time where it proves nothing.
+  if (!receiver || !mayUseGrant(receiver, 'refresh_token') || receiver.registration) {
     throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-grant-type' })
+  }
+  const { grantTypes } = demandsOn(zone, receiver)
+  if (grantTypes && !grantTypes.includes('user_token')) {
+    throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-profile' })
   }
   await requireUsableProvider({ zone, client: receiver }, user, deps)
   const authTime = claims['auth_time']
