@@ -52,9 +52,10 @@ const against =
     }
   }
 
+const ID = { entryUUID: ['00000000-0000-4000-8000-000000000001'] }
 const marissa: Entry = {
   dn: 'cn=marissa,dc=evil',
-  attributes: { cn: ['marissa'], mail: ['marissa@example.org'], entryUUID: ['00000000-0000-4000-8000-000000000001'] },
+  attributes: { cn: ['marissa'], mail: ['marissa@example.org'], ...ID },
 }
 
 /** Directories, whoever runs them, and those who type into the form before them. */
@@ -99,6 +100,31 @@ export const directoryAttacks: readonly Attack[] = [
           assert.equal((await api.server.send('/Users', { bearer: token })).status, 403)
         },
         { config: { ...AS_SCOPES, externalGroupsWhitelist: ['*'], maxGroupSearchDepth: 1 } },
+      )()
+    },
+  },
+  {
+    attack:
+      'gives the own entry the address “boss”, and signs in by it, to be in the groups that have a member of this name',
+    outcome: 'groups are looked up by the login name of the entry, however somebody signs in',
+    attempt: async () => {
+      let searches = 0
+      const entry = { ...marissa, attributes: { uid: ['mallory'], mail: ['boss'], ...ID } }
+      await against(
+        lying(() => ((searches += 1) % 2 === 1 ? [entry] : [])),
+        async (api, directory) => {
+          assert.equal((await api.grant('boss')).status, 200)
+          const [, member] = /memberUid[^a-z]+([a-z]+)/.exec(directory.received().toString('latin1')) ?? []
+          assert.equal(member, 'mallory')
+        },
+        {
+          config: {
+            ...AS_SCOPES,
+            userSearchFilter: '(|(uid={0})(mail={0}))',
+            groupSearchFilter: '(memberUid={1})',
+            maxGroupSearchDepth: 1,
+          },
+        },
       )()
     },
   },

@@ -4,6 +4,7 @@ import type { Passwords } from '../../base/passwords.ts'
 import type { Random } from '../../base/random.ts'
 import type { DirectoryAttempt, DirectoryResult } from './directory.ts'
 import { findGroups } from './groups.ts'
+import { loginNameOf } from './login-name.ts'
 import { dnValue, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession, KeepableSession } from './session.ts'
 import { DirectoryError } from './directory-error.ts'
@@ -38,10 +39,9 @@ export async function checkPassword(request: DirectoryRequest): Promise<Director
       : await searchAndCheck(request, profile)
   if (!found) return BAD_CREDENTIALS
   const { entry, session } = found
-  const groups = await asMisconfigured(
-    'groups',
-    findGroups(settings.groups, { entry, userName: attempt.userName }, session),
-  )
+  // Of several attributes that people are found by, some may be their own to change, and groups have members by name.
+  const { text: userName } = loginNameOf({ typedName: attempt.userName, entry }, settings)
+  const groups = await asMisconfigured('groups', findGroups(settings.groups, { entry, userName }, session))
   return { outcome: 'found', entry, groups }
 }
 

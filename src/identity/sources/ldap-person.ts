@@ -5,6 +5,7 @@ import { nameAsEmail } from '../../model/people/user.ts'
 import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
 import type { DirectoryGroup } from '../directory/groups.ts'
 import type { DirectoryEntry } from '../directory/session.ts'
+import { loginNameOf } from '../directory/login-name.ts'
 import type { DirectorySettings } from '../directory/settings.ts'
 import { matcherOf } from '../memberships.ts'
 import type { ExternalGroups, ExternalPerson } from '../source.ts'
@@ -35,7 +36,7 @@ export function personOf(
     names.flatMap(name => entry.attributes.get(name.toLowerCase())?.slice(0, MAX_VALUES) ?? []).filter(isClean)
   const first = (names: readonly string[], fallback: string): string | undefined =>
     valuesOf(names.length > 0 ? names : [fallback]).find(isShort)
-  const name = nameOf({ typedName, entry }, settings)
+  const name = loginNameOf({ typedName, entry }, settings)
   const externalId = entry.uniqueId ?? (name.isUnique ? name.text : asciiLower(entry.dn))
   if (![name.text, externalId].every(text => isShort(text) && isClean(text))) return undefined
   const addresses = mapped('email')
@@ -71,40 +72,6 @@ export function personOf(
     ),
   }
 }
-
-interface LoginName {
-  readonly text: string
-  /** Whether no other entry of the directory can be found by it. */
-  readonly isUnique: boolean
-  /** Whether it is what was typed, which the directory found this entry alone by. */
-  readonly isTyped: boolean
-}
-
-/** The login name as the directory writes it, so that it does not depend on how it was typed. */
-function nameOf(
-  { typedName, entry }: Pick<FoundPerson, 'typedName' | 'entry'>,
-  settings: DirectorySettings,
-): LoginName {
-  const typed = typedName.trim()
-  const { attributes, isUnambiguous } = settings.login
-  const attribute = attributes
-    .map(name => entry.attributes.get(name.toLowerCase()) ?? [])
-    .find(values => values.length > 0)
-  if (!attribute) return { text: typed, isUnique: false, isTyped: false }
-  const same = attribute.find(value => folded(value) === folded(typed))
-  return {
-    text: same ?? attribute[0] ?? typed,
-    isUnique:
-      isUnambiguous && attributes.length === 1 && attribute.length === 1 && same !== undefined && !OTHER_ID.test(same),
-    isTyped: isUnambiguous && same !== undefined,
-  }
-}
-
-/** A DN, or the identifier of an entry: somebody who may choose their own login name must not be taken for another. */
-const OTHER_ID = /=|^[0-9a-f-]{32,36}$/i
-
-/** As directories compare names; only for two names of the same entry. */
-const folded = (name: string): string => name.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim()
 
 const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 

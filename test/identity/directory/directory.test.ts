@@ -329,6 +329,14 @@ describe('groups', () => {
     })
   }
 
+  it('are found by the login name, where somebody signs in by the address', async () => {
+    const config = {
+      userSearchFilter: '(|(cn={0})(mail={0}))',
+      groupSearchFilter: '(member=cn={1},ou=people,dc=example,dc=org)',
+    }
+    assert.deepEqual(await names({ ...SCOPES, ...config }, 'loner@example.org'), ['elsewhere'])
+  })
+
   it('of a person in none are none', async () => {
     assert.deepEqual(await names(SCOPES, 'star*'), [])
   })
