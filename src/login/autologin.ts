@@ -8,6 +8,8 @@ import type { Random } from '../base/random.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import { basicChallenge } from '../clients/authentication/authentication.ts'
 import type { Identity } from '../identity/identity.ts'
+import { demandsOn } from '../model/clients/client-demands.ts'
+import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
@@ -61,6 +63,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
       params: { get: name => read(name) || undefined, raw: read },
       endpoint: { path: PATH, allowsNone: false, allowsAssertion: behaviour.assertionsEverywhere },
     })
+    if (!mayHandlePasswords(request, client)) throw new OAuthError(behaviour.grantNotAllowed, NO_PASSWORDS)
     const [userName, password] = [sent('username'), sent('password')]
     if (!userName) throw refuse('No username in request')
     if (!password) throw refuse('No password in request')
@@ -119,6 +122,14 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
     if (!prefersPage(request)) return refuseVouching('unauthorized', description)
     return new PageError(behaviour.pageOfForeignCode ? 401 : 406, AUTOLOGIN_REFUSALS.badCode, { code: 'unauthorized' })
   }
+}
+
+const NO_PASSWORDS = 'This client may not hand in passwords'
+
+/** Not a client that nobody vouches for, and not one whose profile rules passwords out. */
+function mayHandlePasswords({ zone }: FastifyRequest, client: Client): boolean {
+  const { grantTypes } = demandsOn(zone, client)
+  return client.registration === undefined && (!grantTypes || grantTypes.includes('password'))
 }
 
 /** A parameter of a form, or a member of JSON that is a text. */

@@ -422,6 +422,30 @@ export const registrationAttacks: readonly Attack[] = [
   },
   {
     attack:
+      'hands in passwords that it asked people for, to learn whether they are right and to open sessions with links',
+    outcome: 'refused before the password is looked at, as to a client of FAPI',
+    attempt: () =>
+      trying(async server => {
+        const { client_id: id, client_secret: secret } = registered(await register(server))
+        const enter = (client: string, word: string, password: string) =>
+          server.send('/autologin', { form: { username: 'marissa', password }, basic: [client, word] })
+        assert.equal((await enter('app', 'app-secret', 'koala')).status, 200)
+        await changeClient(server, 'app', { profile: 'fapi2-security' })
+        const events = server.events.length
+        for (const password of ['koala', 'wrong']) {
+          const answer = await enter(id, secret, password)
+          assert.equal(answer.json()['error_description'], 'This client may not hand in passwords')
+          assert.equal((await enter('app', 'app-secret', password)).json()['code'], undefined)
+        }
+        const told = server.events.slice(events).map(({ type }) => type)
+        assert.ok(
+          told.every(type => type.startsWith('ClientAuthentication')),
+          told.join(' '),
+        )
+      }),
+  },
+  {
+    attack:
       'has another application hand on a person, who never signed in to it, as it does to those that an administrator made',
     outcome: 'refused, as to a client of FAPI, whose tokens come from requests that it pushed',
     attempt: () =>
