@@ -70,6 +70,8 @@ interface AskingProvider {
 interface ProviderWish {
   /** The person; all of their sessions if there is no `sid`. */
   readonly externalId?: string
+  /** The format of a SAML name: an account of another one is not the person's. */
+  readonly externalIdFormat?: string
   /** The provider's id of the session. */
   readonly sid?: string
 }
@@ -77,7 +79,7 @@ interface ProviderWish {
 /** Ends what is the provider's own. Whoever has no account or session of it here is signed out already. */
 export async function endAsProviderAsks(
   zone: Zone,
-  { externalId, sid }: ProviderWish,
+  { externalId, externalIdFormat, sid }: ProviderWish,
   by: AskingProvider,
   deps: ProviderAccessDeps,
 ): Promise<void> {
@@ -85,6 +87,7 @@ export async function endAsProviderAsks(
   const { origin } = by
   const user = externalId === undefined ? undefined : await store.users.findByExternalId(zone.id, origin, externalId)
   if (externalId !== undefined && !user) return
+  if (externalIdFormat !== undefined && (user?.externalIdFormat ?? externalIdFormat) !== externalIdFormat) return
   if (sid === undefined) {
     if (user) await endAccessByProvider(zone, user.id, by, deps)
     return

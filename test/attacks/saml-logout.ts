@@ -5,7 +5,7 @@ import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { authorizeBootstrap, signedIn, Z1_HOST } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { base64Of, createSamlIdp, nextId, samlTestKey } from '../support/saml-idp.ts'
+import { base64Of, createSamlIdp, nextId, SAML, samlTestKey } from '../support/saml-idp.ts'
 import type { LogoutParts, SamlIdp } from '../support/saml-idp.ts'
 import { attributeIn, carriedBy, samlRecord, signInSaml } from '../support/saml-logout.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
@@ -212,6 +212,16 @@ export const samlLogoutAttacks: readonly Attack[] = [
         own.replace('>mallory<', '>marissa<').replace('>mallorys<', `>${VICTIM.sessionIndex}<`),
       ]
       for (const xml of wrapped) assertRefused(await post(xml))
+    }),
+  },
+  {
+    attack: 'has the provider log out their own name of another format, which reads like that of the victim',
+    outcome: 'is nobody who is signed in here',
+    attempt: staysSignedIn(async ({ corp, request, post }) => {
+      for (const sessionIndexes of [[], [VICTIM.sessionIndex]]) {
+        const own = { id: nextId(), format: SAML.emailName, sessionIndexes }
+        assert.equal(statusOf(await post(corp.sign(request(own)))), 'Success')
+      }
     }),
   },
   {

@@ -8,7 +8,7 @@ import type { Destination } from '../../model/sessions/destination.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, SignOut } from '../provider-logout.ts'
 import { decryptedText } from './encryption.ts'
-import { logoutRequest, logoutResponse } from './messages.ts'
+import { logoutRequest, logoutResponse, UNSPECIFIED } from './messages.ts'
 import type { LogoutName } from './messages.ts'
 import { notButThis, SamlProblem, timeAndNow } from './problem.ts'
 import type { Endpoints, SamlProvider } from './provider-metadata.ts'
@@ -19,6 +19,7 @@ import { verifiedText } from './signed-xml.ts'
 import { postTo, redirectTo } from './signing.ts'
 import type { OutgoingMessage } from './signing.ts'
 import { checkIssuer, instantOf, isUsableId, MAX_ID_LENGTH, nameIdOf, SKEW_SECONDS } from './statement.ts'
+import type { SamlNameId } from './statement.ts'
 import { childrenNamed, decodeXml, isNamed, NAMESPACES, parseXml } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
@@ -167,23 +168,30 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
   if (end && end <= addSeconds(now, -SKEW_SECONDS)) {
     throw new SamlProblem('expired', `it was valid until ${timeAndNow(end, now)}`)
   }
-  const externalId = nameIn(root, { provider, own })
+  const { value: externalId, format = UNSPECIFIED } = nameIn(root, { provider, own })
   const sids = childrenNamed(root, 'SessionIndex', PROTOCOL).map(({ text }) => text)
   if (sids.length > MAX_SESSIONS || !sids.every(isUsableId))
     throw new SamlProblem('subject', 'its sessions are unusable')
-  return { id, usableUntil: addSeconds(now, 2 * SKEW_SECONDS + 1), externalId, sids: [...new Set(sids)] }
+  return {
+    id,
+    usableUntil: addSeconds(now, 2 * SKEW_SECONDS + 1),
+    externalId,
+    ...(format !== UNSPECIFIED && { externalIdFormat: format }),
+    sids: [...new Set(sids)],
+  }
 }
 
 /** The person, as at the sign-in (`personOf`). */
-function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): string {
+function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): SamlNameId {
   const children = root.children.map(child =>
     isNamed(child, 'EncryptedID', ASSERTION) ? parseXml(decryptedText(child, keysOf(own))) : child,
   )
-  const { value, nameQualifier = provider.entityId, spNameQualifier = own.entityId } = nameIdOf({ ...root, children })
+  const name = nameIdOf({ ...root, children })
+  const { nameQualifier = provider.entityId, spNameQualifier = own.entityId } = name
   if (nameQualifier !== provider.entityId || spNameQualifier !== own.entityId) {
     throw new SamlProblem('name-id', 'the NameID is of another name space')
   }
-  return value
+  return name
 }
 
 const keysOf = ({ active, others }: ServiceProvider): readonly KeyObject[] =>

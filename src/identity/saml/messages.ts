@@ -5,7 +5,8 @@ const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
 const ASSERTION = 'urn:oasis:names:tc:SAML:2.0:assertion'
 const BINDING = 'urn:oasis:names:tc:SAML:2.0:bindings'
 
-const UNSPECIFIED = 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified'
+/** The format of a name that has none (SAML Core §8.3.1). */
+export const UNSPECIFIED = 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified'
 const EMAIL_ADDRESS = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
 const PERSISTENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent'

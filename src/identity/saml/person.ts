@@ -6,6 +6,7 @@ import { nameAsEmail } from '../../model/people/user.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { matcherOf } from '../memberships.ts'
 import type { ExternalGroups, ExternalPerson } from '../source.ts'
+import { UNSPECIFIED } from './messages.ts'
 import { SamlProblem } from './problem.ts'
 import type { SamlNameId, SamlStatement } from './response.ts'
 
@@ -31,7 +32,6 @@ const MAX_GROUPS = 2000
 const MAX_CLASSES = 20
 const CUSTOM = 'user.attribute.'
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
-const UNSPECIFIED = 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified'
 
 /** Throws a `SamlProblem` of the reason `name-id` for a name that identifies nobody for good. */
 export function personOf(statement: SamlStatement, mapping: Mapping): ExternalPerson {
