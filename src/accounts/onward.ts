@@ -20,8 +20,8 @@ export interface OnwardDeps {
 }
 
 /**
- * The URL of the errand, if its client has registered it, else the client's own for this purpose; undefined without either,
- * and the person stays here.
+ * The URL of the errand, if its client has registered it, else the client's own for this purpose; undefined without either or
+ * for a client that nobody vouches for, and the person stays here.
  */
 export async function onwardUrl(
   zone: Zone,
@@ -29,7 +29,8 @@ export async function onwardUrl(
   { store, behaviour, settings, fallback }: OnwardDeps & { readonly fallback?: FallbackAttribute },
 ): Promise<string | undefined> {
   const client = clientId === undefined ? undefined : await store.clients.find(zone.id, clientId)
-  if (!client) return undefined
+  // RFC 9700 §4.11.2: a mail of ours must not lead to whoever registered a client.
+  if (!client || client.registration) return undefined
   const rules = { exactRedirectUri: behaviour.exactRedirectUri, strictRedirects: settings.strictRedirects }
   const registered = redirectUri === undefined ? undefined : resolveRedirectUri(client, redirectUri, rules)
   if (registered !== undefined) return registered

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { changeClient, exchange, insertCode, isAlive, passwordTokens, tokensOf, userNamed } from '../support/oauth.ts'
+import { METADATA, register, registered } from '../support/registration.ts'
+import { linkTo, NEW_PASSWORD, submitted } from '../support/self-service.ts'
+import type { Attack } from './attack.ts'
+import { trying } from './registration.ts'
+
+/** What a client that nobody vouches for tries with the interfaces that are for other clients. */
+export const strangerAttacks: readonly Attack[] = [
+  {
+    attack:
+      'uses the token of a person who approved openid to read and rename the account, and to end other applications',
+    outcome: 'refused: the approval page named a scope, and no account',
+    attempt: () =>
+      trying(async server => {
+        const { client_id: clientId, client_secret: secret } = registered(await register(server))
+        const redirectUri = 'https://new.example/cb'
+        const code = await insertCode(server, { clientId, redirectUri, scopes: ['openid'] })
+        const issued = await exchange(server, code, { redirect_uri: redirectUri }, [clientId, secret])
+        const bearer = tokensOf(issued).access_token
+        const { id, givenName } = await userNamed(server, 'marissa')
+        const another = (await passwordTokens(server, { token_format: 'opaque' })).access_token
+        const name = JSON.stringify({ name: { givenName: 'Mallory', familyName: 'X' } })
+        const json = { headers: { 'content-type': 'application/json', 'if-match': '*' }, body: name }
+        for (const path of ['/scim/v2/Me', `/Users/${id}`]) {
+          for (const request of [{ method: 'GET' }, { method: 'PATCH', ...json }, { method: 'PUT', ...json }]) {
+            const answer = await server.send(path, { ...request, bearer })
+            assert.equal(answer.status, 403, `${request.method} ${path}: ${answer.text}`)
+            assert.ok(!answer.text.includes('marissa@example.org'))
+          }
+        }
+        assert.equal((await userNamed(server, 'marissa')).givenName, givenName)
+        for (const path of [`user/${id}`, another]) {
+          assert.equal((await server.send(`/oauth/token/revoke/${path}`, { method: 'DELETE', bearer })).status, 403)
+        }
+        assert.equal(await isAlive(server, another), true)
+        assert.equal((await server.send('/userinfo', { bearer })).status, 200)
+      }),
+  },
+  {
+    attack:
+      'has another application hand on a person, who never signed in to it, as it does to those that an administrator made',
+    outcome: 'refused, as to a client of FAPI, whose tokens come from requests that it pushed',
+    attempt: () =>
+      trying(async server => {
+        const portal = ['portal', 'portal-secret'] as const
+        const portalGrants = ['password', 'user_token', 'refresh_token'] as const
+        await changeClient(server, 'portal', { authorizedGrantTypes: portalGrants })
+        const bearer = (await passwordTokens(server, {}, portal)).access_token
+        const hand = (id: string) => server.token({ grant_type: 'user_token', client_id: id }, { bearer })
+        assert.equal((await hand('app')).status, 200)
+        const grants = { grant_types: ['authorization_code', 'refresh_token'] }
+        const { client_id: stranger } = registered(await register(server, { ...METADATA, ...grants }))
+        await changeClient(server, 'app', { profile: 'fapi2-security' })
+        for (const id of [stranger, 'app']) assert.match((await hand(id)).text, /Unauthorized grant type/)
+      }),
+  },
+  {
+    attack:
+      'hands in passwords that it asked people for, to learn whether they are right and to open sessions with links',
+    outcome: 'refused before the password is looked at, as to a client of FAPI',
+    attempt: () =>
+      trying(async server => {
+        const { client_id: id, client_secret: secret } = registered(await register(server))
+        const enter = (client: string, word: string, password: string) =>
+          server.send('/autologin', { form: { username: 'marissa', password }, basic: [client, word] })
+        assert.equal((await enter('app', 'app-secret', 'koala')).status, 200)
+        await changeClient(server, 'app', { profile: 'fapi2-security' })
+        const events = server.events.length
+        for (const password of ['koala', 'wrong']) {
+          const answer = await enter(id, secret, password)
+          assert.equal(answer.json()['error_description'], 'This client may not hand in passwords')
+          assert.equal((await enter('app', 'app-secret', password)).json()['code'], undefined)
+        }
+        const told = server.events.slice(events).map(({ type }) => type)
+        assert.ok(
+          told.every(type => type.startsWith('ClientAuthentication')),
+          told.join(' '),
+        )
+      }),
+  },
+  {
+    attack: 'leads people to its own page by /continue, or by the mail for a forgotten password that it asked for',
+    outcome: 'they stay here',
+    attempt: () =>
+      trying(async server => {
+        const { client_id } = registered(await register(server))
+        const errand = { client_id, redirect_uri: 'https://new.example/cb' }
+        assert.equal((await server.send('/continue', { query: errand })).location().pathname, '/home')
+        const asked = { action: '/forgot_password.do', username: 'marissa', ...errand }
+        assert.equal((await submitted(server.browser(), '/forgot_password', asked)).status, 302)
+        const link = await linkTo(server, 'marissa@example.org')
+        const password = { password: NEW_PASSWORD, password_confirmation: NEW_PASSWORD }
+        const changed = await submitted(server.browser(), link, { action: '/reset_password.do', ...password })
+        assert.equal(changed.location().searchParams.get('success'), 'password_reset')
+        assert.ok(!changed.location().href.includes('new.example'))
+      }),
+  },
+]
