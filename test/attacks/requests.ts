@@ -5,6 +5,7 @@ import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import { authorize, responseOf, signedIn } from '../support/authorize.ts'
+import { changeClient, passwordTokens } from '../support/oauth.ts'
 import type { ObjectOptions } from '../support/request-objects.ts'
 import {
   BANK,
@@ -219,6 +220,25 @@ export const requestAttacks: readonly Attack[] = [
         isPage(await victim.send(pathname + search))
         isPage(await server.browser().send(pathname + search))
         assert.ok(responseOf(await own.send(pathname + search)).query['code'])
+      }
+    }),
+  },
+  {
+    attack:
+      'begins a pushed or signed request as a program, and sends the address that it gets to somebody else, later',
+    outcome: 'it goes on for no browser',
+    attempt: against(async ({ server, victim, object }) => {
+      await changeClient(server, 'bank', { autoapprove: [] })
+      await changeClient(server, 'app', { scope: ['openid', 'svc.user'] })
+      const bearer = (await passwordTokens(server)).access_token
+      for (const isPushed of [true, false]) {
+        const query = isPushed ? { request_uri: await pushed(server) } : { request: await object() }
+        const call = { client_id: 'bank', response_type: 'code', state: 's', ...query }
+        const asked = (await authorize(server, call, { bearer })).json()
+        const { pathname, search } = new URL(String(asked['original_uri']))
+        server.clock.advance(1000)
+        isPage(await server.browser().send(pathname + search))
+        isPage(await victim.send(pathname + search))
       }
     }),
   },

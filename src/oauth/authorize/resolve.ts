@@ -196,9 +196,10 @@ const sealOf = ({ request }: AuthorizeContext, { clientId }: Client, of: { value
 function begunOf(context: AuthorizeContext, client: Client, { vault, clock, csrf }: AuthorizeDeps): Begun | undefined {
   const { form: sent, program, request } = context
   const sealed = sent.get(BEGUN)
-  if (!sealed) return undefined
+  const browser = program ? '' : csrf.browserOf(request)
+  // A browser without the cookie is not the program, of which there is none either.
+  if (!sealed || browser === undefined) return undefined
   const value = sent.get('request_uri') ?? sent.get('request') ?? ''
-  const browser = program ? '' : (csrf.browserOf(request) ?? '')
   try {
     const [at = '', how] = vault.open(sealed, sealOf(context, client, { value, browser })).split(' ')
     const begun = { at: new Date(at), isFetched: how === FETCHED }
