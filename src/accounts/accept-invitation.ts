@@ -1,5 +1,6 @@
 // Accepts invitations. A code is good for one account as it was when its person was invited, and is used up by accepting.
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/people/user.ts'
@@ -79,8 +80,21 @@ export async function acceptWithPassword(
   }
 }
 
+/** Whether the link decides who gets the account: nobody has it yet, and a SAML provider need not name the address. */
+export const isGivenByLink = ({ externalId }: User, { type }: Pick<IdentityProvider, 'type'>): boolean =>
+  type === 'saml' && !externalId
+
+/** Whether somebody who signs in at the provider may be given the account, which may have been given rights since. */
+export const mayBeLinked = async (
+  open: OpenInvitation,
+  provider: Pick<IdentityProvider, 'type'>,
+  deps: RightsDeps,
+): Promise<boolean> => !isGivenByLink(open.user, provider) || (await mayHandOver(open, deps))
+
+type RightsDeps = Parameters<typeof createGroupRights>[0]
+
 /** Whether the inviter could set the password of the account, which may have been given rights since. */
-async function mayHandOver({ user, inviter }: OpenInvitation, deps: AcceptDeps): Promise<boolean> {
+async function mayHandOver({ user, inviter }: OpenInvitation, deps: RightsDeps): Promise<boolean> {
   try {
     await createGroupRights(deps).checkUser(user, inviter)
     return true

@@ -14,6 +14,7 @@ import type { Store } from '../store/store.ts'
 import { createGroupRights } from '../users/group-rights.ts'
 import type { GroupCaller } from '../users/group-rights.ts'
 import type { Users } from '../users/users.ts'
+import { isGivenByLink } from './accept-invitation.ts'
 import { issueCode } from './codes.ts'
 import type { CodeDeps, Errand } from './codes.ts'
 
@@ -114,8 +115,9 @@ async function findOrCreate(
     return failed('user.ambiguous', 'Multiple users with the same origin matched to the email address.')
   }
   if (known && !known.active) return failed('invitation.exception', 'The account is not active.')
-  // Whoever has the link sets the password of an account that is not verified.
-  if (known && origin === service.name && !known.verified) await createGroupRights(deps).checkUser(known, invitation.by)
+  // Whoever has the link sets the password of an account that is not verified, or is linked to one that nobody has.
+  const isGivenAway = known && (origin === service.name ? !known.verified : isGivenByLink(known, provider))
+  if (isGivenAway) await createGroupRights(deps).checkUser(known, invitation.by)
   if (known) return known
   const address = email.toLowerCase()
   const made = {

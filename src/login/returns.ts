@@ -1,7 +1,7 @@
 // The return of a browser from another provider: what it must prove, whom it signs in, where it goes on, and which message a
 // failure gets. Does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
+import { mayBeLinked, openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
 import type { OpenDeps, OpenInvitation } from '../accounts/accept-invitation.ts'
 import { onwardUrl } from '../accounts/onward.ts'
 import type { OnwardDeps } from '../accounts/onward.ts'
@@ -141,7 +141,8 @@ export function createReturns(deps: ExternalDeps): Returns {
     }
     const invitation =
       attempt.invitation === undefined ? undefined : await openInvitation(zone, attempt.invitation, deps)
-    if (attempt.invitation !== undefined && invitation?.user.origin !== origin) {
+    const isOpen = invitation?.user.origin === origin && (await mayBeLinked(invitation, provider, deps))
+    if (attempt.invitation !== undefined && !isOpen) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: the invitation is not good any more`)
       return fail(request, reply, { ...given, failure: LOST })
     }

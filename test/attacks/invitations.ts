@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { hiddenFields } from '../support/forms.ts'
-import { startInviting, Z1 } from '../support/invitations.ts'
+import { createTestClock } from '../support/clock.ts'
+import { inviteBootstrap, startInviting, Z1 } from '../support/invitations.ts'
 import type { InviteApi } from '../support/invitations.ts'
 import { MODES, passwordTokens, userNamed } from '../support/oauth.ts'
+import { samlRecord, signInAt } from '../support/saml-sign-in.ts'
 import type { TestAnswer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
@@ -17,6 +19,28 @@ const inBothModes = (attempt: (api: InviteApi) => Promise<void>) => async (): Pr
       await api.server.stop()
     }
   }
+}
+
+/** The same with a SAML provider that names no addresses. */
+const withSaml = (attempt: (api: InviteApi) => Promise<void>) => async (): Promise<void> => {
+  for (const mode of MODES) {
+    const clock = createTestClock()
+    const corp = samlRecord(clock, 'corp', { emailDomain: ['corp.example'], attributeMappings: {} })
+    const bootstrap = { ...inviteBootstrap, identity_providers: [corp] }
+    const api = await startInviting({ mode, clock, config: { bootstrap } })
+    try {
+      await attempt(api)
+      assert.deepEqual(api.server.faults, [])
+    } finally {
+      await api.server.stop()
+    }
+  }
+}
+
+/** Makes the account an administrator. */
+async function promote({ server: { store } }: InviteApi, memberId: string): Promise<void> {
+  const group = (await store.groups.findByName('svc', 'svc.admin')) ?? assert.fail()
+  await store.groups.addMember('svc', { groupId: group.id, memberId, memberType: 'USER', origin: 'svc' })
 }
 
 const twice = (password: string) => ({ password, password_confirmation: password })
@@ -38,10 +62,8 @@ export const invitationAttacks: readonly Attack[] = [
     attack: 'invites an administrator who is not verified yet, to set their password with the link',
     outcome: 'only a caller who has those rights is given the link',
     attempt: inBothModes(async api => {
-      const { store } = api.server
       const { userId } = (await api.invite(['chief@acc.org'])).new_invites[0] ?? assert.fail()
-      const group = (await store.groups.findByName('svc', 'svc.admin')) ?? assert.fail()
-      await store.groups.addMember('svc', { groupId: group.id, memberId: userId, memberType: 'USER', origin: 'svc' })
+      await promote(api, userId)
       const { failed_invites: failed } = await api.invite(['chief@acc.org'])
       assert.equal(failed[0]?.errorCode, 'invitation.exception')
     }),
@@ -50,15 +72,37 @@ export const invitationAttacks: readonly Attack[] = [
     attack: 'keeps the link of an invitation until the account is made an administrator, and accepts it then',
     outcome: 'the link sets no password of an account with rights that the inviter lacked',
     attempt: inBothModes(async api => {
-      const { store } = api.server
       const { path } = await api.linkFor('chief@acc.org')
       const trusted = await api.linkFor('chief@acc.org', { client: 'root' })
       const { id: memberId } = await userNamed(api.server, 'chief@acc.org')
-      const group = (await store.groups.findByName('svc', 'svc.admin')) ?? assert.fail()
-      await store.groups.addMember('svc', { groupId: group.id, memberId, memberType: 'USER', origin: 'svc' })
+      await promote(api, memberId)
       assert.equal((await accept(api, path, twice('a password of Eve'))).status, 422)
       assert.equal((await userNamed(api.server, 'chief@acc.org')).verified, false)
       assert.equal((await accept(api, trusted.path, twice('a password of Kai'))).status, 302)
+    }),
+  },
+  {
+    attack: 'invites an administrator of a SAML provider who never signed in, to sign in there with the link',
+    outcome: 'only a caller who has those rights is given the link, and one from before does not work any more',
+    attempt: withSaml(async api => {
+      const { server } = api
+      const { users } = server.store
+      const [kept, trusted] = [
+        await api.linkFor('chief@corp.example'),
+        await api.linkFor('chief@corp.example', { client: 'root' }),
+      ]
+      const { id = '' } = (await users.findByEmail('svc', 'corp', 'chief@corp.example'))[0] ?? {}
+      await promote(api, id)
+      const { failed_invites: failed } = await api.invite(['chief@corp.example'])
+      assert.equal(failed[0]?.errorCode, 'invitation.exception')
+      const mallory = server.browser()
+      const refused = await mallory.send(kept.path)
+      if (refused.status === 302) await signInAt(server, mallory, { nameId: 'mallory', start: kept.path })
+      assert.equal((await mallory.send('/home')).status, 302)
+      assert.equal((await users.find('svc', id))?.externalId, undefined)
+      await signInAt(server, server.browser(), { nameId: 'chief', start: trusted.path })
+      assert.equal((await users.findByExternalId('svc', 'corp', 'chief'))?.id, id)
+      assert.ok((await api.linkFor('chief@corp.example')).path, 'for an account in use it gives nothing')
     }),
   },
   {
