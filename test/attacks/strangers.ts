@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { authorize } from '../support/authorize.ts'
 import { changeClient, exchange, insertCode, isAlive, passwordTokens, tokensOf, userNamed } from '../support/oauth.ts'
 import { METADATA, register, registered } from '../support/registration.ts'
 import { linkTo, NEW_PASSWORD, submitted } from '../support/self-service.ts'
@@ -7,6 +8,26 @@ import { trying } from './registration.ts'
 
 /** What a client that nobody vouches for tries with the interfaces that are for other clients. */
 export const strangerAttacks: readonly Attack[] = [
+  {
+    attack: 'sends somebody to its own page by a link to this server, with a request that must be refused',
+    outcome: 'they sign in first; only a silent request is answered at once',
+    attempt: () =>
+      trying(async server => {
+        const { client_id } = registered(await register(server))
+        const wrong = { client_id, redirect_uri: 'https://new.example/cb', response_type: 'code', max_age: 'soon' }
+        for (const request of [wrong, { ...wrong, request: 'no.such.object' }]) {
+          const browser = server.browser()
+          assert.equal((await authorize(browser, request)).location().pathname, '/login')
+          const back = (await browser.signIn('marissa', 'koala')).location()
+          assert.equal(back.pathname, '/oauth/authorize')
+          const answer = await browser.send(back.pathname + back.search)
+          if (answer.status === 302) assert.match(answer.location().href, /^https:\/\/new\.example\/cb\?error=invalid_/)
+          else assert.equal(answer.status, 400, answer.text) // as uaa tells most of it
+        }
+        const silent = await authorize(server.browser(), { ...wrong, max_age: '1', prompt: 'none' })
+        assert.equal(silent.location().host, 'new.example')
+      }),
+  },
   {
     attack:
       'uses the token of a person who approved openid to read and rename the account, and to end other applications',

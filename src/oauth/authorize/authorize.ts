@@ -103,7 +103,9 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
     return await take(step, context, deps)
   } catch (error) {
     record(error, context, deps)
-    if (error instanceof RedirectRefusal) return refuse(context, error, deps)
+    if (error instanceof RedirectRefusal) {
+      return (await needsPersonFirst(context, error, deps)) ? signIn(context, deps) : refuse(context, error, deps)
+    }
     if (!context.silent) throw error
     const { target } = context.asked
     if (error instanceof PageError && !target && !standardSilentErrors) return reply.status(400).send('')
@@ -113,6 +115,20 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
     deps.log.fault(`${request.method} ${AUTHORIZE_PATH}`, error)
     return refuse(context, new RedirectRefusal(target, new OAuthError(code, description)), deps)
   }
+}
+
+/**
+ * RFC 9700 §4.11.2: a link to this server leads nobody on by itself to an address that a stranger registered; the refusal comes
+ * after the sign-in. Only silence must be answered at once.
+ */
+async function needsPersonFirst(
+  { request, silent, program }: AuthorizeContext,
+  { target: { clientId } }: RedirectRefusal,
+  { store, sessions }: AuthorizeDeps,
+): Promise<boolean> {
+  if (silent || program) return false
+  const client = await store.clients.find(request.zone.id, clientId)
+  return client?.registration !== undefined && (await sessions.visitor(request)) === undefined
 }
 
 /** Stores what is refused to a known client, unless it is told that somebody has to sign in. */
