@@ -78,7 +78,8 @@ export function accessTokenClaims(
     nonce: behaviour.standardAccessTokens ? undefined : authorization.nonce,
     az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,
-    grant_id: behaviour.revokeReusedCode ? authorization.grantId : undefined,
+    // UAA: names none; it has no exchanges, whose tokens end with the grant of another client.
+    grant_id: behaviour.revokeReusedCode || authorization.issuedTokenType ? authorization.grantId : undefined,
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { decodeJwt } from 'jose'
 import { dpopKey, provenToken } from '../support/dpop.ts'
 import { APP, approve, insertCode, isAlive, passwordTokens, tokensOf } from '../support/oauth.ts'
-import type { TestAnswer, TestServer } from '../support/server.ts'
+import type { ServerOptions, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
@@ -35,15 +35,17 @@ const exchange = (server: TestServer, token: string, id = 'cloud', host?: string
     { basic: [id, 'secret'], ...(host !== undefined && { host }) },
   )
 
-const against = (attempt: (server: TestServer) => Promise<void>) => async (): Promise<void> => {
-  const server = await startServer({ config: { bootstrap } })
-  try {
-    await attempt(server)
-    assert.deepEqual(server.faults, [])
-  } finally {
-    await server.stop()
+const against =
+  (attempt: (server: TestServer) => Promise<void>, options: ServerOptions = { config: { bootstrap } }) =>
+  async (): Promise<void> => {
+    const server = await startServer(options)
+    try {
+      await attempt(server)
+      assert.deepEqual(server.faults, [])
+    } finally {
+      await server.stop()
+    }
   }
-}
 
 const personsToken = async (server: TestServer, scope = 'openid cloud.read'): Promise<string> =>
   (await passwordTokens(server, { scope })).access_token
@@ -77,6 +79,25 @@ export const tokenExchangeAttacks: readonly Attack[] = [
       assert.equal((await server.send('/oauth/revoke', { form: { token: tokens.refresh_token }, basic })).status, 200)
       assert.equal(await isAlive(server, exchanged), false)
     }),
+  },
+  {
+    attack: 'keeps it where the mode is uaa, whose access tokens do not name their grant',
+    outcome: 'it ends with the grant of an opaque token, which is known',
+    attempt: against(
+      async server => {
+        for (const format of ['jwt', 'opaque']) {
+          const form = { scope: 'openid cloud.read', token_format: 'opaque' }
+          const tokens = await passwordTokens(server, form)
+          const subject = { subject_token: tokens.access_token, subject_token_type: ACCESS_TOKEN }
+          const asked = { grant_type: GRANT, token_format: format, ...subject }
+          const { access_token: exchanged } = tokensOf(await server.token(asked, { basic: ['cloud', 'secret'] }))
+          assert.equal(await isAlive(server, exchanged), true)
+          await server.send('/oauth/revoke', { form: { token: tokens.refresh_token }, basic: APP })
+          assert.equal(await isAlive(server, exchanged), false, format)
+        }
+      },
+      { mode: 'uaa', config: { bootstrap, zone_config: { protocols: { tokenExchange: true } } } },
+    ),
   },
   {
     attack: 'uses an exchanged token at the server’s own interfaces',

@@ -76,7 +76,8 @@ export async function authorizeByExchange(
   await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
   const scopes = await scopesFor(request, { rule, subject, user }, deps)
 
-  const { auth_time: authTime, grant_id: grantId } = subject.claims
+  const { auth_time: authTime, grant_id: named } = subject.claims
+  const grantId = typeof named === 'string' ? named : subject.stored?.grantId
   const format = tokenFormatOf(params)
   const authorization: Authorization = {
     zone,
@@ -95,7 +96,7 @@ export async function authorizeByExchange(
     issuedTokenType: ACCESS_TOKEN,
     ...(actor && { actor }),
     // Whatever ends the grant of the one ends the other.
-    ...(typeof grantId === 'string' && { grantId }),
+    ...(grantId !== undefined && { grantId }),
     ...(format && { format }),
     ...(clientAuthMethod !== undefined && { clientAuthMethod }),
   }
