@@ -30,7 +30,7 @@ function routes(service: Service) {
     'PATCH /Users/:id': { access: { ...writing, self: 'id' }, body: 'json' },
     'DELETE /Users/:id': { access: writing },
     'GET /Users/:id/verify': { access: creating, exposeHeadRoute: false }, // it changes the user
-    'GET /Users/:id/verify-link': { access: creating, exposeHeadRoute: false }, // it makes a code
+    'GET /Users/:id/verify-link': { access: userAccess(service, 'scim.create'), exposeHeadRoute: false }, // it makes a code
     'PATCH /Users/:id/status': {
       access: userAccess(service, 'scim.write', `${service.name}.account_status.write`),
       body: 'json',

@@ -29,6 +29,7 @@ const ENDPOINTS: readonly {
     scope: 'scim.write svc.account_status.write',
   },
   { method: 'GET', path: '/Users/{id}/verify', may: ['writer', 'maker'], scope: 'scim.write scim.create' },
+  { method: 'GET', path: '/Users/{id}/verify-link?redirect_uri=x', may: ['maker'], scope: 'scim.create' },
 ]
 
 for (const mode of MODES) {
