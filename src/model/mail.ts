@@ -1,3 +1,5 @@
+import { domainToASCII, domainToUnicode } from 'node:url'
+
 /** A mail that waits to be sent. */
 export interface WaitingMail {
   readonly id: string
@@ -41,6 +43,16 @@ const hasEmptyLabel = (text: string): boolean =>
     .split('.')
     .includes('')
 
+/**
+ * Whether the domain is written as it is known (RFC 5890 §2.3.2): other letters and dots that mean the same would make an address
+ * of another domain than provider records name.
+ */
+function isUsualDomain(text: string): boolean {
+  const domain = text.slice(text.lastIndexOf('@') + 1).toLowerCase()
+  const ascii = domainToASCII(domain)
+  return domain === ascii || domain === domainToUnicode(ascii)
+}
+
 /** Whether a mail can be sent there. */
 export const isMailAddress = (text: string): boolean =>
-  text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text) && !hasEmptyLabel(text)
+  text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text) && !hasEmptyLabel(text) && isUsualDomain(text)

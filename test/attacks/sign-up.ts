@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { MODES, userNamed } from '../support/oauth.ts'
 import { confirmed, linkTo, mailTo, NEW_PASSWORD, signUpWith, submitted } from '../support/self-service.ts'
-import { startServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
@@ -14,6 +14,14 @@ const inBothModes = (attempt: (server: TestServer) => Promise<void>) => async ()
     await server.stop()
   }
 }
+
+/** A provider whose people have addresses of these domains. */
+const corpFor = (emailDomain: readonly string[]) => ({
+  originKey: 'corp',
+  type: 'oidc1.0',
+  name: 'Corp',
+  config: { issuer: 'https://idp.example', relyingPartyId: 'us', relyingPartySecret: 'secret', emailDomain },
+})
 
 const VICTIM = 'victim@shop.example'
 const OWN = 'the password of the victim'
@@ -141,5 +149,22 @@ export const signUpAttacks: readonly Attack[] = [
         assert.equal((await signUpWith(server.browser(), email)).status, 422)
       }
     }),
+  },
+  {
+    attack:
+      'signs up with an address of a single sign-on domain, written with other dots, other letters or in Punycode',
+    outcome: 'such an address is none, or one of that domain',
+    attempt: async () => {
+      for (const mode of MODES) {
+        const bootstrap = { ...defaultBootstrap, identity_providers: [corpFor(['shop.example', 'bücher.example'])] }
+        const server = await startServer({ mode, config: { bootstrap } })
+        const domains = ['shop。example', 'shop．example', 'ｓhop.example', 'ſhop.example', 'SHOP.example']
+        for (const domain of [...domains, 'bücher.example', 'xn--bcher-kva.example']) {
+          assert.equal((await signUpWith(server.browser(), `eve@${domain}`)).status, 422, domain)
+        }
+        assert.equal((await signUpWith(server.browser(), 'eve@xn--bchers-ova.example')).status, 302)
+        await server.stop()
+      }
+    },
   },
 ]

@@ -13,7 +13,13 @@ const frame = { texts: textsIn('en'), site: 'Example' }
 const content = { subject: 'Hello', heading: 'Hello', lead: ['A sentence.'], notes: [] }
 
 describe('the address of a mail', () => {
-  for (const address of ['ann@example.org', 'a.b+c@sub.example.org', 'älg@exämple.org', `${'a'.repeat(64)}@b`]) {
+  for (const address of [
+    'ann@example.org',
+    'a.b+c@sub.example.org',
+    'älg@exämple.org',
+    'ann@xn--exmple-cua.org',
+    `${'a'.repeat(64)}@b`,
+  ]) {
     it(`may be ${address}`, () => assert.ok(isMailAddress(address)))
   }
   const none = [
@@ -34,6 +40,8 @@ describe('the address of a mail', () => {
     'ann@example.org.',
     'ann@.example.org',
     'ann@example..org',
+    'ann@example。org',
+    'ann@ｅxample.org',
   ]
   for (const address of none) {
     it(`is not ${JSON.stringify(address.slice(0, 80))}`, () => assert.ok(!isMailAddress(address)))

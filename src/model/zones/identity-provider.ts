@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import type { JsonRecord } from '../../base/json.ts'
 import type { IdentityProvider } from '../../records/provider.ts'
 import type { Prompt } from './zone.ts'
@@ -29,12 +30,15 @@ export function emailDomainOf(text: string): string | undefined {
   return at < 0 ? undefined : text.slice(at + 1)
 }
 
+/** In lower case; a name with other letters in Punycode, in which it can be written as well. */
+const inAscii = (domain: string): string => (/^[!-~]*$/.test(domain) ? domain.toLowerCase() : domainToASCII(domain))
+
 /** Whether a pattern matches the domain, ignoring case; `*` stands for one label. */
 export function matchesEmailDomain(patterns: readonly string[] | undefined, domain: string): boolean {
-  const labels = domain.toLowerCase().split('.')
+  const labels = inAscii(domain).split('.')
   if (labels.includes('')) return false
   return (patterns ?? []).some(pattern => {
-    const wanted = pattern.toLowerCase().split('.')
+    const wanted = inAscii(pattern).split('.')
     return wanted.length === labels.length && wanted.every((label, place) => label === '*' || label === labels[place])
   })
 }
