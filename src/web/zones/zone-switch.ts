@@ -31,10 +31,15 @@ export interface RequestedZone {
   readonly value: string
 }
 
-/** The id takes precedence over the subdomain; an empty header counts as absent. */
-export function requestedZoneOf({ headers }: FastifyRequest): RequestedZone | undefined {
+/**
+ * The id takes precedence over the subdomain; an empty header counts as absent, and so does the id of the default zone on
+ * a request to that zone: many clients always name their zone.
+ */
+export function requestedZoneOf({ headers, zone }: FastifyRequest): RequestedZone | undefined {
   const id = headers['x-identity-zone-id']
-  if (typeof id === 'string' && id !== '') return { by: 'id', value: id }
+  if (typeof id === 'string' && id !== '') {
+    return zone.subdomain === '' && id === zone.id ? undefined : { by: 'id', value: id }
+  }
   const subdomain = headers['x-identity-zone-subdomain']
   if (typeof subdomain === 'string' && subdomain !== '') return { by: 'subdomain', value: subdomain }
   return undefined

@@ -125,6 +125,15 @@ describe('a request that names another zone', () => {
     })
   }
 
+  it('stays in the default zone, with all its rights, when it names that one there', async () => {
+    assert.equal((await server.send('/login', { headers: byId('svc') })).status, 200)
+    const token = { basic: ['own', 'secret'], headers: { ...byId('svc'), ...bySubdomain('one') } } as const
+    assert.equal((await server.token({ grant_type: 'client_credentials' }, token)).status, 200)
+    const list = { bearer: tokens.get('own') ?? '', headers: byId('svc') }
+    assert.equal((await server.send('/oauth/clients/own', list)).status, 200, 'no right in a zone is needed')
+    assert.equal((await server.send('/login', { headers: byId('svc'), host: 'one.localhost:8080' })).status, 403)
+  })
+
   it('is refused on another zone’s own address', async () => {
     assert.equal((await change('native', byId('z2'), 'one.localhost:8080')).status, 403)
     assert.equal((await change('native', {}, 'one.localhost:8080')).status, 200, 'without the header it is good')
