@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { createTransport } from '../../src/mail/transport.ts'
 import type { Delivery, OutgoingMail } from '../../src/mail/transport.ts'
 import type { SmtpSettings } from '../../src/model/mail.ts'
+import { signedIn } from '../support/authorize.ts'
+import { hiddenFields } from '../support/forms.ts'
+import { appOf } from '../support/second-factor.ts'
 import { smtpAt, startMailServer } from '../support/mail-server.ts'
 import type { MailServer, MailServerOptions } from '../support/mail-server.ts'
+import type { Browser, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
@@ -21,6 +25,13 @@ async function sending(
   transport.close()
   await server.stop()
   return { delivery, received: server.received }
+}
+
+/** Adds an authenticator app to the account. */
+async function enrolAt(browser: Browser, server: TestServer): Promise<void> {
+  const page = (await browser.send('/profile/security/app')).text
+  const form = { ...hiddenFields(page), code: appOf(page).code(server) }
+  assert.equal((await browser.send('/profile/security/app', { form })).status, 200)
 }
 
 /** Against mails: whom they reach, what is in them, and who reads them on the way. */
@@ -41,6 +52,25 @@ export const mailAttacks: readonly Attack[] = [
     async attempt() {
       const { received, delivery } = await sending({ to: 'ann@example.org, eve@example.org' })
       assert.deepEqual([received.length, delivery.outcome], [0, 'refused'])
+    },
+  },
+  {
+    attack: 'has an account at a provider with the address of somebody else, and changes its factors over and over',
+    outcome: 'thirty changes an hour, each of which is told by mail, and no more',
+    async attempt() {
+      const server = await startServer()
+      const browser = await signedIn(server)
+      await enrolAt(browser, server)
+      const sent = async () => (await server.mails()).length
+      const before = await sent()
+      const statuses = new Set<number>()
+      for (let times = 0; times < 40; times += 1) {
+        const form = hiddenFields((await browser.send('/profile/security/codes')).text)
+        statuses.add((await browser.send('/profile/security/codes', { form })).status)
+      }
+      assert.deepEqual([...statuses], [200, 429])
+      assert.ok((await sent()) - before <= 30)
+      await server.stop()
     },
   },
   {

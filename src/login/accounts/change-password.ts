@@ -79,6 +79,7 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePassword
       found => !found,
     )
     if (!isRight) return refuse(WRONG)
+    await limits.ownChanges.take(`${zone.id} ${user.id}`)
     const result = await setNewPassword({ zone, user, password, meetsDemand: false, ...from }, deps)
     switch (result.outcome) {
       case 'refused':

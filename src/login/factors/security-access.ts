@@ -22,6 +22,7 @@ import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
+import type { Limits } from '../../web/limits/limits.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { Sessions, Visitor } from '../../web/sessions/session.ts'
@@ -33,6 +34,7 @@ export interface SecurityDeps {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf
+  readonly limits: Limits
   readonly pages: PageWriter
   readonly clock: Clock
   readonly urls: Urls
@@ -74,7 +76,7 @@ export interface NewCodes {
 
 /** One instance serves every zone. */
 export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
-  const { sessions, denial, csrf, pages, urls } = deps
+  const { sessions, denial, csrf, limits, pages, urls } = deps
   const afterFreshSignIn = createFreshSignIn(deps)
 
   const pathOf = ({ zone }: FastifyRequest, path = ''): string => `${urls.pathOf(zone)}${PATH}${path}`
@@ -102,7 +104,11 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
       const url = request.url.slice(urls.basePath.length)
       const path = request.method === 'GET' ? url : url.replace(/[?#].*/s, '')
       const { visitor } = entry
-      return afterFreshSignIn(request, reply, { visitor, path, answer: () => answer(request, reply, entry) })
+      const change = async (): Promise<FastifyReply> => {
+        if (request.method === 'POST') await limits.ownChanges.take(`${request.zone.id} ${visitor.user.id}`)
+        return answer(request, reply, entry)
+      }
+      return afterFreshSignIn(request, reply, { visitor, path, answer: change })
     })
 
   async function showCodes(

@@ -30,6 +30,8 @@ export const ALLOWANCES = {
   mailsBy: { max: 300, seconds: HOUR },
   /** The same by zone: one zone must not use up what the mail server takes from all. */
   mailsOfZone: { max: 10_000, seconds: HOUR },
+  /** Changes of one's own second factors and password, by the person: each is told by mail, perhaps to somebody else. */
+  ownChanges: { max: 30, seconds: HOUR },
   /** Codes that devices ask for, by the network where they are. */
   deviceCodes: { max: 100, seconds: MINUTE },
   /** Codes of devices that a person entered and that are none, by the person. */
