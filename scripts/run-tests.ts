@@ -21,6 +21,8 @@ const SHARDS = 8
 /** Whatever is broken fails in more files than these, or fails again. */
 const MAX_REPEATED_FILES = 3
 
+const UNTRACKED = `--import=${new URL('untracked-promises.ts', import.meta.url).href}`
+
 /** Shared by all test files: compiling takes half a second of each. */
 const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'tests')
 /** What the compiler knows of the files that did not change since the last run. */
@@ -64,22 +66,22 @@ const checks: readonly Step[] = [
  * Runs tests. A few files that fail are run again, one at a time, because whoever waits for programs can wait in vain on a
  * machine that is busy; they are named at the end, so that nobody takes them for sound.
  */
-async function runTests(args: readonly string[], files: readonly string[], options: RunOptions): Promise<void> {
+async function runTests(argsFor: (list: string) => readonly string[], options: RunOptions): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-tests-'))
   const list = join(folder, 'failed')
-  const reporters = [
-    `--test-reporter=${options.isQuiet ? 'dot' : 'spec'}`,
-    '--test-reporter-destination=stdout',
-    `--test-reporter=${new URL('failed-files.cjs', import.meta.url).href}`,
-    `--test-reporter-destination=${list}`,
-  ]
   try {
-    await run(process.execPath, [...args, ...reporters, ...files], options)
+    await run(process.execPath, argsFor(list), options)
   } catch (error) {
     const failed = existsSync(list) ? readFileSync(list, 'utf8').split('\n').filter(Boolean) : []
     if (failed.length === 0 || failed.length > MAX_REPEATED_FILES || interruption) throw error
     console.log(`\n      Again, one at a time: ${failed.join(', ')}`)
-    const again = ['--test', '--test-concurrency=1', `--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec']
+    const again = [
+      UNTRACKED,
+      '--test',
+      '--test-concurrency=1',
+      `--test-timeout=${TEST_TIMEOUT_MS}`,
+      '--test-reporter=spec',
+    ]
     await run(process.execPath, [...again, ...failed], { ...options, isQuiet: false })
     repeated.push(...failed)
   } finally {
@@ -87,14 +89,21 @@ async function runTests(args: readonly string[], files: readonly string[], optio
   }
 }
 
+const reportersTo = (list: string): readonly string[] => [
+  '--test-reporter=spec',
+  '--test-reporter-destination=stdout',
+  `--test-reporter=${new URL('failed-files.cjs', import.meta.url).href}`,
+  `--test-reporter-destination=${list}`,
+]
+
 /** Runs several files per process, which saves the start of one for each; they share no state. */
 async function runTogether(files: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   // A larger young generation cuts garbage collection to a third.
-  const args = ['--max-semi-space-size=64', '--test', '--test-isolation=none', `--test-timeout=${TEST_TIMEOUT_MS}`]
+  const args = ['--max-semi-space-size=64', UNTRACKED, join('scripts', 'run-shard.ts')]
   const shards = shardsOf(ROOT, files, SHARDS).values()
   console.log(`      ${files.length} files in ${SHARDS} processes, ${PROCESSES} at a time`)
   const work = async (): Promise<void> => {
-    for (const shard of shards) await runTests(args, shard, { env, isQuiet: true })
+    for (const shard of shards) await runTests(list => [...args, list, ...shard], { env, isQuiet: true })
   }
   await Promise.all(Array.from({ length: PROCESSES }, work))
 }
@@ -124,6 +133,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
     process.exit(2)
   }
   const args = [
+    UNTRACKED,
     `--import=${new URL('file-timeout.ts', import.meta.url).href}`,
     '--test',
     `--test-concurrency=${WAITING_PROCESSES}`,
@@ -159,7 +169,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
       hint: 'tests failed: see "failing tests" above',
       run: async () => {
         const env = testEnvironment(options)
-        if (isWhole) await runTests(args, apart, { env })
+        if (isWhole) await runTests(list => [...args, ...reportersTo(list), ...apart], { env })
         else await run(process.execPath, [...args, '--test-reporter=spec', ...apart], { env })
       },
     },
