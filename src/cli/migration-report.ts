@@ -23,7 +23,8 @@ const UP_TO_DATE = 'The schema is up to date.\n'
 /** For operators. */
 export function planText({ isNew, pending, unknown }: MigrationPlan): string {
   if (pending.length === 0) return `${UP_TO_DATE}${newerText(unknown)}`
-  if (isNew) return `The database is empty: all ${pending.length} migrations are pending, and nobody waits for them.\n`
+  if (isNew)
+    return `The database is empty: all ${pending.length} migrations are pending, and no other server is affected.\n`
   const total = pending.flatMap(({ steps }) => steps).reduce((sum, { milliseconds }) => sum + milliseconds, 0)
   return `${pending.map(migrationText).join('\n')}
 ${pending.length === 1 ? 'One migration is' : `${pending.length} migrations are`} pending, each a transaction of its own that keeps its locks to its end. In all ${timeText(total)}.

@@ -19,7 +19,7 @@ export const logSchema = section('The log.', {
     enum: ['none', 'context', 'all'],
     default: 'none',
     description:
-      'What the log tells of requests. context: lines that belong to one name its id, zone and trace, and answers have X-Request-Id; all: each request has a line of its own, too.',
+      'What the log says about requests. context: lines that belong to a request have its id, zone and trace, and responses have X-Request-Id; all: each request also has its own line.',
   },
 })
 

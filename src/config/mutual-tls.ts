@@ -53,7 +53,7 @@ interface Surroundings {
   readonly asks: boolean
 }
 
-/** Reads `mutual_tls`; undefined where nobody asks for certificates. */
+/** Reads `mutual_tls`; undefined if no certificates are requested. */
 export function mutualTlsOf(
   file: MutualTlsFile | undefined,
   { baseUrl, trustedProxies, asks }: Surroundings,

@@ -129,7 +129,7 @@ export function trustedProxiesOf(blocks: readonly string[] | undefined, problems
     const isBlock = prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits)
     if (bits > 0 && !address.includes('%') && isBlock && rest.length === 0) continue
     const what = /^0+$/.test(prefix ?? '')
-      ? 'would let everybody say where they come from'
+      ? 'would let every caller spoof its address'
       : 'must be an IP address or a block such as 10.0.0.0/8'
     problems.add(`${key}[${index}]`, what)
   }

@@ -53,7 +53,7 @@ export function warningsOf({
         ],
       ]
     }),
-    [isCheap(hashCost), 'passwords: whoever reads the database guesses passwords and client secrets easily'],
+    [isCheap(hashCost), 'passwords: an attacker who reads the database can easily guess passwords and client secrets'],
     [
       settings.queryString,
       'jwt.token.queryString.enabled: credentials and tokens may stand in URLs, and so in logs and histories',
@@ -68,7 +68,7 @@ export function warningsOf({
     ],
     ...openToEveryPage(cors).map((part): readonly [boolean, string] => [
       true,
-      `${part}.allowed: any page may call with the cookies of whoever opened it; name the origins, or switch credentials off`,
+      `${part}.allowed: any page may call with the cookies of its visitors; name the origins, or switch credentials off`,
     ]),
     // UAA: weak, but kept. See docs/compatibility.md, A15 and T9.
     [

@@ -18,7 +18,7 @@ export const ldapSettings = section({
     tlsConfiguration: choice(['none', 'simple', 'external'], 'none'),
     caCertificates: text(undefined, {
       about:
-        'Certificates in PEM of the authorities that alone vouch for the directory, instead of those that the server trusts.',
+        'Certificates (PEM) of the only trusted authorities for the directory, instead of those that the server trusts.',
     }),
     userDNPattern: text(null),
     userDNPatternDelimiter: text(null),

@@ -296,7 +296,7 @@ export const zoneConfigSettings = (serviceName: string) =>
           requirement: choice(
             REQUIREMENTS,
             undefined,
-            'Who is asked for one: nobody (off), those who have one (optional), everybody (required), or members of groups (groups).',
+            'Which users need one: none (off), users who have one (optional), all (required), or members of groups (groups).',
           ),
           groups: fewNames('Whose members must have one, with `requirement: groups`.', GROUP_NAME),
           methods: setting({
@@ -338,7 +338,7 @@ export const zoneConfigSettings = (serviceName: string) =>
           mode: choice(
             REGISTRATION_MODES,
             undefined,
-            'off, the default; token: with an initial access token that an administrator made; open: everybody.',
+            'off, the default; token: with an initial access token that an administrator created; open: any caller.',
           ),
           maxClients: setting({
             kind: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000)),

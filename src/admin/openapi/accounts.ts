@@ -22,7 +22,7 @@ import {
 export function accountsArea(): Area {
   return {
     name: 'Accounts',
-    about: 'For login servers, and for whoever invites people.',
+    about: 'For login servers, and for clients that invite users.',
     operations: {
       'POST /Codes': {
         summary: 'Keep a text for a one-time code',
@@ -55,15 +55,15 @@ export function accountsArea(): Area {
         answers: { 200: json('The text.', ref('Code')), 404: 'Unknown, used or expired.' },
       },
       'POST /invite_users': {
-        summary: 'Invite people',
+        summary: 'Invite users',
         about:
           'Nothing is mailed: the caller delivers each `inviteLink`, which is good for seven days. The provider is that of the domain of the address.',
         query: {
           redirect_uri: must(
-            'Where the person goes after the invitation, if the client has registered it; checked then.',
+            'Where the user is redirected after the invitation, if the client has registered it at that time.',
             { type: 'string', minLength: 1, maxLength: 2048 },
           ),
-          client_id: mayBe('The client to whose providers people are invited; that of the token unless given.'),
+          client_id: mayBe('The client whose providers are used; default: that of the token.'),
         },
         json: {
           schema: open({ emails: { type: 'array', items: text, maxItems: 1000 } }, ['emails']),

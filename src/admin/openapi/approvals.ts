@@ -33,11 +33,11 @@ const replacing = (summary: string, more: Partial<Operation> = {}): Operation =>
 export function approvalsArea(): Area {
   return {
     name: 'Approvals',
-    about: 'What the user of the token allows and denies clients.',
+    about: 'The scopes that the token’s user has approved or denied for clients.',
     operations: {
       'GET /approvals': {
         summary: 'List the approvals of the user',
-        about: 'Expired ones are listed too; scopes that the client approves by itself are not.',
+        about: 'Expired ones are listed too; automatically approved scopes are not.',
         query: {
           startIndex: mayBe('Index of the first, from 1.', { type: 'integer', minimum: 0, maximum: 999_999_999 }),
           count: mayBe('How many, 100 unless given.', { type: 'integer', minimum: 0, maximum: 999_999_999 }),

@@ -8,15 +8,15 @@ const outcome = oneOf(['success', 'failure'])
 /** `/audit/events`. */
 export const auditArea = (): Area => ({
   name: 'Audit trail',
-  about: 'What happened in a zone, as far as the server is configured to store it.',
+  about: 'The stored audit trail of a zone.',
   operations: {
     'GET /audit/events': {
       summary: 'List the events of the zone',
       about:
-        'Newest first. A page may have fewer events than were asked for, or none: others follow as long as the answer has `next`.',
+        'Newest first. A page may have fewer events than requested, or none: more follow as long as the response has `next`.',
       query: {
         principal: mayBe('Id of the user, client or other record that the event is about.'),
-        actor: mayBe('Id of the person who did it to somebody or something else.'),
+        actor: mayBe('Id of the user who changed another user or a record.'),
         client_id: mayBe('The client that was used.'),
         type: mayBe('Type of the event; may be given up to twenty times.'),
         outcome: mayBe('Only successes, or only failures.', outcome),
@@ -46,14 +46,14 @@ export const auditArea = (): Area => ({
         time,
         type: text,
         outcome,
-        principal: described(text, 'Id of what the event is about; of a name without an account, a digest.'),
-        actor: described(text, 'Id of the person whose token was used, where it is another one than the principal.'),
+        principal: described(text, 'Id of the subject of the event; for a name without an account, a digest.'),
+        actor: described(text, 'Id of the user whose token was used, if it is not the principal.'),
         clientId: text,
         remoteAddress: text,
         userAgent: text,
         origin: described(text, 'Key of the identity provider.'),
         authenticationType: text,
-        byOther: described(flag, 'Whether somebody else changed the account.'),
+        byOther: described(flag, 'Whether another user changed the account.'),
         requestId: described(text, 'The request that caused it, where the log names requests.'),
         data: described(text, 'Further facts.'),
         hash: described(text, 'Covers this event and the hash of the one before it.'),

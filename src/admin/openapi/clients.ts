@@ -177,7 +177,7 @@ export function clientsArea({ behaviour }: Facts): Area {
       }),
       'PUT /oauth/clients/:client_id/secret': {
         summary: 'Change the secret of a client',
-        about: 'A client that changes its own secret must send the old one; an administrator need not.',
+        about: 'A client that changes its own secret must send the old one; an administrator does not.',
         path,
         json: {
           schema: {
@@ -218,16 +218,16 @@ export function clientsArea({ behaviour }: Facts): Area {
         },
       },
       'GET /oauth/clients/meta': {
-        summary: 'List how clients are shown to users',
+        summary: 'List client metadata for the home page',
         answers: { 200: json('The display settings of the clients.', listOf(ref('ClientMetadata'))) },
       },
       'GET /oauth/clients/:client_id/meta': {
-        summary: 'Read how a client is shown to users',
+        summary: 'Read client metadata for the home page',
         path,
         answers: { 200: json('The display settings.', ref('ClientMetadata')), 404: 'No metadata found.' },
       },
       'PUT /oauth/clients/:client_id/meta': {
-        summary: 'Update how a client is shown to users',
+        summary: 'Update client metadata for the home page',
         path,
         json: {
           schema: open({
@@ -247,7 +247,7 @@ export function clientsArea({ behaviour }: Facts): Area {
         },
       },
       'GET /oauth/clients/:client_id/profile': {
-        summary: 'Read what a client lacks to keep to its profile of FAPI 2.0',
+        summary: 'Report what a client lacks for its FAPI 2.0 profile',
         path,
         answers: {
           200: json(

@@ -14,12 +14,12 @@ export function deviceArea({ service }: Facts): Area {
     302: redirect('To the sign-in page.'),
     403: 'The form was refused.',
     404: OFF,
-    422: page('The page again: the code is not valid, or not for this person.'),
+    422: page('The page again: the code is not valid, or not for this user.'),
     429: 'Too many wrong codes.',
   }
   return {
     name: 'Devices',
-    about: 'A device shows a code, a person enters it in a browser, and the device gets tokens (RFC 8628).',
+    about: 'A device shows a code, the user enters it in a browser, and the device gets tokens (RFC 8628).',
     operations: {
       'POST /oauth/device_authorization': {
         summary: 'Get codes for a device',

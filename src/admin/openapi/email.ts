@@ -18,7 +18,7 @@ export function emailArea(): Area {
                 email: described(text, 'The new address.'),
                 client_id: described(
                   textOrNull,
-                  'Whose `change_email_redirect_url` is answered when the code is used.',
+                  'The client whose `change_email_redirect_url` is returned when the code is used.',
                 ),
               },
               ['userId', 'email'],
@@ -29,7 +29,7 @@ export function emailArea(): Area {
         answers: {
           201: { about: 'The code, without quotes; good for 30 minutes.', content: { 'application/json': text } },
           400: 'A member is missing or malformed, or no mail can be sent to the address.',
-          403: 'Accounts of the internal provider are kept elsewhere.',
+          403: 'Self-service for internal accounts is disabled.',
           404: 'User not found.',
           409: statusAlone('The user signs in with the address, and another one has the new one as name.'),
         },
@@ -49,7 +49,7 @@ export function emailArea(): Area {
             }),
           ),
           400: 'The code is missing.',
-          403: 'Accounts of the internal provider are kept elsewhere.',
+          403: 'Self-service for internal accounts is disabled.',
           409: statusAlone('Another user has taken the name meanwhile.'),
           422: statusAlone('The code is unknown, used or expired.'),
         },

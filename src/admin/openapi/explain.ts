@@ -15,7 +15,7 @@ const token = { type: 'string', minLength: 1, maxLength: 65_536 }
 const details = {
   user_id: described(short, 'The user, by id.'),
   username: described(short, 'The user, by name.'),
-  origin: described(short, 'The identity provider of `username`; this server’s own accounts unless given.'),
+  origin: described(short, 'The identity provider of `username`; default: the internal one.'),
   scope: described(short, 'As in the request.'),
   resource: described({ type: ['string', 'array'], items: { type: 'string' }, maxItems: 20 }, 'RFC 8707.'),
   acr_values: described(short, 'As in the authorization request.'),
@@ -42,12 +42,12 @@ const byEvent = closed({ event: described({ type: 'integer', minimum: 1 }, 'Numb
 /** `/explain`. */
 export const explainArea = (): Area => ({
   name: 'Explanations',
-  about: 'Why a request gets what it gets. Nothing is issued, stored, counted or asked of a provider.',
+  about: 'Explains the result of a request. Issues, stores and counts nothing, and contacts no provider.',
   operations: {
     'POST /explain': {
-      summary: 'Explain a token, a refusal, or what a request would give',
+      summary: 'Explain a token, a refusal, or a hypothetical request',
       about:
-        'A question has `client_id`, `grant_type` and, for most grants, a user; or a `token`; or a refusal, by `request_id` or `event`. The answer names the rule behind each scope and claim. Of a token that this zone has not issued nothing is told.',
+        'A question has `client_id`, `grant_type` and, for most grants, a user; or a `token`; or a refusal, by `request_id` or `event`. The answer names the rule behind each scope and claim. Tokens of other issuers are not explained.',
       json: {
         schema: { oneOf: [planned, presented, byRequest, byEvent] },
         example: { client_id: 'app', grant_type: 'password', username: 'ann', scope: 'openid' },
@@ -64,9 +64,9 @@ export const explainArea = (): Area => ({
       {
         decision: described(
           oneOf(['granted', 'pending', 'refused', 'valid', 'invalid']),
-          'Pending: granted as soon as what is still owed is done. Of a token: whether it is good.',
+          'Pending: granted once the outstanding steps are done. For a token: whether it is valid.',
         ),
-        request: described({ type: 'object' }, 'What was asked, as it was understood; without tokens.'),
+        request: described({ type: 'object' }, 'The request as it was parsed, without tokens.'),
         scopes: listOf(ref('ExplainedScope')),
         tokens: listOf(ref('ExplainedToken')),
         claims: listOf(ref('ExplainedClaim')),
@@ -80,7 +80,7 @@ export const explainArea = (): Area => ({
             still_owed: listOf(ref('ExplainedReason')),
             not_checked: texts,
           }),
-          'Of a token: what a new one of the same grant would come to.',
+          'For a token: the result of the same grant now.',
         ),
         recorded: described(ref('RecordedEvent'), 'Of a refusal: what the audit trail has.'),
         events: described(
@@ -102,7 +102,10 @@ export const explainArea = (): Area => ({
         user_agent: text,
         origin: text,
         data: text,
-        refusal: described({ type: 'object' }, 'What was asked, and what the caller was and was not told.'),
+        refusal: described(
+          { type: 'object' },
+          'The request, the error that the caller got, and the detail that it did not get.',
+        ),
       },
       ['request_id', 'client_id', 'remote_address', 'user_agent', 'origin', 'data', 'refusal'],
     ),
@@ -112,7 +115,7 @@ export const explainArea = (): Area => ({
         scope: text,
         outcome: described(
           oneOf([...outcomes, 'absent']),
-          'Undecided: the user has to approve it. Not asked: the request names others. Absent: the token does not have it.',
+          'Undecided: the user has to approve it. Not asked: the request names other scopes. Absent: the token does not have it.',
         ),
         because: listOf(ref('ExplainedReason')),
         today: described(oneOf(outcomes), 'Of a token: what a new one would have.'),

@@ -21,7 +21,7 @@ const NO_GROUP = 'There is no such group: `scim_resource_not_found`.'
 const NO_MEMBER = 'There is no such member: `member_not_found`.'
 const INVALID = 'The group, a member or a header is invalid: `invalid_scim_resource` or `scim`.'
 const NOT_GIVEN =
-  'Who adds to, makes or renames a group whose scope gives rights to administer must have that scope, or be an administrator: `insufficient_scope`.'
+  'The caller adds to, creates or renames a group with administrative rights, and neither has its scope nor is an administrator: `insufficient_scope`.'
 const LARGE = 'The request is too large; further members can be added by further requests.'
 
 const example = { displayName: 'orders.read', description: 'Read orders' }
@@ -78,7 +78,7 @@ const changed: Operation['answers'] = {
   400: INVALID,
   403: NOT_GIVEN,
   404: NO_GROUP,
-  409: 'The version is another one, or the group is one that everybody is in.',
+  409: 'The version does not match, or the group is a default group.',
   413: LARGE,
 }
 
@@ -131,7 +131,7 @@ export function groupsArea(): Area {
       'PATCH /Groups/:id': {
         summary: 'Change a group',
         about:
-          'Changes what it names. Members are added, or taken out with `"operation": "delete"`; `meta.attributes` names what is cleared first.',
+          'Changes the given attributes. Members are added, or removed with `"operation": "delete"`; attributes in `meta.attributes` are cleared first.',
         path,
         headers: { 'If-Match': ifMatch },
         json: { schema: ref('GroupToChange'), example },
@@ -231,7 +231,7 @@ export function groupsArea(): Area {
       ),
       'POST /Groups/zones': {
         summary: 'Give users rights in another zone',
-        about: 'Makes the group `zones.<id>.<right>` if there is none, and adds the members.',
+        about: 'Creates the group `zones.<id>.<right>` if it does not exist, and adds the members.',
         json: {
           schema: ref('ZoneGroup'),
           example: { displayName: 'zones.shop.admin', members: [exampleMember] },

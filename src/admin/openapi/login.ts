@@ -39,14 +39,14 @@ const samlAlias = { alias: must('The entity id of the zone, as in its metadata.'
 const samlMessages: Fields = {
   SAMLRequest: may('The request of a provider, signed.'),
   SAMLResponse: may(
-    'The answer of a provider to the request that `/logout.do` sent. Needs no signature: it ends nothing.',
+    'The provider’s response to the request of `/logout.do`. Needs no signature, because it ends no session.',
   ),
-  RelayState: may('Given back with the answer, up to 2,048 characters.'),
+  RelayState: may('Returned with the response, up to 2,048 characters.'),
 }
 const samlLogout =
-  'SAML 2.0, Profiles §4.4. For browsers that a provider sends. A request ends the sessions of the person, in whichever browsers they are.'
+  'SAML 2.0, Profiles §4.4. For browsers that a provider redirects here. A request ends the sessions of the user in every browser.'
 const samlLogoutAnswers = {
-  200: page('A form that posts the answer to the provider by itself, or the page of those signed out.'),
+  200: page('A form that posts the response to the provider automatically, or the signed-out page.'),
   302: redirect('To the provider with the answer.'),
   303: redirect('To `/logout.do`, after an answer.'),
   400: 'The message is missing or malformed, or the request is not one that an active provider of the zone signed.',
@@ -107,14 +107,14 @@ export function loginArea({ service, behaviour }: Facts): Area {
         },
       },
       'POST /authenticate': {
-        summary: 'Check a password, or vouch for a user',
+        summary: 'Check a password, or assert a user',
         about:
-          'Opens no session. The token of an external login server (authority `oauth.login`) shows origin and id as well; with `source=login` it vouches for the user instead of a password.',
+          'Opens no session. The token of an external login server (authority `oauth.login`) shows origin and id as well; with `source=login` it asserts the user without a password.',
         credentials: ['bearer', 'none'],
         form: {
           username: must('User name.'),
           password: may('Password; absent with `source=login`.'),
-          source: may('`login`: the caller vouches for the user.'),
+          source: may('`login`: the caller asserts the user.'),
           origin: may('With `source=login`: origin of the user.'),
           add_new: may('With `source=login`: whether to create an account for a new user.', oneOf(['true', 'false'])),
           email: may('With `source=login`: e-mail address of the user.'),
@@ -129,7 +129,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
           400: 'A parameter is missing or malformed.',
           401: json('The password is wrong, or there is no such user.', ref('Error')),
           403: json(
-            'The account is not verified or owes a second factor (`mfa_required`), or the token lacks the right.',
+            'The account is not verified or needs a second factor (`mfa_required`), or the token lacks the right.',
             ref('Error'),
           ),
           429: 'Too many wrong passwords.',
@@ -156,14 +156,14 @@ export function loginArea({ service, behaviour }: Facts): Area {
       'GET /autologin': {
         summary: 'Sign in with a code',
         query: {
-          code: may('The code; without it, nobody is signed in.'),
+          code: may('The code; without it, no session starts.'),
           client_id: may('The client that got the code.'),
         },
         answers: {
           302: redirect('To the page that was requested first, the home page or the password change page.'),
           400: 'The code is invalid, expired or already used.',
           401: 'The code is of another client.',
-          403: 'Somebody else is signed in, or the page was not opened in a window.',
+          403: 'Another user is signed in, or the page was not opened in a window.',
           406: 'The code is of another client.',
         },
       },
@@ -212,7 +212,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
       },
       ...samlOperations,
       'POST /login/backchannel_logout/:origin': {
-        summary: 'End sessions as a provider asks',
+        summary: 'End sessions at a provider’s request',
         about: 'OpenID Connect Back-Channel Logout. For the provider, not for browsers.',
         path: { origin: must('Origin of the provider.') },
         form: { logout_token: must('The logout token, signed by the provider.') },
@@ -241,7 +241,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
       },
       'GET /invitations/accept': {
         summary: 'Show an invitation',
-        about: 'The code is not used up. People of other providers are led to theirs.',
+        about: 'The code is not consumed. Users of other providers are redirected there.',
         query: {
           code: must('The code of the invitation.'),
           error_message_code: may('Key of an error message to show.'),
@@ -260,7 +260,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
           code: must('The code of the invitation.'),
           password: may('The first password of the account.'),
           password_confirmation: may('The password again.'),
-          does_user_consent: may('Present if the person agrees to what the zone demands.'),
+          does_user_consent: may('Present if the user accepts the zone’s consent text.'),
         },
         answers: {
           302: redirect('To the sign-in page, to the application, or back to the form with an error.'),
@@ -358,7 +358,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
       'POST /profile/details': {
         summary: 'Change the name and the language of the user',
         about:
-          'Names only where the account is kept here. What is absent stays; an empty name is removed. UAA has no such endpoint.',
+          'Names can change only for local accounts. Omitted fields stay; an empty name is removed. UAA has no such endpoint.',
         form: {
           ...csrf,
           givenName: may('At most 255 characters.'),

@@ -65,9 +65,9 @@ const TOKEN_REQUEST: Fields = {
     'For the assertion grants: a JWT (RFC 7523), or a signed SAML 2.0 assertion in base64url whose `Recipient` is the URL of `/oauth/token/alias/{entity}` and whose audience is the entity id (RFC 7522).',
   ),
   device_code: may('For the device grant (RFC 8628): from `/oauth/device_authorization`.'),
-  subject_token: may('For token exchange (RFC 8693): the access token of a person.'),
+  subject_token: may('For token exchange (RFC 8693): the access token of a user.'),
   subject_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
-  actor_token: may('For token exchange: the access token of whoever acts, if that is not the client.'),
+  actor_token: may('For token exchange: the access token of the actor, if that is not the client.'),
   actor_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
   audience: may('For token exchange: whom the new token is for.'),
   resource: may('The URI of the API that the token is for (RFC 8707). May be repeated.'),
@@ -89,7 +89,7 @@ const tokenOperation = (more: Partial<Operation> = {}): Operation => ({
   headers: { DPoP: may('A proof of the key that the tokens are bound to (RFC 9449 §5).') },
   answers: {
     200: json('The tokens.', ref('Tokens')),
-    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`, `invalid_dpop_proof`, `authorization_pending`, `slow_down`, `expired_token` or `access_denied` for a device, `use_dpop_nonce` with the nonce in the header `DPoP-Nonce`, or `mfa_required` for a person who owes a second factor.',
+    400: 'The request was refused: `invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`, `unauthorized_client`, `invalid_dpop_proof`, `authorization_pending`, `slow_down`, `expired_token` or `access_denied` for a device, `use_dpop_nonce` with the nonce in the header `DPoP-Nonce`, or `mfa_required` for a user who needs a second factor.',
     403: 'The caller lacks a scope.',
     406: 'Parameters in the query are not allowed.',
     429: 'Too many wrong passwords or passcodes.',
@@ -259,7 +259,7 @@ export function oauthArea(facts: Facts): Area {
       'POST /oauth/token/alias/:entity': tokenOperation({
         summary: 'Issue tokens, at the URL that SAML assertions name as recipient',
         about:
-          'RFC 7522. Takes every grant that `/oauth/token` takes. A SAML assertion is accepted once; its answer has no `id_token`.',
+          'RFC 7522. Takes every grant that `/oauth/token` takes. A SAML assertion is accepted once; the response has no `id_token`.',
         path: entity,
         answers: {
           ...tokenOperation().answers,

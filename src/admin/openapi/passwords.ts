@@ -12,14 +12,14 @@ export function passwordsArea(): Area {
         summary: 'Make a code that sets a new password',
         about: 'It is good for 30 minutes, and ends every earlier one of the account.',
         query: {
-          client_id: mayBe('Whom the code of the sign-in is for; the caller unless given.'),
+          client_id: mayBe('The client that the sign-in code is for; default: the caller.'),
           redirect_uri: mayBe('Where the person wants to go afterwards.'),
         },
         bare: { about: 'The user name, without quotes.', example: 'ann@example.org' },
         answers: {
           201: json('The code.', closed({ code: text, user_id: text })),
           400: statusAlone('The name is missing.'),
-          403: 'Accounts of the internal provider are kept elsewhere.',
+          403: 'Self-service for internal accounts is disabled.',
           404: statusAlone('There is no user with this name.'),
           409: json('The password is kept by another provider.', closed({ user_id: text })),
         },
@@ -35,17 +35,14 @@ export function passwordsArea(): Area {
           200: json(
             'The account.',
             closed({
-              code: described(
-                text,
-                'Signs the person in at /autologin, or as `code` of /oauth/authorize; five minutes.',
-              ),
+              code: described(text, 'Signs the user in at /autologin, or as `code` of /oauth/authorize; five minutes.'),
               user_id: text,
               username: text,
               email: text,
             }),
           ),
           400: { about: 'The code is missing, or a member is malformed.', statusAlone: true },
-          403: 'Accounts of the internal provider are kept elsewhere.',
+          403: 'Self-service for internal accounts is disabled.',
           415: 'The body is not JSON.',
           422: 'The code is not good, or the password is not allowed.',
         },

@@ -125,7 +125,7 @@ export function providersArea({ service }: Facts): Area {
       },
       'PUT /identity-providers/:id': {
         summary: 'Replace a provider',
-        about: 'Secrets that are absent are kept.',
+        about: 'Omitted secrets are kept.',
         path,
         query: rawConfig,
         json: { schema: ref('IdentityProviderToMake'), example: { ...example, name: 'Our partner' } },

@@ -12,7 +12,7 @@ export function pushedRequestOperations(
     'POST /oauth/par': {
       summary: 'Push an authorization request',
       about:
-        'RFC 9126. The answer names the request for `/oauth/authorize`, which then takes `client_id` and `request_uri` and nothing else. With `request` all parameters are in the signed object.',
+        'RFC 9126. The response has the `request_uri` for `/oauth/authorize`, which then reads only `client_id` and `request_uri`. With `request` all parameters are in the signed object.',
       credentials: ['form', 'none'],
       form: {
         ...Object.fromEntries(fields),

@@ -51,7 +51,7 @@ const toRegister: Schema = {
     client_name: { type: 'string', maxLength: 100 },
   },
   description:
-    'RFC 7591 §2, OpenID Connect Dynamic Client Registration §2 and the standards after them. Unknown members are ignored.',
+    'RFC 7591 §2, OpenID Connect Dynamic Client Registration §2 and related standards. Unknown members are ignored.',
 }
 
 const tokenMembers = {
@@ -65,7 +65,7 @@ const tokenMembers = {
 
 /** `/connect/register` and `/oauth/registration-tokens`. */
 export function registrationArea(): Area {
-  const registered = json('The client. Secret and token are told once.', ref('RegisteredClient'))
+  const registered = json('The client. Secret and token are returned only once.', ref('RegisteredClient'))
   const itself = 'With the registration access token as bearer token (RFC 7592).'
   return {
     name: 'Registration',
@@ -98,7 +98,7 @@ export function registrationArea(): Area {
           200: registered,
           400: INVALID,
           401: NO_TOKEN,
-          403: 'An administrator has given the client more than it could register.',
+          403: 'An administrator has granted the client more than it could register.',
           404: OFF,
           409: 'The client was changed concurrently.',
         },
@@ -122,7 +122,7 @@ export function registrationArea(): Area {
         summary: 'Create an initial access token',
         json: { schema: ref('RegistrationTokenToMake'), example: { label: 'The mobile team', max_uses: 5 } },
         answers: {
-          201: json('The token, which is told once.', ref('NewRegistrationToken')),
+          201: json('The token, which is returned only once.', ref('NewRegistrationToken')),
           400: 'A member is invalid.',
           409: 'The zone has its most tokens.',
         },

@@ -124,7 +124,7 @@ export function scimArea(): Area {
       'Users and groups as RFC 7643 and RFC 7644 have them, for provisioning services. The bodies are described by `/scim/v2/Schemas`.',
     operations: {
       'GET /scim/v2/ServiceProviderConfig': {
-        summary: 'Read what is supported',
+        summary: 'Read the supported features',
         answers: { 200: scim('The configuration.', document) },
       },
       'GET /scim/v2/ResourceTypes': {

@@ -12,7 +12,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
       'The anti-forgery value from the page or the cookie of the same name; valid for one browser and session.',
     ),
   }
-  const credential = may('What the browser answered, as JSON: `PublicKeyCredential.toJSON()`.')
+  const credential = may('The browser’s response as JSON: `PublicKeyCredential.toJSON()`.')
   const away = redirect('To the page that was requested first, if there is nothing to do.')
   return {
     'GET /second_factor': {

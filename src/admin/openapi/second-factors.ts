@@ -19,20 +19,19 @@ const moment = described(text, 'ISO 8601.')
 export function secondFactorsArea(facts: Facts): Area {
   return {
     name: 'Second factors',
-    about:
-      'What people sign in with besides the password: the pages where they prove and add it, and the API of administrators. UAA has nothing like it.',
+    about: 'Second factors: the pages on which users prove and add them, and the API for administrators. Not in UAA.',
     operations: {
       ...secondFactorPages(facts),
       'GET /Users/:id/mfa': {
         summary: 'List the second factors of a user',
-        about: 'Nothing of it can sign anybody in.',
+        about: 'The response has no secrets that could be used to sign in.',
         path,
         answers: { 200: json('The factors.', ref('SecondFactors')), 404: missing },
       },
       'DELETE /Users/:id/mfa': {
         summary: 'Reset the second factors of a user',
         about:
-          'Removes passkeys, authenticator app and all codes, and forgets remembered browsers. Where the policy requires a factor, the next sign-in asks to set one up. Sessions stay; `DELETE /Users/{id}/sessions` ends them.',
+          'Removes passkeys, authenticator app and all codes, and remembered browsers. Where the policy requires a factor, the next sign-in asks to set one up. Sessions stay; `DELETE /Users/{id}/sessions` ends them.',
         path,
         answers: { 204: empty('There is none now.'), 403: REFUSED, 404: missing },
       },
@@ -45,7 +44,7 @@ export function secondFactorsArea(facts: Facts): Area {
       'POST /Users/:id/mfa/bypass': {
         summary: 'Make a code that stands in for a second factor once',
         about:
-          'For somebody who has no factor at hand: it is entered where a recovery code is. Tell it to the person by another way than mail. It takes the place of an earlier one, and works for people without a factor, too.',
+          'For a user who has lost the factor: it is entered in place of a recovery code. Do not send it by mail. It replaces an earlier code, and also works for users without a factor.',
         path,
         json: {
           schema: sent({
@@ -65,7 +64,7 @@ export function secondFactorsArea(facts: Facts): Area {
         },
         answers: {
           201: json('The code, which is shown this once.', closed({ code: text, expires_at: moment })),
-          400: 'A member is unknown or out of range, or the zone asks this person for no second factor.',
+          400: 'A member is unknown or out of range, or the zone requires no second factor of this user.',
           403: REFUSED,
           404: missing,
         },
@@ -75,7 +74,7 @@ export function secondFactorsArea(facts: Facts): Area {
     schemas: {
       SecondFactors: closed(
         {
-          required: described(flag, 'Whether a sign-in with the password alone is asked for a second factor.'),
+          required: described(flag, 'Whether a sign-in with only the password needs a second factor.'),
           methods: described(listOf(oneOf(['passkey', 'totp'])), 'What the user has.'),
           passkeys: listOf(
             closed(

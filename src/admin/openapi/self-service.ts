@@ -8,7 +8,7 @@ const errand: Fields = {
 }
 const code: Fields = { code: must('The code of the mailed link.') }
 const FORGED = 'The anti-forgery value or the origin of the form is invalid.'
-const KEPT_ELSEWHERE = 'Accounts of the internal provider are kept elsewhere.'
+const KEPT_ELSEWHERE = 'Self-service for internal accounts is disabled.'
 const MISSING = 'A field is missing.'
 const OFF = 'Self-service is off in this zone.'
 const MANY = 'Too many mails to this address, or caused from this one.'
@@ -25,7 +25,7 @@ export function selfServiceArea({ service }: Facts): Area {
   return {
     name: 'Accounts of people',
     about:
-      'Pages on which people make an account, change its address and set its password. What they say is the same whoever has an account.',
+      'Pages on which users create an account, change its address and set its password. The responses do not reveal whether an account exists.',
     operations: {
       'GET /create_account': {
         summary: 'Show the form for a new account',
@@ -38,7 +38,7 @@ export function selfServiceArea({ service }: Facts): Area {
         },
       },
       'POST /create_account.do': {
-        summary: 'Ask for a new account',
+        summary: 'Sign up',
         about: 'Sends a mail to the address, also if it has an account already.',
         form: {
           ...csrf,
@@ -59,7 +59,7 @@ export function selfServiceArea({ service }: Facts): Area {
         },
       },
       'GET /accounts/email_sent': {
-        summary: 'Say that a mail was sent',
+        summary: 'Show that a mail was sent',
         answers: { 200: page('The page.'), 403: KEPT_ELSEWHERE },
       },
       'GET /verify_user': {
@@ -93,16 +93,16 @@ export function selfServiceArea({ service }: Facts): Area {
         query: errand,
         answers: {
           200: page('The page.'),
-          302: redirect('To the profile if the provider of the user keeps the address.'),
+          302: redirect('To the profile if the user’s provider manages the address.'),
           403: KEPT_ELSEWHERE,
         },
       },
       'POST /change_email.do': {
-        summary: 'Ask for another e-mail address',
+        summary: 'Request another e-mail address',
         about: 'Sends a mail to the new address, also if another account has it, and a notice to the old one.',
         form: { ...csrf, newEmail: must('The new address.'), ...errand },
         answers: {
-          302: redirect('To `/email_sent`, or to the profile if the provider of the user keeps the address.'),
+          302: redirect('To `/email_sent`, or to the profile if the user’s provider manages the address.'),
           400: MISSING,
           403: `${FORGED} Or: ${KEPT_ELSEWHERE}`,
           422: page('The form, with the reason for the refusal.'),
@@ -111,7 +111,7 @@ export function selfServiceArea({ service }: Facts): Area {
         },
       },
       'GET /email_sent': {
-        summary: 'Say that a mail was sent',
+        summary: 'Show that a mail was sent',
         query: { code: may('What it was about.') },
         answers: { 200: page('The page.'), 403: KEPT_ELSEWHERE },
       },
@@ -126,7 +126,7 @@ export function selfServiceArea({ service }: Facts): Area {
         query: code,
         answers: {
           200: page('The page.'),
-          302: redirect('To the profile if the link is unknown, used or expired and somebody is signed in.'),
+          302: redirect('To the profile if the link is unknown, used or expired and a user is signed in.'),
           400: MISSING,
           403: KEPT_ELSEWHERE,
           422: gone('The link is unknown, used or expired.'),
@@ -148,7 +148,7 @@ export function selfServiceArea({ service }: Facts): Area {
         answers: { 200: page('The page.'), 403: KEPT_ELSEWHERE, 404: OFF },
       },
       'POST /forgot_password.do': {
-        summary: 'Ask for a new password',
+        summary: 'Request a password reset',
         about: 'Sends a mail to the address of the account, if there is one, with a link that works for half an hour.',
         form: { username: must('The user name, or the e-mail address of one account.'), ...errand },
         answers: {
@@ -173,7 +173,7 @@ export function selfServiceArea({ service }: Facts): Area {
       },
       'POST /reset_password.do': {
         summary: 'Set a new password',
-        about: 'Ends every session of the account and signs nobody in.',
+        about: 'Ends every session of the account and starts none.',
         form: {
           ...csrf,
           ...code,

@@ -71,7 +71,7 @@ export const serverArea = (facts: Facts): Area => ({
       answers: readiness,
     },
     'GET /livez': {
-      summary: 'Check whether the process answers, whatever its database does',
+      summary: 'Check whether the process responds, regardless of its database',
       answers: { 200: { about: 'It does.', content: { 'text/plain': text } } },
     },
     'GET /openapi.json': {

@@ -25,8 +25,8 @@ import {
 const path = { id: must('Id of the user.') }
 const missing = 'User not found.'
 const INVALID = 'A member is unknown, has the wrong type, or breaks a rule.'
-const SELF = 'Users may change their own names only, and accounts of the internal provider may be kept elsewhere.'
-const KEPT_ELSEWHERE = 'Accounts of the internal provider are kept elsewhere.'
+const SELF = 'Users may change only their own names, and self-service for internal accounts may be disabled.'
+const KEPT_ELSEWHERE = 'Self-service for internal accounts is disabled.'
 const STALE = 'The user has another version.'
 const overload = 'Too many passwords are being hashed. Try again later.'
 
@@ -54,7 +54,7 @@ const members: Readonly<Record<string, Schema>> = {
   salt: described(some(36), 'Part of the signature over revocation: a new value ends all tokens.'),
   displayName: someText,
   aliasId: described(someText, 'The copy in another zone; cannot change.'),
-  aliasZid: described(someText, 'The zone in which a copy is made; one of the two is the default zone.'),
+  aliasZid: described(someText, 'The zone of the copy; one of the two is the default zone.'),
   approvals: someList(
     open({
       clientId: text,
@@ -66,7 +66,10 @@ const members: Readonly<Record<string, Schema>> = {
   schemas: someList({ const: CORE_SCHEMA }),
   meta: someObject({
     version: { type: ['integer', 'null'], minimum: 0, maximum: MAX_INT32 - 1 },
-    attributes: described(someList(text), 'What a PATCH clears, such as `phoneNumbers` or `name.givenName`.'),
+    attributes: described(
+      someList(text),
+      'Attributes that a PATCH clears, such as `phoneNumbers` or `name.givenName`.',
+    ),
   }),
   ...Object.fromEntries(IGNORED_MEMBERS.map(name => [name, described({}, 'Ignored.')])),
 }
@@ -100,7 +103,7 @@ const count = mayBe('Results per page, at most 500.', { type: 'integer', minimum
 const lookup: Pick<Operation, 'summary' | 'about' | 'answers'> = {
   summary: 'Look up ids of users',
   about:
-    'The filter compares `id`, `userName` and `origin` by `eq` only, and names each user by id or name. Users of inactive providers are left out unless asked for.',
+    'The filter compares `id`, `userName` and `origin` by `eq` only, and names each user by id or name. Users of inactive providers are left out by default.',
   answers: {
     200: json('One page of `id`, `userName` and `origin`.', page),
     400: 'The filter is missing or invalid, or the endpoint is off.',
@@ -140,14 +143,14 @@ export function usersArea(): Area {
       },
       'PUT /Users/:id': {
         summary: 'Replace a user',
-        about: 'What is left out has its default, except the salt, which stays.',
+        about: 'Omitted attributes get their defaults, except the salt, which stays.',
         json: { schema: ref('UserToSend'), example: { ...example, userName: 'nadia.okafor', password: undefined } },
         ...change,
       },
       'PATCH /Users/:id': {
         summary: 'Change a user',
         about:
-          'Changes what is named and clears what `meta.attributes` names. Another e-mail address needs `primary: true`.',
+          'Changes the given attributes and clears those in `meta.attributes`. Another e-mail address needs `primary: true`.',
         json: { schema: ref('UserToSend'), example: { name: { givenName: 'Nadia' } } },
         ...change,
       },
@@ -220,7 +223,7 @@ export function usersArea(): Area {
         },
         answers: {
           200: json('Changed.', closed({ status: { const: 'ok' }, message: text })),
-          400: 'The password violates the policy, the old one is missing, or it is the password of somebody else.',
+          400: 'The password violates the policy, the old one is missing, or it is the password of another user.',
           401: 'The old password is wrong, or there is no such user.',
           403: KEPT_ELSEWHERE,
           409: 'The password was changed at the same time.',
