@@ -28,6 +28,18 @@ describe('the source tree', () => {
   })
 })
 
+describe('promises of answers', () => {
+  // A reply has a `then`: whoever awaits one gets undefined when it was sent, and would go on as if nothing was answered.
+  it('promise a reply, and never a reply or nothing', () => {
+    const wrong = /Promise<(?:FastifyReply \||[^<>]*\| FastifyReply)/
+    const found = sourceTree().filter(({ path, text }) => path.startsWith('src/') && wrong.test(text))
+    assert.deepEqual(
+      found.map(({ path }) => path),
+      [],
+    )
+  })
+})
+
 describe('circles of imports', () => {
   it('are nowhere by value, and nowhere between folders', () => assert.deepEqual(forbiddenCircles(sourceTree()), []))
 

@@ -56,7 +56,7 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
     if (found.kind === 'redirect' && !form.get('skipDiscovery')) {
       const userName = username || email
       const started = await external.start(request, reply, { origin: found.origin, journey, userName })
-      if (started) return started
+      if (started) return reply
     }
     if (found.kind === 'password' && !form.get('skipDiscovery')) {
       const { path, client } = journey

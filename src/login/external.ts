@@ -22,7 +22,10 @@ import type { ExternalDeps, Returns } from './returns.ts'
 
 /** Redirects browsers to other providers. */
 export interface ExternalSignIn {
-  /** Redirects to the provider; undefined, without answering, if it is unavailable or not allowed for the client. */
+  /**
+   * Redirects to the provider; false, without answering, if it is unavailable or not allowed for the client. A promise of the
+   * reply would become undefined: whoever awaits a reply waits for its end, and gets nothing.
+   */
   start(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -33,7 +36,7 @@ export interface ExternalSignIn {
       /** The code of the invitation that the person accepts by signing in. */
       readonly invitation?: string
     },
-  ): Promise<FastifyReply | undefined>
+  ): Promise<boolean>
 }
 
 /** Path of the sign-in page's link to a provider, below the zone's base URL. */
@@ -46,9 +49,9 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
     async start(request, reply, { origin, journey, userName, invitation }) {
       const { zone } = request
       const { path, saved, client } = journey
-      if (client && !allowsProvider(client, origin)) return undefined
+      if (client && !allowsProvider(client, origin)) return false
       const provider = await deps.store.providers.findByOrigin(zone.id, origin)
-      if (!provider?.active || !(await identity.isReady(zone, provider))) return undefined
+      if (!provider?.active || !(await identity.isReady(zone, provider))) return false
       const reauthenticate = saved?.reauthenticate ?? false
       const maxAge = reauthenticate ? undefined : saved?.maxAge
       const isLong = path !== undefined && path.length > MAX_PATH_LENGTH
@@ -78,7 +81,9 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
           passedOn: passedOn(journey, provider, tellsLevels(zone, behaviour)),
         }),
       })
-      return target === undefined ? undefined : leadTo(request, reply, { destination: target, pages: deps.pages })
+      if (target === undefined) return false
+      await leadTo(request, reply, { destination: target, pages: deps.pages })
+      return true
     },
   }
 }
@@ -135,7 +140,7 @@ export function externalEndpoints(
       const journey = await journeys.of(request, query)
       const { origin } = request.params
       const started = await external.start(request, reply, { origin, journey, userName: query.get('username') })
-      return started ?? reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
+      return started ? reply : reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
     },
   )
 

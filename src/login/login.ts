@@ -178,11 +178,11 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
         }
         const userName = query.get('username') ?? view.userName
         const started = await deps.external.start(request, reply, { origin: view.origin, journey, userName })
-        return started ?? reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
+        return started ? reply : reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
       }
       case 'email':
       case 'origin':
-        return (await offerAccounts(request, reply, given)) ?? ask(request, reply, { ...given, view })
+        return offerAccounts(request, reply, { ...given, view })
       case 'form':
         return showForm(request, reply, { ...given, view })
     }
@@ -194,18 +194,21 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return discoveryPath(samlEntityIdOf(zone, deps.samlEntityId), originKey)
   }
 
+  /** Shows the remembered accounts; without any, the page that asks. */
   async function offerAccounts(
     request: FastifyRequest,
     reply: FastifyReply,
-    { query, journey: { client, path } }: Given,
-  ): Promise<FastifyReply | undefined> {
+    given: Given & { view: Extract<LoginView, { kind: 'email' | 'origin' }> },
+  ): Promise<FastifyReply> {
+    const { query, journey } = given
+    const { client, path } = journey
     const page = await deps.chooseAccountPage(request, reply, {
       query,
       ...(path !== undefined && { formRedirectUri: urls.ofZone(request.zone) + path }),
       clientName: client && displayName(client),
       message: messageOf(pages.texts(request), query),
     })
-    return page && pages.send(reply, page)
+    return page ? pages.send(reply, page) : ask(request, reply, given)
   }
 
   /** Shows the page that asks for an e-mail address or origin. */

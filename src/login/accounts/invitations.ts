@@ -113,7 +113,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     if (request.method === 'HEAD') return reply.send() // starts no sign-in
     const journey = { path: undefined, saved: undefined, client: undefined, hint: undefined }
     const to = { origin: user.origin, journey, userName: user.email, invitation: code }
-    return (await external.start(request, reply, to)) ?? refuse(request, reply, 'no_suitable_idp')
+    return (await external.start(request, reply, to)) ? reply : refuse(request, reply, 'no_suitable_idp')
   }
 
   on('POST /invitations/accept.do', async (request, reply) => {

@@ -32,9 +32,8 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
   ): Promise<FastifyReply> {
     const journey = await journeys.of(request, query)
     const userName = query.get('username')
-    const started =
-      origin === undefined ? undefined : await external.start(request, reply, { origin, journey, userName })
-    return started ?? notFound(request, reply)
+    const started = origin !== undefined && (await external.start(request, reply, { origin, journey, userName }))
+    return started ? reply : notFound(request, reply)
   }
 
   const providersOf = async ({ zone }: FastifyRequest) =>
