@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type Store, StoreBusy, StoreUnavailable } from '../../src/store/store.ts'
+import { createLogFlush } from '../../src/store/engine/log-flush.ts'
 import { createWriteQueue } from '../../src/store/engine/write-queue.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { storeCases, inTime } from './cases.ts'
@@ -152,7 +154,7 @@ describe('a database URL', () => {
 })
 
 describe('the write queue', () => {
-  function recorded() {
+  function recorded(flush: () => Promise<void> | undefined = () => undefined) {
     const database = new DatabaseSync(':memory:')
     database.exec('create table t (a text primary key)')
     const insert = database.prepare('insert into t values (?)')
@@ -164,6 +166,7 @@ describe('the write queue', () => {
     const queue = createWriteQueue({
       begin: () => Promise.resolve(exec('begin')),
       commit: () => exec('commit'),
+      flush,
       rollback() {
         if (database.isTransaction) exec('rollback')
       },
@@ -237,6 +240,46 @@ describe('the write queue', () => {
     assert.deepEqual(commands, ['begin', 'savepoint job', 'release job', 'commit', 'begin', 'commit'])
   })
 
+  it('begins the next batch while the disk writes the last one, and resolves neither before it is done', async () => {
+    const disk = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    let flushes = 0
+    const { queue, commands, insert } = recorded(() => disk[flushes++ as 0 | 1].promise)
+    const settled: string[] = []
+    const add = (value: string) => queue.addStatement(() => insert(value)).then(() => settled.push(value))
+    const turns = async (): Promise<void> => {
+      for (let turn = 0; turn < 5; turn += 1) await new Promise(resolve => setImmediate(resolve))
+    }
+    const first = add('a')
+    await turns()
+    const second = add('b')
+    await turns()
+    assert.deepEqual(commands, ['begin', 'commit', 'begin', 'commit'])
+    assert.deepEqual(settled, [])
+    let isDrained = false
+    const drained = queue.drain().then(() => (isDrained = true))
+    disk[0].resolve()
+    await first
+    await turns()
+    assert.deepEqual([settled, isDrained], [['a'], false])
+    disk[1].resolve()
+    await Promise.all([second, drained])
+  })
+
+  it('rejects a batch that does not reach the disk, and counts those that wait for it', async () => {
+    const disk = Promise.withResolvers<void>()
+    const { queue, insert } = recorded(() => disk.promise)
+    const added = Array.from({ length: 4096 }, (_, number) => queue.addStatement(() => insert(`v${number}`)))
+    const results = Promise.allSettled(added)
+    for (let turn = 0; turn < 30; turn += 1) await new Promise(resolve => setImmediate(resolve))
+    await assert.rejects(
+      queue.addStatement(() => insert('refused')),
+      StoreBusy,
+    )
+    disk.reject(new StoreUnavailable('the disk is gone'))
+    for (const { status } of await results) assert.equal(status, 'rejected')
+    await queue.drain()
+  })
+
   it('is drained when everything that was added is settled', async () => {
     const { queue, rows, insert } = recorded()
     const added = Array.from({ length: 1200 }, (_, number) => queue.addStatement(() => insert(`v${number}`)))
@@ -261,4 +304,42 @@ describe('the write queue', () => {
     await queue.addStatement(() => insert('last'))
     assert.equal(rows().length, 4097)
   })
+})
+
+describe('the flush of the write-ahead log', () => {
+  const inFolder = async (test: (folder: string) => Promise<void>): Promise<void> => {
+    const folder = mkdtempSync(join(tmpdir(), 'latchkey-flush-'))
+    try {
+      await test(folder)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+
+  it('is one for all calls that come while another one runs', () =>
+    inFolder(async folder => {
+      const path = join(folder, 'x.db-wal')
+      writeFileSync(path, 'log')
+      const log = createLogFlush(path)
+      const first = log.flush()
+      await Promise.resolve() // begun
+      const [second, third] = [log.flush(), log.flush()]
+      assert.notEqual(first, second)
+      assert.equal(second, third)
+      await Promise.all([first, second])
+      log.refuseFailed()
+      await log.close()
+    }))
+
+  it('succeeds never again after it has failed, and then nothing is committed', () =>
+    inFolder(async folder => {
+      const path = join(folder, 'x.db-wal')
+      const log = createLogFlush(path)
+      const refusal = { name: StoreUnavailable.name, message: /cannot be flushed.*restart the server$/ }
+      await assert.rejects(log.flush(), refusal)
+      writeFileSync(path, 'log')
+      await assert.rejects(log.flush(), refusal)
+      assert.throws(() => log.refuseFailed(), refusal)
+      await log.close()
+    }))
 })

@@ -1,5 +1,5 @@
 // The embedded database: node:sqlite. Owns everything specific to SQLite: two connections (a writer and a reader of
-// committed data), one fsync for all writes of an event-loop turn, and a table of changes that other processes poll. Its
+// committed data), one transaction for all writes of an event-loop turn, flushed in the thread pool, and a table of changes that other processes poll. Its
 // calls block, so statements are kept small and waiting for a lock does not block the thread.
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -20,6 +20,7 @@ import {
   valuesFor,
 } from '../database.ts'
 import { nounOf } from '../schema.ts'
+import { createLogFlush } from './log-flush.ts'
 import { createSqliteThread } from './sqlite-thread.ts'
 import { AlreadyExists, StoreUnavailable } from '../store.ts'
 import { createWriteQueue } from './write-queue.ts'
@@ -63,7 +64,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   const writer = createConnection(
     inMemory ? (memory ?? new DatabaseSync(path)) : new DatabaseSync(path, { timeout: WRITER_BUSY_MILLISECONDS }),
   )
-  await patiently(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = full'))
+  await patiently(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = normal'))
   // Only a connection that has opened the log folds it in and removes it when it closes.
   await patiently(() => writer.database.exec('select 1 from sqlite_schema limit 1'))
   // Keys are random, so each batch touches many index pages; this cache holds them.
@@ -78,8 +79,11 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   // Holds the inner pages of an index over a million random digests, so that a look-up reads little more than its row.
   if (reader !== writer) reader.database.exec('pragma cache_size = -32000')
   const checkpoints = inMemory ? undefined : createCheckpoints({ path, writer: writer.database, onError })
+  // `normal` flushes at checkpoints only, which keeps the file intact; the log flush makes each commit durable.
+  const log = inMemory ? undefined : createLogFlush(`${path}-wal`)
   const queue = createWriteQueue({
     async begin() {
+      log?.refuseFailed()
       await checkpoints?.lastPass
       await patiently(() => writer.database.exec('begin immediate'))
     },
@@ -87,6 +91,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       translated(() => writer.database.exec('commit'))
       checkpoints?.afterCommit()
     },
+    flush: () => log?.flush(),
     rollback() {
       if (writer.database.isTransaction) writer.database.exec('rollback')
     },
@@ -222,6 +227,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       closed = true
       clearInterval(timer)
       await queue.drain()
+      await log?.close()
       await scanner?.close()
       await checkpoints?.close()
       if (reader !== writer) reader.database.close()

@@ -1,6 +1,6 @@
-// Group commit: the writes of one event-loop turn share one transaction and so one fsync. Knows when work runs and when
-// its promise resolves, but no SQL. A failed job is rolled back alone; no promise resolves before the commit, and the
-// whole batch rejects when the commit fails.
+// Group commit: the writes of one event-loop turn share one transaction, and batches that follow one another share a flush to
+// the disk. Knows when work runs and when its promise resolves, but no SQL. A failed job is rolled back alone; no promise
+// resolves before its commit is on the disk, and the whole batch rejects when commit or flush fails.
 
 import { StoreBusy } from '../store.ts'
 
@@ -9,6 +9,8 @@ export interface BatchConnection {
   /** Opens the transaction; rejects when another process holds the database for too long. */
   begin(): Promise<void>
   commit(): void
+  /** Resolves when the committed batch is on the disk; undefined when `commit` has seen to it. */
+  flush(): Promise<void> | undefined
   /** Rolls the batch back; does nothing when no transaction is open. */
   rollback(): void
   /** Whether the transaction is still open: the database ends it on errors such as a full disk. */
@@ -48,6 +50,8 @@ const MAX_WAITING = 4096
 export function createWriteQueue(connection: BatchConnection): WriteQueue {
   let waiting: Job[] = []
   let open: Promise<void> | undefined
+  /** Jobs that are committed and wait for the disk. */
+  let flushing = 0
   let idle: (() => void)[] = []
 
   async function runJob(job: Job): Promise<Settle> {
@@ -90,7 +94,32 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
       undo()
       return
     }
-    for (const settle of settles) settle()
+    const flushed = connection.flush()
+    if (flushed === undefined) {
+      for (const settle of settles) settle()
+      return
+    }
+    void settleAfter(flushed, jobs, settles)
+  }
+
+  /** The next batch begins meanwhile, and shares the next flush. */
+  async function settleAfter(flushed: Promise<void>, jobs: readonly Job[], settles: readonly Settle[]): Promise<void> {
+    flushing += jobs.length
+    try {
+      await flushed
+      for (const settle of settles) settle()
+    } catch (error) {
+      for (const job of jobs) job.reject(error)
+    } finally {
+      flushing -= jobs.length
+      tellIdle()
+    }
+  }
+
+  function tellIdle(): void {
+    if (waiting.length > 0 || open !== undefined || flushing > 0) return
+    for (const resolve of idle) resolve()
+    idle = []
   }
 
   function runStatement(job: Job): Settle {
@@ -112,13 +141,13 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
         setImmediate(runNext) // lets the event loop turn, so that reading and answering go on
         return
       }
-      for (const resolve of idle) resolve()
-      idle = []
+      tellIdle()
     })
   }
 
   function add<T>(work: () => unknown, inSavepoint: boolean): Promise<T> {
-    if (waiting.length >= MAX_WAITING) return Promise.reject(new StoreBusy('too many writes wait for the database'))
+    if (waiting.length + flushing >= MAX_WAITING)
+      return Promise.reject(new StoreBusy('too many writes wait for the database'))
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, inSavepoint, resolve, reject })
       if (waiting.length === 1 && open === undefined) setImmediate(runNext)
@@ -136,7 +165,7 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
     addTransaction: work => add(work, true),
     whenClosed,
     async drain() {
-      if (waiting.length === 0 && open === undefined) return
+      if (waiting.length === 0 && open === undefined && flushing === 0) return
       await new Promise<void>(resolve => idle.push(resolve))
     },
   }
