@@ -59,6 +59,17 @@ export const approvalAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'sends a megabyte of the smallest values with the token of an application, to keep the server busy',
+    outcome: 'is refused before it is parsed',
+    attempt: inBothModes(async ({ put }) => {
+      const { status, text } = await put('/approvals', [
+        { clientId: 'app', values: Array.from({ length: 500_000 }, () => 1) },
+      ])
+      assert.equal(status, 400)
+      assert.match(text, /has more than 50000 values|Error accessing user's approvals/)
+    }),
+  },
+  {
     attack: 'replaces all approvals by a request that fails at its last entry, or by null',
     outcome: 'refused, and nothing is deleted',
     attempt: inBothModes(async ({ server, put, userId }) => {

@@ -7,6 +7,11 @@ import { parseJsonList, parseJsonObject } from '../../../src/web/requests/json.t
 const nested = (levels: number, open: string, close: string): string => `${open.repeat(levels)}1${close.repeat(levels)}`
 
 describe('a body of JSON', () => {
+  it('may have fifty thousand values, and commas in its texts', () => {
+    const list = Array.from({ length: 50_000 }, () => ',,"')
+    assert.deepEqual(parseJsonObject(JSON.stringify({ list })), { list })
+  })
+
   const refused: readonly { name: string; text: string; message: string; only?: 'object' | 'list' }[] = [
     { name: 'nothing', text: '', message: 'The request body is not valid JSON' },
     { name: 'half of it', text: '{"a":', message: 'The request body is not valid JSON' },
@@ -35,6 +40,16 @@ describe('a body of JSON', () => {
       name: 'levels after a text with brackets and quotes',
       text: `{"a":"]}\\"]}\\\\","b":${nested(32, '[', ']')}}`,
       message: 'The request body is nested too deeply',
+    },
+    {
+      name: 'more than fifty thousand values in a list',
+      text: `{"a":[${'1,'.repeat(50_000)}1]}`,
+      message: 'The request body has more than 50000 values',
+    },
+    {
+      name: 'more than fifty thousand members',
+      text: `{"\\",":"\\\\",${Array.from({ length: 50_000 }, (_, index) => `"${index}":1`).join(',')}}`,
+      message: 'The request body has more than 50000 values',
     },
     { name: 'null', text: 'null', message: 'The request body must be a JSON object', only: 'object' },
     { name: 'a list', text: '[]', message: 'The request body must be a JSON object', only: 'object' },
