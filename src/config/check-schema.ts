@@ -15,6 +15,7 @@ export interface Schema {
   readonly additionalProperties?: boolean | Schema
   readonly required?: readonly string[]
   readonly minProperties?: number
+  readonly maxProperties?: number
   readonly items?: Schema
   readonly minItems?: number
   readonly maxItems?: number
@@ -67,12 +68,19 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
 
   function checkObject(
     members: readonly (readonly [string, unknown])[],
-    { properties = {}, additionalProperties = true, required = [], minProperties = 0 }: Schema,
+    {
+      properties = {},
+      additionalProperties = true,
+      required = [],
+      minProperties = 0,
+      maxProperties = Infinity,
+    }: Schema,
     { steps, refuse }: { steps: SchemaProblem['steps']; refuse: Refuse },
   ): void {
     const names = new Set(members.map(([name]) => name))
     for (const name of required) if (!names.has(name)) refuse('required', 'is missing', name)
     if (names.size < minProperties) refuse('minProperties', `must have at least ${minProperties} members`)
+    if (names.size > maxProperties) refuse('maxProperties', `must have at most ${maxProperties} members`)
     for (const [name, member] of members) {
       const known = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
       if (known === false) {

@@ -36,6 +36,8 @@ export const LOGOUT_TARGET = '^(?:https?://|http\\*://|/[^/\\\\]|/$)'
 
 const MAX_STRINGS = 1000
 const MAX_PROMPTS = 100
+/** Every page shows them. */
+const MAX_FOOTER_LINKS = 100
 
 const flag = <const U>(unset: U, about?: string) =>
   setting({ kind: v.boolean(), needs: 'true or false', unset, ...(about !== undefined && { about }) })
@@ -256,10 +258,17 @@ export const zoneConfigSettings = (serviceName: string) =>
           footerLegalText: string(undefined),
           footerLinks: setting({
             // An array is an object to valibot's `record`.
-            kind: v.pipe(v.custom<JsonRecord>(isJsonRecord), v.record(v.string(), v.string())),
-            needs: 'an object with strings',
+            kind: v.pipe(
+              v.custom<JsonRecord>(value => isJsonRecord(value) && Object.keys(value).length <= MAX_FOOTER_LINKS),
+              v.record(v.string(), v.string()),
+            ),
+            needs: `an object of at most ${MAX_FOOTER_LINKS} strings`,
             unset: undefined,
-            schema: { type: 'object', additionalProperties: { type: 'string', pattern: LINK } },
+            schema: {
+              type: 'object',
+              maxProperties: MAX_FOOTER_LINKS,
+              additionalProperties: { type: 'string', pattern: LINK },
+            },
           }),
           banner: section({
             optional: true,

@@ -172,6 +172,18 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'has every page of their zone show thousands of links, so that visitors keep the server busy',
+    outcome: 'is refused: a hundred are the most',
+    async attempt() {
+      const server = await startZoneServer()
+      const links = (count: number) =>
+        Object.fromEntries(Array.from({ length: count }, (_, index) => [`link ${index}`, 'https://shop.example/']))
+      assert.equal(await setOwnZone(server, { branding: { footerLinks: links(101) } }), 400)
+      assert.equal(await setOwnZone(server, { branding: { footerLinks: links(100) } }), 200)
+      await server.stop()
+    },
+  },
+  {
     attack: 'lets the pages of a zone lead to a script',
     outcome: 'is refused wherever a zone names a link',
     async attempt() {

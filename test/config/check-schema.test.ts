@@ -44,7 +44,7 @@ describe('the check of the configuration', () => {
     const understood = new Set(
       (
         '$schema title description default definitions $ref type enum properties additionalProperties required ' +
-        'minProperties items minItems maxItems minimum maximum minLength maxLength pattern'
+        'minProperties maxProperties items minItems maxItems minimum maximum minLength maxLength pattern'
       ).split(' '),
     )
     const used = new Set(parts(schema).flatMap(part => Object.keys(part)))
