@@ -72,6 +72,30 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'sends a Bulk request of a thousand operations that fail at once, to keep the server busy',
+    outcome: 'others are served between the operations',
+    attempt: inBothModes(async scim => {
+      const data = { schemas: [GROUP_SCHEMA], displayName: ' ' }
+      const Operations = Array.from({ length: 1000 }, (_, index) => ({
+        method: 'POST',
+        path: '/Groups',
+        bulkId: `b${index}`,
+        data,
+      }))
+      let turns = 0
+      let isOver = false
+      const count = (): void => {
+        turns += 1
+        if (!isOver) setImmediate(count)
+      }
+      count()
+      const answer = await scim.send('POST', '/Bulk', { body: { schemas: [BULK], Operations } })
+      isOver = true
+      assert.equal(answer.json<{ Operations: readonly unknown[] }>().Operations.length, 1000)
+      assert.ok(turns >= 1000, `${turns} turns`)
+    }),
+  },
+  {
     attack: 'sets the password of an administrator with scim.write',
     outcome: 'is refused: the caller lacks the rights of the account',
     attempt: inBothModes(async scim => {

@@ -1,5 +1,6 @@
 // `/Bulk` (RFC 7644 §3.7): operations one after the other, each of which happens or does not. Creations of users that cost no
 // hash and refer to nothing run together, so that an import is written in few transactions.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { userNameKey } from '../../model/people/user.ts'
@@ -79,6 +80,7 @@ export async function runBulk(
     const batch = ready.length > 0 ? ready : waiting
     waiting = ready.length > 0 ? waiting.filter(each => !isReady(each)) : []
     for (let place = 0; place < batch.length && mayGoOn(); ) {
+      await nextTurn() // with SQLite nothing else would let others in between
       const together = failOnErrors === undefined ? countTogether(batch.slice(place, place + MAX_TOGETHER)) : 1
       const some = batch.slice(place, place + together)
       await Promise.all(some.map(({ sent, index }) => run(sent, index)))
