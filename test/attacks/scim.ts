@@ -17,6 +17,20 @@ const inBothModes = (attempt: (scim: ScimServer) => Promise<void>) => async (): 
   }
 }
 
+/** How often the event loop could serve others before the answer. */
+async function turnsDuring<T>(request: Promise<T>): Promise<{ readonly answer: T; readonly turns: number }> {
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  count()
+  const answer = await request
+  isOver = true
+  return { answer, turns }
+}
+
 const groupsOf = (scim: ScimServer, userId: string): Promise<readonly string[]> =>
   scim.server.store.groups.namesOfUser('svc', userId)
 
@@ -82,17 +96,39 @@ export const scimAttacks: readonly Attack[] = [
         bulkId: `b${index}`,
         data,
       }))
-      let turns = 0
-      let isOver = false
-      const count = (): void => {
-        turns += 1
-        if (!isOver) setImmediate(count)
-      }
-      count()
-      const answer = await scim.send('POST', '/Bulk', { body: { schemas: [BULK], Operations } })
-      isOver = true
+      const { answer, turns } = await turnsDuring(scim.send('POST', '/Bulk', { body: { schemas: [BULK], Operations } }))
       assert.equal(answer.json<{ Operations: readonly unknown[] }>().Operations.length, 1000)
       assert.ok(turns >= 1000, `${turns} turns`)
+    }),
+  },
+  {
+    attack: 'adds ten thousand members that do not exist, to keep the server busy',
+    outcome: 'is refused, and others are served while the members are looked for',
+    attempt: inBothModes(async scim => {
+      const made = await scim.send('POST', '/Groups', { body: { schemas: [GROUP_SCHEMA], displayName: 'team' } })
+      const value = Array.from({ length: 10_000 }, (_, index) => ({ value: `nobody-${index}` }))
+      const body = patchOf({ op: 'add', path: 'members', value })
+      const { answer, turns } = await turnsDuring(scim.send('PATCH', `/Groups/${made.json<Resource>().id}`, { body }))
+      assert.equal(answer.status, 400)
+      assert.ok(turns >= 300, `${turns} turns`)
+    }),
+  },
+  {
+    attack: 'changes a hundred addresses by a thousand filters, to keep the server busy',
+    outcome: 'is refused once that costs hundredths of a second',
+    attempt: inBothModes(async scim => {
+      const { id } = await scim.createUser()
+      const value = Array.from({ length: 100 }, (_, index) => ({ formatted: `a${index}` }))
+      const path = 'addresses[formatted eq "a1" and type ne "home"].locality'
+      const change = (...operations: readonly Parameters<typeof patchOf>[0][]) =>
+        scim.send('PATCH', `/Users/${id}`, { body: patchOf(...operations) })
+      assert.equal((await change({ op: 'add', path: 'addresses', value })).status, 200)
+      const many = (count: number) =>
+        Array.from({ length: count }, (_, index) => ({ op: 'replace', path, value: `x${index}` }))
+      const refused = await change(...many(126))
+      assert.equal(refused.status, 400)
+      assert.match(refused.text, /The filters of the request compare too many values/)
+      assert.equal((await change(...many(125))).status, 200)
     }),
   },
   {
