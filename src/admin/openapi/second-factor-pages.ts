@@ -104,7 +104,14 @@ function securityPages(csrf: Fields): Readonly<Record<string, Operation>> {
   const posts = (summary: string, form: Fields = {}, shown?: string): Operation => ({
     summary,
     form: { ...csrf, ...form },
-    answers: { ...(shown !== undefined && { 200: page(shown) }), 302: signIn, 403: forged, 404: gone, 422: refused },
+    answers: {
+      ...(shown !== undefined && { 200: page(shown) }),
+      302: signIn,
+      403: forged,
+      404: gone,
+      422: refused,
+      429: 'Too many changes of this account in the last hour.',
+    },
   })
   const firstCodes = 'The recovery codes of a person who had none.'
   return {

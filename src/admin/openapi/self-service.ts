@@ -206,7 +206,7 @@ export function selfServiceArea({ service }: Facts): Area {
           400: MISSING,
           403: `${FORGED} Or: ${KEPT_ELSEWHERE} Or another provider keeps the password.`,
           422: page('The form, with the reason for the refusal.'),
-          429: 'Too many wrong passwords.',
+          429: 'Too many wrong passwords, or changes in the last hour.',
         },
       },
     },
