@@ -114,6 +114,8 @@ const rows = {
   revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
   /** T11: whether the reuse of a code revokes the tokens issued from it (RFC 6749 §4.1.2). */
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
+  /** T12: whether a token counts at this server's own interfaces only while the user approves its scopes, as introspection tells it. */
+  ownApisNeedApproval: { id: 'T12', standard: true, uaa: false },
   /** C1: whether client assertions are accepted wherever clients authenticate; otherwise at the token endpoint and its alias only. */
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
   /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */

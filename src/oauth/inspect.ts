@@ -24,7 +24,7 @@ import type { ClientAuthenticator } from '../clients/authentication/authenticati
 import { sendJson } from '../web/requests/json.ts'
 import type { Params } from './params.ts'
 import { formOf, parseParams } from './params.ts'
-import { approvalProblem } from './token-approvals.ts'
+import { approvalProblem } from '../token/approvals.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { contextOf } from '../web/requests/request-context.ts'
 

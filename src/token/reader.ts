@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import { digest } from '../base/secrets.ts'
 import type { TokenKind } from '../model/tokens/authorization.ts'
 import type { Client } from '../model/clients/client.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { hasRequiredGroups, lacksRequiredGroup, lostScopes } from '../model/tokens/scopes.ts'
 import type { Rule } from '../model/rules.ts'
@@ -15,6 +16,7 @@ import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/people/user.ts'
 import type { AddressedZone, TokenPresentation } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
+import { approvalProblem } from './approvals.ts'
 import type { Claims } from './claims.ts'
 import type { KeyRing } from './keys.ts'
 import { isCurrentSignature } from './revocation-signature.ts'
@@ -82,9 +84,10 @@ export function createTokenReader(deps: {
   clock: Clock
   urls: Urls
   senders: Senders
+  behaviour: Pick<Behaviour, 'ownApisNeedApproval'>
   groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
 }): TokenReader {
-  const { store, keys, clock, urls, senders } = deps
+  const { store, keys, clock, urls, senders, behaviour } = deps
 
   async function verifySignature(zone: AddressedZone, token: string): Promise<{ claims: Claims; type: unknown }> {
     const header = protectedHeader(token)
@@ -232,6 +235,10 @@ export function createTokenReader(deps: {
     const user = await checkSubject(zone, claims, { client, isOpaque: stored?.format === 'opaque' })
     const scopes = scopesOf(claims, expected)
     if (expected === 'access_token') await checkScopes(zone, client, user, scopes)
+    if (expected === 'access_token' && !('inspected' in presentation) && behaviour.ownApisNeedApproval) {
+      const unapproved = await approvalProblem(zone, { claims, client, ...(user && { user }) }, scopes, deps)
+      if (unapproved !== undefined) throw refuse('approval-missing', unapproved)
+    }
     return {
       claims,
       client,

@@ -1,8 +1,22 @@
 import assert from 'node:assert/strict'
-import { MODES, passwordTokens, refresh, userNamed } from '../support/oauth.ts'
+import {
+  APP,
+  changeClient,
+  exchange,
+  insertCode,
+  isAlive,
+  MODES,
+  passwordTokens,
+  refresh,
+  tokensOf,
+  userNamed,
+} from '../support/oauth.ts'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
+
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 const personal = {
   client_id: 'personal',
@@ -19,6 +33,7 @@ const bootstrap = {
 
 interface Scene {
   readonly server: TestServer
+  readonly mode: CompatibilityMode
   readonly userId: string
   readonly put: (path: string, approvals: unknown) => Promise<TestAnswer>
 }
@@ -36,7 +51,7 @@ const inBothModes = (attempt: (scene: Scene) => Promise<void>) => async (): Prom
           body: JSON.stringify(approvals),
           headers: { 'content-type': 'application/json' },
         })
-      await attempt({ server, put, userId: (await userNamed(server, 'marissa')).id })
+      await attempt({ server, mode, put, userId: (await userNamed(server, 'marissa')).id })
       assert.deepEqual(server.faults, [])
     } finally {
       await server.stop()
@@ -83,6 +98,29 @@ export const approvalAttacks: readonly Attack[] = [
         ['cloud.read'],
       )
       assert.deepEqual(await server.store.approvals.listAllOfUser('svc', joel.id), [])
+    }),
+  },
+  {
+    attack: 'goes on reading with its access token after the person has taken an approval back',
+    outcome:
+      'it is worth nothing at this server’s own interfaces, and as an assertion; in uaa only where it is inspected',
+    attempt: inBothModes(async ({ server, put, mode }) => {
+      const scopes = ['openid', 'cloud.read']
+      await put(
+        '/approvals/app',
+        scopes.map(scope => approved(scope)),
+      )
+      const redirectUri = 'https://app.example/cb'
+      const code = await insertCode(server, { clientId: 'app', redirectUri, scopes })
+      const issued = tokensOf(await exchange(server, code, { redirect_uri: redirectUri }, APP))
+      const status = async () => (await server.send('/userinfo', { bearer: issued.access_token })).status
+      assert.equal(await status(), 200)
+      await put('/approvals/app', [approved('openid'), approved('cloud.read', { status: 'DENIED' })])
+      assert.equal(await isAlive(server, issued.access_token), false)
+      assert.equal(await status(), mode === 'standard' ? 401 : 200)
+      await changeClient(server, 'app', { authorizedGrantTypes: [JWT_BEARER] })
+      const asserted = await server.token({ grant_type: JWT_BEARER, assertion: issued.access_token }, { basic: APP })
+      assert.equal(asserted.status, mode === 'standard' ? 400 : 200)
     }),
   },
   {

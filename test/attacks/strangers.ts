@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { addSeconds } from '../../src/base/clock.ts'
 import { authorize } from '../support/authorize.ts'
 import { changeClient, exchange, insertCode, isAlive, passwordTokens, tokensOf, userNamed } from '../support/oauth.ts'
 import { METADATA, register, registered } from '../support/registration.ts'
@@ -40,6 +41,9 @@ export const strangerAttacks: readonly Attack[] = [
         const issued = await exchange(server, code, { redirect_uri: redirectUri }, [clientId, secret])
         const bearer = tokensOf(issued).access_token
         const { id, givenName } = await userNamed(server, 'marissa')
+        const now = server.clock.now()
+        const approval = { zoneId: 'svc', userId: id, clientId, scope: 'openid', status: 'APPROVED' } as const
+        await server.store.approvals.save('svc', [{ ...approval, updatedAt: now, expiresAt: addSeconds(now, 600) }])
         const another = (await passwordTokens(server, { token_format: 'opaque' })).access_token
         const name = JSON.stringify({ name: { givenName: 'Mallory', familyName: 'X' } })
         const json = { headers: { 'content-type': 'application/json', 'if-match': '*' }, body: name }

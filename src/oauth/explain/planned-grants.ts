@@ -22,7 +22,7 @@ import {
 import { authorizeByExchange } from '../grants/token-exchange.ts'
 import { authorizeByUser } from '../grants/user-token.ts'
 import { tokenFormatOf } from '../params.ts'
-import { approvalProblem } from '../token-approvals.ts'
+import { approvalProblem } from '../../token/approvals.ts'
 import type { ExplainDeps } from './deps.ts'
 import { planCode, planDevice } from './planned-sign-in.ts'
 import type { Planning } from './planning.ts'

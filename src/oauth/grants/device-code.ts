@@ -6,7 +6,7 @@ import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/people/user.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
-import { approvalProblem } from '../token-approvals.ts'
+import { approvalProblem } from '../../token/approvals.ts'
 import type { DecidedRequest, Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { stillGranted } from './still-granted.ts'
 

@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose/jwt/decode'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
+import { approvalProblem } from '../../token/approvals.ts'
 import type { IssuedToken } from '../../token/reader.ts'
 import { signInOf, signInOfIdToken } from '../presented-sign-in.ts'
 import type { AssertedPerson } from './assertion.ts'
@@ -122,7 +123,10 @@ async function checkNotRevoked(
   // Whoever found a token that is bound to its sender must not exchange it for one that is not.
   if (claims['cnf'] !== undefined) throw untrusted('The token is bound to its sender', deps)
   if (token.kind === 'access_token') {
-    await readOwn(() => deps.reader.read({ zone, inspected: true }, assertion), deps)
+    const read = await readOwn(() => deps.reader.read({ zone, inspected: true }, assertion), deps)
+    if (!deps.behaviour.strictOwnAssertions) return
+    const unapproved = await approvalProblem(zone, read, read.scopes, deps)
+    if (unapproved !== undefined) throw untrusted(unapproved, deps)
     return
   }
   const issuedTo = await store.clients.find(zone.id, String(claims['client_id']))

@@ -26,7 +26,7 @@ import { revocationSignature } from '../../token/revocation-signature.ts'
 import { lackingLevel } from '../lacking-level.ts'
 import { tokenFormatOf } from '../params.ts'
 import { revocationEvent } from '../../model/tokens/revocation-event.ts'
-import { approvalProblem } from '../token-approvals.ts'
+import { approvalProblem } from '../../token/approvals.ts'
 import type { DecidedRequest, DecisionDeps, Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { lacksFactor, requireUsableProvider } from './resource-owner.ts'
 

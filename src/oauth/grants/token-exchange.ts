@@ -10,7 +10,7 @@ import type { VerifiedToken } from '../../token/reader.ts'
 import { signInOf } from '../presented-sign-in.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
-import { approvalProblem } from '../token-approvals.ts'
+import { approvalProblem } from '../../token/approvals.ts'
 import type { DecidedRequest, DecisionDeps, Grant } from './grant.ts'
 import { requireFactorOfToken, requireUsableProvider } from './resource-owner.ts'
 

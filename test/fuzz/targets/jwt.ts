@@ -27,6 +27,7 @@ const reader = createTokenReader({
   } as unknown as Deps['keys'], // a ring with one key
   store: { tokens: { find: () => Promise.resolve(undefined) } } as unknown as Deps['store'], // without a row
   senders: {} as Deps['senders'],
+  behaviour: behaviourOf('standard'),
   groupsOf: () => Promise.reject(new Error('not asked for')),
 })
 
