@@ -78,7 +78,7 @@ export function createAccounts(deps: {
   const findOwn = (zone: Zone, origin: string, { externalId }: KnownPerson): Promise<User | undefined> =>
     store.users.findByExternalId(zone.id, origin, externalId)
 
-  /** Finds a pre-created account for this person that nobody has signed in to yet. */
+  /** Finds a pre-created account for this person that has never been used. */
   async function findUnbound(
     zone: Zone,
     { originKey, config }: Origin,

@@ -98,7 +98,7 @@ export interface LoginProvider extends Candidate {
 export interface RedirectReturn {
   readonly origin: string
   readonly answer: RedirectAnswer
-  /** Without secrets for an answer that nobody asked for. */
+  /** Without secrets for an unsolicited response. */
   readonly attempt: RedirectAttempt | (Pick<RedirectAttempt, 'redirectUri'> & { readonly nonce?: never })
   /** The client that the user signs in for, which must allow the provider. */
   readonly client?: Client | undefined
@@ -133,7 +133,7 @@ export interface Identity extends ProviderLogout {
   isOffered(zone: Zone, provider: IdentityProvider): Promise<boolean>
   /** The sign-in at the provider; undefined if the provider cannot be used now. */
   startRedirect(zone: AddressedZone, origin: string, start: RedirectStart): Promise<Destination | undefined>
-  /** How the provider answers; undefined for one that nobody is redirected to. */
+  /** How the provider answers; undefined for one without redirects. */
   answersOf(
     zone: Zone,
     origin: string,
@@ -444,7 +444,7 @@ const NOT_ASKED = 'The identity provider could not be asked.'
 
 const BAD_CREDENTIALS: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }
 
-/** For the log; the word is that of the audit event, which whoever took the answer reports. */
+/** For the log; the code is that of the audit event, which the receiver of the response reports. */
 const UNASKED =
   'in-response-to: it answers no request, and the record does not allow sign-ins that begin at the provider (allowIdpInitiated)'
 

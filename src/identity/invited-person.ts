@@ -4,7 +4,7 @@ import type { User } from '../model/people/user.ts'
 import type { ExternalPerson } from './source.ts'
 
 /**
- * What a provider says of somebody who accepts an invitation. A SAML provider seldom says whether an address is verified, or
+ * What a provider says of a user who accepts an invitation. A SAML provider seldom says whether an address is verified, or
  * names none: its administrators keep the addresses, and the invitation was mailed to this one. An address that is a name
  * there is one too. The account keeps its user name unless that is the address.
  */

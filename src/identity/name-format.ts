@@ -11,8 +11,7 @@ export const hasOtherFormat = (user: User, { externalIdFormat: format }: Externa
 export const OTHER_FORMAT: ExternalRefusal = {
   outcome: 'refused',
   reason: 'unusable',
-  description:
-    'The identity provider did not say who you are in a way that stays the same. Contact your administrator.',
+  description: 'The identity provider did not send a permanent identifier for you. Contact your administrator.',
   detail: 'name-id: an account has this NameID in another format (nameID in the record says which format counts)',
   audit: 'name-id',
 }

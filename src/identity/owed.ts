@@ -8,11 +8,11 @@ import type { User } from '../model/people/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
-/** A sign-in, as far as what it owes depends on it. */
+/** The properties of a sign-in that decide its outstanding steps. */
 export interface MadeSignIn {
   /** The classes with the level first; absent for one factor. */
   readonly acr?: readonly string[] | undefined
-  /** Whether the browser is one that the person told to be remembered. */
+  /** Whether the person has had this browser remembered. */
   readonly isRemembered?: boolean
 }
 

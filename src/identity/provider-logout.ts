@@ -59,7 +59,7 @@ export type AnswerLogout = (answer: {
   readonly relayState?: string | undefined
 }) => Destination | undefined
 
-/** A request, read; what the provider has not signed is refused, and nobody is answered. */
+/** A request, read; unsigned requests are refused without a response. */
 export type LogoutRequestReading =
   | { readonly outcome: 'genuine'; readonly request: LogoutRequest; readonly answer: AnswerLogout }
   | { readonly outcome: 'unusable'; readonly reason: string; readonly detail: string; readonly answer: AnswerLogout }
@@ -72,7 +72,7 @@ export interface NoSuchProvider {
 
 /** Ends sessions at providers, and reads what they say about sessions here. */
 export interface ProviderLogout {
-  /** The logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
+  /** The logout at the provider; undefined without one, or while it is unknown. Makes no request. */
   signOut(origin: string, signOut: SignOut): Promise<Destination | undefined>
   /** Verifies a logout token of the provider. */
   readLogoutToken(zone: Zone, origin: string, token: string): Promise<LogoutTokenReading | NoSuchProvider>

@@ -62,7 +62,7 @@ export function createSignInEvents({ audit, behaviour }: { readonly audit: Audit
         if (!behaviour.hideLockout) return undefined
         return audit({ type: 'PrincipalAuthenticationFailure', principal, ...facts, data: 'the account is locked' })
       case 'second-factor-required':
-        // The password was right: somebody may have it who has nothing else.
+        // The password was right: an attacker may know it.
         return audit({ type: 'UserAuthenticationFailure', principal, ...facts, data: 'second factor required' })
       case 'password-change-required':
       case 'provider-disabled':

@@ -47,8 +47,8 @@ export interface PasswordAttempt {
   readonly userName: string
   readonly password: string
   /**
-   * Whether a browser session follows, which records the logon itself and can ask for what the sign-in owes. Without one, a
-   * user who owes something is refused.
+   * Whether a browser session follows, which records the logon itself and can ask for the outstanding steps. Without one, a
+   * user with an outstanding step is refused.
    */
   readonly opensSession?: boolean
 }
@@ -185,7 +185,7 @@ export interface RedirectSignIn {
     attempt: RedirectAttempt,
     zone: AddressedZone,
   ): Promise<RedirectSuccess | RedirectRefusal>
-  /** Verifies an answer that nobody asked for; present only where the record allows sign-ins that begin at the provider. */
+  /** Verifies an unsolicited response; present only where the record allows IdP-initiated sign-ins. */
   readonly unsolicited?: (
     answer: RedirectAnswer,
     attempt: Pick<RedirectAttempt, 'redirectUri'>,
@@ -225,7 +225,7 @@ export interface IdentitySource {
   readonly relay?: PasswordRelay
   /** Signs in by redirect. */
   readonly redirect?: RedirectSignIn
-  /** The logout at the provider; undefined without one, or while it is unknown. Asks nobody. */
+  /** The logout at the provider; undefined without one, or while it is unknown. Makes no request. */
   readonly signOut?: (signOut: SignOut) => Promise<Destination | undefined>
   /** Verifies the provider's logout tokens. */
   readonly readLogoutToken?: (token: string) => Promise<LogoutTokenReading>

@@ -23,7 +23,7 @@ import { assumedEmail, createAccounts } from './accounts.ts'
 import type { OwedBy } from './owed.ts'
 import type { ExternalPerson } from './source.ts'
 
-/** A person as the login server describes them; with `userId` the rest describes nobody else. */
+/** A person as the login server describes them; with `userId` the rest must describe the same user. */
 export interface VouchedPerson {
   readonly userId?: string | undefined
   readonly userName?: string | undefined
@@ -34,7 +34,7 @@ export interface VouchedPerson {
   readonly familyName?: string | undefined
 }
 
-/** A sign-in that a login server vouches for. */
+/** A sign-in that a login server asserts. */
 export interface VouchedSignIn {
   readonly person: VouchedPerson
   /** Whether to create an account for a person who has none. */
@@ -54,7 +54,7 @@ export type VouchedResult =
       readonly description: string
     }
 
-/** Signs in people whom a login server vouches for. The caller has verified the token of the login server. */
+/** Signs in users that a login server asserts. The caller has verified the token of the login server. */
 export interface Vouching {
   /** Throws `OAuthError` for a person of whom no account can be made. */
   signIn(from: RequestOrigin, signIn: VouchedSignIn): Promise<VouchedResult>
@@ -149,7 +149,7 @@ export function createVouching(deps: {
       return await users.create(from.zone, { draft, vouched: true, by })
     } catch (error) {
       if (!(error instanceof OAuthError) || error.error !== 'scim_resource_already_exists') throw error
-      // A concurrent sign-in of the same person; or somebody whose name differs in case only.
+      // A concurrent sign-in of the same person; or a user whose name differs only in case.
       const found = await findByName(from.zone, person)
       return found === 'not-usable' ? undefined : found
     }
@@ -167,7 +167,7 @@ export function createVouching(deps: {
     if (userId === undefined && (userName === undefined || userName.trim() === '')) {
       return refuse('Cannot determine username from credentials supplied')
     }
-    // Before an account is made for somebody who may not use the client.
+    // Before an account is created for a user who may not use the client.
     if (client && !allowsProvider(client, known?.origin ?? origin)) return refuse(PROVIDER_BARRED, 'provider-barred')
     if (known) return known
     const named = readable(person, { userName: userName ?? '', origin })
@@ -215,7 +215,7 @@ const ORIGIN = /^[\x21-\x7e]+$/
 
 const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
 
-/** A person with a name, which is their stable identifier: compared to the letter, and never given to anybody else. */
+/** A person with a name, which is their stable identifier: compared exactly, and never reused for another user. */
 interface NamedPerson extends Pick<ExternalPerson, 'userName' | 'email' | 'givenName' | 'familyName'> {
   readonly origin: string
 }
@@ -242,5 +242,5 @@ function namesIn(email: string): { readonly givenName?: string; readonly familyN
   return { ...(givenName && { givenName }), ...(familyName && { familyName }) }
 }
 
-/** For the audit trail: the origin came from outside and belongs to nobody yet. */
+/** For the audit trail: the origin came from the request and belongs to no provider. */
 const printable = (text: string): string => text.slice(0, 36).replace(/[^\x21-\x7e]/g, '?')

@@ -30,7 +30,7 @@ import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './grants/grants.ts'
 
 interface MetadataDeps {
-  /** Whether passkeys may be told to be of hardware (`phrh`). */
+  /** Whether passkeys can be attested as hardware-bound (`phrh`). */
   readonly tellsHardware: boolean
   readonly keys: KeyRing
   readonly urls: Urls

@@ -1,4 +1,4 @@
-// Refusals in the stored audit trail: what was asked, and the rule and the detail that the caller is not told. Only there, where
+// Refusals in the stored audit trail: the request, the rule, and the detail that the caller does not get. Only there, where
 // administrators read it (`/explain`); never a token, a code or anything else that only the caller knows.
 import type { Client } from '../model/clients/client.ts'
 import type { Audit } from '../model/audit/event.ts'

@@ -116,7 +116,7 @@ function revocationApi(app: FastifyInstance, deps: RevokeDeps): void {
   const { store, clock, random, service, behaviour, audit } = deps
   const revokers = [service.scope('admin'), 'tokens.revoke']
   const config = { access: { by: 'bearer' }, audience: 'api' } as const
-  // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens by themselves.
+  // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens automatically.
   const method = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
 
   app.route<{ Params: { userId: string } }>({

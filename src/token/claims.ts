@@ -161,7 +161,7 @@ export function idTokenClaims(
   }
 }
 
-/** Whether applications are told of the end of sessions, for which they need to know theirs. */
+/** Whether applications are notified of ended sessions, for which they need the session's id. */
 const passesLogoutOn = (zone: Zone, behaviour: Behaviour): boolean =>
   speaks(zone, 'backchannelLogout', behaviour) || speaks(zone, 'frontchannelLogout', behaviour)
 

@@ -107,7 +107,7 @@ interface Opening {
   readonly tokenKeys: TokenKeys | undefined
   /** Whether signatures come so fast that the threads of the pool do not fall asleep in between. */
   readonly pace: Pace
-  /** Absent if nobody measures signatures. */
+  /** Absent if signatures are not measured. */
   readonly onSignature: ((signature: Signature) => void) | undefined
 }
 
@@ -124,7 +124,7 @@ export function createKeyRing(deps: {
   generateKey?: typeof generateKey
   /** Absent where the configuration has no key in a token. */
   tokenKeys?: TokenKeys | undefined
-  /** Absent if nobody measures signatures. */
+  /** Absent if signatures are not measured. */
   onSignature?: ((signature: Signature) => void) | undefined
 }): KeyRing {
   const { store, vault, clock, random, defaultZoneId } = deps

@@ -1,4 +1,4 @@
-// What clients are told of a person under the scopes of OpenID Connect Core §5.4: the same in ID tokens and at userinfo.
+// The claims that clients get about a person under the scopes of OpenID Connect Core §5.4: the same in ID tokens and at userinfo.
 import { epochSeconds } from '../base/clock.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 import type { User } from '../model/people/user.ts'
@@ -14,7 +14,7 @@ export function personClaims(user: User, has: (scope: string) => boolean): Recor
   return {
     ...(has('profile') && profileClaims(user)),
     ...(has('email') && email !== undefined ? { email, email_verified: user.verified } : undefined),
-    // Nobody has verified a number yet: a verification needs a way to reach the phone.
+    // Numbers are never verified: that would need a way to reach the phone.
     ...(has('phone') && phoneNumber !== undefined
       ? { phone_number: phoneNumber, phone_number_verified: false }
       : undefined),

@@ -44,7 +44,7 @@ export function planTokens(authorization: Authorization, deps: PlanDeps): TokenP
   const { client, zone, subject, revocable } = authorization
   const { behaviour, clock, random, subjects, urls } = deps
   const user = subject.kind === 'user' ? subject.user : undefined
-  // Whoever reads a JWT sees the account's id, which a pairwise client must not.
+  // A JWT shows the account's id, which a pairwise client must not see.
   const isPairwise = user !== undefined && subjects.isPairwise(zone, client)
   const format = isPairwise ? 'opaque' : (authorization.format ?? 'jwt')
   const issuedAt = clock.now()

@@ -176,7 +176,7 @@ export function createTokenReader(deps: {
     if (typeof userId !== 'string') throw refuse('token-malformed', 'The token is malformed.')
     const user = await store.users.findWithGroups(zone.id, userId)
     if (!user?.active) {
-      // Whoever holds an opaque token may not know whose it is.
+      // The holder of an opaque token may not know whose it is.
       throw refuse('unknown-user', `Token bears a non-existent user ID${isOpaque ? '' : `: ${userId}`}`)
     }
     if (!isCurrentSignature(String(claims['rev_sig']), client, user))

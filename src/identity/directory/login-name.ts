@@ -31,7 +31,7 @@ export function loginNameOf(
   }
 }
 
-/** A DN, or the identifier of an entry: somebody who may choose their own login name must not be taken for another. */
+/** A DN, or the identifier of an entry: a user who may choose a login name must not be taken for another user. */
 const OTHER_ID = /=|^[0-9a-f-]{32,36}$/i
 
 /** As directories compare names; only for two names of the same entry. */

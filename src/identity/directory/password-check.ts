@@ -72,7 +72,7 @@ async function bindAs(
   }
 }
 
-/** A name that nobody has takes as long as a wrong password: a connection and a bind, with nothing of what was typed. */
+/** An unknown name takes as long as a wrong password: a connection and a bind, with nothing of what was typed. */
 async function bindAsNobody(request: DirectoryRequest, { base }: UserSearch): Promise<void> {
   const { random } = request
   await bindAs(request, `cn=${random.hex(16)},${base}`, random.hex(16)).catch((cause: unknown) => {

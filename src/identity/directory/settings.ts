@@ -56,7 +56,7 @@ export interface DirectorySettings {
   /** Tried in order. */
   readonly urls: readonly [DirectoryUrl, ...DirectoryUrl[]]
   readonly verifiesCertificate: boolean
-  /** Certificates in PEM of the authorities that vouch for the directory; undefined: those that the server trusts. */
+  /** Certificates (PEM) of the certificate authorities for the directory; undefined: those that the server trusts. */
   readonly authorities: string | undefined
   readonly account: BindAccount | undefined
   readonly profile: DirectoryProfile
@@ -114,7 +114,7 @@ export function readDirectorySettings(record: JsonRecord): DirectorySettings {
   }
 
   const tls = text('tlsConfiguration') ?? 'none'
-  // SASL EXTERNAL: without a certificate of its own to show, the server would be nobody.
+  // SASL EXTERNAL: without a client certificate, the server would be anonymous.
   if (tls === 'external') {
     throw new UnusableDirectory(
       'tlsConfiguration external needs a certificate of this server, which a record cannot hold: use simple',

@@ -1,10 +1,10 @@
-// The identifier that a directory gives an entry for good, whatever the entry is called and wherever it is moved.
+// The permanent identifier that a directory assigns to an entry, independent of its name and location.
 import type { Entry } from 'ldapts'
 
 /** Binary, and requested as such. */
 export const OBJECT_GUID = 'objectGUID'
 
-/** Operational attributes that identify an entry for ever: RFC 4530, Active Directory, 389 Directory Server. */
+/** Operational attributes that identify an entry permanently: RFC 4530, Active Directory, 389 Directory Server. */
 export const UNIQUE_ID_ATTRIBUTES = ['entryUUID', OBJECT_GUID, 'nsUniqueId'] as const
 
 /** The identifier of an entry; undefined without one, or if there are several. */

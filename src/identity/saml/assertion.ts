@@ -19,7 +19,7 @@ export function readBearerAssertion(base64url: string, expected: Omit<Expectatio
   checkAssertions(root, root)
   checkSignaturePlaces(root, isEncrypted(root) ? [] : [root])
   const assertion = verifiedAssertion(text, root, expected)
-  // Whoever issued it may have made it without the person (§3 item 7). Nobody here asked for it.
+  // Whoever issued it may have made it without the person (§3 item 7). It answers no request of ours.
   return readStatement(assertion, { ...expected, inResponseTo: 'none' }, { needsAuthentication: false })
 }
 
@@ -41,7 +41,7 @@ export function verifiedAssertion(
   return verifiedPart(text, element, provider.signingKeys).element
 }
 
-/** Whatever goes wrong in here is one refusal: nobody may learn from it how far a changed text got. */
+/** Every failure in here is the same refusal, so that an attacker cannot learn how far a changed text got. */
 function decryptedAssertion(
   element: XmlElement,
   { keys, decryptionKeys }: { readonly keys: readonly KeyObject[]; readonly decryptionKeys: readonly KeyObject[] },

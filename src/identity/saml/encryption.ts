@@ -1,4 +1,4 @@
-// Decrypts what a provider encrypted for us (XML Encryption). Encryption proves nothing: anybody has our certificate.
+// Decrypts what a provider encrypted for us (XML Encryption). Encryption proves nothing: our certificate is public.
 import type { KeyObject } from 'node:crypto'
 import { decrypt } from 'xml-encryption'
 import { SamlProblem } from './problem.ts'

@@ -12,7 +12,7 @@ const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
 const PERSISTENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent'
 const X509_SUBJECT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName'
 /**
- * Formats of names that the metadata offers. Providers take the first one where nobody asks for another, so that it should be
+ * Formats of names that the metadata offers. Providers take the first one by default, so that it should be
  * a name that stays the same; a transient one is refused.
  */
 const STABLE_FIRST = [PERSISTENT, UNSPECIFIED, EMAIL_ADDRESS, X509_SUBJECT]

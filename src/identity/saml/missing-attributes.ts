@@ -4,14 +4,14 @@ import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { quoted } from './problem.ts'
 import type { SamlStatement } from './statement.ts'
 
-/** Attributes that were told of; then all are told of again. */
+/** Attributes already logged; beyond this number all are logged again. */
 const MAX_TOLD = 1000
 /** Names in a line. */
 const MAX_NAMES = 30
 /** Found by their friendly name, too. */
 const GROUPS = 'external_groups'
 
-/** Writes a line for each attribute of each state of a record once: not everybody has every attribute. */
+/** Writes a line for each attribute of each state of a record once: not every user has every attribute. */
 export function createMissingAttributes(log: {
   refusal(message: string): void
 }): (record: IdentityProvider, statement: SamlStatement) => void {

@@ -33,7 +33,7 @@ const MAX_CLASSES = 20
 const CUSTOM = 'user.attribute.'
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
 
-/** Throws a `SamlProblem` of the reason `name-id` for a name that identifies nobody for good. */
+/** Throws a `SamlProblem` of the reason `name-id` for a name that is not a permanent identifier. */
 export function personOf(statement: SamlStatement, mapping: Mapping): ExternalPerson {
   const { config, now } = mapping
   const { nameId, attributes, authenticatedAt, authnContextClasses } = statement
@@ -109,7 +109,7 @@ function mappedTo({ attributeMappings }: SamlProviderConfig, key: string): strin
   return typeof mapped === 'string' && mapped !== '' ? mapped : undefined
 }
 
-/** Every value of a mapped attribute is one group: none without a mapping, so that nobody keeps what it once gave. */
+/** Every value of a mapped attribute is one group: none without a mapping, so that earlier groups are removed. */
 function groupsOf({ attributes }: SamlStatement, config: SamlProviderConfig, isStored: boolean): ExternalGroups {
   const mapped = new Set(
     [memberOf(config.attributeMappings, 'external_groups')]

@@ -23,7 +23,7 @@ export interface SamlProviders {
   read(record: IdentityProvider, purpose: OutboundShare['purpose']): Promise<SamlProvider>
   /** Without waiting; undefined while nothing usable is known. */
   peek(record: IdentityProvider): SamlProvider | undefined
-  /** Whether nobody can be sent there, as far as is known without reading anything: a page may show a thousand records. */
+  /** Whether browsers cannot be redirected there, as far as is known without reading metadata: a page may show a thousand records. */
   isOut(record: IdentityProvider): boolean
   /** What the metadata says that the provider is; undefined while there is no usable metadata. */
   entityIdOf(record: IdentityProvider): Promise<string | undefined>

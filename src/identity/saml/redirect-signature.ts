@@ -19,7 +19,7 @@ export function checkRedirectSignature(
   for (const part of rawQuery.split('&')) {
     const [name = ''] = part.split('=', 1)
     const plain = decoded(name)
-    // An encoded name would be another parameter for whoever decodes first.
+    // An encoded name would be another parameter for a receiver that decodes first.
     if (plain !== name || parts.has(name)) throw new SamlProblem('bad-signature', 'a parameter is repeated or encoded')
     parts.set(name, part)
   }

@@ -24,7 +24,7 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
   const assertion = assertionOf(root, isSigned)
   checkSignaturePlaces(root, [root, ...(assertion.name === 'Assertion' ? [assertion] : [])])
   if (!isSigned) {
-    // What surrounds the assertion is nobody's word: it can refuse, and nothing else.
+    // What surrounds the assertion is unsigned: it can cause a refusal, and nothing else.
     checkEnvelope(root, expected, { isSigned })
     return readStatement(verifiedAssertion(text, assertion, expected), expected, { needsAuthentication: true })
   }

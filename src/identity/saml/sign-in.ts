@@ -51,7 +51,7 @@ export type Demand = Omit<Expectation, 'provider' | 'inResponseTo'>
 /** Reads a message with the provider's keys; throws a `SamlProblem`. */
 export type Verify = (demand: Demand & Pick<Expectation, 'provider'>) => SamlStatement
 
-/** A person whom a message vouches for. */
+/** The person that a verified message identifies. */
 export interface Vouched {
   readonly outcome: 'genuine'
   readonly person: ExternalPerson
@@ -63,7 +63,7 @@ export interface SamlSignIn {
   isReady(record: IdentityProvider): Promise<boolean>
   isOffered(record: IdentityProvider): boolean
   start(record: IdentityProvider, attempt: RedirectStart, zone: AddressedZone): Promise<Destination | undefined>
-  /** `inResponseTo`: the id of the request; `none`: nobody asked. */
+  /** `inResponseTo`: the id of the request; `none`: unsolicited. */
   finish(
     record: IdentityProvider,
     answer: RedirectAnswer,
@@ -211,9 +211,8 @@ const DECLINED: ReadonlyMap<string, string> = new Map([
   [`${STATUS}NoPassive`, 'login_required'],
 ])
 
-/** What a person who cannot be told from others may do about it: nothing. */
-const UNSTABLE =
-  'The identity provider did not say who you are in a way that stays the same. Contact your administrator.'
+/** The user can do nothing about an unstable name. */
+const UNSTABLE = 'The identity provider did not send a permanent identifier for you. Contact your administrator.'
 const UNTRUSTED = 'The message of the identity provider could not be verified.'
 
 /** The page says little, the log what was wrong, and the audit trail the class. */

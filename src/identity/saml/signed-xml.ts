@@ -18,7 +18,7 @@ const DIGESTS: Readonly<Record<string, string>> = {
   'http://www.w3.org/2001/04/xmlenc#sha512': 'sha512',
 }
 
-/** RFC 9231. No HMAC: its key would be one that everybody knows. */
+/** RFC 9231. No HMAC: its key would be public. */
 export const SIGNATURE_ALGORITHMS: Readonly<Record<string, { readonly hash: string; readonly type: 'rsa' | 'ec' }>> = {
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256': { hash: 'sha256', type: 'rsa' },
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha384': { hash: 'sha384', type: 'rsa' },

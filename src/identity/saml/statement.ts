@@ -17,7 +17,7 @@ export interface Expectation {
   readonly decryptionKeys: readonly KeyObject[]
   /** Absolute URL of the assertion consumer, or of the token endpoint's alias. */
   readonly recipient: string
-  /** Id of our request; `any` does not look; `none`: it must not name one, because nobody asked. */
+  /** Id of our request; `any` does not look; `none`: it must not name one, because it is unsolicited. */
   readonly inResponseTo: { readonly id: string } | 'any' | 'none'
   /** One of these classes must have been used. */
   readonly authnContext?: readonly string[]
@@ -27,7 +27,7 @@ export interface Expectation {
 /** A verified assertion's content. */
 export interface SamlStatement {
   readonly assertionId: string
-  /** The assertion is refused from then on, whoever presents it. */
+  /** The assertion is refused from then on, for every caller. */
   readonly usableUntil: Date
   readonly nameId: SamlNameId
   readonly sessionIndex?: string
@@ -82,7 +82,7 @@ export function readStatement(
   if (assertion.attributes['Version'] !== '2.0') throw new SamlProblem('not-xml', 'it is of another version')
   checkIssuer(assertion, expected.provider.entityId)
   const { ID: assertionId = '' } = assertion.attributes
-  // Whoever signs the response around it need not name it, and it is known by its id when it comes again.
+  // A signature of the enclosing response need not name it, and it is known by its id when it comes again.
   if (!isShort(assertionId)) throw new SamlProblem('not-xml', 'it has no id, or a long one')
   const issuedAt = instantOf(assertion, 'IssueInstant')
   if (!issuedAt) throw new SamlProblem('not-xml', 'it does not say when it was issued')
@@ -224,7 +224,7 @@ function readAuthentication(
     classes: classes.filter(each => isShort(each)),
     ...(authenticatedAt && { authenticatedAt }),
     ...(sessionIndex !== undefined && isUsableId(sessionIndex) && { sessionIndex }),
-    // Somebody whose session ends within the difference of clocks gets one that lasts longer than the redirect.
+    // A session that ends within the clock tolerance is extended so that it outlasts the redirect.
     ...(ends.length > 0 && { sessionEndsAt: addSeconds(new Date(Math.min(...ends.map(Number))), SKEW_SECONDS) }),
   }
 }

@@ -10,7 +10,7 @@ export type Fetched<T> =
   | { readonly outcome: 'failed' }
   | { readonly outcome: 'busy' }
 
-/** Where a document is, and how to fetch it. Whoever names the same key gets the same document. */
+/** Where a document is, and how to fetch it. Callers with the same key get the same document. */
 export interface Source<T> {
   readonly key: string
   readonly zoneId: string

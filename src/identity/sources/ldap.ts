@@ -21,7 +21,7 @@ export interface LdapDeps {
   readonly log: { refusal(message: string): void }
 }
 
-/** The same for every cause: other words would tell a stranger who has an account here or there, and of the network. */
+/** The same for every cause: different texts would reveal to an anonymous caller who has an account, and details of the network. */
 const BAD_CREDENTIALS: ExternalRefusal = { outcome: 'refused', reason: 'unusable', description: 'Bad credentials' }
 
 /** Directories. */

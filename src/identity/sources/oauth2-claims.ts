@@ -36,7 +36,7 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 
 /**
  * A string as it is, or a positive whole number in decimal digits. Above 2^53, different numbers of the JSON text would
- * have become equal; 0 stands for nobody at many providers.
+ * have become equal; 0 means no user at many providers.
  */
 function identifier(value: unknown): string | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 ? String(value) : undefined

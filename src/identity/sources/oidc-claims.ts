@@ -76,7 +76,7 @@ export const claimsFor = (mappings: unknown, attribute: string): readonly string
 export const mappedClaims = ({ attributeMappings: mappings }: MappingConfig): readonly string[] =>
   Object.keys(mappings ?? {}).flatMap(attribute => claimsFor(mappings, attribute))
 
-/** The groups: none without the claim, nor where the record maps none, so that nobody keeps what it once mapped. */
+/** The groups: none without the claim, nor where the record maps none, so that earlier groups are removed. */
 function groupsOf(claims: ForeignClaims, config: MappingConfig): ExternalGroups {
   const named = claimsFor(config.attributeMappings, 'external_groups')
   const names = [...new Set(named.flatMap(claim => groupNames(memberOf(claims, claim))))].filter(isShortString)

@@ -25,7 +25,7 @@ export function createLogoutReader(deps: { settings: OidcSettingsReader; check: 
     provider: IdentityProvider,
     token: string,
   ): Promise<{ readonly outcome: 'genuine'; readonly notice: LogoutNotice } | ExternalRefusal> => {
-    // Anybody can send one: what is no logout token is refused before a document is fetched or a signature verified.
+    // Any caller can send one: anything but a logout token is refused before a document is fetched or a signature verified.
     const notice = noticeIn(token, deps.clock.now())
     if (typeof notice === 'string') return refuse('untrusted', notice)
     const { zoneId } = provider

@@ -18,7 +18,7 @@ export interface UserinfoAccess {
 
 /** Claims that a person usually has, if the record does not map others. */
 const USUAL = ['email', 'given_name', 'family_name'] as const
-/** How and when somebody signed in is for the signed token to say. */
+/** How and when the user signed in comes only from the signed token. */
 const OF_THE_TOKEN = ['amr', 'acr', 'auth_time'] as const
 
 /**
@@ -38,7 +38,7 @@ export async function completed(
   if (userInfoUrl === undefined || typeof accessToken !== 'string' || !(lacksMapped || lacksUsual)) return unchanged
   const answer = await readUserinfo(outbound, userInfoUrl, { accessToken, share })
   if (answer.outcome !== 'described') return lacksMapped ? answer : unchanged
-  // OpenID Connect Core §5.3.2: otherwise it may be about somebody else.
+  // OpenID Connect Core §5.3.2: otherwise it may be about another user.
   if (answer.claims['sub'] !== claims['sub'])
     return refuse('untrusted', 'The userinfo endpoint speaks of somebody else.')
   return { outcome: 'described', claims: merged(claims, answer.claims, claimsFor(config.attributeMappings, 'email')) }

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 
-/** The client, with a breaker for each host. An error that the provider answers is an answer: anybody may provoke one. */
+/** The client, with a breaker for each host. An error response of the provider counts as a response: any caller may provoke one. */
 export function withBreaker(outbound: Outbound, { clock }: { clock: Clock }): Outbound {
   const breaker = createBreaker({ clock })
 

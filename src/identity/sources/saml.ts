@@ -1,5 +1,5 @@
 // SAML 2.0 identity providers: sign-in by redirect or posted form. Thin: what reads and writes SAML is in ../saml/, and is
-// loaded with the first message, because a page may show providers that nobody signs in at.
+// loaded with the first message, because a page may show providers that are never used.
 import { loadOnce } from '../../base/load-once.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
@@ -108,7 +108,7 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
   }
 }
 
-/** Whether sign-ins may begin at the provider: an answer that nobody asked for can be one that an attacker sent around. */
+/** Whether IdP-initiated sign-ins are allowed: an attacker may distribute an unsolicited response. */
 function mayBeginThere(
   { config }: { readonly config: SamlProviderConfig },
   { config: { samlConfig } }: Zone,

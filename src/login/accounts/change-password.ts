@@ -43,7 +43,7 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePassword
     const visitor = await sessions.visitor(request)
     if (!visitor) throw new Error('the gate lets nobody through without a session')
     if (visitor.user.origin === service.name) return visitor
-    throw new PageError(403, 'The password of your account is managed where you sign in.')
+    throw new PageError(403, 'Your password is managed by your identity provider.')
   }
 
   async function showForm(

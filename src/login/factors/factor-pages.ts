@@ -7,7 +7,7 @@ import type { PasskeySignInDeps } from './passkey-sign-in.ts'
 import type { SecondFactorDeps } from './second-factor.ts'
 import type { SecurityDeps } from './security-access.ts'
 
-/** For whoever owes something, and for nobody's benefit but theirs. */
+/** For users with an outstanding second factor only. */
 const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
 const forAnyone = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const

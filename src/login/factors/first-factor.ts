@@ -1,4 +1,4 @@
-// A factor for somebody who has none, or none that is enough for the application: added in the middle of a sign-in, which
+// A factor for a user who has none, or none that is enough for the application: added in the middle of a sign-in, which
 // goes on with it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
@@ -100,7 +100,7 @@ export function firstFactorHandlers(
     return finish(request, reply, { visitor, factor })
   })
 
-  /** A factor that is added was proven by it. Recovery codes are shown to whoever has none. */
+  /** A factor that is added was proven by it. Recovery codes are shown to users who have none. */
   async function finish(
     request: FastifyRequest,
     reply: FastifyReply,

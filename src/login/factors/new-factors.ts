@@ -120,7 +120,7 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
 
   const appLinks = (request: FastifyRequest) => ({ action: pathOf(request, '/app'), back: pathOf(request) })
 
-  /** Whoever adds a first factor has proven it; without that, the next request would ask for it. */
+  /** Adding a first factor proves it; otherwise the next request would ask for it. */
   async function finish(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -1,5 +1,5 @@
-// Signing in with a passkey alone: nobody types a name. For accounts of this server; people of directories and providers are
-// signed in there, so that whoever is shut out there is shut out here.
+// Signing in with a passkey alone, without typing a name. For accounts of this server; people of directories and providers are
+// signed in there, so that users who are blocked there are blocked here.
 import type { FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { addSeconds } from '../../base/clock.ts'

@@ -1,4 +1,4 @@
-// What somebody has to do at the second step of a sign-in: found anew at each request, from the account, the session, the
+// What the user has to do at the second step of a sign-in: found anew at each request, from the account, the session, the
 // zone's policy and the application that waits.
 import type { FastifyRequest } from 'fastify'
 import type { FactorOwner } from '../../accounts/factor-changes.ts'
@@ -58,7 +58,7 @@ export interface Task {
   readonly reaching: readonly FactorMethod[]
   /** What the person can prove now. */
   readonly provable: readonly FactorMethod[]
-  /** Whether a factor may be added: by whoever has none, and by whoever has proven one. */
+  /** Whether a factor may be added: by users who have none, and by users who have proven one. */
   readonly mayAdd: boolean
   /** Whether an application asks for more, and not the zone. */
   readonly isStepUp: boolean

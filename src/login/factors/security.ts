@@ -167,7 +167,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
       const { visitor, policy } = entry
       const removed = await target(request, visitor, formOf(request))
       if (!removed) return unknown(request, reply)
-      // Whoever must have a second factor is not left with the password alone, by which anybody could get a new one.
+      // A user who must have a second factor is not left with only the password, with which an attacker could add a new one.
       const leaves = (await isRequired(request, entry)) ? policy.methods : undefined
       const owner = await ownerOf(request, visitor, pages)
       const { passkey } = removed

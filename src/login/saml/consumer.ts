@@ -21,7 +21,7 @@ import type { SamlDeps, SamlRoute } from './saml.ts'
 
 const UNREADABLE: Failure = {
   status: 400,
-  description: 'What your identity provider sent could not be read. Please start again.',
+  description: 'The response of your identity provider could not be read. Please start again.',
 }
 const NO_PROVIDER: Failure = {
   status: 404,

@@ -36,7 +36,7 @@ export async function askForApproval(
   const { client, target } = authorization
   const { scopes } = question
   const originalUri = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
-  // A session whose cookie comes with a token may be somebody else's, who must not be asked for this.
+  // A session cookie that comes with a token may belong to another user, who must not be asked for this.
   if (!program) await sessions.setPendingApproval(request, query)
   const groups = await store.groups.findByNames(
     request.zone.id,

@@ -37,7 +37,7 @@ import { refuse, requireGrantLast, requireScopesForTokens, respond } from './res
 import { fromSource } from './sources.ts'
 import { isVouched, signInVouched, vouchedContext } from './vouched.ts'
 
-/** `compatibility: standard`: the request is checked before anybody is asked to sign in. */
+/** `compatibility: standard`: the request is checked before the user is asked to sign in. */
 const STANDARD: readonly Check[] = [
   findPerson,
   setHeaders,
@@ -111,7 +111,7 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
     if (error instanceof PageError && !target && !standardSilentErrors) return reply.status(400).send('')
     const { status, error: code = 'server_error', description } = answerFor(error)
     if (!target || status < 500) throw error
-    // A page in a hidden frame reaches nobody, so the client gets the error (row R7).
+    // A page in a hidden frame is seen by no user, so the client gets the error (row R7).
     deps.log.fault(`${request.method} ${AUTHORIZE_PATH}`, error)
     return refuse(context, new RedirectRefusal(target, new OAuthError(code, description)), deps)
   }
@@ -131,7 +131,7 @@ async function needsPersonFirst(
   return client?.registration !== undefined && (await sessions.visitor(request)) === undefined
 }
 
-/** Stores what is refused to a known client, unless it is told that somebody has to sign in. */
+/** Stores what is refused to a known client, except `login_required`. */
 function record(error: unknown, { request, params, asked, person }: AuthorizeContext, deps: AuthorizeDeps): void {
   const refusal = error instanceof RedirectRefusal ? error.refusal : error
   const { client } = asked
@@ -202,7 +202,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     if (isCall(request, form)) return answerCall(request, reply, form)
     const isAnswer = form.get('user_oauth_approval') !== undefined
     const isOpen = behaviour.postedRequests || isSilent(form, behaviour) // UAA: silence needs no value either
-    // An approval by somebody who is no longer signed in decides nothing: they are asked to sign in.
+    // An approval by a user who is no longer signed in has no effect: the user is asked to sign in.
     const mustProve = isAnswer ? (await sessions.visitor(request)) !== undefined : !isOpen
     if (mustProve && !(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     if (isAnswer) {

@@ -5,7 +5,7 @@ import { isNavigation } from '../../web/requests/navigation.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { findPerson } from './person.ts'
 
-/** Signs the person in before anybody is asked to; the code of another client counts as none. */
+/** Signs the person in before the sign-in page is shown; the code of another client counts as none. */
 export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
   const { request, reply, form, params, silent, program, answer } = context
   const code = form.get('code')

@@ -18,7 +18,7 @@ export function readKeyThumbprint(context: AuthorizeContext, deps: AuthorizeDeps
   context.asked = { ...context.asked, jkt }
 }
 
-/** A token in a redirect is bound to nobody, which clients with bound tokens exclude (RFC 9449 §5.2, RFC 8705 §3.4). */
+/** A token in a redirect is not bound, which clients with bound tokens exclude (RFC 9449 §5.2, RFC 8705 §3.4). */
 export function refuseUnboundTokens(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const client = found(context.asked.client)
   if (!found(context.asked.responseType).has('token')) return

@@ -75,7 +75,7 @@ export interface AuthorizeDeps extends RefusalDeps {
   readonly signInDemands: SignInDemands
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
   readonly owedBy: OwedBy
-  /** Whether passkeys may be told to be of hardware (`phrh`). */
+  /** Whether passkeys can be attested as hardware-bound (`phrh`). */
   readonly tellsHardware: boolean
   readonly subjects: Subjects
   readonly foreignKeys: ForeignKeys

@@ -44,13 +44,13 @@ export function credentialsContext(request: FastifyRequest, reply: FastifyReply)
   }
 }
 
-/** Before the password is checked: whoever may not send one must not learn whether it is right (row A20). */
+/** Before the password is checked: a caller that may not send one must not learn whether it is right (row A20). */
 export function requirePasswordGrant({ asked, program }: AuthorizeContext): void {
   if (program?.by !== 'password' || mayUseGrant(found(asked.client), 'password')) return
   throw new RedirectRefusal(found(asked.target), new OAuthError('unauthorized_client', 'Unauthorized grant type'))
 }
 
-/** Signs the person in for this request only; the client is known by now, so that nobody guesses passwords without one. */
+/** Signs the person in for this request only; the client is known by now, so that passwords cannot be guessed without one. */
 export async function signInWithPassword(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
   const { request, form, asked, program } = context
   if (program?.by !== 'password') return

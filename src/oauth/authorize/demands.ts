@@ -1,4 +1,4 @@
-// What the sign-in still owes before anything is granted: to the zone, and to the request, which says how strong it must be
+// The outstanding steps of the sign-in before anything is granted: to the zone, and to the request, which says how strong it must be
 // by `acr_values` (OpenID Connect Core §3.1.2.1, RFC 9470 §4) and the policy of its client.
 import { levelOf } from '../../model/sessions/assurance.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -18,11 +18,11 @@ import type { Step } from './next-step.ts'
 import { RedirectRefusal, signInErrorMode } from './redirect.ts'
 import { refusal } from './request.ts'
 
-/** UAA: what the sign-in still owes comes before every check of the request. See docs/compatibility.md, A1. */
+/** UAA: outstanding steps of the sign-in come before every check of the request. See docs/compatibility.md, A1. */
 export const meetDemandsFirst = async (context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> =>
   context.silent ? undefined : requireDemandsMet(context, deps)
 
-/** What the sign-in still owes, such as a new password, comes before anything is granted in a browser. */
+/** Outstanding steps of the sign-in, such as a new password, come before anything is granted in a browser. */
 export async function requireDemandsMet(context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> {
   const { request, person, program } = context
   if (!person || program) return undefined

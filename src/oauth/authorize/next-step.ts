@@ -24,7 +24,7 @@ export interface SignedIn {
   readonly approvals: readonly Approval[]
   /** Whether this very request was just approved on the page. */
   readonly justApproved: boolean
-  /** Set when the request's `id_token_hint` names somebody else; whether a sign-in was demanded for that already. */
+  /** Set when the request's `id_token_hint` names another user; whether a sign-in was demanded for that already. */
   readonly isAnother?: { readonly wasAsked: boolean }
   /** The level that the sign-in lacks for this request. */
   readonly lacking?: Needed | undefined
@@ -48,7 +48,7 @@ export interface ApprovalQuestion {
 
 /** What happens next; `respond` ends the flow. */
 export type Step =
-  /** Something that the sign-in owes: to the zone, or to this request. */
+  /** An outstanding step of the sign-in, for the zone or for this request. */
   | { readonly kind: 'meet-demand'; readonly demand: SignInDemand }
   | { readonly kind: 'sign-in' }
   /** The person selects the account to continue with. */
@@ -102,7 +102,7 @@ export function nextStep(
   }
 
   if (person.scopes instanceof OAuthError) {
-    // UAA: a client without any scopes is a fault where nobody sees a page (row R7).
+    // UAA: a client without any scopes is an error where no page is shown (row R7).
     const isFault = silent && !behaviour.standardSilentErrors && client.scope.length === 0
     const error = isFault ? 'server_error' : person.scopes.error
     return { kind: 'refuse', error, description: person.scopes.message }

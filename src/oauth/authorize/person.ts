@@ -43,10 +43,10 @@ export async function findPerson(
   context.person = { user: visitor.user, authenticatedAt, amr, acr, sessionId }
 }
 
-/** Whether the request itself signs somebody in, once it is checked. */
+/** Whether the request itself signs a user in, once it is checked. */
 const signsInLater = ({ program }: AuthorizeContext): boolean => program !== undefined && program.by !== 'token'
 
-/** Somebody must be signed in. */
+/** A user must be signed in. */
 export function requirePerson(context: AuthorizeContext): Step | undefined {
   const { person, silent, program } = context
   if (person || signsInLater(context)) return undefined

@@ -55,7 +55,7 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
 }
 
 /**
- * RFC 8252 §8.6: any program on the person's device could say that it is this application, whose document everybody may name
+ * RFC 8252 §8.6: any program on the person's device could say that it is this application, whose document any program may name
  * and which proves nothing. So a former approval does not count.
  */
 function asksAlways({ asked: { client, target } }: AuthorizeContext): boolean {
@@ -63,13 +63,13 @@ function asksAlways({ asked: { client, target } }: AuthorizeContext): boolean {
   return isUnproven && !leavesDevice(target?.redirectUri ?? '')
 }
 
-/** The `default_max_age` of the client. A sign-in that it led to meets it for as long as somebody may read the approval page. */
+/** The `default_max_age` of the client. A sign-in that it led to meets it for as long as the approval page may stay open. */
 function defaultAge(context: AuthorizeContext): number | undefined {
   const age = context.asked.client?.defaultMaxAge
   return age !== undefined && isMarked(context, ASKED_FOR_AGE) ? Math.max(age, MET_SECONDS) : age
 }
 
-/** Anybody can put a mark on a URL: so it only makes an age of less than this longer. */
+/** Any caller can add a mark to a URL, so it can only extend an age below this limit. */
 const MET_SECONDS = 600
 
 /**

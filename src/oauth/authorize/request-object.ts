@@ -73,7 +73,7 @@ export async function readObject(received: ReceivedObject, deps: RequestObjectDe
   if (typeof jti !== 'string') return { parameters }
   const end = addSeconds(received.at, MAX_REMEMBERED_SECONDS)
   const until = isMoment(exp) && exp * 1000 < end.getTime() ? new Date(exp * 1000) : end
-  // Whoever began in time may come back later.
+  // A user who started in time may return later.
   return { parameters, once: { id: jti, until: addSeconds(until, SKEW_SECONDS + BEGUN_SECONDS) } }
 }
 

@@ -154,7 +154,7 @@ function modeInRequestObject(params: Params): string | undefined {
   return typeof mode === 'string' ? mode : undefined
 }
 
-/** Refuses a client that nobody can sign in to, because its list of identity providers is empty. */
+/** Refuses a client whose list of identity providers is empty, because no user can sign in to it. */
 export function requireIdentityProvider(context: AuthorizeContext, deps: AuthorizeDeps): void {
   if (context.asked.client?.allowedProviders?.length !== 0) return
   const description = 'Client is not authorized for any identity providers.'

@@ -126,7 +126,7 @@ async function findPushed(
   const pushedDigest = digest(reference.slice(PUSHED_PREFIX.length))
   const pushed = await store.pushedRequests.find(zone.id, pushedDigest)
   const isInTime = pushed && (now < pushed.expiresAt || (begun && begun.at < pushed.expiresAt))
-  // The same words for another client's, so that nobody learns what exists.
+  // The same text as for another client's, so that callers cannot learn what exists.
   if (!pushed || !isInTime || pushed.clientId !== client.clientId) {
     throw new OAuthError('invalid_request_uri', 'The request_uri is unknown, has expired or was used')
   }

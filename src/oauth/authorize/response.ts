@@ -47,14 +47,14 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
   const { request, reply, silent, program } = context
   const { store, sessions } = deps
   const { client, target, responseType } = checkedRequest(context)
-  // A session knows every client that has a response of it, so that whoever ends it can tell them.
+  // A session records every client that got a response, so that its end can be notified to them.
   const idDigest = program ? undefined : await sessions.lacksClient(request, client.clientId)
   const answering = idDigest === undefined ? undefined : { idDigest, isTold: wantsToBeTold(request.zone, client, deps) }
   if (answering && !responseType.has('code')) {
     const { clientId } = client
     await store.sessions.addClient(request.zone.id, answering.idDigest, { clientId, isTold: answering.isTold })
   }
-  // At once: what the second of two answers has issued is told to nobody.
+  // At once: tokens issued by the second of two concurrent responses must not be returned.
   const [isFirst, issued] = await Promise.all([useUp(context, deps), issue(context, answering, deps)])
   if (!isFirst) throw new PageError(400, 'The request was answered already.', { code: 'invalid_request_uri' })
   if (silent && !program) sessions.setCurrentUser(reply, found(context.person).user.id)

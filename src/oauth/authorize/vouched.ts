@@ -1,4 +1,4 @@
-// Authorization requests of an external login server (`source=login`): its token vouches for the person whom the request
+// Authorization requests of an external login server (`source=login`): its token asserts the person whom the request
 // names. There is no browser: no session is looked up, and the question for approval is JSON, which the login server asks.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { vouchedPersonOf } from '../../identity/vouched.ts'
@@ -58,7 +58,7 @@ export async function vouchedContext(
 export async function signInVouched(context: AuthorizeContext, { vouching, clock }: AuthorizeDeps): Promise<void> {
   const { request, form, source, asked, program } = context
   if (program?.by !== 'login-server') return
-  // The client vouches for the parameters, and the login server for the person beside them.
+  // The client signs the parameters, and the login server asserts the person beside them.
   const sent = source?.sent ?? form
   const result = await vouching.signIn(contextOf(request), {
     person: vouchedPersonOf(name => sent.get(name)),

@@ -1,4 +1,4 @@
-// Clients that nobody registered: their id is the address of a document that describes them (OAuth Client ID Metadata
+// Unregistered clients: their id is the address of a document that describes them (OAuth Client ID Metadata
 // Document). The document is fetched when its client is met, kept in memory for a while, and never stored. Who may use
 // what is decided as for clients that register themselves.
 import { createCache } from '../../base/cache.ts'
@@ -44,7 +44,7 @@ const FRESH_SECONDS = 15 * 60
 const STALE_SECONDS = 24 * 60 * 60
 /** How long one that could not be used is not fetched again. */
 const PAUSE_SECONDS = 60
-/** Of one zone; strangers choose the addresses. */
+/** Of one zone; untrusted callers choose the addresses. */
 const MAX_KEPT = 200
 /** Ids of one zone whose documents were of use: no flood of other addresses keeps these from being fetched again. */
 const MAX_KNOWN = 2000

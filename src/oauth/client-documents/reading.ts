@@ -1,5 +1,5 @@
 // What a metadata document says, as a client. The rules are those of clients that register themselves, and stricter where a
-// document lets anybody speak for a host.
+// document lets its author act for a host.
 import { isLoopbackHost } from '../../base/loopback.ts'
 import type { Clock } from '../../base/clock.ts'
 import { isJsonRecord, memberOf } from '../../base/json.ts'
@@ -39,7 +39,7 @@ export async function readDocument(
   for (const name of ['client_secret', 'client_secret_expires_at']) {
     if (memberOf(sent, name) !== undefined) throw refuse(`it has ${name}, which everybody could read`)
   }
-  // Whoever has no secret authenticates by nothing, unless the document says how.
+  // A client without a secret has no authentication, unless the document says how.
   const method = memberOf(sent, 'token_endpoint_auth_method') ?? 'none'
   if (!METHODS.has(method)) throw refuse('its token_endpoint_auth_method must be none or private_key_jwt')
   const policy = registrationPolicy(zone, service)
@@ -92,7 +92,7 @@ function isForDevices(sent: JsonRecord): boolean {
   return Array.isArray(uris) && uris.some(uri => typeof uri === 'string' && !uri.toLowerCase().startsWith('https:'))
 }
 
-/** The host first, which nobody can invent; what the document calls itself only beside it. */
+/** The host first, which cannot be forged; the name that the document claims only beside it. */
 function nameOf(clientId: string, name: unknown): string {
   const { host } = new URL(clientId)
   return typeof name === 'string' ? `${host} (${name})` : host

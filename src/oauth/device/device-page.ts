@@ -80,7 +80,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     return `${DEVICE_PATH}?user_code=${shownUserCode(code)}${forClient}`
   }
 
-  /** Whoever is signed in, and owes nothing; undefined when the browser was sent elsewhere. */
+  /** The signed-in user without outstanding steps; undefined when the browser was redirected. */
   async function visitorIn(
     request: FastifyRequest,
     reply: FastifyReply,

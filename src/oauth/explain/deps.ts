@@ -24,7 +24,7 @@ export interface ExplainDeps extends DecisionDeps, Omit<PlanDeps, 'settings'> {
   readonly service: Service
   readonly settings: TokenSettings
   readonly keys: KeyRing
-  /** Whether passkeys may be told to be of hardware (`phrh`). */
+  /** Whether passkeys can be attested as hardware-bound (`phrh`). */
   readonly tellsHardware: boolean
   /** Absent where the audit trail is not stored. */
   readonly trail: { flush(): Promise<void> } | undefined

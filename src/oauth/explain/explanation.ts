@@ -94,7 +94,7 @@ export interface RecordedEvent extends ExplainedEvent {
   readonly remote_address?: string
   readonly user_agent?: string
   readonly origin?: string
-  /** What was asked, and what the caller was and was not told. */
+  /** The request, the error that the caller got, and the detail that it did not get. */
   readonly refusal?: Readonly<Record<string, string>>
 }
 

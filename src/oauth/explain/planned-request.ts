@@ -1,4 +1,4 @@
-// A request that somebody might send: who, for whom, by which grant.
+// A hypothetical request: client, user and grant.
 import type { Client } from '../../model/clients/client.ts'
 import { hasCredential } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -25,7 +25,7 @@ export interface PlannedRequest {
   /** Of an exchange. */
   readonly subjectToken?: string | undefined
   readonly audience?: string | undefined
-  /** Scopes to be explained although nobody asks for them. */
+  /** Scopes to be explained although the request does not ask for them. */
   readonly about?: readonly string[] | undefined
 }
 

@@ -1,4 +1,4 @@
-// Explains a request that somebody might send: it takes the way of a real one through the same rules, and leaves no trace.
+// Explains a hypothetical request: it runs through the same rules as a real one, and leaves no trace.
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'

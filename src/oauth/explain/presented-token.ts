@@ -162,7 +162,7 @@ function detailOf({ rule, message }: OAuthError, { issued, client, user, isOfUse
   }
 }
 
-/** Which of the values that `rev_sig` covers have changed since; of secrets and salts nobody can tell. */
+/** Which of the values that `rev_sig` covers have changed since; for secrets and salts that is unknown. */
 function outdatedBy(claims: Claims, user: User | undefined): string {
   const issuedAt = new Date(Number(claims['iat']) * 1000)
   const changes = [

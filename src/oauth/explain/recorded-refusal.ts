@@ -103,7 +103,7 @@ function factsOf({ type, data }: RecordedEvent): Readonly<Record<string, string>
   )
 }
 
-/** The same request, unless it needs a token that nobody keeps. */
+/** The same request, unless it needs a token that is not stored. */
 function plannedFrom({ clientId }: AuditEntry, facts: Readonly<Record<string, string>>): PlannedRequest | undefined {
   const grantType = facts['grant_type'] ?? (facts['response_type'] === 'code' ? 'authorization_code' : undefined)
   if (clientId === null || grantType === undefined) return undefined

@@ -15,7 +15,7 @@ export interface Concerned {
   readonly user?: User | undefined
 }
 
-/** A refusal with the rule that it follows from, and what its client is not told. */
+/** A refusal with its rule, and the detail that the client does not get. */
 export async function explainRefusal(
   zone: Zone,
   error: OAuthError,

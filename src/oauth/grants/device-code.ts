@@ -26,7 +26,7 @@ export const deviceCode: Grant = {
     const scopes = await stillGranted({ scopes: decision.scopes, user }, request, deps).catch((error: unknown) => {
       throw concerning(error, user.id)
     })
-    // Whoever was tricked may have taken it back before the device asked.
+    // A tricked user may have withdrawn the approval before the device asked.
     const unapproved = await approvalProblem(zone, { user, client, claims: { grant_type: TYPE } }, scopes, deps)
     if (unapproved !== undefined) throw unknown()
     return authorizeByDecision({ decision, user, scopes }, request)

@@ -120,7 +120,7 @@ async function checkNotRevoked(
 ): Promise<void> {
   const { store } = deps
   const { claims } = token
-  // Whoever found a token that is bound to its sender must not exchange it for one that is not.
+  // The thief of a sender-constrained token must not exchange it for an unbound one.
   if (claims['cnf'] !== undefined) throw untrusted('The token is bound to its sender', deps)
   if (token.kind === 'access_token') {
     const read = await readOwn(() => deps.reader.read({ zone, inspected: true }, assertion), deps)

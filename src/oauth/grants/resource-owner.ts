@@ -96,7 +96,7 @@ export const MFA_REQUIRED = 'A second factor is required: sign in with a browser
 export const lacksFactor = (to: Refusal | 'mfa_required' | 'invalid_grant' = 'mfa_required'): OAuthError =>
   new OAuthError(to, MFA_REQUIRED, { rule: 'second-factor' })
 
-/** Refuses the exchange of a token of a person who owes a second factor by now, which the token does not show. */
+/** Refuses the exchange of a token of a user who now needs a second factor that the token does not show. */
 export async function requireFactorOfToken(
   zone: Zone,
   { user, acr }: { readonly user: User; readonly acr: readonly string[] | undefined },

@@ -58,7 +58,7 @@ export async function authorizeByExchange(
   readonly rule: ExchangeRule
 }> {
   const { zone, client, params, clientAuthMethod } = request
-  // What anybody can say of themselves must not turn one token into another.
+  // Self-asserted values must not turn one token into another.
   if (clientAuthMethod === 'none') {
     throw new OAuthError('unauthorized_client', 'This client must authenticate', { rule: 'client-authentication' })
   }
@@ -134,7 +134,7 @@ async function readToken(
       cause,
     })
   })
-  // Whoever asks about such a token is told that it is worth nothing, and it buys nothing either.
+  // Introspection reports such a token as inactive, and it cannot be exchanged either.
   const unapproved = await approvalProblem(zone, token, token.scopes, deps)
   if (unapproved !== undefined) {
     throw new OAuthError('invalid_request', `The ${name} is not a valid access token`, {
@@ -171,7 +171,7 @@ function ruleFor(client: Client, subject: VerifiedToken, audience: string | unde
   throw new OAuthError('invalid_target', description, { rule: 'token-exchange-rule' })
 }
 
-/** Who acts for the person: the actors so far, and with delegation whoever asks now. */
+/** Who acts for the person: the actors so far, and with delegation the calling client. */
 async function actorOf(
   request: DecidedRequest,
   { rule, subject }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken },
@@ -184,7 +184,7 @@ async function actorOf(
   if (!isNamed && params.get('actor_token_type') !== undefined) {
     throw new OAuthError('invalid_request', 'The actor_token is missing')
   }
-  // What was told of earlier actors stays told: it is not this client's to hide.
+  // Earlier actors stay in the token: this client must not hide them.
   if (rule.mode === 'impersonation') {
     if (isNamed) throw new OAuthError('invalid_request', 'This client exchanges such tokens without an actor')
     requireMayAct(mayAct, { sub: client.clientId })
@@ -200,7 +200,7 @@ async function actorOf(
   return actor
 }
 
-/** RFC 8693 §4.4: whoever issued the token may have said who may act. */
+/** RFC 8693 §4.4: the issuer of the token may have named who may act. */
 function requireMayAct(mayAct: unknown, actor: Actor): void {
   if (mayAct === undefined) return
   if (isJsonRecord(mayAct) && Object.entries(mayAct).every(([name, value]) => actor[name] === value)) return

@@ -1,5 +1,5 @@
-// Tells applications of ended sessions (OpenID Connect Back-Channel Logout §2.5). What is to be told is in the database
-// (`EndedSession`), so that a process that stops loses nothing, and any process can go on. Nobody waits for it.
+// Notifies applications of ended sessions (OpenID Connect Back-Channel Logout §2.5). The queue is in the database
+// (`EndedSession`), so that a process that stops loses nothing, and any process can continue. No request waits for it.
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createBreaker } from '../../base/breaker.ts'
@@ -57,14 +57,14 @@ export interface LogoutTotals {
   readonly waitingMilliseconds: number
 }
 
-/** A client that is still to be told. `busy`: it was not asked, for want of a place. */
+/** A client that is still to be notified. `busy`: not contacted, because no outbound connection was free. */
 interface Untold {
   readonly clientId: string
   readonly why: string
   readonly isBusy: boolean
 }
 
-/** One instance serves the process. A client that answers nothing is left alone for a while, and holds up nobody else. */
+/** One instance serves the process. A client that does not respond is skipped for a while, and does not delay the others. */
 export function createBackChannel(deps: BackChannelDeps): BackChannel {
   const { store, outbound, behaviour, clock, log } = deps
   const breaker = createBreaker({ clock })
@@ -117,7 +117,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     log.warn(`back-channel logout: ${clientId} was not signed out: ${why}`)
   }
 
-  /** Those that are still to be told. */
+  /** Those that are still to be notified. */
   async function tellAll(zone: AddressedZone, ended: EndedSession): Promise<readonly Untold[]> {
     const outcomes = await Promise.all(
       ended.clients.map(async clientId => {

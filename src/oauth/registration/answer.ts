@@ -1,4 +1,4 @@
-// What a registered client is told of itself (RFC 7591 §3.2.1, RFC 7592 §3).
+// The response about a registered client (RFC 7591 §3.2.1, RFC 7592 §3).
 import { epochSeconds } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
 import type { Client } from '../../model/clients/client.ts'
@@ -11,7 +11,7 @@ export interface AnswerFacts {
   /** `registration_client_uri`. */
   readonly uri: string
   readonly token: string
-  /** A new secret; a kept one is stored as a hash, and never told again. */
+  /** A new secret; an existing one is stored as a hash, and never returned again. */
   readonly secret?: string | undefined
   readonly noneScope: string
 }

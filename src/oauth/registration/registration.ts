@@ -108,7 +108,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     return definition
   }
 
-  /** Strangers must not take the host of an application that an administrator registered: people judge by it. */
+  /** A registration must not use the host of an application that an administrator registered: users judge by it. */
   async function refuseForeignHosts(request: FastifyRequest, redirectUris: readonly string[]): Promise<void> {
     const urls = redirectUris.map(uri => new URL(uri))
     const web = urls.filter(({ protocol }) => protocol === 'https:')

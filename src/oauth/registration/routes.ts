@@ -41,7 +41,7 @@ export type RegistrationRoute = keyof typeof ROUTES
 export function registrationEndpoints(app: FastifyInstance, deps: RegistrationDeps): void {
   deferredRoutes<RegistrationRoute>(app, ROUTES, {
     errorHandler: (thrown, request) => {
-      // Its body may be unreadable: nobody is told by that that there is something here.
+      // Its body may be unreadable: the error must not reveal that the endpoint exists.
       const zone = request.zone as AddressedZone | undefined // absent where the host name has no zone
       if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw notHere()
       if (thrown instanceof MalformedInput) {

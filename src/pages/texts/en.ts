@@ -136,9 +136,9 @@ export const en: Texts = {
     whichSession: ({ name, signedIn }) => html`${name}, signed in ${signedIn}`,
     signOutOthers: 'Sign out everywhere else',
     errors: {
-      'request.invalid_parameter': 'You have not allowed that application anything. Nothing was changed.',
+      'request.invalid_parameter': 'You have not given that application any access. Nothing was changed.',
       'session.unknown': 'That sign-in has already ended. Nothing was changed.',
-      'details.invalid': 'A name can have 255 characters at most, and no invisible ones. Nothing was changed.',
+      'details.invalid': 'A name can have 255 characters at most, and no invisible characters. Nothing was changed.',
       'details.refused': 'That cannot be changed here at the moment. Nothing was changed.',
       'email_change.non-uaa-origin': 'Your email address is managed elsewhere and cannot be changed here.',
       'email_change.invalid_code': 'That link has expired or was used already. Your email address was not changed.',
@@ -202,7 +202,7 @@ export const en: Texts = {
     program: 'Program',
     asks: 'It asks for',
     warning:
-      'Continue only if you started this yourself, on a device that you have in front of you. Nobody from support needs a code of yours.',
+      'Continue only if you started this yourself, on a device that you have in front of you. Support staff never need your code.',
     allowed: {
       title: 'Device connected',
       heading: 'Your device is connected',
@@ -249,11 +249,11 @@ export const en: Texts = {
     switchAccount: 'Sign in with another account',
     details: 'Technical details',
     malformed:
-      'Something is wrong with the link or the application that brought you here. Go back and try again. If it fails again, send the details below to those who run the application.',
+      'Something is wrong with the link or the application that brought you here. Go back and try again. If it fails again, send the details below to the operator of the application.',
   },
   descriptions: {
     wrongCurrentPassword: 'Please enter a valid current password.',
-    passwordElsewhere: 'The password of your account is managed where you sign in.',
+    passwordElsewhere: 'Your password is managed by your identity provider.',
     forged: 'This form was not sent from one of our pages, or it was open for too long. Go back and try again.',
     notFound: 'The address may be mistyped, or what was here has moved.',
     unknownZone: 'The subdomain does not map to a valid identity zone.',
@@ -287,11 +287,10 @@ export const en: Texts = {
     passwordSame: 'Your new password cannot be the same as the old password.',
     passwordCommon: 'Password must not be one of the most common passwords.',
     passwordOwnWords: 'Password must not be made of your name, your e-mail address or the name of this site.',
-    unstableName:
-      'The identity provider did not say who you are in a way that stays the same. Contact your administrator.',
+    unstableName: 'The identity provider did not send a permanent identifier for you. Contact your administrator.',
     notSignedInAgain: 'Your provider did not ask you to sign in again, which the application requires.',
     lostAttempt: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
-    unreadableAnswer: 'What your identity provider sent could not be read. Please start again.',
+    unreadableAnswer: 'The response of your identity provider could not be read. Please start again.',
     noProvider: 'That sign-in method is not available here. Please use another one.',
     misconfigured:
       'There is a misconfiguration with the identity provider(s). Please contact your system administrator.',
@@ -382,7 +381,7 @@ export const en: Texts = {
       form_error: 'Passwords must match and not be empty.',
       missing_consent: 'Please agree before continuing.',
       code_expired: 'Your invitation has expired or was accepted already. Ask for another one, or sign in.',
-      no_suitable_idp: 'You cannot sign in here with this invitation. Contact whoever invited you.',
+      no_suitable_idp: 'You cannot sign in here with this invitation. Contact the person who invited you.',
     },
   },
   signUp: {
@@ -395,7 +394,7 @@ export const en: Texts = {
     submit: 'Send activation link',
     joined: 'Already joined? Sign in.',
     sent: 'Please check your email for an activation link.',
-    sentNote: 'The link works for one hour. If nothing arrives within a few minutes, look among your spam.',
+    sentNote: 'The link works for one hour. If nothing arrives within a few minutes, check your spam folder.',
     resend: 'Resend activation email',
     verifyHeading: 'Activate your account',
     verifyLead: email => html`One more click, and ${email} is verified.`,

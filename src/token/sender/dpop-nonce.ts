@@ -1,4 +1,4 @@
-// Values that proofs must contain (RFC 9449 §8): nobody who has a key for a moment can make proofs for later. Nothing is
+// Values that proofs must contain (RFC 9449 §8): an attacker who has a key for a moment cannot create proofs for later. Nothing is
 // stored; every process makes and accepts the same ones.
 import type { Clock } from '../../base/clock.ts'
 import { sameSecret } from '../../base/secrets.ts'

@@ -92,7 +92,7 @@ export async function verifyProof(request: SentRequest, deps: ProofDeps): Promis
   return { id, jkt, alg, ath }
 }
 
-/** Uses the proof up, which only whoever has the key can do. Throws `ProofProblem` if it was used before. */
+/** Consumes the proof, which needs the key. Throws `ProofProblem` if it was used before. */
 export async function useProof({ zone }: SentRequest, { id }: Proof, { store }: ProofDeps): Promise<void> {
   if (!(await store.proofs.use(zone.id, id.idDigest, id.expiresAt))) throw bad(PROOF_USED)
 }
@@ -169,7 +169,7 @@ function checkTime({ iat, exp, nbf, nonce }: JsonRecord, { zone }: SentRequest, 
   }
   const skew = nonce === undefined ? SKEW_SECONDS : SKEW_WITH_NONCE_SECONDS
   if (Math.abs(now - iat) > skew) throw bad('The iat of the proof is not about now')
-  // RFC 7519 §4.1: whoever sets them means them.
+  // RFC 7519 §4.1: a client that sets them expects them to be checked.
   const isOver = exp !== undefined && !(isMoment(exp) && now < exp + skew)
   const isEarly = nbf !== undefined && !(isMoment(nbf) && now >= nbf - skew)
   if (isOver || isEarly) throw bad('The proof is expired, or from the future')

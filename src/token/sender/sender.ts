@@ -43,7 +43,7 @@ export interface SenderProof {
   isOffered(request: SentRequest): boolean
   /** The thumbprint that a token request proves; undefined if it proves none and need not. Throws an `OAuthError`. */
   proven(asked: AskedProof, deps: SenderDeps): Promise<string | undefined>
-  /** Checks that whoever presents the token is the one it is bound to. Throws an `OAuthError`. */
+  /** Checks that the token is presented by the sender that it is bound to. Throws an `OAuthError`. */
   check(request: SentRequest, bound: BoundToken, deps: SenderDeps): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export interface SenderProof {
 export interface AskedProof {
   readonly request: SentRequest
   readonly client: Client
-  /** Leaves a proof that counts once to somebody who uses it up together with what it comes with; see `unusedProof`. */
+  /** Returns a single-use proof unused, for a caller that consumes it together with the grant; see `unusedProof`. */
   readonly keepsProof?: boolean | undefined
 }
 
@@ -75,7 +75,7 @@ export interface Senders {
    * names as `dpop_jkt`. Refuses a proof of another one than it names.
    */
   keyOfPushed(request: SentRequest, client: Client, named: string | undefined): Promise<string | undefined>
-  /** Refuses a token that is presented by anybody but the one it is bound to. */
+  /** Refuses a token that is not presented by the sender it is bound to. */
   check(presentation: TokenPresentation, token: string, cnf: unknown): Promise<void>
 }
 
@@ -113,7 +113,7 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
       if ('inspected' in presentation) return
       const confirmation = confirmationIn(cnf)
       if (confirmation === 'unknown') throw notTheirs()
-      // RFC 9449 §7.1: whoever sends a proof relies on it, and this token would work without.
+      // RFC 9449 §7.1: a client that sends a proof relies on it, and this token would work without.
       if (confirmation?.jkt === undefined && tokenByDpop(presentation) === token) {
         throw new OAuthError('invalid_token', 'The token is not bound to a key')
       }

@@ -249,7 +249,7 @@ for (const mode of MODES) {
         const answer = await refuse('name-id', { format: SAML.transientName })
         if (mode === 'standard') {
           assert.equal(answer.status, 403)
-          assert.match(answer.text, /did not say who you are in a way that stays the same/)
+          assert.match(answer.text, /did not send a permanent identifier for you/)
         }
       })
 
