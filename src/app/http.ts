@@ -134,7 +134,8 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   const routes = watchRoutes(http, gates)
 
   const assets = loadAssets(ASSETS, urls.basePath)
-  const pages = createPageWriter({ ...parts, csrf, assets, about: aboutBuild(parts.build, urls.base) })
+  const about = aboutBuild(parts.build, [behaviour.ownWords ? 'Server' : 'UAA', urls.base])
+  const pages = createPageWriter({ ...parts, csrf, assets, about })
   const handleError = createErrorHandler({ pages, behaviour, log })
   http.setErrorHandler(handleError)
   /** Answers an invalid URL. Not awaited by Fastify, so it must not reject. */

@@ -31,11 +31,11 @@ export function readBuildFacts(folder = join(import.meta.dirname, '../..')): Bui
   }
 }
 
-/** One line about what runs at an address, without the facts that are not known. */
-export function aboutBuild({ version, commitId, timestamp }: BuildFacts, baseUrl: string): string {
-  const facts = { Version: version, Commit: commitId, Timestamp: timestamp, Server: baseUrl }
+/** One line about what runs at an address, which comes last under a name; without the facts that are not known. */
+export function aboutBuild({ version, commitId, timestamp }: BuildFacts, [name, url]: [string, string]): string {
+  const facts = { Version: version, Commit: commitId, Timestamp: timestamp, [name]: url }
   return Object.entries(facts)
-    .flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]))
+    .flatMap(([fact, value]) => (value === undefined ? [] : [`${fact}: ${value}`]))
     .join(', ')
 }
 

@@ -1,7 +1,7 @@
 import { leavesDevice } from '../model/safe-uri.ts'
 import { type Html, html } from '../base/html.ts'
 import { clientPicture, tick } from './components.ts'
-import { isolated } from './foreign.ts'
+import { isolated, plain } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import type { Texts } from './texts/texts.ts'
 
@@ -48,7 +48,7 @@ ${csrfField(chrome)}${hiddenField('form_redirect_uri', props.formRedirectUri)}
 <fieldset>
 <legend>${chrome.texts.reference && html`<h2>${chrome.texts.reference.clientHeading(isolated(props.clientName, 80))}</h2>\n`}${texts.choose(html`<strong>${isolated(props.userName)}</strong>`)}</legend>
 <ul class="choices">
-${props.scopes.map(scope => (isMandatory(chrome, scope) ? mandatory(texts, scope) : choice(texts, scope)))}</ul>
+${props.scopes.map(scope => (isMandatory(chrome, scope) ? mandatory(texts, scope) : choice(chrome, scope)))}</ul>
 </fieldset>
 <p class="note">${texts.thenReturn(html`<strong>${isolated(destination(props.redirectUri), 1000)}</strong>`)}</p>
 ${props.resources && resourcesNote(texts, props.resources)}${notesOnClient(texts, props)}${linksNote(texts, props.links)}<p class="note">${texts.changeLater}</p>
@@ -73,14 +73,19 @@ const mandatory = (texts: Texts['approval'], { name, value, text, state }: Scope
   html`<li class="${state} mandatory">${hiddenField(name, value)}${tick}<p>${isolated(text, 500)} <small>${texts.always}</small></p></li>
 `
 
-function choice(texts: Texts['approval'], { name, value, text, state }: ScopeChoice): Html {
+function choice({ texts: { approval: texts, reference } }: Chrome, { name, value, text, state }: ScopeChoice): Html {
   const decided = { undecided: undefined, approved: texts.allowedBefore, denied: texts.declinedBefore }
   const scope = value.replace(/^scope\./, '')
   const details = [text !== scope && html`<code>${isolated(scope)}</code>`, decided[state]].filter(Boolean)
+  // UAA: its labels hold the bare text, which tests look for. See docs/compatibility.md, P4.
+  const label = reference
+    ? html`<label for="${name}" dir="auto">${plain(text, 500)}`
+    : html`<label for="${name}">${isolated(text, 500)}`
   return html`<li class="${state}"><input type="checkbox" id="${name}" name="${name}" value="${value}"${
     state !== 'denied' && html` checked`
-  }><label for="${name}">${isolated(text, 500)}${
-    details.length > 0 && html` <small>${details[0]}${details.length > 1 && html` · ${details[1]}`}</small>`
+  }>${label}${
+    details.length > 0 &&
+    html`${!reference && ' '}<small>${details[0]}${details.length > 1 && html` · ${details[1]}`}</small>`
   }</label></li>
 `
 }

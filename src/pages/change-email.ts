@@ -20,7 +20,7 @@ export interface ChangeEmailProps {
 export function changeEmailPage(chrome: Chrome, props: ChangeEmailProps): Html {
   const { emailChange, signUp } = chrome.texts
   const { isWrong } = props
-  const body = html`${isWrong && alert({ kind: 'error', text: signUp.problems.invalid_email })}<p class="lead">${emailChange.current(
+  const body = html`${isWrong && alert({ kind: 'error', text: signUp.problems.invalid_email })}<p class="lead email-display">${emailChange.current(
     html`<strong>${isolated(props.current)}</strong>`,
   )}</p>
 <form action="${chrome.basePath}/change_email.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
@@ -64,6 +64,6 @@ ${submit(texts.verify)}</form>
 export function emailSentPage(chrome: Chrome, code: string | undefined): Html {
   const { title, heading, leads, back } = chrome.texts.emailSent
   const lead = code !== undefined && Object.hasOwn(leads, code) ? leads[code as SentEmail] : undefined // one of its keys
-  const body = html`${lead !== undefined && html`<p class="lead">${lead}</p>\n`}<p class="below"><a href="${chrome.basePath}/login">${back}</a></p>`
+  const body = html`${lead !== undefined && html`<p class="lead instructions-sent">${lead}</p>\n`}<p class="below"><a href="${chrome.basePath}/login">${back}</a></p>`
   return layout(chrome, { title, heading, body })
 }

@@ -82,7 +82,7 @@ const sentencesIn = (texts: Texts, english: string): string =>
 /** The page of `/accounts/email_sent`, the same whether or not there was an account. */
 export function activationSentPage(chrome: Chrome): Html {
   const { signUp } = chrome.texts
-  const body = html`<p class="lead">${signUp.sent}</p>
+  const body = html`<p class="lead instructions-sent">${signUp.sent}</p>
 <p class="note">${signUp.sentNote}</p>
 <p class="below"><a href="${chrome.basePath}/create_account">${signUp.resend}</a></p>`
   return layout(chrome, { title: signUp.title, heading: signUp.heading, body })

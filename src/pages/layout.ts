@@ -98,12 +98,12 @@ ${page.stylesheet !== undefined && html`<link rel="stylesheet" href="${page.styl
 ${page.script !== undefined && html`<script src="${page.script}" defer></script>\n`}</head>
 <body class="${chrome.person ? 'signed-in' : 'signed-out'}">
 <a class="skip" href="#main">${chrome.texts.layout.skip}</a>
-<header>
+<header${chrome.texts.reference && html` class="header"`}>
 ${bannerStrip(chrome)}<div class="top">
 ${brand(chrome)}${chrome.person && person(chrome, chrome.person)}
 </div>
 </header>
-<main id="main" tabindex="-1" class="${page.shape ?? 'card'}">
+<main id="main" tabindex="-1" class="${page.shape ?? 'card'}${chrome.texts.reference && ' island'}">
 ${content}
 </main>
 ${footer(chrome)}
@@ -149,11 +149,11 @@ function person(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome[
   if (reference) {
     // UAA: its sign-out is a link. See docs/compatibility.md, P4.
     return html`
-<details class="person dropdown">
-<summary class="dropdown-trigger quiet">${isolated(userName)}</summary>
+<details class="person dropdown nav">
+<summary class="dropdown-trigger quiet" id="nav-dropdown-button">${isolated(userName)}</summary>
 <nav class="dropdown-content">
-<a href="${chrome.basePath}/profile">${reference.menu.settings}</a>
-<a href="${signOutAction}">${reference.menu.signOut}</a>
+<a id="nav-dropdown-content-profile" href="${chrome.basePath}/profile">${reference.menu.settings}</a>
+<a id="nav-dropdown-content-logout" href="${signOutAction}">${reference.menu.signOut}</a>
 </nav>
 </details>`
   }
@@ -172,8 +172,8 @@ function footer(chrome: Chrome): Html {
     const link = safeLink(url)
     return link === undefined ? [] : [html`<li><a href="${link}">${isolated(text)}</a></li>`]
   })
-  return html`<footer class="footer" title="${plain(about, 500)}">
-<p class="copyright">${branding.footerLegalText ? isolated(branding.footerLegalText, 2000) : copyright}</p>
+  return html`<footer class="footer">
+<p class="copyright" title="${plain(about, 500)}">${branding.footerLegalText ? isolated(branding.footerLegalText, 2000) : copyright}</p>
 ${person?.lastSignIn && lastSignIn(texts, person.lastSignIn)}${links.length > 0 && html`<ul>${links}</ul>\n`}</footer>`
 }
 

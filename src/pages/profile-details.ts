@@ -38,9 +38,9 @@ export function detailsSection(chrome: Chrome, props: DetailsProps): Html {
   const elsewhere = provider && texts.keptElsewhere(isolated(provider.name, 80))
   return html`<section aria-labelledby="details">
 <h2 id="details">${texts.details}</h2>
-${!mayChange.names && html`<p class="lead">${elsewhere ?? texts.keptByAdministrators}</p>\n`}<dl class="facts panel">
+${!mayChange.names && html`<p class="lead">${elsewhere ?? texts.keptByAdministrators}</p>\n`}<dl class="profile facts panel">
 <div><dt>${profile.userName}</dt><dd>${isolated(props.userName)}</dd></div>
-<div><dt>${profile.email}</dt><dd>${isolated(props.email)}</dd>${changeLink(changeEmail, texts.changeEmail)}</div>
+<div><dt>${profile.email}</dt><dd class="email">${isolated(props.email)}</dd>${changeLink(changeEmail, texts.changeEmail)}</div>
 ${changePassword !== undefined && html`<div><dt>${texts.password}</dt><dd>********</dd>${changeLink(changePassword, texts.changePassword)}</div>\n`}${shownNames.map(name => html`<div><dt>${texts[name]}</dt><dd>${isolated(names[name], 120)}</dd></div>\n`)}</dl>
 ${
   isForm &&

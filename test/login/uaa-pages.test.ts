@@ -62,6 +62,7 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.equal(await first(page, 'h1'), 'Welcome!')
     assert.equal(await page.getAttribute('input[name=password]', 'autocomplete'), 'off')
     assert.match(await first(page, '.footer .copyright'), /^Copyright © Cloud Foundry \d{4}\. All Rights Reserved\.$/)
+    assert.match((await page.getAttribute('.footer .copyright', 'title')) ?? '', / UAA: http:\/\/localhost:\d+\/uaa$/)
     assert.equal(await first(page, '.banner-header span'), 'Maintenance')
     await signIn(page, 'marissa', 'wrong')
     assert.equal(await first(page, '.alert-error p'), 'Provided credentials are invalid. Please try again.')
@@ -72,11 +73,14 @@ describe('pages in uaa, as a browser shows them', () => {
     await signIn(page)
     assert.equal(await first(page, 'h1'), 'Where to?')
     assert.equal(await page.getByRole('link', { name: 'Sign Out' }).isVisible(), false)
+    assert.equal(await first(page, '.island h1'), 'Where to?')
+    assert.match(await first(page, '.header .nav'), /marissa/)
     await page.click('.dropdown-trigger')
     await page.getByRole('link', { name: 'Account Settings', exact: true }).first().click()
     assert.equal(await first(page, 'h1'), 'Account Settings')
-    await page.click('.dropdown-trigger')
-    await page.getByRole('link', { name: 'Sign Out' }).click()
+    await page.click('#nav-dropdown-button')
+    assert.ok(await page.isVisible('#nav-dropdown-content-profile'))
+    await page.click('#nav-dropdown-content-logout')
     assert.equal(await first(page, 'h1'), 'Welcome!')
     await page.goto(`${base}/home`)
     assert.equal(page.url(), `${base}/login`)
@@ -91,6 +95,25 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.equal(await first(page, 'h2'), 'The application')
     assert.match(await first(page, '#application_authorization'), /You can change your approval of permissions/)
     assert.ok(await page.isVisible('#authorize'))
+    const text = 'Know who you are'
+    assert.ok(await page.isChecked(`xpath=//label[text()='${text}']/preceding-sibling::input`))
+  })
+
+  it('show the e-mail address beside the way to change it', async () => {
+    const page = await open()
+    await signIn(page)
+    await page.goto(`${base}/profile`)
+    assert.equal(await first(page, '.profile .email'), 'marissa@example.org')
+    await page.goto(`${base}/change_email`)
+    assert.equal(await first(page, '.email-display'), 'Current Email Address: marissa@example.org')
+  })
+
+  it('say that a mail was sent', async () => {
+    const page = await open()
+    await page.goto(`${base}/email_sent?code=reset_password`)
+    assert.equal(await first(page, '.instructions-sent'), 'Please check your email for a reset password link.')
+    await page.goto(`${base}/accounts/email_sent`)
+    assert.equal(await first(page, '.instructions-sent'), 'Please check your email for an activation link.')
   })
 
   it('demand a new password', async () => {

@@ -46,10 +46,13 @@ describe('the facts of a build', () => {
   it('are told in one line with the address, as far as they are known', () => {
     const known = { version: '1.2.3', commitId: 'abc1234', timestamp: '2026-01-15T12:00:00+0000' }
     assert.equal(
-      aboutBuild(known, 'https://id.example'),
+      aboutBuild(known, ['Server', 'https://id.example']),
       'Version: 1.2.3, Commit: abc1234, Timestamp: 2026-01-15T12:00:00+0000, Server: https://id.example',
     )
-    assert.equal(aboutBuild({ version: '1.2.3' }, 'https://id.example'), 'Version: 1.2.3, Server: https://id.example')
+    assert.equal(
+      aboutBuild({ version: '1.2.3' }, ['UAA', 'https://id.example']),
+      'Version: 1.2.3, UAA: https://id.example',
+    )
   })
 
   it('are unknown without a package', () => assert.deepEqual(facts({}), { version: 'unknown' }))

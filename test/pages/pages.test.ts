@@ -319,12 +319,12 @@ describe('the layout', () => {
   })
   it('replaces the copyright line by the legal text of the zone', () => {
     const text = plainPage({ ...anonymous, branding: { footerLegalText: 'Ours.' } }).toString()
-    assert.match(text, /<footer class="footer" title="[^"]+">\s*<p class="copyright"><bdi>Ours\.<\/bdi><\/p>/)
+    assert.match(text, /<footer class="footer">\s*<p class="copyright" title="[^"]+"><bdi>Ours\.<\/bdi><\/p>/)
     assert.doesNotMatch(text, /©/)
   })
   it('tells what runs here in the title of its foot', () => {
     const about = 'Version: 1.2.3, Server: https://id.example/?a&"b"'
-    assert.equal(only(plainPage({ ...anonymous, about }), 'footer', 'title', about).attributes['title'], about)
+    assert.equal(only(plainPage({ ...anonymous, about }), 'p', 'title', about).attributes['title'], about)
   })
   it('tells who is signed in of the time before, where there was one', () => {
     const first = { ...signedIn, person: { userName: 'm', signOutAction: '/logout.do' } }

@@ -76,7 +76,7 @@ for (const mode of MODES) {
         assert.equal(status, 200)
         assert.match(text, /<h1>Account Settings<\/h1>/)
         assert.match(text, /<dd><bdi>sam<\/bdi><\/dd>/)
-        assert.match(text, /<dd><bdi>s@example\.org<\/bdi><\/dd>/)
+        assert.match(text, /<dd class="email"><bdi>s@example\.org<\/bdi><\/dd>/)
         assert.match(text, /No application has asked for your consent yet|not yet authorized any third party/)
         // To the pages that there are.
         for (const url of ['/change_email', '/change_password']) {
