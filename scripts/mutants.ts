@@ -163,8 +163,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'who may revoke a user',
     'oauth/revoke.ts',
-    '!mayRevokeAll(request) && userOf(request) !== userId',
-    'false',
+    'userOf(request) === userId && isOwnersClient(request)',
+    'true',
     'oauth/revoke',
   ),
   mutant(
@@ -334,7 +334,8 @@ export const MUTANTS: readonly Mutant[] = [
     'admin/tenant-isolation',
   ),
   mutant('an inactive zone', 'web/zones/zone-switch.ts', '!zone?.active', '!zone', 'web/zones/zone-switch'),
-  mutant('a deeply nested body', 'web/requests/json.ts', 'if (depth > MAX_DEPTH) return true', '', 'web/requests/json'),
+  mutant('a deeply nested body', 'web/requests/json.ts', 'depth > MAX_DEPTH', 'false', 'web/requests/json'),
+  mutant('a body of many values', 'web/requests/json.ts', 'values > MAX_VALUES', 'false', 'web/requests/json'),
   mutant(
     'a body of another content type',
     'web/requests/bodies.ts',

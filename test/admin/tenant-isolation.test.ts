@@ -383,9 +383,9 @@ for (const mode of MODES) {
             await unchanged(target, label, async () => {
               for (const path of pathsOf(route)) {
                 const sent = { method: route.method, ...bodyOf(route), bearer: all }
-                // Some routes are for every token of the zone, which this one is at home.
-                const atHome = 'scopes' in route.access ? [{}] : []
-                for (const more of target === 'svc' ? [{ 'x-identity-zone-id': 'svc' }, ...atHome] : TO_B) {
+                // Some routes are for every token of the zone, which this one is at home, also where it names that zone.
+                const atHome = 'scopes' in route.access ? [{ 'x-identity-zone-id': 'svc' }, {}] : []
+                for (const more of target === 'svc' ? atHome : TO_B) {
                   if (leftOut()) continue
                   const request = { ...sent, headers: { ...sent.headers, ...more } }
                   const answer = await asked(path, request, { of: target, label: JSON.stringify(more) })
