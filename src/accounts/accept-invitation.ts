@@ -20,7 +20,7 @@ export interface OpenInvitation {
   readonly errand: Errand
   readonly inviter: GoodCode<'invitation'>['data']['inviter']
   /**
-   * What the person does to accept: choose the first password of an account that nobody has verified, agree with an account
+   * What the person does to accept: choose the first password of an unverified account, agree with an account
    * that is theirs already, give name and password of their directory, or sign in with their provider.
    */
   readonly step: 'password' | 'agree' | 'directory' | 'elsewhere'
@@ -66,7 +66,7 @@ export async function acceptWithPassword(
   if (problem !== undefined) return { outcome: 'refused', message: problem }
   const taken = await takeInvitation(zone, code, deps)
   if (taken?.step !== 'password') return { outcome: 'expired' }
-  // Whoever signed up with the address of somebody else chose that password; it is not compared with theirs.
+  // The existing password may be that of another person who signed up with this address, so it is not compared.
   const { passwordHash: _, ...user } = taken.user
   const result = await setNewPassword({ zone, user, password, meetsDemand: true, ...from }, deps)
   switch (result.outcome) {
@@ -80,11 +80,11 @@ export async function acceptWithPassword(
   }
 }
 
-/** Whether the link decides who gets the account: nobody has it yet, and a SAML provider need not name the address. */
+/** Whether the link decides who gets the account: it has no owner yet, and a SAML provider need not name the address. */
 export const isGivenByLink = ({ externalId }: User, { type }: Pick<IdentityProvider, 'type'>): boolean =>
   type === 'saml' && !externalId
 
-/** Whether somebody who signs in at the provider may be given the account, which may have been given rights since. */
+/** Whether a user who signs in at the provider may get the account, which may have been granted rights since. */
 export const mayBeLinked = async (
   open: OpenInvitation,
   provider: Pick<IdentityProvider, 'type'>,

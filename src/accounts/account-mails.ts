@@ -29,7 +29,7 @@ export interface AccountMailDeps {
   readonly clock: Clock
 }
 
-/** How long a mail is worth sending that only tells of something. */
+/** How long an informational mail is still worth sending. */
 export const NOTICE_SECONDS = 24 * 60 * 60
 
 /** Queues the mail; nothing is sent to an address of an account that is none. */

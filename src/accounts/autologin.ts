@@ -19,11 +19,11 @@ export const issueAutologin = (
 export interface AutologinAttempt {
   readonly code: string
   readonly clientId: string
-  /** Whose session the browser has, where another person's code must not replace it. */
+  /** The user of the browser's session, where another user's code must not replace it. */
   readonly keptUserId?: string | undefined
 }
 
-/** `other-person`: the browser is signed in as somebody else, and the code was not used up. */
+/** `other-person`: the browser is signed in as another user, and the code was not used up. */
 export type AutologinResult =
   | { readonly outcome: 'good'; readonly user: User; readonly amr: readonly string[] }
   | { readonly outcome: 'bad-code' | 'other-client' | 'other-person' }
@@ -54,7 +54,7 @@ export async function redeemAutologin(
   return { outcome: 'good', user, amr: ['pwd'] }
 }
 
-/** What the person is told instead of being signed in. */
+/** The message that the user sees instead of being signed in. */
 export const AUTOLOGIN_REFUSALS = {
   badCode:
     'The sign-in code is not valid, has expired or was already used. Go back to the application and sign in again.',

@@ -1,5 +1,5 @@
-// The codes of self-service: made for one purpose, stored as digests, redeemed once. What a code was made with is given back
-// to whoever redeems it.
+// The codes of self-service: made for one purpose, stored as digests, redeemed once. The data that a code was
+// made with is returned when it is redeemed.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -10,13 +10,13 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { GroupCaller } from '../users/group-rights.ts'
 
-/** For whom somebody began it, and where they want to go when it is done; from the request, not yet checked. */
+/** The client for which the user began, and the URL to go to afterwards; from the request, not yet checked. */
 export interface Errand {
   readonly clientId?: string | undefined
   readonly redirectUri?: string | undefined
 }
 
-/** What a code stands for beside the account, by purpose. */
+/** The data of a code besides the account, by purpose. */
 export interface CodeData {
   readonly autologin: { readonly clientId: string }
   readonly 'password-reset': Errand
@@ -30,9 +30,9 @@ export interface CodeData {
   readonly invitation: Errand & {
     /** That of the account when its person was invited; with another it is another invitation's. */
     readonly origin: string
-    /** Of an account that was not verified: which password the person may replace. */
+    /** Of an account that was not verified: the password that the user may replace. */
     readonly passwordRevision?: string
-    /** Rights of whoever invited and has the link, too: it sets no password of an account that has more meanwhile. */
+    /** Rights of the inviter, who has the link, too: it sets no password of an account that has gained more rights since. */
     readonly inviter: Pick<GroupCaller, 'scopes' | 'ofDefaultZone'>
   }
 }
@@ -40,7 +40,7 @@ export interface CodeData {
 /** The purposes of codes that stand for an account. */
 export type AccountPurpose = keyof CodeData
 
-/** Life of the codes, in seconds. */
+/** Lifetimes of the codes, in seconds. */
 const SECONDS: Readonly<Record<AccountPurpose, number>> = {
   autologin: 5 * 60,
   'password-reset': 30 * 60,
@@ -50,7 +50,7 @@ const SECONDS: Readonly<Record<AccountPurpose, number>> = {
   invitation: 7 * 24 * 60 * 60,
 }
 
-/** Purposes whose codes end with the password that the account had. */
+/** Purposes whose codes become invalid when the account's password changes. */
 const END_WITH_PASSWORD: ReadonlySet<AccountPurpose> = new Set([
   'autologin',
   'password-reset',
@@ -62,7 +62,7 @@ const END_WITH_PASSWORD: ReadonlySet<AccountPurpose> = new Set([
 export const CODE_LENGTH = 32
 const FORMAT = /^[\w-]{32}$/
 
-/** Whether it can be a code at all. */
+/** Whether the string has the form of a code. */
 export const isCode = (value: string): boolean => FORMAT.test(value)
 
 /** Dependencies of codes. */
@@ -115,7 +115,7 @@ export async function lookAtCode<P extends AccountPurpose>(
   return readCode(zone, await deps.store.oneTimeCodes.find(zone.id, purpose, digest(value)), deps)
 }
 
-/** Uses the code up; undefined if it is not good. Of two requests at the same instant, one is given it. */
+/** Uses the code up; undefined if it is not good. Of two simultaneous requests, only one gets it. */
 export async function redeemCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, value }: { purpose: P; value: string },
@@ -127,7 +127,7 @@ export async function redeemCode<P extends AccountPurpose>(
 
 /** What is stored with a code. */
 interface Kept<P extends AccountPurpose> {
-  /** That of the account when the code was made: whoever reads that mailbox has no right to the account with another one. */
+  /** That of the account when the code was made: a reader of that mailbox has no right to the account under another address. */
   readonly address: string
   readonly data: CodeData[P]
 }

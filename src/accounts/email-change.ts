@@ -1,5 +1,5 @@
-// Changes of an account's e-mail address, for the pages and for login servers: a code proves the new address, and whoever
-// has it makes the change. The user name follows where it was the address.
+// Changes of an account's e-mail address, for the pages and for login servers: a code proves the new address, and redeeming
+// it makes the change. A user name that equals the old address changes with it.
 import { checkUserName } from '../users/rules.ts'
 import type { Users } from '../users/users.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -24,7 +24,7 @@ export interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
 /** The purposes of codes that change an address; the codes of one are not those of the other. */
 export type EmailPurpose = 'email-change' | 'email-verification'
 
-/** Whether somebody signs in with their address, so that the name is to follow it. */
+/** Whether the user name is the e-mail address, so that it changes with the address. */
 const nameFollows = ({ userName, email }: User): boolean => userNameKey(userName) === userNameKey(email)
 
 const withNewEmail = (user: User, email: string): User => ({
@@ -66,7 +66,7 @@ export type EmailChange =
   | { readonly outcome: 'changed'; readonly before: User; readonly user: User; readonly errand: Errand }
   /** The code is not good. */
   | { readonly outcome: 'invalid' }
-  /** The name was given to somebody else meanwhile; the code is used up. */
+  /** Another account got the name meanwhile; the code is used up. */
   | { readonly outcome: 'taken' }
 
 /** Uses the code up and gives its account the address that it proves. */
@@ -79,7 +79,7 @@ export async function changeEmail(
   const good = await redeemCode(zone, { purpose, value: code }, deps)
   if (good?.user.origin !== service.name) return { outcome: 'invalid' }
   const { user: before, data } = good
-  // Who decides is the owner, whatever rights the account has.
+  // The owner makes the change, so the rights of the account do not matter.
   const owner = { ...by, scopes: [service.scope('admin')], ofDefaultZone: true }
   try {
     const change = { by: owner }

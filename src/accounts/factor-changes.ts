@@ -1,5 +1,5 @@
-// Changes of second factors: the one way for pages and APIs. Each that happens leaves an event, and all but new names and
-// forgotten browsers are told to the owner by mail.
+// Changes of second factors: the one way for pages and APIs. Each change leaves an event, and the owner gets a mail about
+// all but new names and forgotten browsers.
 import type { RecoveryCodes } from '../factors/recovery-codes.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/audit/event.ts'
 import type { Passkey, Totp } from '../model/people/passkey.ts'
@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts'
 import type { AccountMailDeps } from './account-mails.ts'
 import { factorMail } from './factor-notice.ts'
 
-/** Whose factors change, and who changes them. */
+/** The account whose factors change, and the actor. */
 export interface FactorOwner {
   readonly zone: AddressedZone
   readonly user: User
@@ -38,7 +38,7 @@ export interface FactorChanges {
   /** Takes the place of an earlier secret. */
   setTotp(owner: FactorOwner, totp: Totp): Promise<boolean>
   removeTotp(owner: FactorOwner, leaves?: readonly FactorMethod[]): Promise<boolean>
-  /** The new codes as they are shown; those before end. `isFirst`: they come with a new factor, whose mail is enough. */
+  /** The new codes as they are shown; earlier ones end. `isFirst`: they come with a new factor, whose mail is enough. */
   renewRecoveryCodes(
     owner: FactorOwner,
     options?: { readonly isFirst: boolean },
@@ -63,7 +63,7 @@ export interface FactorChangesDeps extends AccountMailDeps {
   readonly recoveryCodes: RecoveryCodes
 }
 
-/** What is told of a change: to the audit trail and, with `notice`, to the owner. */
+/** A report of a change: to the audit trail and, with `notice`, to the owner. */
 interface Told {
   readonly event: 'Added' | 'Modified' | 'Removed'
   readonly data: string
@@ -82,7 +82,7 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
     audit({ ...event, zoneId: zone.id, principal: user.id, origin: user.origin, ...from, ...(byOther && { byOther }) })
   }
 
-  /** Tells of the change if there was one. */
+  /** Reports the change if there was one. */
   async function told<T>(owner: FactorOwner, change: Promise<T>, { event, data, notice }: Told): Promise<T> {
     const result = await change
     if (result === false || result === undefined) return result

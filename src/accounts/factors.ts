@@ -17,7 +17,7 @@ export interface Factors {
   readonly passkeys: Passkeys
   readonly codeCheck: CodeCheck
   readonly changes: FactorChanges
-  /** New recovery codes for whoever has none left; undefined for everybody else. */
+  /** New recovery codes for a user who has none left; undefined for others. */
   firstRecoveryCodes(owner: FactorOwner): Promise<readonly string[] | undefined>
 }
 

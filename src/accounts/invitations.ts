@@ -1,5 +1,5 @@
 // Invites people: chooses their provider by their e-mail address, finds or makes the account, and gives a code to accept with.
-// Nothing is mailed: whoever invites delivers the link.
+// Nothing is mailed: the inviter delivers the link.
 import { isMailAddress } from '../mail/mailer.ts'
 import { allowsProvider } from '../model/clients/client.ts'
 import type { Client } from '../model/clients/client.ts'
@@ -18,7 +18,7 @@ import { isGivenByLink } from './accept-invitation.ts'
 import { issueCode } from './codes.ts'
 import type { CodeDeps, Errand } from './codes.ts'
 
-/** Why nobody was invited, in UAA's words; `message` is for whoever invites. */
+/** Why the address was not invited, in UAA's words; `message` is for the inviter. */
 export interface NotInvited {
   readonly outcome: 'failed'
   readonly code:
@@ -33,7 +33,7 @@ export interface NotInvited {
 /** What came of one address. */
 export type Invited = { readonly outcome: 'invited'; readonly user: User; readonly code: string } | NotInvited
 
-/** Who invites whom, and to what. */
+/** The inviter, the invited address, and the client. */
 export interface Invitation {
   readonly email: string
   readonly errand: Errand
@@ -115,7 +115,7 @@ async function findOrCreate(
     return failed('user.ambiguous', 'Multiple users with the same origin matched to the email address.')
   }
   if (known && !known.active) return failed('invitation.exception', 'The account is not active.')
-  // Whoever has the link sets the password of an account that is not verified, or is linked to one that nobody has.
+  // The holder of the link sets the password of an unverified account, or is linked to one that has no owner.
   const isGivenAway = known && (origin === service.name ? !known.verified : isGivenByLink(known, provider))
   if (isGivenAway) await createGroupRights(deps).checkUser(known, invitation.by)
   if (known) return known
@@ -127,7 +127,7 @@ async function findOrCreate(
     by: invitation.by,
   }
   return users.create(zone, made).catch(async (cause: unknown) => {
-    // Invited by somebody else at the same instant.
+    // Invited by another caller at the same instant.
     if ((await store.users.findByEmail(zone.id, origin, email)).length === 0) throw cause
     return findOrCreate(zone, provider, invitation, deps)
   })

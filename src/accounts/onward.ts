@@ -1,4 +1,4 @@
-// Where self-service leads when it is done: never anywhere that the client has not registered.
+// The URL to which self-service redirects at its end: only one that the client has registered.
 import { resolveRedirectUri } from '../clients/redirect-uri.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
@@ -21,7 +21,7 @@ export interface OnwardDeps {
 
 /**
  * The URL of the errand, if its client has registered it, else the client's own for this purpose; undefined without either or
- * for a client that nobody vouches for, and the person stays here.
+ * for a client that registered itself; then the user stays here.
  */
 export async function onwardUrl(
   zone: Zone,
@@ -29,7 +29,7 @@ export async function onwardUrl(
   { store, behaviour, settings, fallback }: OnwardDeps & { readonly fallback?: FallbackAttribute },
 ): Promise<string | undefined> {
   const client = clientId === undefined ? undefined : await store.clients.find(zone.id, clientId)
-  // RFC 9700 §4.11.2: a mail of ours must not lead to whoever registered a client.
+  // RFC 9700 §4.11.2: our mails must not link to URLs of clients that registered themselves.
   if (!client || client.registration) return undefined
   const rules = { exactRedirectUri: behaviour.exactRedirectUri, strictRedirects: settings.strictRedirects }
   const registered = redirectUri === undefined ? undefined : resolveRedirectUri(client, redirectUri, rules)

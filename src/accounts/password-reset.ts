@@ -11,7 +11,7 @@ import type { Users } from '../users/users.ts'
 import { issueCode, lookAtCode, redeemCode } from './codes.ts'
 import type { CodeDeps, Errand, GoodCode, NewCode } from './codes.ts'
 
-/** Whose password a name stands for: one that is kept here, or one that a provider keeps. */
+/** Where the password of a named account is kept: here, or at a provider. */
 export type ResetAccount = { readonly kept: 'here' | 'elsewhere'; readonly user: User }
 
 /** The account of the name: that of the internal provider, else the first of another one. */
@@ -87,7 +87,7 @@ export async function resetPassword(zone: Zone, { code, password, by }: Reset, d
       return { outcome: 'refused', message: result.message, user, errand }
     case 'changed': {
       if (!user.verified) await deps.users.verify(zone, user.id, { by })
-      // Failures may be guesses of a second factor, and whoever reads the mail of the account could go on without end.
+      // Failures may be guesses of a second factor; with access to the account's mail, an attacker could guess without limit.
       if ((user.factors?.methods ?? []).length === 0) await deps.users.unlock(zone, result.user, by)
       return { outcome: 'changed', user: { ...result.user, verified: true }, errand }
     }

@@ -1,6 +1,6 @@
-// Sign-up: makes an account of the internal provider that nobody can sign in to until its address is proven. The password
-// becomes valid only with the code of the mail that its own request caused: a stranger who signs up with somebody's address
-// gets nothing when that person opens the mail. See docs/decisions/0029-sign-up.md.
+// Sign-up: makes an account of the internal provider that cannot sign in until its address is proven. The password
+// becomes valid only with the code of the mail that its own request caused: an attacker who signs up with another person's
+// address gains nothing when that person opens the mail. See docs/decisions/0029-sign-up.md.
 import type { Passwords } from '../base/passwords.ts'
 import { sameSecret } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -33,7 +33,7 @@ export interface SignUpDeps extends Omit<CodeDeps, 'store'>, AccountMailDeps {
   readonly audit: Audit
 }
 
-/** Why nobody can sign up with the address; says nothing about accounts. */
+/** Why sign-up with the address is impossible; reveals nothing about accounts. */
 export async function signUpProblem(
   zone: Zone,
   email: string,
@@ -89,13 +89,13 @@ async function accountToVerify(
     return await users.create(zone, { draft, ...password, by })
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    // Somebody else was faster, or the zone is full meanwhile.
+    // Another request was faster, or the zone has become full.
     const winner = await namesake()
     return winner && isWaiting(winner, email) ? winner : undefined
   }
 }
 
-/** Whether whoever reads the mail may have the account: nobody has it yet, and it is called by its address. */
+/** Whether the mail's reader may have the account: it has no owner yet, and its name is its address. */
 const isWaiting = (user: User, email: string): boolean =>
   user.active && !user.verified && sameText(user.userName, email) && sameText(user.email, email)
 
@@ -111,7 +111,7 @@ export const needsPassword = ({ user, data }: GoodCode<'sign-up'>, browser: stri
   data.passwordHash !== undefined &&
   (data.browser === undefined || browser === undefined || !sameSecret(data.browser, browser))
 
-/** Somebody who opened the mailed link. */
+/** A visitor who opened the mailed link. */
 export interface Verification {
   readonly code: string
   readonly browser: string | undefined
@@ -143,7 +143,7 @@ export async function verifySignUp(
   const good = await redeemCode(zone, { purpose: 'sign-up', value: code }, deps)
   if (!good) return { outcome: 'invalid' }
   const { user, data } = good
-  // Somebody verified it meanwhile: its password is in use.
+  // It was verified meanwhile: its password is in use.
   if (!user.verified) {
     if (data.passwordHash !== undefined && !(await usePassword(user, { passwordHash: data.passwordHash, by }, deps))) {
       return { outcome: 'invalid' }

@@ -1,10 +1,9 @@
-// What people may do with their accounts by themselves in a zone. Fails closed: a zone without its internal provider has
-// nothing open.
+// Which self-service a zone allows. Fails closed: a zone without its internal provider allows none.
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
-/** What is open. */
+/** The self-service that is allowed. */
 export interface Switches {
   /** Changing accounts of the internal provider at all: `disableInternalUserManagement` turns it off. */
   readonly ownAccounts: boolean

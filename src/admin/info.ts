@@ -1,4 +1,4 @@
-// What the server tells of itself and of a zone to anybody who asks, so that a program can ask a person the right questions.
+// Public information about the server and a zone, with which a program can build a sign-in form.
 import type { FastifyInstance } from 'fastify'
 import type { LoginProvider } from '../identity/identity.ts'
 import { chooseLogin } from '../identity/login-policy.ts'
@@ -16,10 +16,10 @@ import type { Store } from '../store/store.ts'
 import type { Form } from '../web/requests/form.ts'
 import { queryForm } from '../web/requests/query.ts'
 
-/** What `/info` tells: nothing that is not on the sign-in page already (row M9). */
+/** The answer of `/info`: nothing that is not on the sign-in page already (row M9). */
 export interface ServerInfo {
   readonly app: Readonly<Record<string, string>> & { readonly version: string }
-  /** The commit that was built, and when it was made; absent where nobody packaged them. */
+  /** The commit that was built, and when it was made; absent if not packaged. */
   readonly commit_id?: string
   readonly timestamp?: string
   readonly zone_name: string
@@ -69,7 +69,7 @@ export function createServerInfo(deps: {
     return { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) }
   }
 
-  /** Every field, before those that nobody could use are left out. */
+  /** Every field, before unusable ones are left out. */
   async function allPrompts(zone: AddressedZone, origin: string | undefined): Promise<readonly Prompt[]> {
     const own = await promptsOfOrigin(store, zone, origin)
     if (own) return own
@@ -127,7 +127,7 @@ function hintState(
     hint,
     hintMayBeName,
     discoveryPerformed: true,
-    failed: true, // nobody is sent anywhere
+    failed: true, // no redirect to a provider
   })
   if (view.kind !== 'form') return {}
   return {
@@ -148,7 +148,7 @@ function addressIn(zone: AddressedZone, url: string, urls: Urls): string {
   return url.replace('://', `://${zone.subdomain}.`)
 }
 
-/** `/info`. UAA: whatever the method. See docs/compatibility.md, M9. */
+/** `/info`. UAA: by any method. See docs/compatibility.md, M9. */
 export function infoEndpoint(
   app: FastifyInstance,
   { serverInfo, behaviour }: { serverInfo: DescribeServer; behaviour: Behaviour },

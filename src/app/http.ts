@@ -1,5 +1,5 @@
-// Assembles what stands before every endpoint: the server with its hooks, in the order in which a request meets them, the
-// gates that routes name, sessions, and the pages that errors are told by.
+// Assembles what stands before every endpoint: the server with its hooks, in the order in which they run, the gates that
+// routes name, sessions, and the error pages.
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
@@ -95,7 +95,7 @@ export interface Http {
 
 const ASSETS = join(import.meta.dirname, '../../assets')
 
-/** Every route that is registered at the result states who may call it, or is refused. */
+/** Every route that is registered at the result must declare its access, or registration fails. */
 export async function assembleHttp(parts: HttpParts): Promise<Http> {
   const { config, clock, log, urls, behaviour, settings, instrument } = parts
   const { mutualTls, rateLimit } = config

@@ -1,4 +1,4 @@
-// Assembles the endpoints of OAuth and OpenID Connect, and tells applications of ended sessions.
+// Assembles the endpoints of OAuth and OpenID Connect, and notifies applications of ended sessions.
 import type { FastifyInstance } from 'fastify'
 import type { Background } from '../base/background.ts'
 import { createCache } from '../base/cache.ts'
@@ -103,7 +103,7 @@ export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
     ...given,
     mutualTls,
     tellsHardware: tellsHardware(config),
-    recordEvent: trail?.record, // what the log has otherwise
+    recordEvent: trail?.record, // otherwise only the log has events
   }
   metadataEndpoints(app, parts)
   resourceMetadataEndpoint(app, { ...parts, readsCertificates: mutualTls !== undefined })
@@ -138,7 +138,7 @@ export function oauthAtOrigin(
 
 const tellsHardware = ({ passkeys }: Config): boolean => passkeys.attestationRoots !== undefined
 
-/** What tells applications of ended sessions; loaded when the first one is due. */
+/** Notifies applications of ended sessions; loaded when the first notification is due. */
 export function deferredBackChannel(
   parts: Pick<
     OAuthParts,

@@ -1,4 +1,4 @@
-// Assembles what operators ask: whether the server is well, and what the limits of its configuration are.
+// Assembles the endpoints for operators: health, and the limits of the configuration.
 import type { FastifyInstance } from 'fastify'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { Clock } from '../base/clock.ts'
@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { isLimited } from '../web/limited-mode.ts'
 
-/** Watches the database, and the errors of requests that tell of it first. */
+/** Watches the database, and the errors of requests that reveal its failures first. */
 export function watchHealth(
   http: FastifyInstance,
   {

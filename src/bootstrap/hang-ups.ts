@@ -1,10 +1,10 @@
-// SIGHUP from the beginning of the process on. A signal that nobody listens to ends a process, workers too, so none may
-// come before its listener; and one that comes while the process starts is not lost.
+// Handles SIGHUP from the start of the process. An unhandled SIGHUP ends a process, workers too, so the listener must be
+// there before the first signal; and one that arrives while the process starts is not lost.
 import cluster from 'node:cluster'
 
 /** What has to be done at SIGHUP. */
 export interface HangUps {
-  /** Does it at each one from now on, and at once if there was one before. Once only. */
+  /** Runs the action at each SIGHUP from now on, and at once if there was one before. Call it once only. */
   at(work: () => void): void
   stop(): void
 }

@@ -10,7 +10,7 @@ import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import { newGroup } from '../users/default-groups.ts'
 import { upsert } from './ledger.ts'
 
-/** The key under which a user is remembered: names are unique with the origin, whatever the case. */
+/** The key under which a user is remembered: names are unique within an origin, ignoring case. */
 export const userKey = ({ origin, userName }: UserRecord, service: string): string =>
   JSON.stringify([origin ?? service, userNameKey(userName)])
 
@@ -97,7 +97,7 @@ export async function applyUser(
     const kept = passwordHash === undefined ? {} : { passwordHash }
     const isSame =
       password === undefined || (passwordHash !== undefined && (await passwords.verify(passwordHash, password)))
-    // Somebody else's account from now on: the new revision ends what was begun before.
+    // The account belongs to another user from now on: the new revision ends what was begun before.
     const isAnother = origin !== config.service && externalId !== '' && externalId !== existing.externalId
     if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
     return {
@@ -119,7 +119,7 @@ export async function applyUser(
       const isSameId = externalId === '' || externalId === existing.externalId
       const { id, createdAt, lastLogonAt, previousLogonAt, aliasId, aliasZoneId } = existing
       await store.users.update(zoneId, {
-        // Whoever signed in to an account of another provider keeps it, where the definition does not say whose it is.
+        // A user who signed in to an account of another provider keeps it, where the definition does not name its owner.
         ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
         ...definitionOf(record, origin),
         ...(isSameId && externalIdFormat !== undefined && { externalIdFormat }),

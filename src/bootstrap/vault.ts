@@ -1,5 +1,5 @@
 // The vault on the master keys of a database. Its digests have a key of their own, which is kept in the database, sealed:
-// another master key must not change what people are called, which codes they have, or the audit trail.
+// another master key must not change the names of users, their codes, or the audit trail.
 import type { Random } from '../base/random.ts'
 import type { MasterVault } from '../base/secrets.ts'
 import { createVault, digestKeyOf, MissingMasterKey, openDigestKey } from '../base/secrets.ts'

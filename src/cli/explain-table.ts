@@ -9,7 +9,7 @@ import type {
 
 const WIDTH = 100
 
-/** The lines. Whatever could move the cursor, or hide text, is shown as a question mark. */
+/** The lines. Characters that could move the cursor, or hide text, become question marks. */
 export function explanationTable(explanation: Explanation): string {
   const { recorded, scopes, tokens, claims, refusals, still_owed: owed, not_checked: unchecked } = explanation
   const { today, events = [] } = explanation
@@ -64,7 +64,7 @@ const reasonRows = (cells: readonly string[], reasons: readonly Reason[]): reado
     : reasons.flatMap((reason, index) => row(index === 0 ? cells : cells.map(() => ''), withRule(reason)))
 
 function scopeRows(scopes: readonly ExplainedScope[]): readonly string[] {
-  // Groups that the client has nothing to do with are many, and the same is to be said of each.
+  // There are many groups that are irrelevant to the client, and the same reason applies to each.
   const isForeign = ({ outcome, today, because }: ExplainedScope): boolean =>
     (outcome === 'removed' || (outcome === 'absent' && today === 'removed')) &&
     because.every(({ rule }) => rule === 'client-scope')

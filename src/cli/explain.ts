@@ -30,7 +30,7 @@ export interface ExplainCall {
   readonly asJson: boolean
 }
 
-/** `latchkey explain`: says why a request gets what it gets, even while the server runs. Changes nothing. */
+/** `latchkey explain`: explains the outcome of a request, even while the server runs. Changes nothing. */
 export const explainCommand: Command = {
   name: 'explain',
   summary: 'Say why a request, a token or a refusal comes to what it comes to. Changes nothing.',
@@ -113,7 +113,7 @@ function numberIn(text: string): number {
   throw new UsageError('--event must be the number of an event')
 }
 
-/** More is no token; it is told so. */
+/** A longer input is no token; the message says so. */
 const MAX_INPUT_LENGTH = 65_536
 
 async function readStandardInput(): Promise<string> {

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 4000
 
 const KINDS = { config: 'string', host: 'string', port: 'string', 'base-url': 'string', ready: 'boolean' } as const
 
-/** `latchkey health`: asks the server on this machine how it is, for a supervisor without a program that makes requests. */
+/** `latchkey health`: asks the server on this machine for its health, for a supervisor without an HTTP client. */
 export const health: Command = {
   name: 'health',
   summary: 'Say `ok` if the server on this machine answers; the status is 1 if it does not.',
@@ -36,7 +36,7 @@ interface Answer {
 function ask({ listen, baseUrl }: Config, path: string): Promise<Answer> {
   const host = ({ '0.0.0.0': '127.0.0.1', '::': '::1' } as Readonly<Record<string, string>>)[listen.host] ?? listen.host
   const target = { host, port: listen.port }
-  // The certificate is the one of `base_url`, and is not asked about: nothing but the question goes to this machine's own port.
+  // The certificate is for the host of `base_url`, so it is not verified: the only request is for health, on this machine.
   const createConnection = () =>
     listen.tls ? connectSecurely({ ...target, rejectUnauthorized: false }) : connect(target)
   return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import type { MigrationPlan, PlannedMigration, PlannedStep } from '../store/migr
 import { programName } from './program-name.ts'
 import { migrationProgress, newerText, refuseMissingDatabase } from './storage.ts'
 
-/** Applies what is pending; says what that was, and on standard error for what it waits. */
+/** Applies what is pending and reports it; reports on standard error what it waits for. */
 export async function applied(database: string): Promise<string> {
   const { onLocked } = migrationProgress(line => process.stderr.write(`${line}\n`))
   const done = await migrateDatabase(database, { clock: systemClock, onLocked })
@@ -12,7 +12,7 @@ export async function applied(database: string): Promise<string> {
   return `${text}${newerText(done.unknown)}`
 }
 
-/** Says what `applied` would do. */
+/** Reports what `applied` would do. */
 export async function planned(database: string): Promise<string> {
   refuseMissingDatabase(database)
   return planText(await planOf(database, { clock: systemClock }))

@@ -14,7 +14,7 @@ export type OperatorEvent = Pick<AuditEvent, 'zoneId' | 'principal' | 'data'> & 
     | 'MasterKeyResealedEvent'
 }
 
-/** Stores what has been done; nothing where the trail is not stored. A failure is told, because it undoes nothing. */
+/** Stores what has been done; nothing where the trail is not stored. A failure is printed only, because it undoes nothing. */
 export async function recordOperatorEvent(
   event: OperatorEvent,
   command: string,

@@ -64,8 +64,8 @@ const WAIT_MS = 20_000
 const RETRY_MS = 250
 
 /**
- * Opens the database and the master key for a server: waits for a database that cannot be reached, such as one that starts at the same time, and
- * says so. `SIGTERM` and `SIGINT` end the process meanwhile, with status 0.
+ * Opens the database and the master key for a server: waits for a database that cannot be reached, such as one that starts
+ * at the same time, and says so. `SIGTERM` and `SIGINT` end the process meanwhile, with status 0.
  */
 export async function openAwaitedStorage(
   config: Config,
@@ -114,7 +114,7 @@ export const appliedText = (ids: readonly string[]): string =>
 const migrationsText = (ids: readonly string[]): string =>
   ids.length > 5 ? `${ids.length} migrations, the last one ${ids.at(-1)}` : ids.join(', ')
 
-/** Says what migrations are about, and for what they wait: that may take minutes, in which nothing else is heard. */
+/** Says what migrations are about, and for what they wait: that may take minutes without any other output. */
 export const migrationProgress = (tell: (line: string) => void): MigrationProgress => ({
   onPending: ids => tell(`the schema is being brought up to date: ${migrationsText(ids)}`),
   onLocked: ({ made, most }) =>

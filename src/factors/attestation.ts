@@ -1,6 +1,6 @@
-// What an authenticator proves of itself when it makes a passkey (Web Authentication Level 3 §6.5). Without roots of the
-// operator nothing is asked, and nothing taken. With them, a chain that leads to one of them counts, and anything else is as if
-// there were none: a person with another authenticator is to have a passkey, too.
+// What an authenticator proves of itself when it makes a passkey (Web Authentication Level 3 §6.5). Without roots configured by
+// the operator, attestation is neither requested nor kept. With them, only a chain that leads to one of them counts; anything
+// else is treated as no attestation, so that users of other authenticators can have a passkey, too.
 import { leadsToRoot } from '../base/certificate-chain.ts'
 
 /** An attestation object as the library decodes it. */

@@ -12,7 +12,7 @@ export interface ChallengeFor {
   readonly zoneId: string
   /** The browser: its session, or what stands for it before a sign-in. */
   readonly browser: string
-  /** Absent before anybody has signed in. */
+  /** Absent before sign-in. */
   readonly userId?: string | undefined
 }
 

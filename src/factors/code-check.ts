@@ -1,4 +1,4 @@
-// Checks a code that somebody typed as a second factor. Guesses count with those of the password, in the account's lockout:
+// Checks a code that a user typed as a second factor. Guesses count with those of the password, in the account's lockout:
 // each is counted when it begins, so that parallel ones cannot pass the limit, here or in another process.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -27,7 +27,7 @@ export type CodeResult =
   | { readonly outcome: 'good'; readonly by: 'totp' | 'recovery' | 'bypass' }
   | { readonly outcome: 'refused'; readonly reason: 'wrong' | 'locked' }
 
-/** Checks codes and uses them up. Whoever lets the person in clears the failures (`sessions.strengthen`). */
+/** Checks codes and uses them up. The caller clears the failures when it signs the user in (`sessions.strengthen`). */
 export type CodeCheck = (from: RequestOrigin, typed: TypedCode) => Promise<CodeResult>
 
 /** Dependencies of `createCodeCheck`. */

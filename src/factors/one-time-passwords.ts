@@ -22,7 +22,7 @@ export interface NewSecret {
   readonly sealed: string
 }
 
-/** Whom a new secret is for. */
+/** The user and session that a new secret is for. */
 export interface Enrolment {
   readonly zoneId: string
   readonly userId: string
@@ -37,7 +37,7 @@ export interface Enrolment {
 export interface OneTimePasswords {
   /** A new secret, good for ten minutes. */
   begin(enrolment: Enrolment): Promise<NewSecret>
-  /** The same one once more, after a wrong password; undefined if it is another person's or session's, or too old. */
+  /** The same secret again, after a wrong password; undefined if it is another user's or session's, or too old. */
   again(sealed: string, enrolment: Enrolment): Promise<NewSecret | undefined>
   /** The secret to keep, if the app has it: `code` is its password of now. */
   confirm(
@@ -45,7 +45,7 @@ export interface OneTimePasswords {
     code: string,
     enrolment: Enrolment,
   ): Promise<{ readonly outcome: 'confirmed'; readonly totp: Totp } | { readonly outcome: 'wrong' | 'expired' }>
-  /** Whether it is a password of now, or of a step before or after, that nobody has used; uses it up. */
+  /** Whether it is an unused password of the current step, or of the one before or after; uses it up. */
   verify(zoneId: string, userId: string, code: string): Promise<boolean>
 }
 

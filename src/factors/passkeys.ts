@@ -60,7 +60,7 @@ export interface Passkeys {
     at: Ceremony,
     sent: { readonly user: User; readonly answer: string; readonly name: string },
   ): Promise<{ readonly outcome: 'new'; readonly passkey: Passkey } | PasskeyRefusal>
-  /** What `navigator.credentials.get` is asked: with a person for a second factor, else to find out who it is. */
+  /** What `navigator.credentials.get` is asked: with a user for a second factor, else to identify the user. */
   authenticationOptions(at: Ceremony, user?: User): Promise<JsonRecord>
   /** Verifies what the browser answered, and uses the passkey. */
   authenticate(
@@ -127,7 +127,7 @@ export function createPasskeys(deps: PasskeyDeps): Passkeys {
         pubKeyCredParams: ALGORITHMS.map(alg => ({ type: 'public-key', alg })),
         timeout: TIMEOUT_MILLISECONDS,
         excludeCredentials: await describe(zoneId, user.id),
-        // Found without a user name, wherever the authenticator can.
+        // Discoverable without a user name, where the authenticator supports that.
         authenticatorSelection: { residentKey: 'preferred', requireResidentKey: false, userVerification: 'preferred' },
         attestation: roots.length > 0 ? 'direct' : 'none',
       }
@@ -158,7 +158,7 @@ export function createPasskeys(deps: PasskeyDeps): Passkeys {
           expectedChallenge: challenge,
           expectedOrigin: new URL(at.baseUrl).origin,
           expectedRPID: rpIdOf(at),
-          requireUserVerification: false, // whoever signs in by a passkey alone is verified then
+          requireUserVerification: false, // a sign-in by passkey alone verifies the user then
           supportedAlgorithmIDs: ALGORITHMS,
         })
         if (!verified) return refused('invalid')

@@ -1,6 +1,6 @@
 // Sends the mails of the queue, one at a time. Several processes may run a sender on one database: a lease lets one of them
 // send, and a claim keeps each mail from being sent by another even when the lease changes hands meanwhile. A process that is
-// killed between the server's answer and the deletion leaves its mail to be sent once more, with the same Message-ID.
+// killed between the server's answer and the deletion leaves its mail to be sent again, with the same Message-ID.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
@@ -143,7 +143,7 @@ export function createSender(deps: SenderDeps): Sender {
       now: new Date(now),
       leaseMilliseconds: LEASE_MS,
       mailUntil: new Date(now + CLAIM_MS),
-      // Every other time the last one: whoever waits for a link does not wait behind a hundred thousand invitations.
+      // Every other time the last one: a user who waits for a link does not wait behind a hundred thousand invitations.
       end: (turns += 1) % 2 === 0 ? 'newest' : 'oldest',
     })
     ;({ isHolder } = claimed)

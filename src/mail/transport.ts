@@ -44,7 +44,7 @@ const MAX_SILENCE_MS = 60_000
 const CONNECTION_MS = 30_000
 const IDLE_MS = 30_000
 const MAILS_PER_CONNECTION = 1000
-/** RFC 5321 §4.2.2, RFC 4954 §6: about the session and its authentication, whatever the recipient. */
+/** RFC 5321 §4.2.2, RFC 4954 §6: about the session and its authentication, independent of the recipient. */
 const ABOUT_THE_SESSION = new Set([421, 530, 534, 535, 538])
 
 const UNUSABLE = 'no mail can be sent to this address'
@@ -158,7 +158,7 @@ interface Failure extends Error {
   readonly responseCode?: number
 }
 
-/** Decides whom a failure concerns: this mail or every mail; now or for good. */
+/** Decides what a failure concerns: this mail or every mail; temporarily or permanently. */
 export function deliveryOf(failure: Failure, handedOver: boolean): Delivery {
   const { code, command, responseCode: status } = failure
   const reason = reasonOf(failure)

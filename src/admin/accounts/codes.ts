@@ -14,7 +14,7 @@ import type { CodeRoute } from './routes.ts'
 
 /** Of `data`, in characters. */
 export const MAX_DATA_LENGTH = 65_536
-/** Five years: what nobody fetches is deleted one day. */
+/** Five years: a text that is never fetched is deleted eventually. */
 export const MAX_LIFE_SECONDS = 5 * 366 * 24 * 60 * 60
 
 const refuse = (message: string, status = 400): OAuthError => refuseResource('code_store', message, { status })
@@ -38,7 +38,7 @@ export function codeHandlers(on: On<CodeRoute>, deps: CodeEndpointDeps): void {
   })
 }
 
-/** UAA: `intent` is read by nobody, and always there. */
+/** UAA: `intent` is never read, but always present. */
 const toJson = (code: string, { data, expiresAt }: KeptText) => ({
   code,
   expiresAt: expiresAt.getTime(),

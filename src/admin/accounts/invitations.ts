@@ -59,7 +59,7 @@ export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndp
     })
   })
 
-  /** That of the parameter, else the caller's. In a zone named by a header the caller's client is nobody. */
+  /** That of the parameter, else the caller's. In a zone named by a header the caller's client is not known. */
   async function clientOf(
     request: FastifyRequest,
   ): Promise<{ readonly clientId?: string; readonly client?: Client | undefined }> {
@@ -73,7 +73,7 @@ export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndp
   }
 }
 
-/** Each once, whatever its letter case. */
+/** Each once, ignoring case. */
 function addressesIn(body: JsonRecord): readonly string[] {
   const emails: unknown = memberOf(body, 'emails')
   if (!Array.isArray(emails) || !emails.every(email => typeof email === 'string')) {

@@ -110,7 +110,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     return { zoneId: zone.id, userId, clientId, scope, status, updatedAt, expiresAt }
   }
 
-  /** A decision made in advance would count when the client is given the scope, and nobody would be asked. */
+  /** A decision made in advance would count when the client is given the scope, without asking the user. */
   async function checkScopes(request: FastifyRequest, approvals: readonly Approval[]): Promise<void> {
     const { zone } = request
     const known = await store.approvals.listAllOfUser(zone.id, personOf(request).id)

@@ -44,7 +44,7 @@ export function clientListHandler(on: On<ClientRoute>, { store, behaviour, setti
       store.clients.list(request.zone.id, query),
     )
     const resources = records.map(client => clientToJson(client, { inList: true }))
-    // UAA: the requested count or the total, whichever is less, instead of the number on this page.
+    // UAA: the smaller of the requested count and the total, instead of the number on this page.
     const itemsPerPage = Math.min(parameters.count, totalResults)
     return sendJson(reply, listOf(resources, parameters, { rules: RULES, totalResults, itemsPerPage }))
   })

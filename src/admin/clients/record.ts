@@ -1,4 +1,4 @@
-// Shared by the client endpoints: errors, responses, and who is an administrator of clients.
+// Shared by the client endpoints: errors, responses, and the check for administrators of clients.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'

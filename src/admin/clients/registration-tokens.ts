@@ -1,4 +1,4 @@
-// Initial access tokens (RFC 7591 §3): an administrator hands one to those who may register clients.
+// Initial access tokens (RFC 7591 §3): an administrator gives them to callers that may register clients.
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'

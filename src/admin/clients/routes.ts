@@ -1,4 +1,4 @@
-// The routes of `/oauth/clients`: who may call them.
+// The routes of `/oauth/clients`, with the access that they require.
 import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'

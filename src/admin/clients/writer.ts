@@ -1,4 +1,4 @@
-// Shared by the endpoints that change clients: who may change which client, the validation of a record, and the errors
+// Shared by the endpoints that change clients: the rights of callers, the validation of a record, and the errors
 // of the writes in clients/changes.ts.
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
@@ -33,7 +33,7 @@ export interface ClientWriterDeps extends SecretDeps {
   readonly behaviour: Behaviour
   readonly audit: Audit
   readonly keys: KeyRing
-  /** Absent: nobody asks for certificates. */
+  /** Absent: no certificates are requested. */
   readonly mutualTls?: MutualTlsSettings | undefined
 }
 

@@ -1,8 +1,8 @@
-// Who may call what below `/Groups`.
+// Access to the endpoints below `/Groups`.
 import type { Service } from '../../model/service.ts'
 import type { Access } from '../../web/route.ts'
 
-/** Who may call an endpoint of groups: those with one of the scopes, and administrators, also of another zone. */
+/** Access to an endpoint of groups: for tokens with one of the scopes, and for administrators, also of another zone. */
 export const groupAccess = (service: Service, ...scopes: readonly string[]): Access => ({
   by: 'bearer',
   scopes: [service.scope('admin'), ...scopes],
@@ -10,7 +10,7 @@ export const groupAccess = (service: Service, ...scopes: readonly string[]): Acc
   acrossZones: true,
 })
 
-/** Who may call the endpoints of groups of zones, with a token of the default zone and in it only. */
+/** Access to the endpoints of groups of zones: with a token of the default zone and in it only. */
 export const zoneGroupAccess = (service: Service): Access => ({
   by: 'bearer',
   scopes: [],

@@ -1,4 +1,4 @@
-// Answers with members. A group may have a hundred thousand: they are read in pages, and sent at the pace of who asked.
+// Answers with members. A group may have a hundred thousand: they are read in pages, and sent at the pace of the client.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import type { Group } from '../../model/people/group.ts'

@@ -18,7 +18,7 @@ import type { GroupRoute } from './routes.ts'
 
 const RULES: ListRules = {
   defaults: { filter: 'id pr', sortBy: 'created' },
-  isDescending: sortOrder => sortOrder.toLowerCase() !== 'ascending', // UAA: whatever else it says
+  isDescending: sortOrder => sortOrder.toLowerCase() !== 'ascending', // UAA: any other value
   lenient: { startIndex: false, count: false },
   attributePaths: true,
   allowsNot: false,
@@ -29,7 +29,7 @@ const RULES: ListRules = {
     refuseResource('scim', `Invalid filter expression: [${escapedFilter(filter)}]`, { cause, detail: cause.message }),
 }
 
-/** Groups whose members are read together, and how many members at most. */
+/** Number of groups whose members are read together, and of members at most. */
 const BATCH = 64
 const MAX_TOGETHER = 1000
 

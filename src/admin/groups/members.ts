@@ -52,7 +52,7 @@ export function memberHandlers(on: On<GroupRoute>, groups: Groups, { store, serv
     return sendJson(reply, memberToJson(member))
   }
   on<OfMember>('GET /Groups/:id/members/:memberId', (request, reply) => show(request, reply))
-  // UAA: the same as GET, with the right to write and whatever the body says.
+  // UAA: the same as GET, but requires the right to write; the body is ignored.
   on<OfMember>('PUT /Groups/:id/members/:memberId', (request, reply) => show(request, reply))
 
   on<OfMember>('DELETE /Groups/:id/members/:memberId', async (request, reply) => {

@@ -1,4 +1,4 @@
-// The routes of `/Groups`: who may call them.
+// The routes of `/Groups`, with the access that they require.
 import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'

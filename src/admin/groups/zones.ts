@@ -1,4 +1,4 @@
-// Shortcuts for the groups of the default zone that give rights in other zones, for who has `scim.zones`.
+// Shortcuts for the groups of the default zone that give rights in other zones, for callers with `scim.zones`.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group, Member } from '../../model/people/group.ts'
 import { OAuthError } from '../../model/oauth-error.ts'

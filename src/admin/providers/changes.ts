@@ -100,7 +100,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     return { ...definition, externalKey }
   }
 
-  /** A provider makes members of an administrative group only where its record lists the group; who lists it gives it. */
+  /** A provider makes members of an administrative group only where its record lists the group, so listing it is granting it. */
   function checkListed(
     { id, config }: { id: string; config: JsonRecord },
     by: GroupCaller,
@@ -111,7 +111,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     rights.checkNames({ id }, added, by)
   }
 
-  /** Whoever says who signs people in can be any of them, also those who have administrative groups, or would get them. */
+  /** A caller who decides how users sign in can impersonate any of them, also members of administrative groups. */
   async function checkAccounts(
     { zoneId, originKey }: Pick<IdentityProvider, 'zoneId' | 'originKey'>,
     by: GroupCaller,
@@ -184,7 +184,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
   }
 }
 
-/** Settings that do not decide who is signed in as whom; what a list of groups gives is checked by itself. */
+/** Settings that do not affect which account a sign-in yields; a list of groups is checked separately. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'bindPassword',
   'emailDomain',
@@ -197,7 +197,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'showSamlLink',
 ])
 
-/** What the record trusts, with its defaults: somebody who sends back what they read changes nothing. */
+/** What the record trusts, with its defaults: sending an unchanged record back changes nothing. */
 function trustOf(provider: IdentityProvider, serviceName: string): unknown {
   const { type, originKey, config } = providerToJson(provider, { serviceName, raw: true })
   // Over the settings as they are, of which secrets are not shown: a shared `tokenKey` signs for the provider.

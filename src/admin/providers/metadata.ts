@@ -7,7 +7,7 @@ import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { isMetadataText } from '../../providers/saml-metadata.ts'
 import { refuseWith } from './refusal.ts'
 
-/** Reads the entity id; refuses with 400 metadata that nobody could sign in with, or that cannot be fetched. */
+/** Reads the entity id; refuses with 400 metadata that make sign-in impossible, or that cannot be fetched. */
 export type EntityIdReader = (
   record: { readonly zoneId: string; readonly originKey: string },
   config: JsonRecord,

@@ -1,4 +1,4 @@
-// The routes of `/identity-providers`: who may call them.
+// The routes of `/identity-providers`, with the access that they require.
 import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import { MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'

@@ -1,4 +1,4 @@
-// Who calls a management API, as far as the rules of users, groups and providers ask.
+// The caller of a management API, as the rules of users, groups and providers need it.
 import type { FastifyRequest } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'

@@ -1,4 +1,4 @@
-// Answers too long to be made in one go: they are written in parts, at the pace of who asked, and other requests are
+// Answers too long to be made in one go: they are written in parts, at the pace of the client, and other requests are
 // answered between two parts.
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'

@@ -1,4 +1,4 @@
-// Refusals of `/Users`, `/Groups` and `/ids/Users`: the description stands in `message` too.
+// Refusals of `/Users`, `/Groups` and `/ids/Users`: the description is repeated as `message`.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { WrongContentType } from '../../web/requests/bodies.ts'

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendJson } from '../../web/requests/json.ts'
 import { refuseResource } from './refusal.ts'
 
-/** The version that a change may replace; `any` is whatever the record has. */
+/** The version that a change may replace; `any` matches every version. */
 export type ExpectedVersion = number | 'any'
 
 /** Reads `If-Match`: a number, with or without double quotes, or `*`. Undefined without the header; throws `scim`. */

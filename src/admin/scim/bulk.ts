@@ -80,7 +80,7 @@ export async function runBulk(
     const batch = ready.length > 0 ? ready : waiting
     waiting = ready.length > 0 ? waiting.filter(each => !isReady(each)) : []
     for (let place = 0; place < batch.length && mayGoOn(); ) {
-      await nextTurn() // with SQLite nothing else would let others in between
+      await nextTurn() // with SQLite nothing else would yield to other requests
       const together = failOnErrors === undefined ? countTogether(batch.slice(place, place + MAX_TOGETHER)) : 1
       const some = batch.slice(place, place + together)
       await Promise.all(some.map(({ sent, index }) => run(sent, index)))

@@ -35,7 +35,7 @@ const MEMBERS_PER_PAGE = 500
 const MAX_MEMBERS_OF_LIST = 10_000
 /** As many as a request can have; for filters that are not about ids. */
 const MAX_MEMBERS_TO_FILTER = 10_000
-/** Groups whose members the store reads at once. */
+/** Number of groups whose members the store reads at once. */
 const GROUPS_AT_ONCE = 64
 const MAX_ATTEMPTS = 8
 

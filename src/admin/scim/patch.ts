@@ -69,7 +69,7 @@ export function applyPatch(names: Names, resource: Json, operations: readonly Op
   return draft
 }
 
-/** Comparisons of values with filters that a request may still cost. Nobody else is served meanwhile: some hundredths of a second. */
+/** Comparisons with filters that the request may still make. They block other requests for some hundredths of a second. */
 interface Budget {
   left: number
 }
@@ -263,7 +263,7 @@ function joined(attribute: Attribute, list: readonly unknown[], values: readonly
   return onlyPrimary(all, fresh.find(isPrimary))
 }
 
-/** The same text for equal values, whatever the order of their members. */
+/** The same text for equal values, independent of the order of their members. */
 const textOf = (entry: unknown): string =>
   JSON.stringify(isJsonRecord(entry) ? Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1)) : entry)
 

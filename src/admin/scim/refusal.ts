@@ -41,7 +41,7 @@ export function refusedBy(thrown: unknown): Refused | undefined {
   return refused(status, description, thrown instanceof OAuthError ? SCIM_TYPES[thrown.error] : undefined)
 }
 
-/** What the caller is told of a fault. */
+/** The description of a fault for the caller. */
 export function faultOf(thrown: unknown): Refused {
   const { status, description: detail } = answerFor(thrown)
   return { status, detail, scimType: undefined }

@@ -7,7 +7,7 @@ import type { Json, Names } from './attribute.ts'
 import type { Condition } from './meta.ts'
 import type { Selection } from './selection.ts'
 
-/** Who asks for what, and where. */
+/** The zone, its base URL and the caller. */
 export interface Context {
   readonly zone: Zone
   /** The URL of `/scim/v2` as the request addressed the zone. */

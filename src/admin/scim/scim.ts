@@ -1,5 +1,5 @@
 // SCIM 2.0 (RFC 7643 and RFC 7644) at `/scim/v2`, over the users and groups of the other APIs. This file has the routes and
-// who may call them; everything else is loaded when the first of them is called.
+// their access; everything else is loaded when the first of them is called.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loadOnce } from '../../base/load-once.ts'
 import type { Service } from '../../model/service.ts'
@@ -13,7 +13,7 @@ const PATH = '/scim/v2'
 
 type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
 
-/** Administrators, and whoever has one of these rights. */
+/** For administrators, and for tokens with one of these rights. */
 const allowed = (service: Service, ...scopes: readonly string[]): Access => ({
   by: 'bearer',
   scopes: [service.scope('admin'), ...scopes],

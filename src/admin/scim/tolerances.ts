@@ -131,7 +131,7 @@ function expandRemoval(operation: SentOperation, names: Names): readonly SentOpe
   const place = names.find(path)
   if (!place || place.sub || !place.attribute.multiValued) return [operation]
   const ids = value.map(each => (isJsonRecord(each) ? each['value'] : each))
-  // Anything but ids would remove what nobody named.
+  // Anything but ids would remove values that were not named.
   if (!ids.every(id => typeof id === 'string')) return [{ op, path: `${path}[]` }]
   return ids.map(id => ({ op, path: `${path}[value eq ${JSON.stringify(id)}]` }))
 }

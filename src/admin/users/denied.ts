@@ -8,14 +8,14 @@ const DENIED = [
   ['/Users/*', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']],
 ] as const
 
-/** Denies every other path and method below `/Users`, to whoever has a token. */
+/** Denies every other path and method below `/Users` to callers with a token. */
 export function denyOthers(app: FastifyInstance, service: Service): void {
   function deny(): never {
     throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
   }
 
   const config = { access: { by: 'bearer', acrossZones: true }, audience: 'api', body: 'json', refuses: true } as const
-  // A wildcard answers whatever no route of the same method does.
+  // A wildcard answers paths without a route of the same method.
   for (const [url, method] of DENIED) {
     app.route({
       method: [...method],

@@ -1,5 +1,5 @@
-// The second factors of a person, for administrators: what there is, taking it away, and a code for somebody who has none at
-// hand. Nothing that is shown can sign anybody in. UAA has nothing like it.
+// The second factors of a user, for administrators: listing and removing them, and a code for a user without a factor at
+// hand. Nothing in the list can be used to sign in. UAA has no such API.
 import type { FastifyRequest } from 'fastify'
 import { createFactors } from '../../accounts/factors.ts'
 import type { FactorDeps, Factors } from '../../accounts/factors.ts'
@@ -54,7 +54,7 @@ export function userFactorHandlers(on: On<UserFactorRoute>, deps: UserFactorDeps
     return user
   }
 
-  /** Whose factors the caller may change: nobody's of greater power, and not their own. */
+  /** Refuses changes of factors of users with more rights than the caller, and of the caller's own. */
   async function ownerOf(request: FastifyRequest<OfUser>): Promise<FactorOwner> {
     const { zone, bearer } = request
     const user = await userOf(request)
@@ -94,7 +94,7 @@ export function userFactorHandlers(on: On<UserFactorRoute>, deps: UserFactorDeps
     const { zone, user } = owner
     const { recovery, bypassUntil } = await store.factors.codesLeft(zone.id, user.id, clock.now())
     const isEmpty = (user.factors?.methods ?? []).length === 0 && recovery === 0 && bypassUntil === undefined
-    if (!isEmpty) await changes.reset(owner) // nobody gets a mail about nothing
+    if (!isEmpty) await changes.reset(owner) // no mail without a change
     return reply.status(204).send()
   })
 

@@ -1,4 +1,4 @@
-// Ids of users for their names and the other way round, for programs that may know no more of people.
+// Maps user names to ids and back, for programs that may not learn more about users.
 import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Filter } from '../../model/filters/filter.ts'
@@ -92,7 +92,7 @@ export function userIdsHandlers(
 }
 
 /**
- * Whether each alternative of the filter names a user by id or name, so that nobody lists all of an origin. Throws for
+ * Whether each alternative of the filter names a user by id or name, so that listing all of an origin is impossible. Throws for
  * anything but equality, and for other attributes.
  */
 function namesUsers(filter: Filter): boolean {

@@ -52,7 +52,7 @@ export function passwordHandler(
     if (user.origin !== service.name) {
       throw refuseResource('scim', 'Can only manage users from the internal user store.')
     }
-    // A client with `password.write`, or a person who administers the default zone, may be less than whose password it is.
+    // A client with `password.write`, or an administrator of the default zone, may have fewer rights than the account.
     if (caller?.id !== user.id) await rights.checkUser(user, groupCallerOf(request, service))
     if (oldPassword !== '') {
       const attempt = { zone, user, password: oldPassword, remoteAddress, countsFailures: isOwn }

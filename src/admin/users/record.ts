@@ -1,4 +1,4 @@
-// Users as UAA's API shows them, with their groups and decisions, and who may call its endpoints.
+// Users as UAA's API shows them, with their groups and decisions, and the access to its endpoints.
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
@@ -19,7 +19,7 @@ import { isPrimary } from './wanted.ts'
 
 const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
 
-/** Who may call an endpoint of users: those with a scope, and administrators, also of another zone. */
+/** Access to an endpoint of users: for a token with the scope, and for administrators, also of another zone. */
 export const userAccess = (service: Service, ...scopes: readonly string[]): Access & { readonly by: 'bearer' } => ({
   by: 'bearer',
   scopes: [service.scope('admin'), ...scopes],
@@ -27,7 +27,7 @@ export const userAccess = (service: Service, ...scopes: readonly string[]): Acce
   acrossZones: true,
 })
 
-/** Who asks, for the audit trail. */
+/** The caller, for the audit trail. */
 export const callerOf = (request: FastifyRequest): Caller => ({
   ...auditOriginOf(request),
   ...(request.bearer?.user && { userId: request.bearer.user.id }),

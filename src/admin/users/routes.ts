@@ -1,4 +1,4 @@
-// The routes of `/Users` and `/ids/Users`: who may call them.
+// The routes of `/Users` and `/ids/Users`, with the access that they require.
 import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'

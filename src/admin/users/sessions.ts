@@ -1,4 +1,4 @@
-// Where a person is signed in, and ending it: for administrators of users. UAA has nothing like it.
+// Lists and ends the sessions of a user, for administrators of users. UAA has no such API.
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Audit } from '../../model/audit/event.ts'

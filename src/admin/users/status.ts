@@ -39,7 +39,7 @@ export function statusHandler(
     }
     const by = callerOf(request)
     if (locked === false) {
-      // Failures may be guesses of a second factor, and whoever clears those of an administrator could go on without end.
+      // Failures may be guesses of a second factor; a caller who clears those of an administrator could guess without limit.
       await rights.checkUser(user, groupCallerOf(request, service))
       await users.unlock(zone, user, by)
     }

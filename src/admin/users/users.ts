@@ -79,7 +79,7 @@ const MAPPED: ListRules['attributes'] = new Map<string, (resource: Resource) => 
 
 const RULES: ListRules = {
   defaults: { filter: 'id pr', sortBy: 'created' },
-  isDescending: sortOrder => sortOrder !== 'ascending', // UAA: whatever else it says
+  isDescending: sortOrder => sortOrder !== 'ascending', // UAA: any other value
   lenient: { startIndex: true, count: false },
   allowsNot: false,
   ordersBySeveral: true,
@@ -106,7 +106,7 @@ function listHandler(on: On<UserRoute>, { store, behaviour, settings }: UserEndp
   })
 }
 
-/** Users whose groups are read together: each may be in hundreds. */
+/** Number of users whose groups are read together: each may be in hundreds. */
 const BATCH = 50
 
 /** The users as JSON, with commas between them. */
@@ -255,7 +255,7 @@ function staleAs422(error: unknown): unknown {
   return refuseResource('scim', error.message, { status: 422, cause: error })
 }
 
-/** The link of a mail that the caller sends; who opens it keeps the password that the account has. */
+/** The link of a mail that the caller sends; opening it leaves the password of the account unchanged. */
 function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
   const { store, service, users, urls } = deps
   on<OfUser>('GET /Users/:id/verify-link', async (request, reply) => {

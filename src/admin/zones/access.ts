@@ -1,7 +1,7 @@
 import type { Service } from '../../model/service.ts'
 import type { Rights } from '../../web/route.ts'
 
-/** Who may read whole records of zones. */
+/** Access to whole records of zones. */
 export const zoneReaders = (service: Service): Required<Rights> => ({
   scopes: [service.scope('admin'), 'zones.write'],
   ofDefaultZone: ['zones.read', 'zones.{zone}.admin'],

@@ -1,4 +1,4 @@
-// The routes of `/identity-zones`: who may call them.
+// The routes of `/identity-zones`, with the access that they require.
 import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'

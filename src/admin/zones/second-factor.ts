@@ -10,7 +10,7 @@ type Policy = ZoneConfig['secondFactor']
 /**
  * The policy after the request. One that does not name it keeps it: programs made for UAA, which does not have it, would
  * otherwise switch it off with any change. Throws `InvalidZoneConfig` for groups and providers that the zone lacks and that
- * were not named before: nobody would be asked. A new zone has none yet.
+ * were not named before: the policy would apply to no user. A new zone has none yet.
  */
 export async function secondFactorAfter(
   sent: JsonRecord,
