@@ -21,7 +21,7 @@ export interface OnwardDeps {
 
 /**
  * The URL of the errand, if its client has registered it, else the client's own for this purpose; undefined without either or
- * for a client that registered itself; then the user stays here.
+ * for a client that no administrator created; then the user stays here.
  */
 export async function onwardUrl(
   zone: Zone,
@@ -29,7 +29,7 @@ export async function onwardUrl(
   { store, behaviour, settings, fallback }: OnwardDeps & { readonly fallback?: FallbackAttribute },
 ): Promise<string | undefined> {
   const client = clientId === undefined ? undefined : await store.clients.find(zone.id, clientId)
-  // RFC 9700 §4.11.2: our mails must not link to URLs of clients that registered themselves.
+  // RFC 9700 §4.11.2: our mails must not link to URLs of clients that no administrator created.
   if (!client || client.registration) return undefined
   const rules = { exactRedirectUri: behaviour.exactRedirectUri, strictRedirects: settings.strictRedirects }
   const registered = redirectUri === undefined ? undefined : resolveRedirectUri(client, redirectUri, rules)

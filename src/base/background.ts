@@ -27,7 +27,7 @@ export function createBackground({ most, onError }: { most: number; onError: (ca
     running = waiting.length > 0 ? runAll() : undefined
   }
 
-  /** In a turn of its own: the answer that the task belongs to is written first. */
+  /** In a separate turn of the event loop: the response that the task belongs to is written first. */
   const next = async (): Promise<(() => Promise<void>) | undefined> => {
     await nextTurn()
     return waiting.shift()

@@ -1,17 +1,17 @@
-// Stops asking servers that do not answer: after several failures in a row, one is asked once in a while only, so that
-// waiting for it costs nobody else's time and connections.
+// Stops asking servers that do not answer: after several failures in a row, a server is tried only once in a while, so that
+// waiting for it does not block other requests or use up connections.
 import { addSeconds } from './clock.ts'
 import type { Clock } from './clock.ts'
 
 /** The state of one server, by a key that names it. */
 export interface Breaker {
-  /** Whether it may be asked now. After a pause this admits one caller, whose outcome decides for the next. */
+  /** Whether a request may be sent now. After a pause this admits one caller, whose outcome decides for the next. */
   admits(key: string): boolean
   /** Reports the outcome of a request that was admitted. */
   report(key: string, outcome: 'answered' | 'failed'): void
 }
 
-/** Failures in a row, after which a server is left alone. */
+/** Consecutive failures after which requests pause. */
 const MAX_FAILURES = 5
 const PAUSE_SECONDS = 30
 /** Servers that failed lately; others are not kept. */
@@ -26,7 +26,7 @@ export function createBreaker({ clock }: { clock: Clock }): Breaker {
       if (!state || state.failures < MAX_FAILURES) return true
       const now = clock.now()
       if (state.until > now) return false
-      // Whoever comes while this one is asked does not wait, too.
+      // Callers that arrive during this attempt are refused instead of waiting.
       failing.set(key, { ...state, until: addSeconds(now, PAUSE_SECONDS) })
       return true
     },

@@ -8,7 +8,7 @@ const MAX_CHAIN = 4
 
 /**
  * Whether the chain, its own certificate first and then issuer after issuer, leads to one of the roots, and all of them are
- * valid at this moment (RFC 5280 §6). Asks nobody whether one was revoked.
+ * valid at this moment (RFC 5280 §6). Does not check revocation.
  */
 export function leadsToRoot(chain: Certificates, roots: Certificates, now: Date): boolean {
   if (chain.length === 0 || chain.length > MAX_CHAIN) return false

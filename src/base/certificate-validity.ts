@@ -7,8 +7,8 @@ export interface Validity {
 }
 
 /**
- * The validity of a certificate; throws if a time is malformed, as OpenSSL's text tells: Node makes no date of it, which is neither
- * before nor after any other, or one of memory that nobody wrote.
+ * The validity of a certificate; throws if OpenSSL's text shows that a time is malformed: Node then returns an invalid
+ * date, which is neither before nor after any other, or one from uninitialized memory.
  */
 export function validityOf({ validFrom, validTo, validFromDate, validToDate }: X509Certificate): Validity {
   if ([validFrom, validTo].some(text => Number.isNaN(Date.parse(text)))) {

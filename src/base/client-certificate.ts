@@ -61,7 +61,7 @@ export function readForwardedCertificate(value: string): ClientCertificate | und
 }
 
 const MIN_RSA_BITS = 2048
-/** With MD5 and SHA-1 somebody can have one certificate signed and show another. */
+/** With MD5 and SHA-1 an attacker can have one certificate signed and present another. */
 const BROKEN_HASH = /md[245]|sha-?1(?!\d)/i
 
 function isStrong({ publicKey, signatureAlgorithm = '' }: X509Certificate): boolean {

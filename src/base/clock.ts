@@ -22,7 +22,7 @@ export const addSeconds = (moment: Date, seconds: number): Date => new Date(mome
 /** Seconds since 1970, rounded down: the NumericDate of RFC 7519 §2. */
 export const epochSeconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
 
-/** The current time as an ISO 8601 string, formatted once per millisecond: the log asks thousands of times a second. */
+/** The current time as an ISO 8601 string, formatted once per millisecond: the log needs it thousands of times a second. */
 export function createIsoNow(clock: Clock): () => string {
   let formattedAt = Number.NaN
   let text = ''

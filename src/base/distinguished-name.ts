@@ -96,7 +96,7 @@ function valueOf({ tag, content, whole }: DerElement): Value | undefined {
   return text === undefined ? undefined : ['text', text]
 }
 
-/** X.690 §8.19; undefined where it is malformed or has numbers that nobody uses. */
+/** X.690 §8.19; undefined where it is malformed or has unrealistically large numbers. */
 function dottedOid(content: Buffer): string | undefined {
   const numbers: number[] = []
   let number = 0

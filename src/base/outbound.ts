@@ -49,14 +49,14 @@ export interface OutboundServer {
 export type OpenConnection = () => Promise<Socket>
 
 /**
- * Leaves a connection of a talk open after its end; false if too many are kept, and then it ends like the others. Whoever
- * keeps it limits its time and closes it.
+ * Leaves a connection of a talk open after its end; false if too many are kept, and then it ends like the others. The
+ * caller that keeps it limits its time and closes it.
  */
 export type KeepConnection = (socket: Socket) => boolean
 
 /** Sends requests to other servers; every failure is an `OutboundError`. */
 export interface Outbound {
-  /** The complete response, whatever its status; a redirect is a failure. */
+  /** The complete response, with any status; a redirect is a failure. */
   fetch(address: string, request?: SharedRequest): Promise<Response>
   /** The JSON of a response with status 200; any other status is a failure. */
   getJson(address: string, share?: OutboundShare): Promise<OutboundJson>
@@ -71,7 +71,7 @@ export interface OutboundConnections {
   connect<T>(server: OutboundServer, talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>): Promise<T>
 }
 
-/** What requests are for. Metrics and traces tell them apart by it: there are few, whatever callers and zones do. */
+/** The purpose of a request: a small, fixed set, so that it can be a label of metrics and traces. */
 export type OutboundPurpose =
   | 'provider' // sign-in elsewhere: discovery, token and userinfo endpoints, SAML metadata
   | 'jwks' // of clients and providers
@@ -109,7 +109,7 @@ export interface OutboundOptions {
   readonly resolve?: Resolver
   /** A signal that aborts after this many milliseconds. */
   readonly deadline?: (milliseconds: number) => AbortSignal
-  /** Called after each request; absent if nobody measures them. */
+  /** Called after each request; absent if they are not measured. */
   readonly onExchange?: ((exchange: OutboundExchange) => void) | undefined
 }
 

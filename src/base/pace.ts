@@ -1,7 +1,7 @@
 // Measures how often something happens, where the cheapest way to do it depends on that.
 import { stopwatch } from './clock.ts'
 
-/** Counts an event, and tells whether events have come at the rate or faster. */
+/** Counts an event, and returns whether events arrive at the rate or faster. */
 export type Pace = () => boolean
 
 /** Compares the rate of the last whole period, so that a short burst counts for little. The first period counts as slow. */

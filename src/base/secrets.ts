@@ -35,7 +35,7 @@ export interface Vault {
   seal(plain: string, context: string): string
   /** Throws when the value was altered or sealed with another context, and `MissingMasterKey` when its key is not there. */
   open(sealed: string, context: string): string
-  /** HMAC-SHA-256, base64url: equal strings give equal digests. The same for ever, whatever master keys come and go. */
+  /** HMAC-SHA-256, base64url: equal strings give equal digests. Independent of changes of the master keys. */
   keyedDigest(text: string): string
 }
 
@@ -76,7 +76,7 @@ const DIGEST_KEY = 'server-key digests'
 const derived = (masterKey: Buffer, purpose: string, bytes: number): Buffer =>
   Buffer.from(hkdfSync('sha256', masterKey, Buffer.alloc(0), `latchkey ${purpose}`, bytes))
 
-/** A name of the master key that says nothing of it. */
+/** An identifier of the master key that reveals nothing about it. */
 export const masterKeyId = (masterKey: Buffer): string => derived(masterKey, 'key id', 4).toString('hex')
 
 /** The key of digests in a database that was made with this master key. */

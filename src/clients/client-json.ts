@@ -110,7 +110,7 @@ export function clientFromJson(
   const proofs = reading.as === 'configured' ? secrets : [first ?? '']
   const named = [...proofs, keys.jwks ?? '', keys.jwksUri ?? '']
   const isByCertificate = values.tokenEndpointAuthMethod === 'tls_client_auth'
-  const hasCredential = !isNew || isByCertificate || named.some(text => !isBlank(text)) || keys.problems.length > 0 // these are told instead
+  const hasCredential = !isNew || isByCertificate || named.some(text => !isBlank(text)) || keys.problems.length > 0 // these are reported instead
   const scope = values.scope ?? []
   if (grantTypes.includes(JWT_BEARER)) {
     if (scope.length === 0) refuse('scope', `Scope cannot be empty for grant_type ${JWT_BEARER}`)

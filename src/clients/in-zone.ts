@@ -1,4 +1,4 @@
-// What is wrong with a client in its zone, which its record alone does not show. Asked when a client is created or changed.
+// Problems of a client that depend on its zone, not on its record alone. Checked when a client is created or changed.
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { possibleTlsMethods, tlsMethodOf } from '../model/clients/mutual-tls.ts'
@@ -16,7 +16,7 @@ export interface InZoneDeps {
   readonly store: Store
   readonly keys: KeyRing
   readonly behaviour: Behaviour
-  /** Absent: nobody asks for certificates. */
+  /** Absent: no certificates are requested. */
   readonly mutualTls?: MutualTlsSettings | undefined
 }
 

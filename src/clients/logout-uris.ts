@@ -3,7 +3,7 @@ import { isLoopbackHost } from '../base/loopback.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 import type { MetadataRule } from './metadata-rules.ts'
 
-/** https, or http on the machine itself; no fragment and no credentials, which nobody would send. */
+/** https, or http on the machine itself; no fragment and no credentials, which would not be sent. */
 function isPlainUri(uri: string): boolean {
   if (!isSafeUri(uri)) return false
   const { protocol, hostname, hash, username, password } = new URL(uri)

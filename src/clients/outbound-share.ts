@@ -11,7 +11,7 @@ export const registrantShare = (zoneId: string, purpose: Purpose): OutboundShare
 
 /**
  * What a request to an address of the client counts against: its zone. Clients that registered themselves have a share of
- * their own, so that strangers with servers that never answer keep nobody else's keys and sign-ins waiting.
+ * their own, so that their servers, if they never answer, do not delay the keys and sign-ins of other clients.
  */
 export const outboundShareOf = (
   { zoneId, registration }: Pick<Client, 'zoneId' | 'registration'>,

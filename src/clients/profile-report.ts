@@ -20,7 +20,7 @@ export interface ProfileProblem {
 interface Deps {
   readonly keys: KeyRing
   readonly behaviour: Behaviour
-  /** Absent: nobody asks for certificates. */
+  /** Absent: no certificates are requested. */
   readonly mutualTls?: MutualTlsSettings | undefined
 }
 

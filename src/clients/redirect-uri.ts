@@ -1,6 +1,6 @@
 // Where an authorization response may be sent. Three sets of rules: exact text (RFC 9700 §4.1.3), and in `uaa` the lenient
-// ones of the reference system (row A15) or, where the operator wants them, its strict ones. Whatever they do not allow is
-// never redirected to.
+// ones of the reference system (row A15) or, where the operator wants them, its strict ones. URIs that they do not
+// allow are never redirected to.
 import type { Client } from '../model/clients/client.ts'
 import { isRedirectPattern } from './client-json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -12,7 +12,7 @@ export function resolveRedirectUri(
   requested: string | undefined,
   { strictRedirects = false, ...mode }: Pick<Behaviour, 'exactRedirectUri'> & { strictRedirects?: boolean },
 ): string | undefined {
-  // What strangers registered never fits more than it says.
+  // For clients that no administrator created, matching is always exact.
   const exactRedirectUri = mode.exactRedirectUri || client.registration !== undefined
   const registered = client.redirectUris
   // UAA: one entry that is no pattern spoils all of them.
@@ -105,7 +105,7 @@ function isBelow(entry: string, requested: string): boolean {
   )
 }
 
-/** Whether an entry accepts redirect URIs of the host by the lenient rules, by whatever scheme, port and path. */
+/** Whether an entry accepts redirect URIs of the host by the lenient rules, with any scheme, port and path. */
 export function acceptsHost(entry: string, hostname: string): boolean {
   if (entry.includes('*')) {
     const [, host = ''] = /^[^:]+:\/\/(?:[^@/]*@)?(\[[^\]]*\]|[^/:?#]+)/.exec(entry.toLowerCase()) ?? []

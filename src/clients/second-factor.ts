@@ -7,7 +7,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /**
- * Why a new policy would ask nobody, or refuse everybody; undefined for one that the client had already, so that what
+ * Why a new policy would apply to no user, or refuse all; undefined for one that the client had already, so that what
  * changes in the zone later does not stop other changes of the client.
  */
 export async function clientPolicyProblem(

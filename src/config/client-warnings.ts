@@ -1,5 +1,5 @@
-// Clients of the configuration that cannot work as their records are, or not as they are meant. They are written all the same, because a key may come by
-// the API; the client API refuses such records.
+// Warnings about clients of the configuration whose records cannot work, or not as intended. The records are written anyway,
+// because a key may be added by the API; the client API refuses such records.
 import { CLIENT_MEMBERS, clientFromJson } from '../clients/client-json.ts'
 import type { ClientDefinition } from '../clients/client-json.ts'
 import { ruledOut } from '../clients/profile-report.ts'
@@ -62,7 +62,7 @@ interface ClientWarning {
   readonly message: string
 }
 
-/** A client may have attributes of any name, so that a mistyped member is none and would be lost without a word. */
+/** A client may have attributes of any name, so a mistyped member becomes an attribute and would be ignored silently. */
 function nameWarnings(record: ClientRecord): readonly ClientWarning[] {
   const members = [...CLIENT_MEMBERS, ...HOME_PAGE_MEMBERS]
   return Object.keys(record).flatMap(name => {

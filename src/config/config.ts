@@ -22,7 +22,7 @@ import type { SigningKeys } from './signing-keys.ts'
 export interface TlsSettings {
   readonly certificate: string
   readonly privateKey: string
-  /** Whether callers are asked for a certificate. */
+  /** Whether callers are requested to send a certificate. */
   readonly asksForCertificates: boolean
 }
 

@@ -12,7 +12,7 @@ export interface DatabaseOptionsFile {
 
 /** How the server uses its database. */
 export interface DatabaseSettings {
-  /** How PostgreSQL is asked for changes of other nodes; absent: as the connection allows. */
+  /** How changes of other nodes are read from PostgreSQL; absent: as the connection allows. */
   readonly changes: 'listen' | 'poll' | undefined
   /** Whether a server or command brings the schema up to date; else only `latchkey migrate` does. */
   readonly migratesAtStart: boolean

@@ -141,7 +141,7 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
   }
 }
 
-/** More than any setting has, and less than what a stack holds; an alias can contain itself. */
+/** More than any setting has, and less than the stack allows; an alias can contain itself. */
 const MAX_DEPTH = 64
 
 interface Filling {
@@ -223,7 +223,7 @@ async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, probl
   }
 }
 
-/** Where a key belongs that stands at the top of the file and is none there. */
+/** The right place of a key that does not belong at the top of the file. */
 function placeOf(key: string, { properties, definitions }: Schema): string | undefined {
   const places: readonly (readonly [string, Schema | undefined])[] = [
     ['bootstrap', properties?.['bootstrap']],

@@ -1,4 +1,4 @@
-// The key `log`: what the lines of the log tell of requests.
+// The key `log`: what the lines of the log contain about requests.
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 

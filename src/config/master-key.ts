@@ -35,7 +35,7 @@ export interface MasterKeyFile {
   readonly master_key_command?: readonly string[]
 }
 
-/** Thrown when the master keys cannot be read; the message has nothing of them. */
+/** Thrown when the master keys cannot be read; the message contains no part of them. */
 export class MasterKeyUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

@@ -1,4 +1,4 @@
-// The key `mutual_tls`: certificates of clients, which a proxy in front or the server itself has asked for.
+// The key `mutual_tls`: certificates of clients, which a proxy in front or the server itself has requested.
 import { readCertificates } from '../base/certificate.ts'
 import { possibleTlsMethods, TLS_AUTH_METHODS } from '../model/clients/mutual-tls.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
@@ -90,7 +90,7 @@ function isBase(text: string, baseUrl: string): boolean {
 
 const withoutSlash = (path: string): string => path.replace(/\/+$/, '')
 
-/** Warnings about clients whose certificate nobody reads, or that is of no authority. */
+/** Warnings about clients whose certificate is not read, or for which no authority is configured. */
 export function mutualTlsWarnings(
   { clients, identityZones }: Pick<Bootstrap, 'clients' | 'identityZones'>,
   settings: MutualTlsSettings | undefined,

@@ -1,5 +1,5 @@
 /**
- * The name that a mistyped one stands for: the one with the fewest letters to change, add or take away, whatever their
+ * The name that was probably meant by a mistyped one: the one with the fewest letters to change, add or remove, ignoring
  * case; at most two, and at most one for every three letters. Absent where none is that near.
  */
 export function nearest(typed: string, names: readonly string[]): string | undefined {

@@ -6,7 +6,7 @@ export interface PasskeysFile {
   readonly attestation_roots?: string
 }
 
-/** What the server asks of authenticators. */
+/** The server's requirements for authenticators. */
 export interface PasskeySettings {
   /** Certificates in DER, to one of which an attestation must lead that proves hardware; absent: none is asked for. */
   readonly attestationRoots?: readonly Uint8Array[]

@@ -176,7 +176,7 @@ function checkZone(
 const mappingIdentity = ({ displayName, externalGroup, origin }: ExternalGroupRecord): string =>
   JSON.stringify([displayName, externalGroup.trim(), origin ?? 'ldap']).toLowerCase()
 
-/** A record and the key path that problems with it are told under. */
+/** A record and the key path for its problems. */
 interface Item<T> {
   readonly record: T
   readonly key: string
@@ -215,7 +215,7 @@ function refuseTwins<T>(
   }
 }
 
-/** Spellings of other systems that would silently become attributes, one of them readable: what they are called here. */
+/** Spellings of other systems that would silently become attributes, one of them readable: their names here. */
 const FOREIGN_CLIENT_MEMBERS: Readonly<Record<string, string>> = {
   'access-token-validity': 'access_token_validity',
   'app-icon': 'appIcon',
@@ -286,7 +286,7 @@ function checkProviders(items: readonly Item<ProviderRecord>[], rules: RecordRul
   for (const { record, key } of items) {
     if (!types.includes(record.type)) problems.add(`${key}.type`, `must be one of ${types.join(', ')}`)
     for (const problem of providerFromJson({ ...record }, { serviceName: service }).problems) {
-      // One by which nobody can sign in yet is kept all the same.
+      // A provider with which sign-in is not possible yet is kept anyway.
       if (problem.kind !== 'unusable') problems.add(`${key}.${problem.key}`, problem.message)
     }
   }

@@ -4,7 +4,7 @@ import { serviceNamed } from '../model/service.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
 import type { Problems } from './problems.ts'
 
-/** Adds a broken rule of the policy of a zone, whose settings stand at the path. */
+/** Adds a broken rule of the policy of a zone; `path` is that of its settings. */
 export function checkRegistration(
   { registration }: ZoneConfig,
   path: string,

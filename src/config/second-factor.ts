@@ -6,7 +6,7 @@ import type { ZoneConfig } from '../model/zones/zone.ts'
 import type { Problems } from './problems.ts'
 import type { Bootstrap, ClientRecord } from './records.ts'
 
-/** Adds a broken rule between members of the policy of a zone, whose settings stand at the path. */
+/** Adds a broken rule between members of the policy of a zone; `path` is that of its settings. */
 export function checkSecondFactor({ secondFactor = {} }: ZoneConfig, path: string, problems: Problems): void {
   if (!problems.isSound(`${path}.secondFactor`)) return
   const problem = policyProblem(secondFactor)

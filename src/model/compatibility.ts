@@ -35,7 +35,7 @@ const rows = {
   knownBuildFacts: { id: 'M9', standard: true, uaa: false },
   /** M10: whether every error of the management APIs has a JSON body; otherwise some have none. */
   bodyInEveryRefusal: { id: 'M10', standard: true, uaa: false },
-  /** M11: whether a malformed request to /approvals is told what is wrong; otherwise the same sentence for everything. */
+  /** M11: whether a malformed request to /approvals gets a specific error; otherwise always the same sentence. */
   explainedApprovalErrors: { id: 'M11', standard: true, uaa: false },
   /** M12: whether the challenge for a token that lacks a right has realm and error; otherwise one of the two. */
   fullRightsChallenge: { id: 'M12', standard: true, uaa: false },
@@ -116,7 +116,7 @@ const rows = {
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
   /** T12: whether a token counts at this server's own interfaces only while the user approves its scopes, as introspection tells it. */
   ownApisNeedApproval: { id: 'T12', standard: true, uaa: false },
-  /** C1: whether client assertions are accepted wherever clients authenticate; otherwise at the token endpoint and its alias only. */
+  /** C1: whether client assertions are accepted at every endpoint; otherwise at the token endpoint and its alias only. */
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
   /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */
   refuseTwoMethods: { id: 'C2', standard: true, uaa: false },
@@ -226,11 +226,11 @@ const rows = {
   noSigningKey: { id: 'C11', standard: refusal('server_error', 500), uaa: refusal('unauthorized', 401) },
   /** E1: a login server's request for a token in which the client does not authenticate. */
   badClientOfLoginServer: { id: 'E1', standard: refusal('invalid_client', 401), uaa: refusal('unauthorized', 401) },
-  /** E1: whether a request of a login server that lacks `add_new` is told so; otherwise its token is that of no user. */
+  /** E1: whether a request of a login server without `add_new` gets that error; otherwise its token counts as one without user. */
   tellMissingAddNew: { id: 'E1', standard: true, uaa: false },
   /** E2: whether a new user of a login server has only the names that it sends; otherwise the parts of the address. */
   namesAsSent: { id: 'E2', standard: true, uaa: false },
-  /** E3: whether the answer about a user whom a login server vouches for has the e-mail address. */
+  /** E3: whether the answer about a user authenticated by a login server has the e-mail address. */
   emailOfVouched: { id: 'E3', standard: true, uaa: false },
   /** E4: whether the sign-in code of one person leaves the session of another alone; otherwise it replaces it. */
   keepOtherSession: { id: 'E4', standard: true, uaa: false },
@@ -240,7 +240,7 @@ const rows = {
   openLogoutPost: { id: 'L1', standard: true, uaa: false },
   /** L4, L5: whether logout follows RP-Initiated Logout: verified hint, exact targets, otherwise a confirmation. */
   rpInitiatedLogout: { id: 'L4', standard: true, uaa: false },
-  /** L7: whether a provider is told to return to the very logout request; otherwise to its path, with a `state`. */
+  /** L7: whether a provider returns to the exact URL of the logout request; otherwise to its path, with a `state`. */
   upstreamReturnByQuery: { id: 'L7', standard: false, uaa: true },
   /** P1: whether pages carry a second content security policy and a referrer policy. */
   extraPageHeaders: { id: 'P1', standard: true, uaa: false },
@@ -295,8 +295,8 @@ const rows = {
    */
   externalSignInLeadsToStart: { id: 'P4', standard: true, uaa: false },
   /**
-   * P9: whether an account made by sign-up has no password until it is verified; otherwise whoever signed up is told at
-   * sign-in that it is not, which tells a stranger that the address had no account before.
+   * P9: whether an account made by sign-up has no password until it is verified; otherwise a sign-in with the new password
+   * answers that it is not, which reveals to an attacker that the address had no account before.
    */
   passwordWithVerification: { id: 'P9', standard: true, uaa: false },
 } as const satisfies Record<string, { id: string; standard: unknown; uaa: unknown }>

@@ -3,7 +3,7 @@ export const LANGUAGES = ['en', 'de', 'fr', 'es', 'ja', 'zh'] as const
 /** See `LANGUAGES`. */
 export type Language = (typeof LANGUAGES)[number]
 
-/** The names of `LANGUAGES` in themselves: who looks for one may not read that of the page. */
+/** The names of `LANGUAGES` in those languages: a user who looks for one may not read that of the page. */
 export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
   en: 'English',
   de: 'Deutsch',

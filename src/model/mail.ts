@@ -11,7 +11,7 @@ export interface WaitingMail {
   readonly nextAttemptAt: Date
   /** Attempts so far, the one under way included. */
   readonly attempts: number
-  /** Given up then, because nobody can use it any more. */
+  /** Given up then, because it is useless afterwards. */
   readonly usefulUntil: Date
 }
 

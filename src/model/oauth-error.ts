@@ -98,7 +98,7 @@ export class OAuthError extends Error {
   readonly body: RefusalBody | undefined
   /** The rule that refuses, for `/explain`; never sent with the refusal. */
   readonly rule: Rule | undefined
-  /** The user whom it is about, where they were known: for the audit trail. */
+  /** The user concerned, if known: for the audit trail. */
   userId: string | undefined
 
   constructor(

@@ -28,7 +28,7 @@ export interface RequestContext extends SentRequest {
 export type RequestOrigin = Pick<RequestContext, 'zone' | 'remoteAddress'> &
   Partial<Pick<RequestContext, 'headers' | 'clientCertificate'>>
 
-/** The request that presents a token; or only its zone, where somebody else asks about the token (RFC 7662). */
+/** The request that presents a token; or only its zone, where another caller asks about the token (RFC 7662). */
 export type TokenPresentation = SentRequest | { readonly zone: AddressedZone; readonly inspected: true }
 
 /** The zone and address under which `FairQueue` queues the slow work of a request. */

@@ -76,5 +76,5 @@ export const RULES = {
 /** The name of a rule. */
 export type Rule = keyof typeof RULES
 
-/** Is told of each scope that the rules looked at, and of the rule that removed it; undefined for one that stays. */
+/** Called with each scope that the rules examined, and the rule that removed it; undefined for one that stays. */
 export type Because = (scope: string, removedBy: Rule | undefined) => void

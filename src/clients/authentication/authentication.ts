@@ -48,7 +48,7 @@ export function createClientAuthenticator(
 ): ClientAuthenticator {
   const { store, behaviour, audit } = deps
   const realm = basicChallenge(deps.service)
-  // UAA: the header says "Bad credentials" whatever the body says.
+  // UAA: the header says "Bad credentials" regardless of the body.
   const challenge = basicChallenge(deps.service, 'Bad credentials')
   const badClient = (description: string): OAuthError => new OAuthError('invalid_client', description, { challenge })
 

@@ -29,7 +29,7 @@ export async function checkCertificate(
 /** As for a wrong secret; why is in the log. */
 const refuse = (detail: string): OAuthError => new OAuthError('invalid_client', 'Bad credentials', { detail })
 
-/** §2.1. Never left to the proxy: one that lets any certificate pass would let anybody write a subject. */
+/** §2.1. Never left to the proxy: one that accepts any certificate would let every caller choose a subject. */
 function checkSubject(client: Client, { raw }: ClientCertificate, { mutualTls, clock }: ClientAuthDeps): void {
   const roots = mutualTls?.trustedAuthorities ?? []
   if (roots.length === 0) throw refuse('mutual_tls.trusted_ca is not configured')

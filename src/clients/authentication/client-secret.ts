@@ -35,7 +35,7 @@ export const clientSecretPost: ClientAuthMethod = {
 export const allowsFormCredentials = (authorization: string | undefined): boolean =>
   authorization === undefined || isBasic(authorization)
 
-/** An empty secret authenticates nobody, so the tokens' `client_auth_method` is `none`. */
+/** An empty secret does not authenticate the client, so the tokens' `client_auth_method` is `none`. */
 const secretAttempt = (clientId: string, secret: string): Attempt => ({
   clientId,
   claim: secret === '' ? 'none' : undefined,

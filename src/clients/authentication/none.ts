@@ -11,7 +11,7 @@ export const none: ClientAuthMethod = {
     const bare = authorization === undefined && params.raw('client_secret') === undefined
     const isNamed = params.get('client_id') !== undefined
     return (
-      certificate === undefined && // the record of the client tells what it is for
+      certificate === undefined && // the client's record says what it is for
       endpoint.allowsNone &&
       bare &&
       isNamed &&
@@ -27,10 +27,10 @@ export const none: ClientAuthMethod = {
 }
 
 function carriesProof(path: string, params: CredentialParams): boolean {
-  // RFC 8628 §3.1: what it gets is worth nothing until a person allows it.
+  // RFC 8628 §3.1: the codes that it gets are useless until a user approves the request.
   if (path === '/oauth/device_authorization') return true
   if (path === '/oauth/revoke') return true // RFC 7009 §2.1: the client named must be the one that the token was issued to
-  if (path === '/oauth/par') return true // RFC 9126 §2: it shows nothing that a browser could not ask for itself
+  if (path === '/oauth/par') return true // RFC 9126 §2: it reveals nothing that a browser could not request itself
   switch (params.get('grant_type')) {
     case 'authorization_code':
       return params.get('code') !== undefined && isWellFormed(params.get('code_verifier') ?? '')

@@ -12,7 +12,7 @@ export interface AuditRecord {
   readonly principal: string
   readonly clientId: string | null
   readonly remoteAddress: string | null
-  /** The id of the person who did it, where it is another one than the principal. */
+  /** The id of the acting user, if not the principal. */
   readonly actor: string | null
   /** JSON of the other facts. */
   readonly facts: string
@@ -74,7 +74,7 @@ export const FAILURE_TYPES: readonly AuditEventType[] = [...FAILURES]
 /** The outcome that an event of this type reports. */
 export const outcomeOf = (type: AuditEventType): AuditOutcome => (FAILURES.has(type) ? 'failure' : 'success')
 
-/** Whether anybody can cause events of this type, as often as they like. */
+/** Whether anonymous callers can cause events of this type at will. */
 export const isAnybodys = (type: AuditEventType): boolean => FAILURES.has(type) || type === 'PasswordResetRequest'
 
 const MAX_ID_LENGTH = 255
@@ -154,7 +154,7 @@ export function auditEntryToJson({
   }
 }
 
-/** Somebody may have changed the row. */
+/** The row may have been altered. */
 function readFacts(text: string): AuditFacts {
   try {
     const facts: unknown = JSON.parse(text)

@@ -7,11 +7,11 @@ export interface AuditEvent {
   readonly clientId?: string
   readonly origin?: string
   readonly remoteAddress?: string | undefined
-  /** The id of the person whose token was used, where it is another one than the principal. */
+  /** The id of the user whose token was used, if not the principal. */
   readonly actor?: string
   /** The browser or program that asked, shortened by `keptUserAgent`. */
   readonly userAgent?: string
-  /** Set when another person, or a client by itself, changed the account of the principal. */
+  /** Set when another user, or a client without a user, changed the account of the principal. */
   readonly byOther?: true
   /** The type of the provider, for sign-ins. */
   readonly authenticationType?: string
@@ -21,7 +21,7 @@ export interface AuditEvent {
   readonly data?: string
 }
 
-/** Who caused an event: the address, the program there, and the client and the person whose token was used. */
+/** The origin of an event: the address, the user agent, and the client and the user of the token. */
 export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clientId' | 'actor'>
 
 /** In the data of `ApprovalModifiedEvent` for a client that keeps no approval. */

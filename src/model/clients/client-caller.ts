@@ -61,7 +61,7 @@ export function callerProblems(
 
 /**
  * The scopes and authorities of a client that the caller neither has nor may grant. If there are any, the caller may
- * not change, describe or delete the client: whoever replaces an administrator's client becomes an administrator.
+ * not change, describe or delete the client: replacing an administrator's client would make the caller an administrator.
  */
 export function rightsBeyond(
   caller: LimitedBearer,

@@ -1,5 +1,5 @@
-// What clients may be that register themselves (RFC 7591). Nothing that they get is without a person who approves it, and
-// nothing administers anything, whatever the settings of the zone say.
+// Limits for clients that register themselves (RFC 7591). Everything that they get requires the approval of a user, and
+// nothing gives administrative rights, regardless of the settings of the zone.
 import { REGISTRABLE_GRANT_TYPES } from '../../records/zone-config.ts'
 import type { REGISTRATION_MODES } from '../../records/zone-config.ts'
 import type { Client } from './client.ts'

@@ -55,7 +55,7 @@ function valuesOf(attribute: string, resource: JsonRecord): readonly unknown[] {
   return found
 }
 
-/** An own member, whatever the case of its name. */
+/** An own member, ignoring the case of its name. */
 function member(record: JsonRecord, name: string): unknown {
   const lower = name.toLowerCase()
   const key = Object.keys(record).find(each => each.toLowerCase() === lower)

@@ -1,9 +1,9 @@
 // The text of a filter in pieces: words, values, brackets. Refuses what is none of them.
 
-/** Whose language: UAA's, which is that of SCIM 1.x, or SCIM 2.0's (RFC 7644 §3.4.2.2). */
+/** The dialect: UAA's, which is that of SCIM 1.x, or SCIM 2.0's (RFC 7644 §3.4.2.2). */
 export type FilterDialect = 'uaa' | 'scim'
 
-/** Thrown for a filter that is no filter, too large, or asks for what cannot be asked; the message says what is wrong. */
+/** Thrown for a filter that is malformed, too large, or unsupported; the message says what is wrong. */
 export class InvalidFilter extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -41,7 +41,7 @@ export function readTokens(text: string, dialect: FilterDialect): Token[] {
   }
   for (take(BLANKS); at < text.length; take(BLANKS)) {
     const token = readToken({ first: text.charAt(at), at, take, dialect, before: tokens.at(-1) })
-    // `1and`, `"a"b` and `'a''b'` are two pieces to the expressions, and a mistake to whoever wrote them.
+    // `1and`, `"a"b` and `'a''b'` match as two tokens, but are surely mistakes.
     const before = tokens.at(-1)
     if (
       before?.kind === 'value' &&

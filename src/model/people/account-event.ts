@@ -29,11 +29,11 @@ export interface AccountEvent {
   readonly remoteAddress?: string
   /** See `keptUserAgent`. */
   readonly userAgent?: string
-  /** The client that the person signed in to, or whose approvals changed. */
+  /** The client that the user signed in to, or whose approvals changed. */
   readonly clientId?: string
 }
 
-/** Each type is bounded by itself: failed sign-ins, which anybody can cause, push out nothing else. */
+/** Each type has its own limit: failed sign-ins, which anonymous callers can cause, displace no other events. */
 export const MAX_EVENTS_PER_TYPE = 10
 /** Older events are purged. */
 export const ACCOUNT_EVENT_DAYS = 90

@@ -12,7 +12,7 @@ export const APPROVAL_SECONDS = 30 * 86_400
 /** A decision that an API is sent without an end holds for half an hour. */
 export const REQUESTED_APPROVAL_SECONDS = 30 * 60
 
-/** The clients that had an approval before and have none now, whatever was denied to them. */
+/** The clients that had an approval before and have none now, regardless of denials. */
 export function clientsWithoutApproval(before: readonly Approval[], after: readonly Approval[]): readonly string[] {
   const approved = (approvals: readonly Approval[]): ReadonlySet<string> =>
     new Set(approvals.flatMap(({ clientId, status }) => (status === 'APPROVED' ? [clientId] : [])))

@@ -1,4 +1,4 @@
-// Passwords that are guessed first (NIST 800-63B §3.1.1.2): the most common ones, and those made of words that anybody knows
+// Passwords that are guessed first (NIST 800-63B §3.1.1.2): the most common ones, and those made of publicly known words
 // of the account, also in the usual disguise. Case, accents, `@` for `a` and the like never count.
 import { emailDomainOf } from '../zones/identity-provider.ts'
 

@@ -18,7 +18,7 @@ export const shownPasscode = (passcode: string, { groupedPasscodes }: Behaviour)
   groupedPasscodes ? passcode.replace(/.{4}(?=.)/g, '$&-') : passcode
 
 /**
- * What somebody entered as it is compared; undefined for what cannot be a passcode. Case and separators do not count, and
+ * The entered passcode as it is compared; undefined for what cannot be a passcode. Case and separators are ignored, and
  * letters that look like digits are those digits.
  */
 export function enteredPasscode(entered: string, { groupedPasscodes }: Behaviour): string | undefined {

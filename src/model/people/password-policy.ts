@@ -64,7 +64,7 @@ function momentOf(value: unknown): Date | undefined {
 interface Rule {
   readonly message: string
   readonly holds: (password: string) => boolean
-  /** Whether users need not be told. */
+  /** Whether users need not see it. */
   readonly isObvious?: boolean
 }
 

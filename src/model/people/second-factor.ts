@@ -1,4 +1,4 @@
-// Who has to sign in with a second factor: the policy of the zone, and what it means for one person. Pure; asked for every
+// Decides which users need a second factor: the policy of the zone, and its result for one user. Pure; called at every
 // sign-in by model/sessions/sign-in-demands.ts.
 import type { FactorMethod } from '../../records/user.ts'
 import { FACTOR_METHODS } from '../../records/user.ts'
@@ -14,13 +14,13 @@ export type Requirement = (typeof REQUIREMENTS)[number]
 /** The policy of a zone, with its defaults. */
 export interface SecondFactorPolicy {
   readonly requirement: Requirement
-  /** Whose members must have one, with `groups`; the others are asked for one if they have it. */
+  /** Groups whose members must have one, with `groups`; other users are asked for one if they have it. */
   readonly groups: readonly string[]
   /** Which factors count. */
   readonly methods: readonly FactorMethod[]
   /** How long a browser may be remembered; 0 for never. */
   readonly rememberDays: number
-  /** The providers whose people it is about; absent: all. */
+  /** The providers whose users it applies to; absent: all. */
   readonly origins?: readonly string[]
 }
 
@@ -43,7 +43,7 @@ export function policyProblem({
     return { member, message: 'must name a group, because requirement is groups' }
   }
   if (groups === undefined) return undefined
-  // Nobody would be asked, and the policy would look as if somebody were.
+  // The policy would apply to no user, although it looks as if it did.
   if (requirement === undefined) return { member, message: 'has no effect without requirement: groups' }
   const isName = (name: string): boolean => name.trim() !== '' && name.length <= MAX_GROUP_NAME
   return groups.every(isName) ? undefined : { member, message: `must have names of 1 to ${MAX_GROUP_NAME} characters` }
@@ -101,7 +101,7 @@ export function asksForSecondFactor(
   }
 }
 
-/** The factors that reach a level: a one-time password can be passed on to whoever asks for it. */
+/** The factors that reach a level: a one-time password can be phished. */
 export const methodsFor = (level: Level, { methods }: Pick<SecondFactorPolicy, 'methods'>): readonly FactorMethod[] =>
   level === 'phr' || level === 'phrh' ? methods.filter(method => method === 'passkey') : methods
 
@@ -109,7 +109,7 @@ export const methodsFor = (level: Level, { methods }: Pick<SecondFactorPolicy, '
 export const offersPasskeySignIn = (policy: SecondFactorPolicy, serviceName: string): boolean =>
   isAbout(policy, { origin: serviceName }) && policy.methods.includes('passkey')
 
-/** Whether a person who signed in with a password is offered a passkey: who could sign in by it alone, and has no factor. */
+/** Whether a user who signed in with a password is offered a passkey: if they could sign in with it alone, and have no factor. */
 export const mayBeOfferedPasskey = (
   policy: SecondFactorPolicy,
   { origin, factors }: Pick<User, 'origin' | 'factors'>,

@@ -1,4 +1,4 @@
-// Shortens the `User-Agent` header and describes it: enough to recognise one's own devices, too little to track people.
+// Shortens the `User-Agent` header and describes it: enough for users to recognise their devices, too little to track them.
 
 const MAX_USER_AGENT_LENGTH = 256
 

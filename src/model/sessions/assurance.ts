@@ -32,7 +32,7 @@ export const reaches = (level: Level, needed: Level): boolean => LEVELS.indexOf(
 /** The stronger one. */
 export const stronger = (one: Level, other: Level): Level => (reaches(one, other) ? one : other)
 
-/** The weakest of the levels among these words, which is enough for whoever names them; undefined if none is a level. */
+/** The weakest of the levels among these values, which satisfies a request that names them; undefined if none is a level. */
 export const leastOf = (words: readonly string[]): Level | undefined => LEVELS.find(level => words.includes(level))
 
 /**

@@ -1,4 +1,4 @@
-/** A session that is over, and the clients that are still to be told. */
+/** An ended session, and the clients still to be notified. */
 export interface EndedSession {
   readonly zoneId: string
   /** The digest of the session's cookie. */

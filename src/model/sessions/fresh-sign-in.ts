@@ -1,13 +1,13 @@
-// Who may change second factors, and the e-mail address to which a new password is sent: a session alone is not enough, since it
-// may be open on a device that somebody else found.
+// Decides whether a session may change second factors, and the e-mail address to which a new password is sent: a session alone
+// is not enough, since it may be open on a lost or shared device.
 import { levelOf, reaches } from './assurance.ts'
 import { FRESH_SECONDS } from './session.ts'
 import type { SignIn } from './session.ts'
 import type { User } from '../people/user.ts'
 
 /**
- * `fresh`: may change them. `old`: must sign in again. `unproven`: somebody who has a second factor, whatever it counts
- * for, signed in without: in a browser that is remembered, for example.
+ * `fresh`: may change them. `old`: must sign in again. `unproven`: a user with a second factor, whether or not it counts,
+ * signed in without it: in a remembered browser, for example.
  */
 export type Freshness = 'fresh' | 'old' | 'unproven'
 
@@ -21,19 +21,19 @@ export function freshnessOf(
   return hasFactor(user) && !reaches(levelOf(acr), '2') ? 'unproven' : 'fresh'
 }
 
-/** Whether the person has a second factor, if one that counts or not. */
+/** Whether the user has a second factor, whether or not it counts. */
 export const hasFactor = ({ factors }: Pick<User, 'factors'>): boolean => (factors?.methods ?? []).length > 0
 
 /** The page where people manage their second factors; others are below it. */
 export const SECURITY_PATH = '/profile/security'
 
-/** Whether the path is one where factors are changed: who goes there has to prove one. */
+/** Whether the path is one where factors are changed: visitors have to prove one. */
 export const changesFactors = (path: string | undefined): boolean => path?.startsWith(`${SECURITY_PATH}/`) ?? false
 
 /** The page where people change their e-mail address. */
 export const EMAIL_CHANGE_PATH = '/change_email'
 
-/** Whether who goes there has to prove the factor that they have, also in a browser that is remembered. */
+/** Whether visitors of the path have to prove the factor that they have, also in a remembered browser. */
 export const needsProof = (path: string | undefined): boolean =>
   changesFactors(path) || path?.replace(/[?#].*/s, '') === EMAIL_CHANGE_PATH
 

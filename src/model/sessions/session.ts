@@ -74,7 +74,7 @@ export const SESSION_IDLE_SECONDS = 1800
 /** See `SESSION_IDLE_SECONDS`. */
 export const SESSION_ABSOLUTE_SECONDS = 43_200
 
-/** How long after a sign-in its person may add and remove factors: whoever only has the session must not. */
+/** How long after a sign-in the user may add and remove factors: possession of the session alone is not enough. */
 export const FRESH_SECONDS = 300
 
 /** Whether the person has signed in just now. A second factor does not renew it. */

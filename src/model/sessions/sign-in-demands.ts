@@ -17,7 +17,7 @@ export interface SignInFacts {
   readonly secondFactor: SecondFactorPolicy
   /** The classes of the sign-in, with its level first (`model/sessions/assurance.ts`). */
   readonly acr: readonly string[] | undefined
-  /** Whether the person told this browser to be remembered. */
+  /** Whether the user chose to have this browser remembered. */
   readonly isRemembered: boolean
   readonly now: Date
 }
@@ -49,7 +49,7 @@ export const SECOND_FACTOR: SignInDemand = {
     !reaches(levelOf(acr), '2') && !isRemembered && asksForSecondFactor(secondFactor, user, groupNames),
 }
 
-/** Every demand, in the order in which they are met: whoever knows a password alone must not change it. */
+/** Every demand, in the order in which they are met: knowing the password alone must not be enough to change it. */
 export const SIGN_IN_DEMANDS: readonly SignInDemand[] = [
   SECOND_FACTOR,
   {

@@ -7,7 +7,7 @@ import type { Requirement, SecondFactorPolicy } from '../people/second-factor.ts
 import type { FactorMethod } from '../../records/user.ts'
 import type { User } from '../people/user.ts'
 
-/** What an application asks, and of whom. */
+/** The demands of an application, and the user they apply to. */
 export interface Asked {
   /** As the request has it: words with blanks between, the first one preferred. */
   readonly acrValues: string | undefined

@@ -47,11 +47,11 @@ export interface Authorization {
   readonly clientAuthMethod?: string | undefined
   /** What the access token is bound to, and the refresh token of a client without credential (RFC 9449 §5, RFC 8705 §4). */
   readonly confirmation?: Confirmation | undefined
-  /** Who is to read the access token, where the request named resources (RFC 8707 §2.2). */
+  /** The audience of the access token, where the request named resources (RFC 8707 §2.2). */
   readonly resources?: readonly string[] | undefined
   /** The resources that the refresh token may be used for; `resources` unless given. */
   readonly grantedResources?: readonly string[] | undefined
-  /** Who acts for the subject: the claim `act` (RFC 8693 §4.1). */
+  /** The actor for the subject: the claim `act` (RFC 8693 §4.1). */
   readonly actor?: Readonly<Record<string, unknown>> | undefined
   /** The kind of token that an exchange gives (RFC 8693 §2.2.1). */
   readonly issuedTokenType?: string | undefined

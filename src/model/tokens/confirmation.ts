@@ -11,8 +11,8 @@ export type ConfirmationMember = (typeof CONFIRMATION_MEMBERS)[number]
 export type Confirmation = { readonly [M in ConfirmationMember]?: string }
 
 /**
- * What a token's claims say. Undefined for a token that is bound to nothing; `unknown` for a `cnf` that is not ours to
- * read, whose token nobody may use.
+ * What a token's claims say. Undefined for a token that is bound to nothing; `unknown` for a `cnf` of an
+ * unsupported kind, whose token must be refused.
  */
 export function confirmationIn(cnf: unknown): Confirmation | 'unknown' | undefined {
   if (cnf === undefined) return undefined

@@ -7,10 +7,10 @@ export const DEVICE_CODE_SECONDS = 600
 /** Seconds between two requests of the device; five more after each that comes too soon (RFC 8628 §3.5). */
 export const POLL_SECONDS = 5
 
-/** How often one code may be entered: whoever reads it off somebody else's screen is not to try for long. */
+/** How often one code may be entered: limits attempts by a person who reads it off another's screen. */
 export const MAX_ENTRIES = 10
 
-/** 34 bits, which nobody guesses in ten minutes at the rate that people are let. */
+/** 34 bits, which cannot be guessed in ten minutes at the allowed rate. */
 const USER_CODE_LENGTH = 8
 
 /** Longer input is no code, however many separators it has. */
@@ -52,7 +52,7 @@ export const newUserCode = (random: Random): string => random.consonants(USER_CO
 /** As it is shown: `BCDF-GHJK`. */
 export const shownUserCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`
 
-/** What somebody entered, as it is compared; undefined for what cannot be a code. Case and separators do not count. */
+/** The entered code, as it is compared; undefined for what cannot be a code. Case and separators are ignored. */
 export function enteredUserCode(entered: string): string | undefined {
   if (entered.length > MAX_INPUT_LENGTH) return undefined
   // Japanese and Chinese keyboards may write letters of full width.

@@ -26,6 +26,6 @@ export interface KeyInToken {
 /** Stands in the database, sealed, for the private key. No PEM and no usable shared secret: `isInToken` asks both. */
 export const IN_TOKEN = 'pkcs11:'
 
-/** Whether the private key of the algorithm is in a token. A shared secret never is, whatever its text. */
+/** Whether the private key of the algorithm is in a token. A shared secret never is, regardless of its content. */
 export const isInToken = (algorithm: SigningAlgorithm, privateKey: string): boolean =>
   privateKey === IN_TOKEN && hashBytesOfSymmetric(algorithm) === undefined

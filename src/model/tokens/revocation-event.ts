@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../audit/event.ts'
 
-/** Whose tokens were revoked and by which client; `reason` for a revocation that no request asked for. */
+/** The owner of the revoked tokens and the revoking client; `reason` for a revocation without a request. */
 export interface RevocationFacts {
   /** The tokens' client; absent for all clients of the user. */
   readonly clientId?: string | undefined

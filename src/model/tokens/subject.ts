@@ -21,7 +21,7 @@ export const isPairwiseIn = (
   behaviour: Pick<Behaviour, 'furtherProtocols'>,
 ): boolean => subjectType === 'pairwise' && speaks(zone, 'pairwiseSubjects', behaviour)
 
-/** Without the master key nobody can tell which account a pairwise subject is. */
+/** Without the master key a pairwise subject cannot be linked to its account. */
 export function createSubjects({
   vault,
   behaviour,

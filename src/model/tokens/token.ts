@@ -57,7 +57,7 @@ export const PASSCODE_SECONDS = 300
 export type CodePurpose =
   /** Copied from the browser to a program that cannot show a sign-in page. */
   | 'passcode'
-  /** Signs a person in who was authenticated by a client. */
+  /** Signs in a user who was authenticated by a client. */
   | 'autologin'
   /** Mailed, or given to a login server: sets a new password. */
   | 'password-reset'

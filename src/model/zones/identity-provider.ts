@@ -5,7 +5,7 @@ import type { Prompt } from './zone.ts'
 
 export type { IdentityProvider } from '../../records/provider.ts'
 
-/** The origin of people whom an external login server vouches for without naming another. */
+/** The origin of users authenticated by an external login server that names no other origin. */
 export const LOGIN_SERVER_ORIGIN = 'login-server'
 
 /** The origin of people of a directory; a zone has one at most. */

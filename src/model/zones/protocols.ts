@@ -5,7 +5,7 @@ import type { Zone } from './zone.ts'
 
 export type { Protocol } from '../../records/protocols.ts'
 
-/** Whoever switches one of these on lets strangers in, so that no mode does. */
+/** Off by default in every mode: they admit clients that no administrator created. */
 const ONLY_IF_SET: ReadonlySet<Protocol> = new Set(['clientMetadataDocuments'])
 
 /**
