@@ -226,7 +226,7 @@ const rows = {
   noSigningKey: { id: 'C11', standard: refusal('server_error', 500), uaa: refusal('unauthorized', 401) },
   /** E1: a login server's request for a token in which the client does not authenticate. */
   badClientOfLoginServer: { id: 'E1', standard: refusal('invalid_client', 401), uaa: refusal('unauthorized', 401) },
-  /** E1: whether a request of a login server without `add_new` gets that error; otherwise its token counts as one without user. */
+  /** E1: whether a request of a login server without `add_new` gets that error; otherwise its token has no user. */
   tellMissingAddNew: { id: 'E1', standard: true, uaa: false },
   /** E2: whether a new user of a login server has only the names that it sends; otherwise the parts of the address. */
   namesAsSent: { id: 'E2', standard: true, uaa: false },

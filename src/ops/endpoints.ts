@@ -1,5 +1,5 @@
-// Names of requests for metrics, traces and the log of requests: few, whatever callers send. A path may hold ids and codes, so
-// the pattern of its route stands for it.
+// Names of requests for metrics, traces and the log of requests: a fixed set, independent of input. A path may hold ids and
+// codes, so its route pattern is used instead.
 import type { FastifyRequest } from 'fastify'
 import { TOKEN_GRANT_TYPES } from '../model/clients/grant-types.ts'
 import { bodyForm } from '../web/route.ts'

@@ -1,4 +1,4 @@
-// Health for load balancers and whatever restarts processes. Decides when the database counts as unavailable; independent of
+// Health for load balancers and process supervisors. Decides when the database counts as unavailable; independent of
 // zones. A process whose database is away lives: to restart it would cure nothing, and lose what it remembers.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
@@ -12,7 +12,7 @@ export interface Health {
   suspect(): void
   /** Probes at intervals without keeping the process alive; returns the function that stops it. */
   keepProbing(everyMilliseconds: number): () => void
-  /** From now on reports that the process is stopping, whatever the database does. */
+  /** From now on reports that the process is stopping, regardless of the database. */
   stop(): void
   /** What `/healthz` and `/readyz` answer now. */
   readonly answer: HealthAnswer

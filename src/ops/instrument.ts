@@ -9,13 +9,13 @@ export interface Instrument {
   watch(http: FastifyInstance): void
   /** Wraps the audit trail and observes its events. */
   counted(audit: Audit): Audit
-  /** Called after a database query, or a whole transaction; absent if nobody counts them. */
+  /** Called after a database query, or a whole transaction; absent if they are not counted. */
   readonly countQuery?: ((milliseconds: number) => void) | undefined
-  /** Called with the name of a limit that refused a request; absent if nobody counts them. */
+  /** Called with the name of a limit that refused a request; absent if they are not counted. */
   readonly countRefusal?: ((limit: string) => void) | undefined
-  /** Called after a request to another server; absent if nobody counts them. */
+  /** Called after a request to another server; absent if they are not counted. */
   readonly countOutbound?: ((exchange: OutboundExchange) => void) | undefined
-  /** Called after a signature was made or could not be; absent if nobody counts them. */
+  /** Called after a signature was made or failed; absent if they are not counted. */
   readonly countSignature?: ((signature: Signature) => void) | undefined
 }
 
@@ -38,7 +38,7 @@ export function combined(given: readonly (Observer | undefined)[]): Instrument |
   }
 }
 
-/** One function that calls each; undefined without any, so that nothing is measured for nobody. */
+/** One function that calls each; undefined without any, so that nothing is measured in vain. */
 function toAll<T>(counters: readonly ((measured: T) => void)[]): ((measured: T) => void) | undefined {
   if (counters.length <= 1) return counters[0]
   return measured => {

@@ -1,5 +1,5 @@
-// The management port: metrics for Prometheus, for whoever reaches it. It is a server of its own, so that no proxy in front of
-// the other port shows it by mistake.
+// The management port: metrics for Prometheus, for every client that can reach it. It is a separate server, so that no proxy
+// in front of the other port exposes it by mistake.
 import cluster from 'node:cluster'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -26,7 +26,7 @@ export interface Management {
   listen(): Promise<number>
   /** Adds what the queue of mails tells. */
   addMails(mails: QueueSource): void
-  /** Adds what is told of ended sessions. */
+  /** Adds the metrics of ended sessions. */
   addLogouts(logouts: QueueSource): void
   /** Adds what webhooks receive of the audit trail. */
   addWebhooks(webhooks: WebhookSource): void

@@ -1,4 +1,4 @@
-// Metrics for Prometheus. Labels have few values, whatever callers send: no zones, clients, users or addresses. Loaded only
+// Metrics for Prometheus. Labels have few values, independent of input: no zones, clients, users or addresses. Loaded only
 // where a management port is configured.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
@@ -132,7 +132,7 @@ export function createPrometheus({
   const endpoints = new WeakMap<object, Map<string, Endpoint>>()
   const byGrant = new Map<string, Series>()
 
-  /** Routes are told apart by their configuration, which is one object for each. */
+  /** Routes are identified by their configuration object, which is unique per route. */
   function endpointFor(request: FastifyRequest): Endpoint {
     const { config, url } = request.routeOptions
     let methods = endpoints.get(config)

@@ -68,7 +68,7 @@ export function createRequestLog({
   const process = random.urlSafe(ID_LENGTH)
   let count = 0
 
-  /** That of a trusted proxy, so that nobody else can make two requests look like one. */
+  /** That of a trusted proxy, so that other callers cannot make two requests look like one. */
   function idOf({ raw: { headers, socket } }: FastifyRequest): string {
     const given = headers['x-request-id']
     if (typeof given === 'string' && REQUEST_ID.test(given) && isTrusted(socket.remoteAddress)) return given
@@ -121,7 +121,7 @@ export function createRequestLog({
 function factsOf(entry: Entry): RequestFacts {
   const { facts, request, id, traceId } = entry
   if (facts) return facts
-  // Undefined until it is resolved, whatever its type says.
+  // Undefined until it is resolved, despite its type.
   const zone = (request.zone as FastifyRequest['zone'] | undefined)?.id
   const found = {
     request_id: id,

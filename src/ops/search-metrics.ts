@@ -2,7 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Store } from '../store/store.ts'
 
-/** What is told of searches. */
+/** The metrics of searches. */
 export type SearchSource = Pick<Store, 'searchServers'>
 
 /** Adds the metrics of searches, which are asked for when the metrics are. */

@@ -56,7 +56,7 @@ export function createTracing({
         span.updateName(`${methodOf(request)} ${endpoint}`)
         span.setAttribute('http.route', endpoint)
       }
-      // Undefined until it is resolved, whatever its type says.
+      // Undefined until it is resolved, despite its type.
       const zone = (request.zone as FastifyRequest['zone'] | undefined)?.id
       if (zone !== undefined) span.setAttribute('latchkey.zone', zone)
       if (issuesTokens(endpoint)) span.setAttribute('latchkey.grant_type', grantTypeOf(request))
@@ -100,7 +100,7 @@ export function createTracing({
     },
     counted: audit => audit,
     countQuery: milliseconds => addSpan('database', SpanKind.CLIENT, { milliseconds, 'db.system.name': system }),
-    /** The URL is not told: it may hold what is secret. Others are not told of the trace either. */
+    /** The URL is not recorded: it may contain secrets. Other servers do not learn of the trace either. */
     countOutbound({ method, purpose, address, milliseconds, outcome }) {
       if (!isTraced()) return
       const isFailed = typeof outcome === 'string' || outcome >= 400

@@ -1,5 +1,5 @@
-// Work that one process does for all that share the database: whoever holds the lease of a task does it. A lease is kept
-// between two times, so that nobody else begins; when its holder is killed, another process goes on once it has expired.
+// Work that one process does for all that share the database: the holder of a task's lease does it. A lease is kept
+// between two runs, so that no other process begins; when its holder is killed, another process goes on once it has expired.
 import { setTimeout as systemPause } from 'node:timers/promises'
 import { type Clock, stopwatch } from '../base/clock.ts'
 import type { LeaseStore, Store } from '../store/store.ts'
@@ -39,7 +39,7 @@ export const leaseMillisecondsOf = ({ everyMilliseconds }: Pick<Task, 'everyMill
   2 * everyMilliseconds + 15_000
 
 /**
- * The time by which rows are deleted for all nodes: of this process or of the database, whichever is earlier, so that one
+ * The time by which rows are deleted for all nodes: of this process or of the database, the earlier of the two, so that one
  * wrong clock does not delete what others still use.
  */
 export async function expiryTime(clock: Clock, store: Pick<Store, 'now'>): Promise<Date> {

@@ -15,7 +15,7 @@ const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }
   `select ${list(APPROVAL_COLUMNS)} from approvals
    where zone_id = :zone_id and user_id = :user_id and expires_at > :now order by client_id, scope limit 1000`,
 )
-// More than anybody decides on; without a limit, somebody could fill the memory with what they stored.
+// More than a user decides on; without a limit, a caller could fill the memory with stored approvals.
 const LIST_ALL_OF_USER = statement<{ zone_id: string; user_id: string }, ApprovalRow>(
   `select ${list(APPROVAL_COLUMNS)} from approvals
    where zone_id = :zone_id and user_id = :user_id order by client_id, scope limit 10000`,
@@ -89,5 +89,5 @@ const mapping = rowMapping(approvalFields)
 /** The decision of a row. */
 export const toApproval = mapping.toRecord
 
-/** The row of the approval in this zone, whatever zone the record names. */
+/** The row of the approval in this zone, regardless of the zone that the record names. */
 const toRow = (zoneId: string, approval: Approval): ApprovalRow => mapping.toRow({ ...approval, zoneId })

@@ -72,7 +72,7 @@ export interface AuditStore {
     before: Date,
     choose: (chain: AuditChain, oldest: readonly AuditEntry[]) => AuditChain | undefined,
   ): Promise<number>
-  /** Claims one zone that has entries for the webhook; nobody else gets it before `until`. */
+  /** Claims one zone that has entries for the webhook; no other process gets it before `until`. */
   claimDelivery(webhook: string, now: Date, until: Date, zones?: readonly string[]): Promise<AuditDelivery | undefined>
   /** Ends a claim: the webhook has accepted everything up to `number`. */
   finishDelivery(claimed: AuditDelivery, number: number): Promise<void>

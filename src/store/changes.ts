@@ -114,7 +114,7 @@ export function readChange(text: string): Change | undefined {
 
 /**
  * The cached record, or the loaded one. Bypasses the cache while changes of other processes do not arrive, unless the
- * database is away: then nobody changes anything. Undefined for a key that cannot be stored: it could collide with another
+ * database is away: then no process can change records. Undefined for a key that cannot be stored: it could collide with another
  * cache key.
  */
 export function remembered<V extends object>(

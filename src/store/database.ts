@@ -69,8 +69,8 @@ export interface Transaction {
   /** Takes an exclusive lock by name until the transaction ends; waits an hour for it if `patient`, else seconds. */
   lock(name: string, options?: { readonly patient: true }): Promise<void>
   /**
-   * From now on a statement that waits for a table fails with `StoreLocked` after a moment: whoever comes behind it waits as
-   * well.
+   * From now on a statement that waits for a table fails with `StoreLocked` after a moment: statements queued behind it
+   * wait as well.
    */
   waitBriefly(): Promise<void>
 }
@@ -84,7 +84,7 @@ export interface Database {
   readonly tables: string
   /** SQL for the number of rows of a table, in a column `rows`; about, where there are many. */
   rowsOf(table: string): string
-  /** The locks of changes of the schema, for an operator; absent where nobody waits. */
+  /** The locks of changes of the schema, for an operator; absent where no lock is awaited. */
   readonly locks: Readonly<
     Record<'create table' | 'add column' | 'create index' | 'change rows' | 'replace', string | undefined>
   >
@@ -107,7 +107,7 @@ export interface Database {
   listen(): Promise<void>
   /** Whether changes of other processes arrive in time; while false, caches must not be used. */
   hearsChanges(): boolean
-  /** Who has answered searches; absent where there are no replicas. */
+  /** The servers that have answered searches; absent where there are no replicas. */
   readonly searchServers?: () => readonly SearchServer[]
   /** Whether the database is there; absent for one that cannot be away, such as a file. */
   readonly outage?: Outage

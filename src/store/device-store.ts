@@ -1,11 +1,11 @@
-// The part of the store's interface that is about codes of devices (RFC 8628).
+// The store's interface for device codes (RFC 8628).
 import type { DeviceDecision, DevicePoll, DeviceRequest } from '../model/tokens/device-code.ts'
 
 /** Devices that wait for a person. */
 export interface DeviceStore {
   /** Throws `AlreadyExists` when another device of the zone shows the same code. */
   insert(zoneId: string, request: DeviceRequest): Promise<void>
-  /** The undecided request with the code, which was entered once more; undefined if there is none, or it was entered too often. */
+  /** The undecided request with the code; counts the entry. Undefined if there is none, or it was entered too often. */
   enter(zoneId: string, userCodeDigest: string, now: Date): Promise<DeviceRequest | undefined>
   /** Without a decision: denied. False if it expired or was decided before; of two at once exactly one gets true. */
   decide(zoneId: string, userCodeDigest: string, decision: DeviceDecision | undefined, now: Date): Promise<boolean>

@@ -1,5 +1,5 @@
-// Sessions that ended, as long as clients are to be told (OpenID Connect Back-Channel Logout). A row is written by whatever
-// deletes the session, in the same transaction, so that no logout is lost with a process.
+// Ended sessions whose clients are still to be notified (OpenID Connect Back-Channel Logout). A row is written in the
+// transaction that deletes the session, so that no logout is lost with a process.
 import type { EndedSession } from '../model/sessions/ended-session.ts'
 import { type Database, statement, type Statement } from './database.ts'
 import { clientsIn, lineOf } from './session-clients.ts'
@@ -27,7 +27,7 @@ interface Row {
   by_path: Flag | null
 }
 
-/** Notes those of the sessions that some client is to be told of; `which` follows `where`. */
+/** Records those of the sessions of which a client is to be notified; `which` follows `where`. */
 export const noteEnded = <P extends object>(which: string): Statement<P, never> =>
   statement<P>(
     `insert into ended_sessions (${list(COLUMNS)})

@@ -41,7 +41,7 @@ export interface GroupStore {
   insert(zoneId: string, group: Group, members?: readonly Member[]): Promise<void>
   /** Adds the groups whose names the zone does not have yet. */
   insertMissing(zoneId: string, groups: readonly Group[]): Promise<void>
-  /** Replaces the record, whatever its version. */
+  /** Replaces the record, regardless of its version. */
   update(zoneId: string, group: Group): Promise<void>
   /**
    * Replaces the record, raises its version and changes its members, in one transaction. Throws `ChangedMeanwhile` unless
@@ -84,7 +84,7 @@ export interface GroupStore {
     ids: readonly string[],
   ): Promise<readonly { readonly inner: string; readonly displayName: string }[]>
 
-  /** The groups that the user is a member of, each with who owns that. */
+  /** The groups that the user is a member of, each with the owner of the membership. */
   listDirect(zoneId: string, userId: string): Promise<readonly Pick<Membership, 'groupId' | 'origin'>[]>
   /**
    * Changes those that the provider of this origin owns, in one transaction. What is not there (any more) is left out, and a membership that the user has

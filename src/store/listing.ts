@@ -128,7 +128,7 @@ export async function readPage<Row extends object>(
 
 /**
  * The matching rows behind a position. Keyset pagination: a row that exists throughout and keeps its sort value is in
- * exactly one page, whatever else comes and goes. Throws as `readPage`.
+ * exactly one page, regardless of other insertions and deletions. Throws as `readPage`.
  */
 export async function readFrom<Row extends object>(
   db: Database,

@@ -9,7 +9,7 @@ export interface MailStore {
   /** Whether a mail may be sent now; one look at an index. */
   isDue(now: Date): Promise<boolean>
   /**
-   * Takes or renews the lease of the only sender and, if it is the holder's, one mail that is due: nobody else gets the mail
+   * Takes or renews the lease of the only sender and, if it is the holder's, one mail that is due: no other process gets it
    * before `mailUntil`. The attempt is counted.
    */
   claim(claim: MailClaim): Promise<{ readonly isHolder: boolean; readonly mail?: WaitingMail }>
@@ -20,7 +20,7 @@ export interface MailStore {
   /** Ends a claim: the mail waits until `nextAttemptAt`. Does nothing if another process has claimed the mail since. */
   postpone(claimed: WaitingMail, nextAttemptAt: Date, attempts: number): Promise<void>
   delete(mail: WaitingMail): Promise<void>
-  /** Deletes at most 200 mails that nobody can use any more; returns their number. */
+  /** Deletes at most 200 mails that are of no use any more; returns their number. */
   deleteUseless(now: Date): Promise<number>
   /** How many mails wait, counted up to 10,000, and since when the first one does. */
   waiting(): Promise<{ readonly count: number; readonly since?: Date }>

@@ -34,7 +34,7 @@ const DELETE = statement<{ zone_id: string; id: string; revision: number }>(
   `delete from identity_providers where zone_id = :zone_id and id = :id and revision = :revision`,
 )
 
-/** Bytes of the settings of a zone's providers: every process keeps them together, whoever made them. */
+/** Bytes of the settings of a zone's providers: every process caches them together, independent of their creator. */
 const MAX_BYTES = 16 * 1024 * 1024
 const SIZE = statement<{ zone_id: string }, { bytes: number }>(
   `select cast(coalesce(sum(octet_length(config)), 0) as bigint) as bytes from identity_providers where zone_id = :zone_id`,

@@ -20,11 +20,11 @@ export interface RegistrationStore {
    * or is gone; of concurrent registrations never more succeed than that allows.
    */
   register(zoneId: string, registration: NewRegistration, now: Date): Promise<'registered' | 'full' | 'used'>
-  /** Whether a client that did not register itself has a redirect URI at the host, with whatever scheme and port. */
+  /** Whether a client that did not register itself has a redirect URI at the host, with any scheme and port. */
   isHostTaken(zoneId: string, hostname: string): Promise<boolean>
   /** Whether such a client has a redirect URI with the scheme, which ends in a colon. */
   isSchemeTaken(zoneId: string, scheme: string): Promise<boolean>
-  /** The redirect URIs of such clients that have the text in one of them, whatever its case. */
+  /** The redirect URIs of such clients that have the text in one of them, ignoring case. */
   redirectUrisWith(zoneId: string, text: string): Promise<readonly (readonly string[])[]>
   /** Adds an initial access token; false when the zone has its most tokens already. */
   addToken(zoneId: string, token: RegistrationToken, maxTokens: number): Promise<boolean>

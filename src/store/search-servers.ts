@@ -1,4 +1,4 @@
-// Who answers searches: the primary server of a PostgreSQL, or a standby of it.
+// The servers that answer searches: the primary server of a PostgreSQL, or a standby of it.
 
 /** The primary, or one of its replicas. */
 export interface SearchServer {
@@ -13,7 +13,7 @@ export interface SearchServer {
 /** Standby servers of PostgreSQL that may answer searches. */
 export interface ReplicaOptions {
   readonly urls: readonly string[]
-  /** Told when one is used, and when it is not any more. */
+  /** Called when one comes into use, and when it no longer is. */
   readonly onChange: (change: ReplicaChange) => void
 }
 

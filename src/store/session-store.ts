@@ -6,7 +6,7 @@ import type { User } from '../model/people/user.ts'
 /** A client that has a response of a session. */
 export interface AnsweredClient {
   readonly clientId: string
-  /** Whether it wants to be told when the session ends: only such sessions leave an `EndedSession`. */
+  /** Whether it wants a notification when the session ends: only such sessions leave an `EndedSession`. */
   readonly isTold: boolean
 }
 
@@ -15,12 +15,12 @@ export interface AnsweringSession extends Pick<AnsweredClient, 'isTold'> {
   readonly idDigest: string
 }
 
-/** Sessions that ended, whose clients are still to be told. */
+/** Ended sessions whose clients are still to be notified. */
 export interface EndedSessionStore {
   add(ended: EndedSession): Promise<void>
-  /** Whether one may be told of now; one look at an index. */
+  /** Whether a notification is due; a single index lookup. */
   isDue(now: Date): Promise<boolean>
-  /** One that is due, which nobody else gets before `until`; the attempt is counted. */
+  /** One that is due, which no other process gets before `until`; the attempt is counted. */
   claim(now: Date, until: Date): Promise<EndedSession | undefined>
   /** Ends a claim, with the clients that are left, and the attempts that count. Does nothing if another process has claimed it since. */
   retry(claimed: EndedSession, left: Pick<EndedSession, 'clients' | 'nextAttemptAt' | 'attempts'>): Promise<void>

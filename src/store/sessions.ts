@@ -160,7 +160,7 @@ export function createSessions(db: Database): SessionStore {
 
 /**
  * False, and nothing is written, if the old session is needed and gone. Where the same sign-in goes on under another id,
- * clients are told of the new one later; where another takes its place, they are told of the old one now.
+ * clients are notified when the new one ends; where another takes its place, they are notified of the old one now.
  */
 async function replace(
   within: Transaction,

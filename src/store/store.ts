@@ -1,5 +1,5 @@
 // The interface to the database for the rest of the source. Owns all stored records; does not know what a token means or
-// who may read one. The zone is always the first argument, so that it cannot be forgotten.
+// which callers may read one. The zone is always the first argument, so that it cannot be forgotten.
 import type { AccountEvent } from '../model/people/account-event.ts'
 import type { Approval } from '../model/people/approval.ts'
 import type { Client, ClientSecret } from '../model/clients/client.ts'
@@ -103,7 +103,7 @@ export interface Store {
   probeWriting(now: Date): Promise<void>
   /** Whether the database is known to be away: then only cached records are read, and everything else throws at once. */
   isAway(): boolean
-  /** Who has answered searches; empty where the database has no replicas. */
+  /** The servers that have answered searches; empty where the database has no replicas. */
   searchServers(): readonly SearchServer[]
   /** Finishes pending writes and closes every connection. */
   close(): Promise<void>
@@ -167,7 +167,7 @@ export interface ZoneAdditions {
   readonly keys?: readonly SigningKeyRecord[] | { readonly activate: string; readonly now: Date }
 }
 
-/** Whose names a list's attributes have: UAA's unless given. */
+/** The dialect of attribute names in a list: UAA's unless given. */
 export interface NamedAttributes {
   readonly dialect?: FilterDialect
 }
@@ -285,7 +285,7 @@ export interface ProviderStore {
   findByOrigin(zoneId: string, originKey: string): Promise<IdentityProvider | undefined>
   /** Whether the origin has an active provider; its users and tokens depend on it. */
   isActive(zoneId: string, originKey: string): Promise<boolean>
-  /** The same, or that the origin has no provider: an external login server vouches for its people. */
+  /** The same, or that the origin has no provider: an external login server authenticates its users. */
   isOpen(zoneId: string, originKey: string): Promise<boolean>
   /** Every provider of the zone, active or not, ordered by origin key. */
   listKnown(zoneId: string): Promise<readonly IdentityProvider[]>

@@ -46,7 +46,7 @@ const WITH_ENTITY_ID = statement<{ id: string }, { config: string }>(
 
 const entityIdOf = ({ samlConfig }: ZoneConfig): string => (samlConfig?.entityID ?? '').trim().toLowerCase()
 
-/** Throws `AlreadyExists` if another zone has chosen the SAML entity id, whatever the case: zones may share a key. */
+/** Throws `AlreadyExists` if another zone has chosen the SAML entity id, ignoring case: zones may share a key. */
 async function refuseTakenEntityId(within: Transaction, { id, config }: Zone): Promise<void> {
   const own = entityIdOf(config)
   if (own === '') return

@@ -1,4 +1,4 @@
-// Ends what somebody may do without a new sign-in. Decides nothing; whoever calls it has checked the right to.
+// Ends access that needs no new sign-in: sessions, codes and tokens. The caller has checked the right to do so.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Client } from '../model/clients/client.ts'
@@ -25,7 +25,7 @@ export interface AccessDeps {
 
 /**
  * Ends what the client holds for the user: codes, stored tokens, and the JWTs that share a grant with one of them. A JWT
- * without a stored token beside it lives on, but fails wherever approvals are asked for.
+ * without a stored token beside it stays valid, but fails at every check of approvals.
  */
 export async function endAccessOfClient(
   zone: Zone,
@@ -66,7 +66,7 @@ interface AskingProvider {
   readonly remoteAddress: string
 }
 
-/** Whom a provider wants to be signed out. */
+/** The user that a provider signs out. */
 interface ProviderWish {
   /** The person; all of their sessions if there is no `sid`. */
   readonly externalId?: string
@@ -76,7 +76,7 @@ interface ProviderWish {
   readonly sid?: string
 }
 
-/** Ends what is the provider's own. Whoever has no account or session of it here is signed out already. */
+/** Ends only the provider's own sessions. A user without an account or session of it here counts as signed out. */
 export async function endAsProviderAsks(
   zone: Zone,
   { externalId, externalIdFormat, sid }: ProviderWish,

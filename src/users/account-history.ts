@@ -1,5 +1,5 @@
-// Keeps what happened to accounts, for their owners. Listens to the audit trail, where every event passes already: whoever
-// reports a change there need not know of this. The audit stays synchronous and cheap: an event is put into a list, which is
+// Keeps what happened to accounts, for their owners. Listens to the audit trail, where every event passes already: code
+// that reports a change there need not know of this. The audit stays synchronous and cheap: an event is put into a list, which is
 // written off the request path. A process that is killed loses what it has not written yet; the log has it.
 import type { Background } from '../base/background.ts'
 import { addSeconds } from '../base/clock.ts'
@@ -20,7 +20,7 @@ export interface AccountHistory {
 
 /** What waits while the database is slow; more is dropped. */
 const MAX_WAITING = 10_000
-/** Of these, failed sign-ins, which anybody can cause. */
+/** Of these, failed sign-ins, which anonymous callers can cause. */
 const MAX_WAITING_FAILURES = 1000
 
 /** One instance serves every zone. */

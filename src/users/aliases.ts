@@ -1,5 +1,5 @@
-// Copies of users in another zone (§10). One of the two zones is the default one, so whoever changes a pair from elsewhere
-// changes who may sign in there: that takes an administrator of the whole server.
+// Copies of users in another zone (§10). One of the two zones is the default one, so changing a pair from the other zone
+// affects sign-in there and requires an administrator of the whole server.
 import type { Random } from '../base/random.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
@@ -24,7 +24,7 @@ export interface Aliases {
   forChange(before: User, user: User, mayReachOthers: boolean): Promise<CopyPlan>
   /** The copy that is deleted with the user. */
   forDelete(user: User, mayReachOthers: boolean): Promise<User | undefined>
-  /** Copies what a sign-in told of the user; whatever the copy cannot have, it does without. */
+  /** Copies the attributes that a sign-in reported, except those that the copy cannot have. */
   follow(user: User): Promise<void>
 }
 
@@ -129,7 +129,7 @@ export function createAliases({
     async follow(user) {
       const copy = settings.aliasEntities ? await copyOf(user) : undefined
       if (!copy) return
-      // The account was read before the sign-in: somebody may have deactivated both since.
+      // The account was read before the sign-in: both may have been deactivated since.
       const followed = mirrored({ ...user, active: copy.active }, copy)
       await store.users.replace(copy.zoneId, copy, followed).catch((error: unknown) => {
         if (!(error instanceof AlreadyExists)) throw error // its zone has the name, or the external id

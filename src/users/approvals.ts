@@ -15,7 +15,7 @@ export interface ApprovalDeps extends AccessDeps {
   readonly audit: Audit
 }
 
-/** Whose approvals change, and who asked for it. */
+/** The user whose approvals change, and the caller. */
 export interface ApprovalOwner {
   readonly zone: Zone
   readonly userId: string

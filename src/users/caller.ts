@@ -1,6 +1,6 @@
 import type { AuditEvent, AuditOrigin } from '../model/audit/event.ts'
 
-/** Who asks for a change, for the audit trail. */
+/** The caller of a change, for the audit trail. */
 export interface Caller extends AuditOrigin {
   /** Where it is a person. */
   readonly userId?: string
@@ -8,7 +8,7 @@ export interface Caller extends AuditOrigin {
   readonly isServerAdmin?: boolean
 }
 
-/** What the audit trail has of who changed the account of this user; a caller without a name is the person, on a page. */
+/** The audit trail's facts about the caller that changed this user; a caller without a name is the user, on a page. */
 export function originOf(
   principal: string,
   { userId, clientId, remoteAddress, userAgent }: Caller,

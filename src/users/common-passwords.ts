@@ -1,5 +1,5 @@
-// The list of the most common passwords: sorted digests, so that one is found by bisection and the file can be read by
-// nobody. `scripts/common-passwords.ts` makes the file.
+// The list of the most common passwords: sorted digests, so that one is found by bisection and the file does not show
+// the passwords. `scripts/common-passwords.ts` makes the file.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digest } from '../base/secrets.ts'

@@ -30,8 +30,8 @@ export type GroupsShown = (
 ) => Promise<ReadonlyMap<string, readonly ShownGroup[]>>
 
 /**
- * Makes that: memberships, groups that they are nested in, and the zone's default groups, which count as direct. A default
- * group that nobody made yet is made.
+ * Creates it: memberships, groups that they are nested in, and the zone's default groups, which count as direct. A default
+ * group that does not exist yet is created.
  */
 export function createGroupsShown(deps: {
   readonly store: Store

@@ -3,7 +3,7 @@ import type { GlobalPolicies, IdentityProvider } from '../model/zones/identity-p
 import type { Store } from '../store/store.ts'
 
 /**
- * The store, in which internal providers without a policy have the server's wherever they are used. The API that changes
+ * The store, in which internal providers without a policy get the server's policy on every read. The API that changes
  * providers reads and writes what is stored.
  */
 export function withGlobalPolicies(store: Store, internalOrigin: string, policies: GlobalPolicies): Store {

@@ -11,7 +11,7 @@ export const noSuchMember = (groupId: string, memberId: string): Error =>
 export const nameTaken = ({ displayName }: Pick<Group, 'displayName'>, cause?: unknown): Error =>
   refuseResource('scim_resource_already_exists', `A group with displayName: ${displayName} already exists.`, { cause })
 
-/** The refusal of a member of a new group, whatever is wrong with it. */
+/** The refusal of a member of a new group, for every reason. */
 export const invalidMember = ({ memberId }: Pick<Member, 'memberId'>, cause?: unknown): Error =>
   refuseResource('invalid_scim_resource', `Invalid group member: ${memberId}`, { cause })
 

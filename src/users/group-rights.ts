@@ -1,5 +1,5 @@
-// Who may give the rights that a group stands for. Whoever may change groups could otherwise make themselves administrators:
-// UAA lets everybody with `scim.write` do that. The same holds for accounts that have such rights. See docs/compatibility.md, G2.
+// Which callers may grant the rights of a group. A caller who may change groups could otherwise become an administrator:
+// UAA lets every caller with `scim.write` do that. The same holds for accounts with such rights. See docs/compatibility.md, G2.
 import type { Group } from '../model/people/group.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isAdministrative } from '../model/tokens/restricted-scopes.ts'
@@ -9,7 +9,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { Caller } from './caller.ts'
 
-/** Who asks for a change of groups. */
+/** The caller of a change of groups. */
 export interface GroupCaller extends Caller {
   /** Those of the token, as they apply in the zone. */
   readonly scopes: readonly string[]
@@ -17,13 +17,13 @@ export interface GroupCaller extends Caller {
   readonly ofDefaultZone: boolean
 }
 
-/** Refuses callers who would give more than they have. */
+/** Refuses callers who would grant more rights than they have. */
 export interface GroupRights {
-  /** For what gives a group a name, or takes it. */
+  /** For changes that give a group a name, or remove it. */
   checkNames(zone: Pick<Zone, 'id'>, names: readonly string[], by: GroupCaller): void
-  /** For what gives somebody the scope of the group, and of those that it is nested in. */
+  /** For changes that grant the scope of the group, and of those that it is nested in. */
   checkGroup(zone: Zone, group: Group, by: GroupCaller): Promise<void>
-  /** For what would let somebody sign in as the user, who may be an administrator. */
+  /** For changes that would make it possible to sign in as the user, who may be an administrator. */
   checkUser(user: User, by: GroupCaller): Promise<void>
   /** The same for every account of the origin, those that its mappings would make administrators among them. */
   checkOrigin(zone: Pick<Zone, 'id'>, origin: string, by: GroupCaller): Promise<void>
@@ -39,7 +39,7 @@ export function createGroupRights({
   readonly store: Store
   readonly service: Service
 }): GroupRights {
-  /** In the default zone `zones.<id>.admin` is a restricted scope like others: who has it may give it, and no more. */
+  /** In the default zone `zones.<id>.admin` is a restricted scope like others: its holder may grant it, and no more. */
   const isAdministrator = (zone: Pick<Zone, 'id'>, { scopes, ofDefaultZone }: GroupCaller): boolean =>
     scopes.includes(service.scope('admin')) ||
     (zone.id !== service.name && ofDefaultZone && scopes.includes(`zones.${zone.id}.admin`))

@@ -1,4 +1,4 @@
-// Creates, changes and deletes groups, whichever API asks: the rules of names and members, who may give which rights, one
+// Creates, changes and deletes groups for every API: the rules of names and members, the rights of callers, one
 // transaction for each operation, and the audit trail after it. Knows no request and no answer.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -16,7 +16,7 @@ import { createGroupRights } from './group-rights.ts'
 import { invalidMember, nameTaken, noSuchMember, refusalOf, staleGroup, toDefaultGroup } from './group-refusals.ts'
 import { noSuchResource, overtaken, refuseResource } from './refusal.ts'
 
-/** What somebody decides about a group. */
+/** The fields of a group that a caller sets. */
 export interface GroupDraft {
   readonly displayName: string
   readonly description?: string | undefined
@@ -33,7 +33,7 @@ export interface NewGroup extends GroupDraft {
 
 /** A change of one group. */
 export interface GroupChange {
-  /** The version that it may replace; absent for whatever the group has. */
+  /** The version that it may replace; absent for any version. */
   readonly expected?: number | undefined
   readonly by: GroupCaller
 }
@@ -130,7 +130,7 @@ export function createGroups(deps: GroupDeps): Groups {
     if (add.length === 0) return
     if (isDefault(zone, group.displayName)) throw toDefaultGroup()
     if (await rights.mayGive(zone, group, by)) return
-    // Members may be listed again by who may not add any.
+    // Callers who may not add members may list existing ones again.
     for (const { memberId } of add) {
       if (!(await store.groups.findMember(zone.id, group.id, memberId))) await rights.checkGroup(zone, group, by)
     }

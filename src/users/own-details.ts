@@ -1,4 +1,4 @@
-// What people change of their own account by themselves: the name, where the account is kept here, and the language.
+// Changes that users make to their own account: the language and, if the account is kept here, the name.
 import { isDeepStrictEqual } from 'node:util'
 import { LANGUAGES } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
@@ -54,7 +54,7 @@ function withoutFormatted(profile: Profile, formatted: string | undefined): Prof
   return { ...profile, name: { ...name, ...kept('formatted', formatted ?? '') } }
 }
 
-/** `locale`, which applications are told, keeps its country while it is of the language. */
+/** `locale`, which applications receive, keeps its country as long as its language is the same. */
 function withLanguage(profile: Profile, language: OwnDetails['language']): Profile {
   if (language === undefined) return profile
   const { preferredLanguage: _, locale, ...others } = profile

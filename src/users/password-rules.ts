@@ -9,7 +9,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { CommonPasswords } from './common-passwords.ts'
 
-/** Whose password it will be. */
+/** The user whose password it will be. */
 export type PasswordOwner = Pick<User, 'userName' | 'email' | 'givenName' | 'familyName'>
 
 /** Dependencies of `passwordProblem`. */

@@ -23,17 +23,17 @@ export type NewPasswordResult =
   /** The password was changed, or the account deleted, concurrently. */
   | { readonly outcome: 'overtaken' }
 
-/** A password that somebody chose, for an account of the internal provider. */
+/** A chosen password, for an account of the internal provider. */
 export interface NewPassword {
   readonly zone: Zone
   readonly user: User
   readonly password: string
-  /** Whether this is the change that was demanded of the person. */
+  /** Whether this is the change that the account requires. */
   readonly meetsDemand: boolean
   readonly remoteAddress?: string | undefined
   /** See `keptUserAgent`; for the audit trail. */
   readonly userAgent?: string | undefined
-  /** Who sets it through an API, for the audit trail. */
+  /** The caller that sets it through an API, for the audit trail. */
   readonly by?: Caller | undefined
 }
 
@@ -94,7 +94,7 @@ export async function setNewPassword(
   }
 }
 
-/** A password that somebody claims to be that of an account. */
+/** A password presented as that of an account. */
 export interface ClaimedPassword {
   readonly zone: Zone
   readonly user: User

@@ -1,4 +1,4 @@
-// What a user must be like, whichever API makes or changes it.
+// The rules for users, for every API that creates or changes them.
 import {
   LOGIN_SERVER_ORIGIN,
   emailDomainOf,
@@ -42,7 +42,7 @@ export function checkLengths(user: Partial<User>): void {
   }
 }
 
-/** Refuses an account of the internal provider whose e-mail address belongs to the people of other active providers. */
+/** Refuses an account of the internal provider whose e-mail address belongs to the domain of another active provider. */
 export async function checkEmailDomain(
   { providers }: Pick<Store, 'providers'>,
   zone: Zone,
@@ -80,7 +80,7 @@ export async function checkManageable(
 const IDLE_ORIGINS: ReadonlySet<string> = new Set(['keystone', 'ldap'])
 
 /**
- * Refuses an origin without a provider: nobody could sign in to the account, and a later provider would take it over. An
+ * Refuses an origin without a provider: sign-in would be impossible, and a later provider would take over the account. An
  * external login server signs people in to the accounts of its own origin.
  */
 export async function checkOrigin(

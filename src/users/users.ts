@@ -1,4 +1,4 @@
-// Creates, changes and deletes users, whichever API asks: the rules every user keeps, the password, one transaction for each
+// Creates, changes and deletes users for every API: the rules every user keeps, the password, one transaction for each
 // operation, and the audit trail after it. Knows no request and no answer.
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
@@ -28,14 +28,14 @@ import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUser
 
 /** A change of one user. */
 export interface UserChange {
-  /** The version that it may replace; absent for whatever the user has. */
+  /** The version that it may replace; absent for any version. */
   readonly expected?: number | undefined
   readonly by: Caller
 }
 
 /** A change of a user's record. */
 export interface RecordChange extends UserChange {
-  /** Who has not the rights of the account can set neither its password nor what its owner is known by. */
+  /** A caller without the rights of the account can change neither its password nor what identifies its owner. */
   readonly by: GroupCaller
   /** A new one for an account of the internal provider, which ends all access; the password that it has changes nothing. */
   readonly password?: string | undefined
@@ -59,13 +59,13 @@ export interface NewUser {
   /** For accounts of the internal provider: a password that keeps the policy, or the hash of one. */
   readonly password?: string | undefined
   readonly passwordHash?: string | undefined
-  /** Whether an account of the internal provider may have neither: nobody can sign in to it until one is set. */
+  /** Whether an account of the internal provider may have neither: sign-in is impossible until one is set. */
   readonly withoutPassword?: boolean
   /** Whether the e-mail address may be of a domain of another provider. */
   readonly ofAnyDomain?: boolean
-  /** Whether an external login server vouches for the user: such an origin has no provider. */
+  /** Whether an external login server authenticates the user: such an origin has no provider. */
   readonly vouched?: boolean
-  /** Decisions of the new user that somebody made for them. */
+  /** Approval decisions made on behalf of the new user. */
   readonly approvals?: readonly Omit<Approval, 'zoneId' | 'userId'>[]
   readonly by: Caller
 }
@@ -77,9 +77,9 @@ export interface Users {
   /** Checks everything in UAA's order (§2.3) and makes the user. Throws `scim_resource_already_exists` for a name that is taken. */
   create(zone: Zone, user: NewUser): Promise<User>
   /**
-   * Replaces what `compute` changes of the user; it may run again if others change the user meanwhile. Whoever becomes
-   * inactive loses all sessions and tokens for good. Throws `AlreadyExists` for a name or an external id that is taken, and
-   * `scim_resource_conflict` for a version that is not the expected one.
+   * Replaces what `compute` changes of the user; it may run again if others change the user meanwhile. A user who
+   * becomes inactive loses all sessions and tokens for good. Throws `AlreadyExists` for a name or an external id that is taken,
+   * and `scim_resource_conflict` for a version that is not the expected one.
    */
   change(zone: Zone, id: string, compute: (user: User) => User | Promise<User>, change: RecordChange): Promise<User>
   /** Deletes the user with everything of theirs and returns the last state; throws as `change`. */

@@ -1,5 +1,5 @@
-// The hashes of the audit trail. They are keyed by the master key: whoever can only write to the database can change entries,
-// but not make the hashes that fit.
+// The hashes of the audit trail. They are keyed by the master key: an attacker with write access to the database only can
+// change entries, but cannot compute matching hashes.
 import { sameSecret } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { auditRecordOf, hashedText } from '../../model/audit/audit-entry.ts'
@@ -41,7 +41,7 @@ export function alterationIn(hashes: AuditHashes, { chain, last }: AuditState): 
 }
 
 /**
- * The entries of new records, and the chain with them. Where somebody has altered the chain, an entry that says so comes first:
+ * The entries of new records, and the chain with them. Where the chain has been altered, an entry that says so comes first:
  * the alteration must not disappear behind correct hashes.
  */
 export function linked(
@@ -68,7 +68,7 @@ export function linked(
   return { entries, chain: sealed(hashes, { zoneId, base, head: place }), alteration }
 }
 
-/** Where the next entry goes on; what nobody has sealed is left before the base. */
+/** Where the next entry goes on; what is not sealed is left before the base. */
 function startOf(hashes: AuditHashes, { chain, last }: AuditState): Pick<AuditChain, 'base' | 'head'> {
   if (chain && isSealed(hashes, chain)) {
     const number = Math.max(chain.head.number, last?.number ?? 0)

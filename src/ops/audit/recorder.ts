@@ -31,7 +31,7 @@ export interface RecorderDeps {
   readonly excluded: ReadonlySet<AuditEventType>
   /** The id of the request that the code runs for, where the log names requests. */
   readonly requestId?: (() => string | undefined) | undefined
-  /** Is told of what happened to the trail itself: entries that were altered, events that were lost. Not to be recorded. */
+  /** Receives events about the trail itself: altered entries, lost events. It must not record them in the trail. */
   readonly audit?: Audit | undefined
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
@@ -40,7 +40,7 @@ const FLUSH_EVERY_MS = 250
 const RETRY_EVERY_MS = 2000
 /** One transaction: on SQLite it blocks the process, some 7 µs an entry; smaller ones would pay for more commits. */
 const MAX_BATCH = 1000
-/** Events that wait in memory: of all zones, and of one. Those that anybody can cause leave room for others in both. */
+/** Events that wait in memory: of all zones, and of one. Those that anonymous callers can cause leave room for others in both. */
 const MAX_WAITING = { all: 50_000, zone: 20_000 } as const
 const MAX_WAITING_OF_ANYBODY = { all: 25_000, zone: 5000 } as const
 

@@ -7,7 +7,7 @@ import type { AuditHashes } from './chain.ts'
 
 /**
  * Deletes a batch of expired entries of each zone; returns their number. Stops at an entry that does not fit: otherwise
- * somebody could have others deleted by changing their times.
+ * an attacker could have entries deleted by changing their times.
  */
 export async function deleteExpired(
   { store, hashes }: { readonly store: Pick<Store, 'audit'>; readonly hashes: AuditHashes },

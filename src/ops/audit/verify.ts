@@ -9,7 +9,7 @@ export interface AuditReport {
   /** The first entry that must be there, and the newest one; absent without entries. */
   readonly first?: number
   readonly head?: AuditPlace
-  /** Empty for a chain that nobody has changed; the first twenty. */
+  /** Empty for an unaltered chain; the first twenty. */
   readonly problems: readonly string[]
 }
 

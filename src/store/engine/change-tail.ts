@@ -27,9 +27,9 @@ const NEWS = `select clock.now, news.id, news.change from (select ${DATABASE_NOW
 export interface ChangeTail {
   /** Everything that is committed before it resolves is taken for known. */
   begin(client: Client): Promise<void>
-  /** Tells what was committed since. */
+  /** Reports what was committed since. */
   read(client: Client): Promise<void>
-  /** A change that was told already: it is not told again, which would empty caches for nothing. */
+  /** A change that was reported already: it is not reported again, which would empty caches needlessly. */
   heard(id: number): void
 }
 
@@ -45,7 +45,7 @@ export function createChangeTail(listener: ChangeListener): ChangeTail {
   let readAt = 0
   /** Ids without a row, and when they were missed first. */
   const missing = new Map<number, number>()
-  /** Ids that were told before they were read. */
+  /** Ids that were reported before they were read. */
   const early = new Set<number>()
 
   async function begin(client: Client): Promise<void> {

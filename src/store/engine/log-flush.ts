@@ -46,7 +46,7 @@ export function createLogFlush(logPath: string): LogFlush {
       if (failure) throw failure
     },
     async close() {
-      await running.catch(() => {}) // whoever waited for it was told
+      await running.catch(() => {}) // the waiting callers got the error
       await file?.close()
     },
   }

@@ -25,7 +25,7 @@ export interface Connections {
   readonly withClient: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
   /** From now on statements have names, so that they are planned once; only where no pooler stands between. */
   nameStatements(): void
-  /** Fails whatever uses or waits for a connection, and leaves every one of them: none can be trusted to work again. */
+  /** Fails all users of connections, waiting ones too, and drops every connection: none is certain to work again. */
   abandon(): void
   /** Refuses new work, and waits for what is under way. */
   drain(): Promise<void>

@@ -27,7 +27,7 @@ const MAX_KEPT_MS = 3_600_000
 export interface Feed extends Outage {
   /** Makes the first connection; a failure is retried in the background, as every later one is. */
   start(): Promise<void>
-  /** A change of this process that was committed, and told here already. */
+  /** A committed change of this process, which the listener has received already. */
   heard(id: number): void
   /** Whether changes of other processes arrive in time. */
   isCurrent(): boolean

@@ -11,7 +11,7 @@ import { DATABASE_NOW, MAX_IDLE_MS } from './change-tail.ts'
 import { clientConfig, CONNECT_MILLISECONDS, createConnections, translate } from './postgres-connections.ts'
 import { CHANNEL, createFeed, FEED_CONNECT_MS } from './postgres-feed.ts'
 
-/** Who waits for a connection behind more than these, or longer, is refused. */
+/** Callers that wait for a connection behind more than these, or longer, are refused. */
 const BOUNDS = { slots: 10, maxWaiting: 1000, maxWaitMs: 1500 } as const
 const ATTEMPTS = 4
 // A notification carries at most 8000 bytes.

@@ -1,6 +1,6 @@
 // Standby servers of a PostgreSQL that answer searches in its place. One answers only if it is a standby of this very database
 // and has replayed everything that was committed when the search was asked for, so that a search finds what was written
-// before, by whichever node. Whatever is wrong with a replica, the primary answers instead.
+// before, by any node. If a replica fails in any way, the primary answers instead.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client, type ClientBase } from 'pg'
 import { stopwatch } from '../../base/clock.ts'
@@ -10,7 +10,7 @@ import { StoreAway, StoreUnavailable } from '../store.ts'
 import { clientConfig, createConnections } from './postgres-connections.ts'
 import { afterStalls, FEED_CONNECT_MS } from './postgres-feed.ts'
 
-/** Searches at once on one replica; nobody waits for it, because the primary can answer, too. */
+/** Concurrent searches on one replica; none is queued, because the primary can answer, too. */
 const BOUNDS = { slots: 10, maxWaiting: 0, maxWaitMs: 0 } as const
 /** How often each replica is looked at, whether it is used or not. */
 const WATCH_MS = 1000
@@ -32,7 +32,7 @@ interface Position {
 const identity = (timeline: string): string => `concat_ws(' ', (select system_identifier from pg_control_system()),
   ${timeline}, (select oid from pg_database where datname = current_database()), cast(to_regclass('migrations') as oid))`
 
-// What is committed is on disk, unless the server was told not to wait for that.
+// What is committed is on disk, unless the server is configured not to wait for that.
 const POSITION = statement<object, { identity: string; lsn: string | null }>(
   `select ${identity(`cast(cast('x' || substr(pg_walfile_name(lsn), 1, 8) as bit(32)) as integer)`)} as identity,
      cast(lsn as text) as lsn

@@ -6,9 +6,9 @@ import { StoreBusy } from '../store.ts'
 export interface Slots {
   /** Undefined when a slot is free at once, else a promise of one. Throws or rejects with `StoreBusy`. */
   take(): Promise<void> | undefined
-  /** Returns a slot to whoever waits longest. */
+  /** Hands a slot to the longest-waiting caller. */
   give(): void
-  /** Refuses everybody who waits. */
+  /** Refuses all waiting callers. */
   refuseAll(reason: Error): void
 }
 

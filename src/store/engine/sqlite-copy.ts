@@ -79,7 +79,7 @@ export function lockSqlite(path: string): () => void {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout: IN_USE_MILLISECONDS })
-    database.exec('pragma journal_mode = delete') // fails while anybody else has the file open
+    database.exec('pragma journal_mode = delete') // fails while another process has the file open
     database.exec('begin exclusive')
     const locked = database
     return () => {

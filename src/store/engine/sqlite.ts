@@ -74,7 +74,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   const reader = inMemory
     ? writer
     : createConnection(new DatabaseSync(path, { readOnly: true, timeout: PATIENCE_MILLISECONDS }))
-  // Whoever shares the file shares the machine, and its clock.
+  // Processes that share the file share the machine, and its clock.
   for (const { database } of new Set([writer, reader])) database.function('latchkey_now', () => clock.now().getTime())
   // Holds the inner pages of an index over a million random digests, so that a look-up reads little more than its row.
   if (reader !== writer) reader.database.exec('pragma cache_size = -32000')

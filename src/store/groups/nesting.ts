@@ -1,5 +1,5 @@
 // Groups inside groups. `group_nesting` has every pair of a group and one that it is in, directly or through others, so that
-// a person's groups are found by one join. Whoever changes a membership of a group keeps the pairs right in the same
+// a person's groups are found by one join. Every change of a group's membership updates the pairs in the same
 // transaction. A pair of a group with itself is a cycle: this server makes none, but another may have left one.
 import { type ColumnTypes, statement, type Transaction } from '../database.ts'
 import { InvalidNesting } from '../group-store.ts'

@@ -1,5 +1,5 @@
 // Applies the migrations, each in a transaction of its own under one lock, so that processes that start at once do not conflict,
-// and others use the tables between two of them. On an empty database nobody waits: one transaction does.
+// and others use the tables between two of them. On an empty database no other process waits, so one transaction is enough.
 import { setTimeout as systemPause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import { type Database, migrationStatement, statement, type Transaction } from '../database.ts'

@@ -14,7 +14,7 @@ export interface PlannedMigration extends Pick<Migration, 'id' | 'kind'> {
 export interface PlannedStep extends MigrationStep {
   /** In the table; about, where there are many. */
   readonly rows: number
-  /** The lock on the table, until the end of the migration; absent where nobody uses it yet. */
+  /** The lock on the table, until the end of the migration; absent where it is not in use yet. */
   readonly lock?: string
   /** Estimated from the rows. */
   readonly milliseconds: number

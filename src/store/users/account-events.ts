@@ -22,7 +22,7 @@ const ADD = statement<EventRow & { zone_id: string }>(
    select zone_id, id, :type, :happened_at, :by_other, :remote_address, :user_agent, :client_id
    from users where zone_id = :zone_id and id = :user_id`,
 )
-// A batch has few; whatever other processes added at the same instant goes with the next one.
+// A batch has few; events that other processes added at the same instant are trimmed with the next one.
 const TRIM = statement<{ zone_id: string; user_id: string; type: string }>(
   `delete from account_events where id in (
      select id from account_events where zone_id = :zone_id and user_id = :user_id and type = :type

@@ -54,5 +54,5 @@ function namesIn(text: string | null): readonly string[] {
     .toSorted((a, b) => (a < b ? -1 : 1))
 }
 
-/** Map a user to the columns of the record and back; `user_name_lower` is added by whoever writes. */
+/** Map a user to the columns of the record and back; `user_name_lower` is added by the caller on writes. */
 export const { toRow: toUserRow, toRecord: toUser } = rowMapping(userFields)

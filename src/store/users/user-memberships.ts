@@ -21,7 +21,7 @@ const LEAVE = withList<never>(
   places => `delete from group_members where zone_id = :zone_id and member_id = :user_id and member_type = 'USER'
    and origin = :origin and group_id in (${places})`,
 )
-/** Only groups that are still there; a membership that somebody else gave stays theirs. */
+/** Only groups that are still there; an existing membership keeps its origin. */
 const JOIN = withList<never>(
   places => `insert into group_members (zone_id, group_id, member_id, member_type, origin)
    select groups.zone_id, groups.id, users.id, 'USER', :origin from groups

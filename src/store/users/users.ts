@@ -160,7 +160,7 @@ export function createUsers(db: Database): UserStore {
         })
         const [row] = rows
         if (row === undefined) return false
-        // Whoever reads the person's mail sets as many passwords as they like, and must not guess second factors with each.
+        // A reader of the user's mail can set any number of passwords, and must not get new guesses of second factors with each.
         const { methods } = row.factors === null ? { methods: [] } : fromJson<UserFactors>(row.factors)
         if (methods.length === 0) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: id })
         return true
