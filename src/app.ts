@@ -1,5 +1,5 @@
-// How the server is put together: reads top to bottom in order of dependency. What many parts share is made here, the rest
-// by the part it belongs to, in app/, which names what it needs.
+// Assembles the server: reads top to bottom in order of dependency. Shared parts are made here, the rest by the file in
+// app/ that they belong to, which names what it needs.
 import type { FastifyInstance } from 'fastify'
 import { createServerInfo } from './admin/info.ts'
 import { assembleAdmin } from './app/admin.ts'
@@ -89,20 +89,20 @@ export interface App {
   readonly keys: KeyRing
   /** State behind `/healthz`; unknown until the first probe. */
   readonly health: Health
-  /** Tells applications of ended sessions; loaded when the first one is due. */
+  /** Notifies applications of ended sessions; loaded when the first notification is due. */
   readonly backChannel: () => Promise<BackChannel>
   /** What answers do not wait for; to be waited for before the store is closed. */
   readonly background: Background
   /** The stored audit trail; absent where only the log has it. */
   readonly trail: AuditTrail | undefined
-  /** Every route with who may call it. */
+  /** Every route with its access. */
   readonly routes: readonly RegisteredRoute[]
 }
 
 /** Some seconds of work at most. */
 const MAX_BACKGROUND_TASKS = 1000
 
-/** Where clients are asked for certificates, the same zones are served. */
+/** The host that requests certificates of clients serves the same zones. */
 const withHost = (settings: TokenSettings, base: string | undefined): TokenSettings =>
   base === undefined
     ? settings
@@ -112,7 +112,7 @@ const withHost = (settings: TokenSettings, base: string | undefined): TokenSetti
 export async function buildApp(deps: AppDeps): Promise<App> {
   const { config, vault, passwords, clientSecrets, clock, random, log, build, instrument } = deps
 
-  // What everything stands on
+  // Foundations
   const { pageSettings, mutualTls, rateLimit } = config
   const behaviour = behaviourOf(config.compatibility)
   const service = serviceNamed(config.service)
@@ -121,7 +121,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const urls = createUrls(config.baseUrl, behaviour, mutualTls?.endpointBase)
   const settings = withHost(config.settings, mutualTls?.endpointBase)
   const background = createBackground({ most: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
-  // Behind a proxy the server listens on loopback and serves everybody: only the base URL says that this is one machine.
+  // Behind a proxy the server listens on loopback but serves remote callers: only the base URL shows whether all are local.
   const outbound = createOutbound({
     allowPrivate: config.outbound.allowPrivate,
     allowLoopback: isLoopbackHost(new URL(config.baseUrl).hostname),

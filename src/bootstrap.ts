@@ -163,7 +163,7 @@ async function applyZone(
   return true
 }
 
-/** A group may be made later; until then nobody is asked for a second factor because of it. */
+/** A group may be made later; until then the policy demands no second factor because of it. */
 async function tellUnknownGroups({ id, config }: ZoneDefinition, { store, log }: Deps): Promise<void> {
   const { groups = [] } = config.secondFactor ?? {}
   if (groups.length === 0) return

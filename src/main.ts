@@ -44,7 +44,7 @@ const MAIL_QUEUED = 'mail queued'
 // Hashing never takes more of the thread pool than the cores can use; the launcher leaves the rest to signing.
 const HASHES_AT_ONCE = availableParallelism()
 
-/** What the process tells of itself, and hears, from its start on. */
+/** The log and the signals of the process, from its start on. */
 interface Contact {
   readonly log: Log
   readonly tracing: Tracing | undefined
@@ -58,7 +58,7 @@ async function openHangUps({ masterKey }: Config): Promise<HangUps | undefined> 
   return hearHangUps()
 }
 
-/** The log, and the traces, which it names. Whatever finds the requests of lines is loaded only where it is configured. */
+/** The log, and the traces, which it names. The code that relates log lines to requests is loaded only where it is configured. */
 async function openLog(config: Config): Promise<Omit<Contact, 'hangUps'>> {
   const tracing = await openTracing(config)
   const { requests } = config.log
@@ -119,7 +119,7 @@ async function follow(config: Config, contact: Contact): Promise<void> {
   try {
     const parts = await prepare(config, contact)
     await closeOnFailure(parts.store, async () => {
-      await keepKeys(parts) // before the primary process knows that it may pass signals on
+      await keepKeys(parts) // before the primary process learns that it may pass signals on
       await serve(parts)
     })
     onStop(parts, () => stopServing(parts))
@@ -333,7 +333,7 @@ async function stopServing(parts: Parts, deliveries?: Promise<unknown>): Promise
   await close(parts, deliveries)
 }
 
-/** A connection whose last request was under way at the beginning would be kept by its client for a minute. */
+/** A client would keep a connection for a minute whose last request was under way when the drain began. */
 async function close(
   { app, store, sender, management, tokenKeys }: Parts,
   deliveries?: Promise<unknown>,
@@ -370,7 +370,7 @@ function keepDeleting({ app, store, clock, random, management }: Parts, log: Log
   return () => upkeep.stop()
 }
 
-/** Tells applications of ended sessions; what is left when the process stops is told by the next one. */
+/** Notifies applications of ended sessions; the next process sends what is left when this one stops. */
 function keepTelling(
   { app, store, clock, management }: Pick<Parts, 'app' | 'store' | 'clock' | 'management'>,
   log: Log,
@@ -437,8 +437,8 @@ function onStop({ log, config }: Pick<Parts, 'log' | 'config'>, stop: () => Prom
 }
 
 /**
- * With port 0 the system chooses one, which has to be known before the base URL is. Several processes would each tell that
- * a port is in use, so that this one finds out.
+ * With port 0 the system chooses one, which has to be known before the base URL is. Several workers would each
+ * report that a port is in use, so the primary process checks it first.
  */
 async function withUsablePort(config: Config): Promise<Config> {
   const { host, port } = config.listen
@@ -469,7 +469,7 @@ function explained(error: unknown, { host, port }: Pick<Config['listen'], 'host'
   }
 }
 
-/** In a log that a program reads, one more line of it; the playground's is read by people wherever it goes. */
+/** In a log for programs, a further line; the playground's message is always for people. */
 function announce(config: Config, log: Log): void {
   for (const warning of config.warnings) log.warn(warning)
   const { stdout } = process

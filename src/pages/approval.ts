@@ -33,7 +33,7 @@ export interface ApprovalProps {
   readonly links?: Readonly<Partial<Record<'website' | 'policy' | 'terms', string | undefined>>>
   /** For an application that registered itself: every redirect URI that it has. */
   readonly registeredUris?: readonly string[] | undefined
-  /** For an application that is described by a document: its URL, whose host is all that is known of it for certain. */
+  /** For an application that is described by a document: its URL, of which only the host is verified. */
   readonly documentUrl?: string | undefined
   /** The APIs that the tokens are for, where the application names any (RFC 8707). */
   readonly resources?: readonly string[] | undefined
@@ -112,7 +112,7 @@ function resourcesNote(texts: Texts['approval'], resources: readonly string[]): 
 `
 }
 
-/** Says that nobody vouches for the application, and where else it could lead: people judge it by its host. */
+/** Warns that no administrator has vetted the application, and shows its other redirect hosts, by which users can judge it. */
 function registeredNote(texts: Texts['approval'], redirectUri: string, uris: readonly string[]): Html {
   const others = new Set(uris.map(destination))
   others.delete(destination(redirectUri))

@@ -44,7 +44,7 @@ export interface VerifyEmailProps {
   readonly code: string
   readonly userName: string
   readonly email: string
-  /** Who is signed in, where that is somebody else. */
+  /** The signed-in user, if it is another account. */
   readonly other?: string | undefined
 }
 

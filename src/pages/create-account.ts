@@ -13,9 +13,9 @@ export interface CreateAccountProps {
   readonly email: string
   readonly clientId: string
   readonly redirectUri: string
-  /** What the policy of the zone asks of a password, a sentence each. */
+  /** The zone's policy for passwords, a sentence for each rule. */
   readonly demands: readonly string[]
-  /** Why nobody was signed up: one of the known problems, or sentences about the password. */
+  /** Why the sign-up failed: one of the known problems, or sentences about the password. */
   readonly problem?: SignUpProblem | { readonly text: string } | undefined
 }
 
@@ -72,7 +72,7 @@ ${csrfField(chrome)}${hiddenField('email', email)}
 ${submit(chrome.texts.signUp.otherProvider)}</form>
 `
 
-/** English sentences of the password rules, which programs are told as well, each in the language of the page. */
+/** Translates the English sentences of the password rules, which programs get as well, to the language of the page. */
 const sentencesIn = (texts: Texts, english: string): string =>
   english
     .split(/(?<=\.) /)

@@ -43,11 +43,11 @@ export interface DeviceDecisionProps {
   readonly program?: string | undefined
   readonly requestedAt: Date
   readonly isSelfRegistered: boolean
-  /** Each with what it means. The form names them: whoever allows them allows no other ones. */
+  /** Each with what it means. The form names them, so that the user approves exactly these. */
   readonly scopes: readonly { readonly scope: string; readonly text: string }[]
 }
 
-/** Shows who asks, from where and for what; the code again, to be compared with the one that the device shows. */
+/** Shows the client, the device's address and the scopes; and the code, to be compared with the one on the device. */
 export function deviceDecisionPage(chrome: Chrome, props: DeviceDecisionProps): Html {
   const { device: texts, approval } = chrome.texts
   const body = html`<p class="lead">${texts.compare(html`<strong>${isolated(props.userName)}</strong>`)}</p>

@@ -45,7 +45,7 @@ export interface DocsProps {
 }
 
 /**
- * The page of `/docs`: every endpoint by area, who may call it, what it takes and what it answers. In English throughout. The
+ * The page of `/docs`: every endpoint by area, its access, input and answers. In English throughout. The
  * script replaces the list with an explorer where there is room.
  */
 export function docsPage(chrome: Chrome, props: DocsProps): Html {

@@ -11,7 +11,7 @@ export interface ErrorProps {
   readonly status?: number | undefined
   /** The protocol's word for it, such as `invalid_request`. */
   readonly code?: string | undefined
-  /** What happened, in a few words for anyone. */
+  /** What happened, in a few words without technical terms. */
   readonly title: string
   /** What is wrong and what to do about it. */
   readonly description: string
@@ -22,7 +22,7 @@ export interface ErrorProps {
   readonly known?: ReturnType<typeof nameOfDescription>
 }
 
-/** Descriptions that tell a developer what is wrong, and anybody else nothing. */
+/** Descriptions that help developers only. */
 const FOR_DEVELOPERS: ReadonlySet<string> = new Set<KnownDescription | KnownPattern>([
   'badUrl',
   'longUrl',
@@ -47,7 +47,7 @@ const FOR_DEVELOPERS: ReadonlySet<string> = new Set<KnownDescription | KnownPatt
   'repeatedParameter',
 ])
 
-/** Whether the description is for whoever reads the page; an English one that no catalogue has was written for programs. */
+/** Whether the description is for the visitor; an English one that no catalogue has was written for programs. */
 const isForPeople = ({ isForeign, known }: ErrorProps): boolean =>
   known === undefined ? isForeign === undefined : !FOR_DEVELOPERS.has(known)
 
@@ -75,7 +75,7 @@ ${numbers}</details>
   return layout(chrome, { title: plain(title), heading: isolated(title, 80), body: content() })
 }
 
-/** What programs are told in English, in the person's language where it is known there. */
+/** The English description for programs, translated to the user's language where the catalogue has it. */
 export function describedIn(texts: Texts, english: string): Pick<ErrorProps, 'description' | 'isForeign' | 'known'> {
   const description = translatedDescription(texts, english)
   if (description === undefined) return { description: english, isForeign: texts.tag !== 'en' }

@@ -1,4 +1,4 @@
-// A forgotten password: the page that asks whose it is, and the one that the mailed link leads to.
+// A forgotten password: the page that asks for the account, and the one that the mailed link leads to.
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'

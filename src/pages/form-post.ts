@@ -45,6 +45,6 @@ ${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
 </form>
 <script src="${chrome.assets.formPostScript}"></script>
 `
-  // Nothing else to do here, and no value of ours beside a form that leaves for somebody else.
+  // No other action here, and no value of ours beside a form that is posted to another server.
   return layout({ ...chrome, person: undefined, csrf: undefined }, { title, heading, body })
 }

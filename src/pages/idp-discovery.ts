@@ -1,4 +1,4 @@
-// The pages that find out where an account is before anybody asks for its password.
+// The pages that find the provider of an account before a password is asked for.
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, passwordField, submit } from './components.ts'
@@ -62,7 +62,7 @@ ${field({ id: 'username', label: texts.account, value: props.userName, autocompl
 
 /** What the question for the provider shows. */
 export interface OriginProps extends DiscoveryProps {
-  /** Whether the zone has a provider for whoever names none. */
+  /** Whether the zone has a provider for visitors who name none. */
   readonly hasDefault: boolean
 }
 

@@ -6,7 +6,7 @@ import { isolated } from './foreign.ts'
 import { sentencesIn, usernameField } from './new-password.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 
-/** Why an invitation was not accepted, as the page is told in its URL. */
+/** Why an invitation was not accepted, as codes in the page's URL. */
 export const INVITATION_PROBLEMS = [
   'form_error',
   'missing_consent',
@@ -32,9 +32,9 @@ export interface InvitationProps {
     readonly userName: string
     /** A new password, name and password of a directory, or one click. */
     readonly step: 'password' | 'directory' | 'agree'
-    /** What the policy of the zone asks of a password, a sentence each. */
+    /** The zone's policy for passwords, a sentence for each rule. */
     readonly demands: readonly string[]
-    /** Who is signed in, if it is another account. */
+    /** The signed-in user, if it is another account. */
     readonly signedInAs?: string | undefined
   }
 }

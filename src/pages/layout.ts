@@ -38,7 +38,7 @@ export interface Chrome {
   /** Empty, or the path of the base URL without a slash at its end: `/uaa`. */
   readonly basePath: string
   readonly assets: AssetUrls
-  /** Who is signed in; absent on pages for anyone. */
+  /** The signed-in user; absent on pages for all visitors. */
   readonly person?:
     | {
         readonly userName: string
@@ -50,7 +50,7 @@ export interface Chrome {
   /** The anti-forgery field that every form of the page carries. */
   readonly csrf?: { readonly name: string; readonly value: string } | undefined
   readonly year: number
-  /** What runs here: version, build and address, for whoever has to report something. */
+  /** What runs here: version, build and address, for problem reports. */
   readonly about: string
 }
 
@@ -82,7 +82,7 @@ export const siteName = (chrome: Pick<Chrome, 'texts' | 'branding' | 'zoneName' 
 
 const productIn = ({ texts }: Pick<Chrome, 'texts'>): string => texts.reference?.product ?? PRODUCT
 
-/** A complete document round the content: head, banner of the zone, brand, who is signed in, main landmark, footer. */
+/** A complete document round the content: head, banner of the zone, brand, signed-in user, main landmark, footer. */
 export function layout(chrome: Chrome, page: Page): Html {
   const content = html`${page.picture}${page.heading !== undefined && html`<h1>${page.heading}</h1>\n`}${page.body}`
   return html`<!doctype html>
@@ -131,7 +131,7 @@ function bannerStrip({ branding: { banner }, texts }: Chrome): Html | undefined 
   return html`<div class="banner banner-header">${link === undefined ? content : html`<a href="${link}">${content}</a>`}</div>\n`
 }
 
-/** The zone's logo, or the key and the name; a way home for who is signed in. */
+/** The zone's logo, or the key and the name; a link home for signed-in users. */
 function brand(chrome: Chrome): Html {
   const name = siteName(chrome)
   const product = pngDataUri(chrome.branding.productLogo)

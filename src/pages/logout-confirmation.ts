@@ -13,7 +13,7 @@ export interface LogoutConfirmationProps {
 
 /** Asks for confirmation of a logout without a valid `id_token_hint` (OpenID Connect RP-Initiated Logout §2). */
 export function logoutConfirmationPage(chrome: Chrome, props: LogoutConfirmationProps): Html {
-  // The page's own anti-forgery value stands first and alone, whatever the request called its parameters.
+  // The page's own anti-forgery value comes first and only once, regardless of the request's parameter names.
   const fields = Object.entries(props.fields).filter(([name]) => name !== chrome.csrf?.name)
   const texts = chrome.texts.signOut
   const who = {

@@ -6,7 +6,7 @@ export interface Message {
   readonly text: string
 }
 
-/** The sentence that a table has of its own for a code, which comes from anybody. */
+/** The sentence of a table's own property for a code, which is untrusted input. */
 export const sentence = (table: Readonly<Record<string, string>>, code: string): string | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined
 

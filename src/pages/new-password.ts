@@ -6,11 +6,11 @@ import type { Chrome } from './layout.ts'
 import { translatedDescription } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** What is said of a new password. */
+/** The rules and problem of a new password. */
 export interface NewPasswordProps {
-  /** What the policy of the zone asks of a password, a sentence each. */
+  /** The zone's policy for passwords, a sentence for each rule. */
   readonly demands: readonly string[]
-  /** Why the password that was just sent is not taken. */
+  /** Why the password that was just sent is refused. */
   readonly problem?: string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface NewPasswordFields extends NewPasswordProps {
   readonly focus: boolean
 }
 
-/** What the password must be like, the password, and once more. */
+/** The rules, and the two fields for the password. */
 export function newPasswordFields(
   { texts }: Chrome,
   { demands, problem, names: [name, again], focus }: NewPasswordFields,
@@ -44,14 +44,14 @@ export function newPasswordFields(
 
 const NEW = { autocomplete: 'new-password' } as const
 
-/** English sentences of the password rules, which programs are told as well, each in the language of the page. */
+/** Translates the English sentences of the password rules, which programs get as well, to the language of the page. */
 export const sentencesIn = (texts: Texts, english: string): string =>
   english
     .split(/(?<=\.) /)
     .map(each => translatedDescription(texts, each) ?? each)
     .join(' ')
 
-/** Tells a password manager whose entry is to be changed; one of type `hidden` would tell it nothing. */
+/** Tells a password manager whose entry is to be changed; it ignores fields of type `hidden`. */
 export const usernameField = (userName: string): Html =>
   html`<input type="text" name="username" value="${userName}" autocomplete="username" readonly hidden>`
 

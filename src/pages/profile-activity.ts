@@ -41,7 +41,7 @@ export interface ActivityProps {
   readonly devices: readonly Device[]
   /** Newest first. */
   readonly events: readonly ShownEvent[]
-  /** Times are told as seen from this moment: a page without script does not know the reader's time zone. */
+  /** Times are shown relative to this moment: a page without script does not know the reader's time zone. */
   readonly now: Date
 }
 

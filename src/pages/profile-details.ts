@@ -1,4 +1,4 @@
-// The parts of the profile about who the person is: names, address, language, and the provider of the account.
+// The parts of the profile about the user's identity: names, address, language, and the provider of the account.
 import { type Html, html } from '../base/html.ts'
 import { LANGUAGES, LANGUAGE_NAMES } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
@@ -14,14 +14,14 @@ export interface OtherProvider {
   readonly externalId?: string | undefined
 }
 
-/** What the person is known by, and may change. */
+/** The user's details, and which of them the user may change. */
 export interface DetailsProps {
   readonly userName: string
   readonly email: string
   readonly names: Readonly<Record<(typeof OWN_NAMES)[number], string>>
   /** Undefined for that of the browser. */
   readonly language?: Language | undefined
-  /** What the person may change by themselves. */
+  /** What the user may change. */
   readonly mayChange: { readonly names: boolean; readonly language: boolean }
   /** Where the page for it is; undefined when there is none for this person. */
   readonly changeEmail?: string | undefined
@@ -29,7 +29,7 @@ export interface DetailsProps {
   readonly provider?: OtherProvider | undefined
 }
 
-/** Who the person is, with forms for what they may change. */
+/** The user's details, with forms for what they may change. */
 export function detailsSection(chrome: Chrome, props: DetailsProps): Html {
   const { profile, account: texts } = chrome.texts
   const { names, mayChange, changeEmail, changePassword, provider } = props

@@ -34,7 +34,7 @@ export interface ProfileProps extends DetailsProps, ActivityProps {
   readonly clients: readonly ApprovedClient[]
 }
 
-/** The page of `/profile`: who the person is here, what clients may do, where the person is signed in, what happened. */
+/** The page of `/profile`: the user's details, approvals of clients, sessions, and the history of the account. */
 export function profilePage(chrome: Chrome, props: ProfileProps): Html {
   const { profile: texts } = chrome.texts
   const body = html`${props.message && alert(props.message)}${detailsSection(chrome, props)}${props.security && securitySection(chrome, props.security)}<section aria-labelledby="applications">

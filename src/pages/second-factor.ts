@@ -9,7 +9,7 @@ import { qrCode } from './qr-code.ts'
 import { factorTexts } from './texts/factor-texts.ts'
 import type { JsonRecord } from '../base/json.ts'
 
-/** A way to prove that it is the person. */
+/** A way to prove a second factor. */
 export type Way = 'passkey' | 'app' | 'recovery'
 
 /** What the page shows that asks for a factor. */
@@ -19,7 +19,7 @@ export interface ProveProps {
   readonly way: Way
   /** The other ways that the person has. */
   readonly others: readonly Way[]
-  /** What a browser is asked for a passkey. */
+  /** The options for the browser's passkey request. */
   readonly options?: JsonRecord | undefined
   /** Offers to remember the browser for so many days; 0 does not. */
   readonly rememberDays: number
@@ -88,7 +88,7 @@ export interface EnrolProps {
   readonly problem?: string | undefined
 }
 
-/** The page where somebody without a factor chooses one. */
+/** The page where a user without a factor chooses one. */
 export function enrolPage(chrome: Chrome, { passkey, app, code, isStepUp, problem }: EnrolProps): Html {
   const { enrol: texts, prove } = factorTexts(chrome.texts)
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${isStepUp ? texts.stepUpLead : texts.lead}</p>

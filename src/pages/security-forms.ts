@@ -69,7 +69,7 @@ export interface RemoveProps {
   readonly action: string
   /** The passkey, or the authenticator app. */
   readonly passkey?: Pick<Passkey, 'id' | 'name'> | undefined
-  /** What follows from it: nothing, that no second step is left, or that it is needed and must stay. */
+  /** The consequence of removal: none, that no second factor is left, or that it is required and must stay. */
   readonly leaves: 'others' | 'none' | 'too few'
   readonly back: string
 }
@@ -105,7 +105,7 @@ ${below(back, texts.cancel)}`
   return factorLayout(chrome, { title: texts.renewHeading, heading: texts.renewHeading, body })
 }
 
-/** The page that offers a passkey to whoever signed in with a password. */
+/** The page that offers a passkey to a user who signed in with a password. */
 export function offerPage(
   chrome: Chrome,
   props: {

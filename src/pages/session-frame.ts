@@ -1,13 +1,13 @@
 import { type Html, html } from '../base/html.ts'
 
-/** What a frame of session management is told. */
+/** The parameters of a session management frame. */
 export interface SessionFrameProps {
   /** Which of the three dialects its script speaks. */
   readonly frame: 'session' | 'session_management' | 'check_session'
   readonly script: string
-  /** The cookie that tells who is signed in. */
+  /** The name of the cookie that shows which user is signed in. */
   readonly cookie: string
-  /** Client and origin that it answers to; absent where the message says who asks. */
+  /** Client and origin that it answers to; absent where the message names them. */
   readonly parent?: { readonly clientId: string; readonly messageOrigin: string } | undefined
 }
 

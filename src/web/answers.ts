@@ -61,7 +61,7 @@ export function answerFor(thrown: unknown): Answer {
   if (thrown instanceof OAuthError) {
     const { status, error, message, extra, body } = thrown
     const description = error === 'server_error' ? FAULT.description : message // the cause goes to the log only
-    if (body) return { status, error, description, extra, body, fault: false } // meant, whatever its status
+    if (body) return { status, error, description, extra, body, fault: false } // intended, with any status
     return { status, error, description, extra, fault: status >= 500 }
   }
   if (thrown instanceof PageError) {

@@ -1,5 +1,5 @@
 // Cross-origin resource sharing (Fetch §3.3): which pages of other origins may call, decided before any gate or handler.
-// Requests without an Origin header are ignored. It does not know who the caller is: an allowed page must still
+// Requests without an Origin header are ignored. It does not identify the caller: an allowed page must still
 // authenticate, and the anti-forgery check is separate.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { corsRules } from '../model/zones/cors-policy.ts'

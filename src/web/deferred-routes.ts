@@ -1,5 +1,5 @@
 // Routes whose code is loaded when the first of them is called: most servers never serve some of the management APIs, and
-// every start would pay for them. What a route demands of its caller is known at once, and checked before anything is
+// every start would pay for them. The access that a route requires is known at once, and checked before anything is
 // loaded.
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteGenericInterface } from 'fastify'
 import { loadOnce } from '../base/load-once.ts'
@@ -17,14 +17,14 @@ export interface DeferredRoute extends Omit<RouteConfig, 'audience'> {
 /** Method and path, as in `GET /Users/:id`. */
 export type RouteName = `${'HEAD' | 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
-/** Says what answers a route. */
+/** Sets the handler of a route. */
 export type On<Name extends RouteName> = <R extends RouteGenericInterface = RouteGenericInterface>(
   name: Name,
   handler: (request: FastifyRequest<R>, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>,
 ) => void
 
 interface Handler {
-  // A method, so that a handler may know more of its request than that it is one.
+  // A method, so that a handler may declare a more specific request type.
   answer(request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply>
 }
 

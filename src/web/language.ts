@@ -17,7 +17,7 @@ const SIGN_IN_PAGES = ['/login', '/second_factor', '/force_password_change']
 
 /**
  * Chooses the language of a page: from `ui_locales` of this request, else on the pages of a sign-in from `ui_locales` of the
- * pending authorization request, else from the account of who is signed in, else from `Accept-Language`.
+ * pending authorization request, else from the account of the signed-in user, else from `Accept-Language`.
  */
 export function languageOf(request: FastifyRequest, urls: Urls): Language {
   const query = parseQuery(rawQuery(request)) // parsed again: Fastify has not parsed it if no route was found
@@ -28,14 +28,14 @@ export function languageOf(request: FastifyRequest, urls: Urls): Language {
   return negotiateLanguage({ uiLocales, preferred, acceptLanguage: request.headers['accept-language'] })
 }
 
-/** The language of mails to somebody who did not make the request. */
+/** The language of mails to a user who did not make the request. */
 export const languageOfPerson = (user: User): Language => negotiateLanguage({ preferred: preferredLanguage(user) })
 
 /** The `ui_locales` of the authorization request that a form returns to, or that is pending. */
 function pendingLocales(request: FastifyRequest, forms: readonly Form[], urls: Urls): string | undefined {
   const zone = request.zone as AddressedZone | undefined // absent for an unknown host
   const targets = zone ? forms.map(form => ownPath(urls.addressesOf(zone), form.get('form_redirect_uri'))) : []
-  // Uses the session only if it was loaded already: the language is not worth a database read.
+  // Uses the session only if it was loaded already: the language does not justify a database read.
   const saved = isSignInPage(request, urls) ? parseSavedRequest(request.waiting)?.path : undefined
   return [...targets, saved].map(localesIn).find(locales => locales !== undefined)
 }

@@ -30,7 +30,7 @@ export interface PageWriter {
   brandingOf(zone: Zone): Promise<Branding>
   /** The texts in the person's language; use the layout's own for the content of a page. */
   texts(request: FastifyRequest): Texts
-  /** What surrounds a mail to the person who makes the request, or in the language of another whose account it is about. */
+  /** The frame of a mail to the user who makes the request, or in the language of another user whose account it is about. */
   mailFrame(request: FastifyRequest, to?: User): Promise<MailFrame>
   /** Sends a page; the caller sets the status. With `frames`, the URLs that it loads, and no others may be. */
   send(reply: FastifyReply, page: Html, options?: { readonly frames?: readonly string[] }): FastifyReply

@@ -1,4 +1,4 @@
-// What every route must declare when it is registered: who may call it, and whether it answers programs or people. A route
+// What every route must declare when it is registered: its access, and whether it answers programs or people. A route
 // without this declaration prevents the server from starting.
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/sessions/session.ts'
@@ -7,18 +7,18 @@ import type { AddressedZone } from '../model/request.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 import type { Form } from './requests/form.ts'
 
-/** Who may call a route. */
+/** The access to a route. */
 export type Access =
-  /** Everybody; `because` documents why, in the route table. */
+  /** Every caller; `because` documents why, in the route table. */
   | { readonly by: 'anyone'; readonly because: string }
   /** An authenticated client; authentication is the handler's first step. */
   | { readonly by: 'client' }
   /** The holder of an access token that meets the demand; checked before the handler runs. */
   | ({ readonly by: 'bearer' } & BearerDemand)
-  /** A signed-in person; everybody else is redirected to sign-in. */
+  /** A signed-in user; anonymous visitors are redirected to sign-in. */
   | {
       readonly by: 'session'
-      /** Allows people who owe something, such as a new password; all other routes redirect them to its page. */
+      /** Allows users with an open demand, such as a new password; all other routes redirect them to its page. */
       readonly whileDemanded?: true
     }
 
@@ -28,14 +28,14 @@ export interface BearerDemand extends Partial<Rights> {
   readonly resource?: string
   /**
    * Whether an administrator of the default zone may act in another zone, named in a header. Only for routes whose handlers
-   * use nothing of the token but its scopes: its user and client belong to the default zone.
+   * use only the scopes of the token: its user and client belong to the default zone.
    */
   readonly acrossZones?: true
   /**
-   * A path parameter: whoever's id it is needs none of the rights. Not in another zone, where the token's user is nobody.
+   * A path parameter: the user with this id needs none of the rights. Not in another zone, where the token's user does not exist.
    */
   readonly self?: string
-  /** Whether the route is about the account of the token's user, whatever its scopes. */
+  /** Whether the route is about the account of the token's user, regardless of scopes. */
   readonly ownAccount?: true
 }
 
@@ -54,7 +54,7 @@ export type Audience = 'api' | 'page' | 'open'
 export interface RouteConfig {
   readonly access: Access
   readonly audience: Audience
-  /** Kind of body that is accepted; a form by default. `text` is a bare string of whatever content type. */
+  /** Kind of body that is accepted; a form by default. `text` is a bare string of any content type. */
   readonly body?: 'form' | 'json' | 'json list' | 'scim' | 'text' | 'form or json'
   /** False for routes that belong to no zone. */
   readonly zone?: false

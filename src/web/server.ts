@@ -17,7 +17,7 @@ const NO_COMPILERS = { buildValidator: refuseSchema, buildSerializer: refuseSche
 // Cut off slow-loris clients after 10 s: Node's own limit is a minute, checked every 30 s.
 const CONNECTIONS = { headersTimeout: 10_000, connectionsCheckingInterval: 2000 }
 
-/** What `node:tls` takes. A certificate of a caller is asked for, but who may do what is decided by what it is used for. */
+/** Options of `node:tls`. A caller's certificate is only requested here: the code that uses it decides on access. */
 export interface ServerTls {
   readonly cert: string
   readonly key: string
@@ -90,8 +90,8 @@ export function createHttpServer({
 }
 
 /**
- * The first hook: drops a request whose connection was reset meanwhile. Its address is not known any more, so that it would count
- * against no limit and be nobody's in the audit trail. An address that was read once stays, whatever becomes of the connection.
+ * The first hook: drops a request whose connection was reset meanwhile. Its address is no longer known, so it would count against
+ * no limit and appear without origin in the audit trail. An address that was read once stays, even if the connection is lost.
  */
 function refuseNobody({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void {
   if (raw.socket.remoteAddress !== undefined) return done()

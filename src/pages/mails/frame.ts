@@ -1,5 +1,5 @@
 // What every mail shares: one column with the site's name, a few sentences, at most one button, and the same as plain text.
-// Nothing is fetched when it is opened, and nothing in it can be changed by whoever caused it to be sent.
+// Nothing is fetched when it is opened, and the caller that caused it to be sent cannot change its content.
 import { type Html, html } from '../../base/html.ts'
 import { isolated, plain } from '../foreign.ts'
 import type { Texts } from '../texts/texts.ts'
@@ -7,7 +7,7 @@ import type { Texts } from '../texts/texts.ts'
 /** What surrounds the content of a mail. */
 export interface MailFrame {
   readonly texts: Texts
-  /** Who writes: the company or the zone. */
+  /** The name of the sender: the company or the zone. */
   readonly site: string
 }
 

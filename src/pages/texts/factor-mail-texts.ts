@@ -2,7 +2,7 @@
 // have none does not load them.
 import type { Texts } from './texts.ts'
 
-/** A change that its owner is told of. */
+/** A change that the owner gets a mail about. */
 export type FactorNotice =
   | 'passkeyAdded'
   | 'passkeyRemoved'

@@ -11,7 +11,7 @@ export interface FactorTexts {
     readonly code: string
     readonly recoveryLead: string
     readonly recoveryCode: string
-    /** For whoever has no factor yet, and so no recovery codes. */
+    /** For users who have no factor yet, and so no recovery codes. */
     readonly bypassLead: string
     readonly bypassCode: string
     readonly passkeyLead: string

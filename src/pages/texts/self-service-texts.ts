@@ -85,7 +85,7 @@ export interface SelfServiceTexts {
   readonly accountMails: Readonly<Record<AccountMail, AccountMailTexts>>
 }
 
-/** Why nobody was signed up. */
+/** Why the sign-up failed. */
 export type SignUpProblem = 'missing_consent' | 'invalid_email' | 'other_idp' | 'no_room' | 'wrong_password'
 
 /** What `/email_sent` says was sent. */

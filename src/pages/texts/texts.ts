@@ -201,7 +201,7 @@ export interface Texts extends SelfServiceTexts {
       readonly wrong: string
       readonly notSignedIn: string
       readonly invalid: string
-      /** After another provider was asked who somebody is. */
+      /** After a failed sign-in at another provider. */
       readonly signInRefused: string
     }
     readonly status: (status: number) => string
@@ -212,10 +212,10 @@ export interface Texts extends SelfServiceTexts {
     readonly switchAccount: string
     /** Above what only developers understand. */
     readonly details: string
-    /** What is said instead to a person who met a mistake of an application. */
+    /** The message instead for users who hit an application's mistake. */
     readonly malformed: string
   }
-  /** Descriptions of refusals that a person may well meet; the English ones are those that programs are told. */
+  /** Descriptions of refusals that a person may well meet; the English ones are those that programs get. */
   readonly descriptions: Readonly<Record<KnownDescription, string>>
   /** The same where something stands in them, such as a name or a number. */
   readonly descriptionsWith: Readonly<Record<KnownPattern, (what: string) => string>>
@@ -238,7 +238,7 @@ export interface Texts extends SelfServiceTexts {
     readonly save: string
     /** For names that are changed elsewhere. */
     readonly keptElsewhere: (provider: Html) => Html
-    /** For accounts of the internal provider that people cannot change by themselves. */
+    /** For accounts of the internal provider that users cannot change. */
     readonly keptByAdministrators: string
     readonly changeEmail: string
     readonly password: string
@@ -263,10 +263,10 @@ export interface Texts extends SelfServiceTexts {
 
 /** What scripts look for on the reference system's pages where ours have something else, or nothing. */
 export interface ReferenceTexts {
-  /** Who runs the default zone where no company is set. */
+  /** The operator's name in the default zone where no company is set. */
   readonly product: string
   readonly copyright: (year: number, company: string) => string
-  /** Links of the menu of who is signed in. */
+  /** Links in the menu of the signed-in user. */
   readonly menu: { readonly settings: string; readonly signOut: string }
   /** The heading of the sign-in page; the default zone has no name. */
   readonly welcome: (zoneName: string | undefined) => string
@@ -284,7 +284,7 @@ export interface ReferenceTexts {
   readonly subheading: (known: KnownDescription | KnownPattern | undefined) => string
 }
 
-/** Why a sign-in came to nothing, as the sign-in page is told. */
+/** Why a sign-in failed, as codes for the sign-in page. */
 export type SignInError =
   | 'login_failure'
   | 'account_locked'
@@ -300,7 +300,7 @@ export type SignInError =
 /** What was done before the sign-in page. */
 export type SignInSuccess = 'verify_success' | 'password_reset' | 'invite_accepted' | 'change_email_success'
 
-/** Why nothing came of what was done on the page of the account. */
+/** Why an action on the account's page failed. */
 export type ProfileError =
   | 'request.invalid_parameter'
   | 'session.unknown'

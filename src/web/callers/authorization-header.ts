@@ -31,7 +31,7 @@ export function bearerChallenge(
   return `Bearer ${parts.join(', ')}`
 }
 
-/** The challenge in the scheme of the request (RFC 9449 §7.1), with where a client that is new here learns how to go on. */
+/** The challenge in the scheme of the request (RFC 9449 §7.1), with the metadata's URL for clients new to this server. */
 export function inScheme(request: FastifyRequest, challenge: string): string {
   if (!/^Bearer\b/.test(challenge)) return challenge
   const url = request.resourceMetadata

@@ -1,5 +1,5 @@
-// External login servers: clients that sign people in elsewhere and vouch for them here. The right to do so is the authority
-// `oauth.login`, in a token of the client itself.
+// External login servers: clients that authenticate users elsewhere and assert their identity here. The right to do so is
+// the authority `oauth.login`, in a token of the client itself.
 import type { FastifyRequest } from 'fastify'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'

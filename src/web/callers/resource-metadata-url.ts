@@ -5,8 +5,8 @@ import type { Urls } from '../../model/urls.ts'
 import { RESOURCE_METADATA_AT_ORIGIN } from '../zones/zone.ts'
 
 /**
- * Where a client finds what it must know of the API that it called without a token that fits (RFC 9728 §5.1); undefined for
- * other routes, and where the zone does not tell.
+ * The URL of the metadata of the API that a client called without a suitable token (RFC 9728 §5.1); undefined for
+ * other routes, and where the zone does not publish them.
  */
 export function resourceMetadataOf(
   { zone, routeOptions }: FastifyRequest,

@@ -12,39 +12,39 @@ const HOUR = 3600
 export const ALLOWANCES = {
   /** Wrong passwords, by address and user name: for accounts without lockout, and for unknown names. */
   wrongPasswords: { max: 100, seconds: MINUTE },
-  /** The same by the network where they are, whatever the names: somebody who tries one password with many names. */
+  /** The same by network, for all names together: against trying one password with many names. */
   wrongPasswordsAt: { max: 1000, seconds: MINUTE },
   /** Wrong passcodes, by address and client. */
   wrongPasscodes: { max: 100, seconds: MINUTE },
-  /** Wrong secrets in client authentication, by address and client: nobody elsewhere can shut a client out. */
+  /** Wrong secrets in client authentication, by address and client, so that callers elsewhere cannot lock a client out. */
   wrongClientSecrets: { max: 100, seconds: MINUTE },
-  /** The same by the network where they are, whatever the clients. */
+  /** The same by network, for all clients together. */
   wrongClientSecretsAt: { max: 1000, seconds: MINUTE },
   /** Wrong old secrets in a client's change of its own secret, by client. */
   wrongSecrets: { max: 100, seconds: MINUTE },
   /** Passcodes that a person requests; each is a database write. */
   newPasscodes: { max: 60, seconds: MINUTE },
-  /** Mails that strangers can cause to be sent to one address, whether or not it has an account. */
+  /** Mails that anonymous callers can cause to be sent to one address, whether or not it has an account. */
   mailsTo: { max: 10, seconds: HOUR },
-  /** The same by the network where they are. */
+  /** The same by network. */
   mailsBy: { max: 300, seconds: HOUR },
-  /** The same by zone: one zone must not use up what the mail server takes from all. */
+  /** The same by zone: one zone must not use up the mail server's capacity for all. */
   mailsOfZone: { max: 10_000, seconds: HOUR },
-  /** Changes of one's own second factors and password, by the person: each is told by mail, perhaps to somebody else. */
+  /** Changes of the user's own second factors and password, by user: each sends a mail, perhaps to another person. */
   ownChanges: { max: 30, seconds: HOUR },
-  /** Codes that devices ask for, by the network where they are. */
+  /** Codes that devices request, by network. */
   deviceCodes: { max: 100, seconds: MINUTE },
-  /** Codes of devices that a person entered and that are none, by the person. */
+  /** Invalid device codes that a user entered, by user. */
   wrongUserCodes: { max: 10, seconds: 5 * MINUTE },
-  /** The same by where they are: more, because one person must not shut out everybody of a network. */
+  /** The same by network: more, because one user must not lock out all others of a network. */
   wrongUserCodesAt: { max: 100, seconds: 5 * MINUTE },
-  /** Proofs of DPoP that came with a grant that was none, of clients without a credential, by where they are. */
+  /** DPoP proofs sent with an invalid grant, of clients without a credential, by network. */
   vainProofs: { max: 300, seconds: MINUTE },
-  /** Clients that strangers register, by the network where they are, and changes of one by itself. */
+  /** Registrations of clients by anonymous callers, by network, and changes that such a client makes to itself. */
   registrations: { max: 60, seconds: HOUR },
   /** Requests pushed for a client without a credential, by address and client. */
   anonymousPushes: { max: 300, seconds: MINUTE },
-  /** Documents fetched for clients that were never met, by zone. */
+  /** Metadata documents fetched for unknown clients, by zone. */
   documentFetches: { max: 60, seconds: MINUTE },
 } as const satisfies Record<string, Allowance>
 
@@ -71,7 +71,7 @@ export const callerKey = (
   ...tried: readonly string[]
 ): string => digest(JSON.stringify([networkOf(remoteAddress ?? ''), zone.id, ...tried]))
 
-/** The same by the whole network of an IPv6 address: for what must not be had as often as somebody has addresses. */
+/** The same by the whole network of an IPv6 address: for limits that must not multiply with the addresses of a caller. */
 export const siteKey = (
   { zone, remoteAddress }: Parameters<typeof callerKey>[0],
   ...tried: readonly string[]

@@ -1,4 +1,4 @@
-// Sheds load before it piles up: beyond so many requests under way a process could only answer everybody late.
+// Sheds load before it piles up: beyond so many requests under way a process could only answer all of them late.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { subnetOf } from '../../base/network-address.ts'
 
@@ -14,7 +14,7 @@ export class Overloaded extends Error {
 const MAX_UNDER_WAY = 1000
 
 /**
- * Hook, for after the body was read, so that who sends slowly takes nobody's place. Health and files, which belong to no
+ * Hook, for after the body was read, so that slow senders do not occupy places. Health and files, which belong to no
  * zone, are always served.
  */
 export function createLoadShedding(max = MAX_UNDER_WAY) {

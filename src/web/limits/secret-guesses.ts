@@ -9,8 +9,8 @@ const MAX_KEYS = 10_000
 
 /**
  * Limits wrong client secrets by address and client, and by network. A secret that was verified lately is not counted, and the
- * limit of the network does not stop it. The same wrong secret again is no new guess: a program that goes on with its old
- * secret must not shut out those beside it that have the new one. Nor are requests that bring the same secret at once: after a
+ * limit of the network does not stop it. The same wrong secret again is no new guess: a program that still uses its old
+ * secret must not lock out others with the new one. Nor are concurrent requests with the same secret new guesses: after a
  * start, when no secret was verified yet, a busy program has hundreds of them under way.
  */
 export function createSecretGuesses({

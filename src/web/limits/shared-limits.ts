@@ -54,9 +54,9 @@ export interface SharedLimitDeps {
 /** What a process may have counted of a key without the others knowing, plus one: a twentieth of the limit. */
 export const unreportedOf = ({ max }: Allowance): number => Math.max(1, Math.floor(max / 20))
 
-/** Beyond it the oldest window is dropped, and further keys are not reported: strangers must fill neither memory nor table. */
+/** Beyond it the oldest window is dropped, and further keys are not reported: callers must fill neither memory nor table. */
 const DEFAULT_MAX_KEYS = 10_000
-/** After a failure of the database, how long nobody waits for it. */
+/** How long requests do not wait for the database after it failed. */
 const PAUSE_MS = 1000
 /** How often a full window is asked for again: others may have given back. */
 const ASK_AGAIN_MS = 1000
@@ -72,7 +72,7 @@ interface Window {
   /** Counted here since then, and given back. */
   added: number
   returned: number
-  /** When the others were asked. */
+  /** When the count of the other processes was read. */
   askedAt: number
   isShared: boolean
 }

@@ -1,5 +1,5 @@
-// Takes the certificate of a client from the connection, or from the header of a trusted proxy, and the header out of every
-// request: nothing else of the server reads it, whoever sent it.
+// Takes the certificate of a client from the connection, or from the header of a trusted proxy, and removes the header from
+// every request, trusted or not, so that no other code reads it.
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -11,7 +11,7 @@ const NONE = new Set(['', '-', '(null)'])
 
 /**
  * Hook: sets `request.clientCertificate`. Of a trusted proxy its header counts, and not the certificate that it may have itself;
- * of anybody else the certificate of the connection. An address in `X-Forwarded-For` proves nothing about who wrote the others.
+ * of other callers the certificate of the connection. An address in `X-Forwarded-For` proves nothing about the author of others.
  */
 export function createCertificateHook({ header, asks }: MutualTlsSettings, trustedProxies: readonly string[]) {
   const isTrusted = createProxyTrust(trustedProxies)
@@ -37,7 +37,7 @@ const seen = new WeakMap<Socket, string | undefined>()
 /** In the form of RFC 9440. TLS has checked that the caller has the key, and nothing else. */
 function certificateOf(socket: Socket): string | undefined {
   if (!seen.has(socket)) {
-    // Not by its class, whose module nobody else loads where there is no TLS.
+    // Not by its class, whose module is not loaded otherwise where there is no TLS.
     const certificate = 'getPeerX509Certificate' in socket ? (socket as TLSSocket).getPeerX509Certificate() : undefined
     seen.set(socket, certificate && `:${certificate.raw.toString('base64')}:`)
   }

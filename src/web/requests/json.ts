@@ -26,7 +26,7 @@ export function parseJsonList(text: string): readonly JsonObject[] | null {
 
 /** More levels than any record has; bounded, so that later code may recurse. */
 const MAX_DEPTH = 32
-/** More values than any record or batch has; each costs far more than its two characters, and nobody else is served meanwhile. */
+/** More values than any record or batch has; each costs far more than its two characters, and parsing blocks all requests. */
 const MAX_VALUES = 50_000
 
 function parse(text: string): unknown {

@@ -38,7 +38,7 @@ export function refuseRepeated(form: Form, names: readonly string[], behaviour: 
 
 /**
  * The query as sent, without its question mark; empty if there is none. It begins where the router lets it begin, which takes
- * `#` too: whoever checks a signature over it must not see another query than the one that was parsed.
+ * `#` too: code that checks a signature over it must see the same query as the parser.
  */
 export function rawQuery(request: FastifyRequest): string {
   const mark = request.url.search(/[?#]/)

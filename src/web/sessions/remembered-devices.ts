@@ -1,4 +1,4 @@
-// Browsers that people told to be remembered after a second factor. The cookie is a sealed statement, so that no table is
+// Browsers that users chose to have remembered after a second factor. The cookie is a sealed statement, so that no table is
 // needed: it ends with the account's password, and when `factors.revision` moves on.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
@@ -16,15 +16,15 @@ import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 
 /** Browsers that need no second factor for a while. */
 export interface RememberedDevices {
-  /** Whether this browser was told so by this person, under what the zone allows now. */
+  /** Whether this user had this browser remembered, under the zone's current policy. */
   isRemembered(request: FastifyRequest, user: User): boolean
-  /** Tells the browser; does nothing where the zone does not allow it. */
+  /** Sets the cookie; does nothing where the zone does not allow it. */
   remember(request: FastifyRequest, reply: FastifyReply, user: User): void
 }
 
 const DAY_SECONDS = 86_400
 
-/** One instance serves every zone; each person has a cookie of their own, under a name that does not tell who it is. */
+/** One instance serves every zone; each user has a separate cookie, under a name that does not identify the user. */
 export function createRememberedDevices(deps: {
   clock: Clock
   vault: Vault
@@ -58,7 +58,7 @@ export function createRememberedDevices(deps: {
       if (sealed === undefined) return false
       try {
         const since = new Date(Number(vault.open(sealed, contextOf(zone, user))))
-        // From when it was said: a zone that allows fewer days now ends it sooner.
+        // Counted from when it was set: a zone that now allows fewer days ends it sooner.
         return since <= clock.now() && addSeconds(since, rememberDays * DAY_SECONDS) > clock.now()
       } catch {
         return false

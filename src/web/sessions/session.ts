@@ -1,5 +1,5 @@
 // Browser sessions: the cookie and its database row. Owns the cookie's name and attributes, and when a session ends; does
-// not know what people do in it.
+// not know what users do in it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -80,7 +80,7 @@ export interface Sessions {
   endOther(request: FastifyRequest, handle: string): Promise<boolean>
   /** Ends every other session of the person in this zone. */
   endOthers(request: FastifyRequest): Promise<void>
-  /** What the provider that the session came from wants back at a logout; undefined without it, and if it was too long to keep. */
+  /** The hint that the session's provider needs at logout; undefined without one, and if it was too long to keep. */
   upstreamHint(request: FastifyRequest): Promise<string | undefined>
   /** Ends the session and expires its cookies. */
   end(request: FastifyRequest, reply: FastifyReply): Promise<void>
@@ -289,7 +289,7 @@ export function createSessions(deps: {
       ...(savedRequest !== undefined && { savedRequest }),
     }
     const { sessions } = store
-    // A session is renewed for a new password, and people of providers have none.
+    // A session is renewed for a new password, and users of providers have none.
     if (renewed) await sessions.replace(request.zone.id, old?.idDigest, begun)
     else {
       const isKept = upstream && upstream.logoutHint.length <= MAX_HINT_LENGTH
@@ -307,8 +307,8 @@ export function createSessions(deps: {
   }
 
   /**
-   * Whether a second factor can still be asked for, whose guesses count with those of the password. In a browser that is
-   * remembered it can, too: by an application.
+   * Whether a second factor can still be asked for, whose guesses count with those of the password. In a remembered
+   * browser, an application can still demand one.
    */
   function mayGuess(zone: AddressedZone, user: User, { acr }: Pick<SignIn, 'acr'>): boolean {
     if (reaches(levelOf(acr), '2') || (user.factors?.methods ?? []).length === 0) return false

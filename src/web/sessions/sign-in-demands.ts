@@ -7,9 +7,9 @@ import type { Zone } from '../../model/zones/zone.ts'
 import type { RememberedDevices } from './remembered-devices.ts'
 import type { Sessions, Visitor } from './session.ts'
 
-/** What signed-in persons still owe; see model/sessions/sign-in-demands.ts. */
+/** Open demands on signed-in users; see model/sessions/sign-in-demands.ts. */
 export interface SignInDemands {
-  /** What the person must do before anything else. */
+  /** The demand that the user must meet before anything else. */
   open(request: FastifyRequest, visitor: Visitor): Promise<SignInDemand | undefined>
   /** Redirects to the page of the demand and saves the path to return to. */
   raise(request: FastifyRequest, reply: FastifyReply, demand: SignInDemand, path?: string): Promise<FastifyReply>

@@ -1,5 +1,5 @@
-// X-Identity-Zone-Id and X-Identity-Zone-Subdomain let an administrator of the default zone act in another zone. Decides who
-// may, and which of the token's scopes apply there. The bearer gate calls it before it checks the route's own demand.
+// X-Identity-Zone-Id and X-Identity-Zone-Subdomain let an administrator of the default zone act in another zone. Decides whether
+// the caller may, and which of the token's scopes apply there. The bearer gate calls it before it checks the route's own demand.
 import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'

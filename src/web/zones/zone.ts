@@ -140,7 +140,7 @@ export function createZoneResolver(deps: {
   const answers = new Map<string, HostAnswer>()
   let hasTold = false
 
-  /** Once per process: enough to find a proxy that does not pass Host on, and anybody can send any host. */
+  /** Once per process: enough to find a proxy that does not forward Host, and callers can send any host. */
   function tellOfUnknown(host = ''): void {
     if (hasTold) return
     hasTold = true
