@@ -17,7 +17,7 @@ import type { PasskeysFile } from './passkeys.ts'
 import type { Pkcs11File } from './pkcs11.ts'
 import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
-import { isSecretKey } from './program-environment.ts'
+import { isSecretKey, SECRETS_IN_FILES } from './program-environment.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
 import type { SettingsFile } from './settings.ts'
@@ -86,21 +86,7 @@ export interface ConfigFile
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Members that may be given as `<name>_file`. */
-const SECRETS = new Set([
-  'attestation_roots',
-  'bindPassword',
-  'cert',
-  'client_secret',
-  'database',
-  'passphrase',
-  'password',
-  'pem',
-  'pin',
-  'relyingPartySecret',
-  'secondary_client_secret',
-  'secret',
-  'trusted_ca',
-])
+const IN_FILES = new Set([...SECRETS_IN_FILES, 'attestation_roots', 'cert', 'trusted_ca'])
 
 /**
  * Reads a YAML or JSON file, replaces variables and checks its types. Problems are added to the list; only values that
@@ -197,7 +183,7 @@ function readSecret(
   { folder, problems, key }: Filling,
 ): [string, unknown] {
   const secret = name.slice(0, -'_file'.length)
-  if (!name.endsWith('_file') || !SECRETS.has(secret) || typeof value !== 'string') return [name, value]
+  if (!name.endsWith('_file') || !IN_FILES.has(secret) || typeof value !== 'string') return [name, value]
   const path = keyBelow(key, name)
   if (siblings.includes(secret)) {
     problems.add(path, `cannot be given together with ${secret}`)

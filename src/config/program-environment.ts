@@ -1,14 +1,11 @@
 // The environment of programs that the server runs: the library of a PKCS#11 token, and `master_key_command`.
 import type { Environment } from './file.ts'
 
-/** Members of the file whose value is a secret, or has one in it. */
-const SECRET_MEMBERS: ReadonlySet<string> = new Set([
+/** Members of the file whose value is a secret, or has one in it, and may be in a file of its own. */
+export const SECRETS_IN_FILES: readonly string[] = [
   'bindPassword',
   'client_secret',
   'database',
-  'headers',
-  'key',
-  'master_key',
   'passphrase',
   'password',
   'pem',
@@ -16,8 +13,9 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
   'relyingPartySecret',
   'secondary_client_secret',
   'secret',
-  'signingKey',
-])
+]
+
+const SECRET_MEMBERS: ReadonlySet<string> = new Set([...SECRETS_IN_FILES, 'headers', 'key', 'master_key', 'signingKey'])
 
 /** Those of the server itself, and that of its PostgreSQL driver. */
 const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']
