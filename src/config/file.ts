@@ -17,7 +17,7 @@ import type { PasskeysFile } from './passkeys.ts'
 import type { Pkcs11File } from './pkcs11.ts'
 import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
-import { isSecretKey, SECRETS_IN_FILES } from './program-environment.ts'
+import { isSecret, SECRETS_IN_FILES } from './program-environment.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
 import type { SettingsFile } from './settings.ts'
@@ -168,7 +168,7 @@ function fillText(text: string, { env, problems, key, filledKeys, secretVariable
       return whole
     }
     filledKeys.add(key)
-    if (isSecretKey(key)) secretVariables.add(name)
+    if (isSecret(key, text)) secretVariables.add(name)
     const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
     if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
     return value ?? whole

@@ -20,8 +20,13 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([...SECRETS_IN_FILES, 'heade
 /** Those of the server itself, and that of its PostgreSQL driver. */
 const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']
 
-/** Whether what the file has at this key, or below such a key, is secret. */
-export const isSecretKey = (key: string): boolean => key.split(/[.[\]]+/).some(member => SECRET_MEMBERS.has(member))
+/**
+ * Whether the file has a secret in this text, at this key or below such a key. The path of an SQLite database is none: without
+ * the variables in it, such as `HOME`, programs would miss their own settings.
+ */
+export const isSecret = (key: string, text: string): boolean =>
+  !(key === 'database' && text.startsWith('sqlite:')) &&
+  key.split(/[.[\]]+/).some(member => SECRET_MEMBERS.has(member))
 
 /**
  * The server's environment without its secrets: those it reads itself, and the variables that stand for secrets in its file. A

@@ -165,6 +165,16 @@ bootstrap: { groups: [{ displayName: '\${KEY}' }] }`
     assert.deepEqual(config.programEnv, { PATH: env.PATH, KEY: hex })
   })
 
+  it('is asked of a command that sees the variables in the path of the database', async () => {
+    const env = { HOME: folder, PATH: process.env['PATH'] ?? '', KEY: hex }
+    const file = `
+master_key_command: [sh, -c, 'test -n "$HOME" && echo $KEY']
+database: sqlite:\${HOME}/x.db`
+    const config = await loadText(folder, file, { env })
+    assert.equal((await masterKeysFor(config, random))[0]?.toString('hex'), hex)
+    assert.deepEqual(config.programEnv, env)
+  })
+
   it('is not made when its file is gone', async () => {
     writeFileSync(join(folder, 'soon-gone'), hex)
     const config = await loadText(folder, 'master_key_file: soon-gone')
