@@ -25,8 +25,7 @@ const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']
  * the variables in it, such as `HOME`, programs would miss their own settings.
  */
 export const isSecret = (key: string, text: string): boolean =>
-  !(key === 'database' && text.startsWith('sqlite:')) &&
-  key.split(/[.[\]]+/).some(member => SECRET_MEMBERS.has(member))
+  !(key === 'database' && text.startsWith('sqlite:')) && key.split(/[.[\]]+/).some(member => SECRET_MEMBERS.has(member))
 
 /**
  * The server's environment without its secrets: those it reads itself, and the variables that stand for secrets in its file. A

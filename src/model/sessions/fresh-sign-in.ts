@@ -1,7 +1,7 @@
 // Decides whether a session may change second factors, and the e-mail address to which a new password is sent: a session alone
 // is not enough, since it may be open on a lost or shared device.
 import { levelOf, reaches } from './assurance.ts'
-import { FRESH_SECONDS } from './session.ts'
+import { isRecent } from './session.ts'
 import type { SignIn } from './session.ts'
 import type { User } from '../people/user.ts'
 
@@ -11,13 +11,13 @@ import type { User } from '../people/user.ts'
  */
 export type Freshness = 'fresh' | 'old' | 'unproven'
 
-/** How fresh the sign-in is. One that seems to be in the future, after the clock was set back, is not. */
+/** How fresh the sign-in is. */
 export function freshnessOf(
   { authenticatedAt, acr }: Pick<SignIn, 'authenticatedAt' | 'acr'>,
   user: Pick<User, 'factors'>,
   now: Date,
 ): Freshness {
-  if (Math.abs(now.getTime() - authenticatedAt.getTime()) > FRESH_SECONDS * 1000) return 'old'
+  if (!isRecent(authenticatedAt, now)) return 'old'
   return hasFactor(user) && !reaches(levelOf(acr), '2') ? 'unproven' : 'fresh'
 }
 

@@ -74,12 +74,14 @@ export const SESSION_IDLE_SECONDS = 1800
 /** See `SESSION_IDLE_SECONDS`. */
 export const SESSION_ABSOLUTE_SECONDS = 43_200
 
-/** How long after a sign-in the user may add and remove factors: possession of the session alone is not enough. */
-export const FRESH_SECONDS = 300
+/** How long after a sign-in the user may change what protects the account: possession of the session alone is not enough. */
+const FRESH_SECONDS = 300
+
+/** Whether a sign-in was just now. One that seems to be in the future, after the clock was set back, was not. */
+export const isRecent = (at: Date, now: Date): boolean => Math.abs(now.getTime() - at.getTime()) <= FRESH_SECONDS * 1000
 
 /** Whether the person has signed in just now. A second factor does not renew it. */
-export const isFresh = ({ createdAt }: Pick<Session, 'createdAt'>, now: Date): boolean =>
-  now.getTime() - createdAt.getTime() <= FRESH_SECONDS * 1000
+export const isFresh = ({ createdAt }: Pick<Session, 'createdAt'>, now: Date): boolean => isRecent(createdAt, now)
 
 /** Whether the session can still be used. */
 export function isLive(session: Session, now: Date, idleSeconds: number): boolean {
