@@ -1,6 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Maps with limited concurrency, keeping order: the parts of one request must not fill a queue that others wait in, nor keep the event loop busy. */
+/**
+ * Maps with limited concurrency, keeping order: the parts of one request must not fill a queue that others wait in, nor keep
+ * the event loop busy.
+ */
 export async function mapInBatches<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const results: R[] = []
   for (let start = 0; start < items.length; start += BATCH) {

@@ -1,6 +1,6 @@
 // The embedded database: node:sqlite. Owns everything specific to SQLite: two connections (a writer and a reader of
-// committed data), one transaction for all writes of an event-loop turn, flushed in the thread pool, and a table of changes that other processes poll. Its
-// calls block, so statements are kept small and waiting for a lock does not block the thread.
+// committed data), one transaction for all writes of an event-loop turn, flushed in the thread pool, and a table of changes that
+// other processes poll. Its calls block, so statements are kept small and waiting for a lock does not block the thread.
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
