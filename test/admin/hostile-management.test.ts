@@ -11,8 +11,8 @@ import { oidc } from '../support/provider-api.ts'
 
 const LISTS = ['scope', 'authorities', 'redirect_uri', 'autoapprove', 'allowedproviders', 'required_user_groups']
 
-/** The time that a hundred thousand take does not depend on the mode. */
-const TOO_MANY = { standard: 100_000, uaa: 2000 }
+/** As many as a body may have; the time that they take does not depend on the mode. */
+const TOO_MANY = { standard: 49_000, uaa: 2000 }
 
 /** So many different words. */
 const words = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => index.toString(36))
@@ -177,8 +177,8 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuse a hundred thousand domains of a provider', async () => {
-      const emailDomain = words(100_000)
+    it('refuse as many domains of a provider as a body may have', async () => {
+      const emailDomain = words(49_000)
       const answer = await api.send('POST', '/identity-providers', oidc('many', { emailDomain }))
       assert.deepEqual([answer.status, answer.text], [400, 'Invalid provider configuration.'])
     })

@@ -201,7 +201,9 @@ for (const mode of MODES) {
       const isLink = mode === 'uaa'
       assert.match(
         home.text,
-        isLink ? /<a href="\/logout\.do">/ : /<form class="person" action="\/logout\.do" method="post">/,
+        isLink
+          ? /<a id="nav-dropdown-content-logout" href="\/logout\.do">/
+          : /<form class="person" action="\/logout\.do" method="post">/,
       )
       const answer = await browser.send('/logout.do', isLink ? {} : { form: hiddenFields(home.text) })
       assert.equal(answer.status, 302)

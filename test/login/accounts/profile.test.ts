@@ -96,7 +96,7 @@ for (const mode of MODES) {
         {
           query: 'error_message_code=request.invalid_parameter',
           kind: 'error',
-          text: /have not allowed that application/,
+          text: /have not given that application any access/,
         },
         { query: 'error_message_code=email_change.non-uaa-origin', kind: 'error', text: /managed elsewhere/ },
         { query: 'error_message_code=email_change.invalid_code', kind: 'error', text: /was used already/ },

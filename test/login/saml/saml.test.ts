@@ -23,7 +23,7 @@ import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
 const LOST = /was started in another browser, has expired or is already complete/
-const UNREADABLE = /What your identity provider sent could not be read/
+const UNREADABLE = /The response of your identity provider could not be read/
 const NOT_HERE = /That sign-in method is not available here/
 const UNVERIFIED = /could not be verified/
 
