@@ -51,7 +51,7 @@ interface Contact {
   readonly hangUps: HangUps | undefined
 }
 
-/** Only where it is of use: at SIGHUP a process ends that was started on a terminal, when that is closed. */
+/** Only where it is needed: otherwise SIGHUP ends a process whose terminal is closed, as it should. */
 async function openHangUps({ masterKey }: Config): Promise<HangUps | undefined> {
   if (masterKey?.from !== 'command') return undefined
   const { hearHangUps } = await import('./bootstrap/hang-ups.ts')

@@ -37,7 +37,7 @@ export interface AcceptDeps extends OpenDeps, NewPasswordDeps {
   readonly users: Users
 }
 
-/** What came of a chosen password; the message is for the person. */
+/** The result of choosing a password; the message is for the user. */
 export type Acceptance =
   | { readonly outcome: 'accepted'; readonly errand: Errand }
   | { readonly outcome: 'refused'; readonly message: string }

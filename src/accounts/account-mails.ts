@@ -32,7 +32,7 @@ export interface AccountMailDeps {
 /** How long an informational mail is still worth sending. */
 export const NOTICE_SECONDS = 24 * 60 * 60
 
-/** Queues the mail; nothing is sent to an address of an account that is none. */
+/** Queues the mail; does nothing if the address of the account is not valid. */
 export async function sendAccountMail(
   order: AccountMailOrder,
   { mailer, urls, clock }: AccountMailDeps,

@@ -61,7 +61,7 @@ export function isUserName(userName: string, origin: string, service: Service): 
   }
 }
 
-/** What came of a code. */
+/** The result of redeeming a code. */
 export type EmailChange =
   | { readonly outcome: 'changed'; readonly before: User; readonly user: User; readonly errand: Errand }
   /** The code is not good. */

@@ -46,7 +46,7 @@ export interface FactorChanges {
   removeRecoveryCodes(owner: FactorOwner): Promise<boolean>
   /** A code that stands in for a factor once. */
   bypass(owner: FactorOwner, seconds: number): ReturnType<RecoveryCodes['bypass']>
-  /** Tells the owner that a code stood in for a factor: of the person's own, or of an administrator. */
+  /** Notifies the owner that a code was used instead of a factor: a recovery code, or one of an administrator. */
   tellCodeUsed(owner: FactorOwner): Promise<void>
   /** Takes that code back. */
   removeBypass(owner: FactorOwner): Promise<boolean>

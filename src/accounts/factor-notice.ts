@@ -6,7 +6,7 @@ import { NOTICE_SECONDS } from './account-mails.ts'
 import type { AccountMailDeps } from './account-mails.ts'
 import type { FactorOwner } from './factor-changes.ts'
 
-/** Tells the owner of an account that its second factors changed, and where to look at them. */
+/** Mails the owner of an account that its second factors changed, with a link to them. */
 export async function factorMail(
   { zone, user, frame, byOther }: FactorOwner,
   notice: FactorNotice,

@@ -30,7 +30,7 @@ export interface NotInvited {
   readonly message: string
 }
 
-/** What came of one address. */
+/** The result for one address. */
 export type Invited = { readonly outcome: 'invited'; readonly user: User; readonly code: string } | NotInvited
 
 /** The inviter, the invited address, and the client. */

@@ -6,7 +6,7 @@ import type { AccountMailDeps } from './account-mails.ts'
 import { switchesIn } from './switches.ts'
 import type { SwitchDeps } from './switches.ts'
 
-/** Tells the owner of an account that its password was changed, and where to change it back. */
+/** Mails the owner of an account that its password was changed, with a link to change it back. */
 export async function passwordChangedMail(
   { zone, frame, user }: { readonly zone: AddressedZone; readonly frame: MailFrame; readonly user: User },
   deps: AccountMailDeps & { readonly store: SwitchDeps['store']; readonly service: { readonly name: string } },

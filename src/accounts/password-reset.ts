@@ -55,7 +55,7 @@ export interface Reset {
   readonly by: Caller
 }
 
-/** What came of it; of all but `invalid` the code is used up. */
+/** The result; the code is used up except for `invalid`. */
 export type ResetResult =
   | { readonly outcome: 'changed'; readonly user: User; readonly errand: Errand }
   /** The code is not good, or the password was changed at the same instant. */
@@ -71,7 +71,7 @@ export interface ResetDeps extends NewPasswordDeps {
 
 /**
  * Uses the code up and sets the password. The account is verified afterwards, because the code reached its owner, not locked
- * unless it has a second factor, and owes no new password; every session, code and token of before ends.
+ * unless it has a second factor, and has no demand for a new password; every earlier session, code and token ends.
  */
 export async function resetPassword(zone: Zone, { code, password, by }: Reset, deps: ResetDeps): Promise<ResetResult> {
   const good = await redeemCode(zone, { purpose: 'password-reset', value: code }, deps)

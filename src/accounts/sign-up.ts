@@ -119,7 +119,7 @@ export interface Verification {
   readonly by: AuditOrigin
 }
 
-/** What came of it. */
+/** The result. */
 export type VerificationResult =
   | { readonly outcome: 'verified'; readonly user: User; readonly errand: Errand }
   /** The code is good, but this is another browser, and the password is not that of the request. */

@@ -26,7 +26,7 @@ export async function keepText(zone: Zone, text: KeptText, { store, random }: Te
   return value
 }
 
-/** Gives the text back, once; undefined if there is none, or no longer. */
+/** Returns the text, once; undefined if there is none, or no longer. */
 export async function takeText(zone: Zone, value: string, { store, clock }: TextDeps): Promise<KeptText | undefined> {
   if (!isCode(value)) return undefined
   const code = await store.oneTimeCodes.redeem(zone.id, 'text', digest(value))

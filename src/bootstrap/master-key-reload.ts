@@ -32,7 +32,7 @@ export interface ReloadDeps {
   readonly log: { info(message: string): void; warn(message: string): void }
 }
 
-/** Keeps the keys in use, and says so, while the new ones cannot be read or do not fit the database. */
+/** Keeps the current keys, and logs that, while the new ones cannot be read or do not fit the database. */
 export function keepMasterKeys({ config, store, vault, random, hangUps, log }: ReloadDeps): () => void {
   let queue = Promise.resolve()
   let seen: string | undefined

@@ -9,7 +9,7 @@ import { openStorageBeside } from './storage.ts'
 
 const ZONES_AT_ONCE = 100
 
-/** Checks the trails, and says of each zone what it has found. */
+/** Checks the trails, and reports the result for each zone. */
 export async function verifyAll(
   config: Config,
   { zoneId, expected }: AuditCheck,

@@ -1,5 +1,5 @@
 // The work of `latchkey master-key`. Running servers receive changed records like any other change. An interrupted run leaves
-// nothing half done: the next one goes on with what is left.
+// nothing half done: the next one continues with the rest.
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { MasterVault } from '../base/secrets.ts'
 import { isSealed } from '../base/secrets.ts'

@@ -1,4 +1,4 @@
-// The URIs of a client that the end of a session, or a sign-in that begins here, leads to.
+// The URIs of a client for the end of a session, and for a sign-in that begins here.
 import { isLoopbackHost } from '../base/loopback.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 import type { MetadataRule } from './metadata-rules.ts'

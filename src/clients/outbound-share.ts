@@ -3,7 +3,7 @@ import type { Client } from '../model/clients/client.ts'
 
 type Purpose = 'sign-in' | 'background'
 
-/** For addresses that strangers register. */
+/** For addresses of clients that no administrator created. */
 export const registrantShare = (zoneId: string, purpose: Purpose): OutboundShare => ({
   zoneId: `registrations ${zoneId}`,
   purpose,

@@ -15,7 +15,7 @@ export function resolveRedirectUri(
   // For clients that no administrator created, matching is always exact.
   const exactRedirectUri = mode.exactRedirectUri || client.registration !== undefined
   const registered = client.redirectUris
-  // UAA: one entry that is no pattern spoils all of them.
+  // UAA: one entry that is no valid pattern invalidates all of them.
   if (!exactRedirectUri && !registered.every(isRedirectPattern)) return undefined
   if (requested === undefined) {
     if (client.registration) return undefined // OpenID Connect Core §3.1.2.1; the others keep what was specified for them
@@ -28,7 +28,7 @@ export function resolveRedirectUri(
   return registered.some(entry => matches(entry, requested)) ? requested : undefined
 }
 
-/** Whether a logout may lead there: the entry itself, or what fits the Ant pattern that it is. */
+/** Whether a logout may redirect to the target: it equals the entry, or matches it as an Ant pattern. */
 export function fitsLogoutEntry(entry: string, target: string): boolean {
   if (!isSafeUri(target)) return false
   return entry === target || (entry.includes('*') && isRedirectPattern(entry) && matchesPattern(entry, target))

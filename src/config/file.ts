@@ -102,7 +102,7 @@ export async function readConfigFile(
   const filledKeys = new Set<string>()
   const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', depth: 0, filledKeys, secretVariables })
   await checkTypes(filled, filledKeys, problems)
-  return filled as ConfigFile // the schema says so, except where the problems say otherwise
+  return filled as ConfigFile // as the schema ensures, except at the reported problems
 }
 
 async function parseFile(path: string, problems: Problems): Promise<unknown> {

@@ -9,7 +9,7 @@ export interface DecodedAttestation {
   get(key: 'attStmt'): { get(key: 'x5c'): unknown }
 }
 
-/** What becomes of an attestation. */
+/** How an attestation is handled. */
 export type AttestationUse =
   /** Verified with the passkey; `provesHardware` then. */
   | { readonly kind: 'verified'; readonly provesHardware: boolean }

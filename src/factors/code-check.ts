@@ -18,11 +18,11 @@ import type { RecoveryCodes } from './recovery-codes.ts'
 export interface TypedCode {
   readonly user: User
   readonly code: string
-  /** The factors of the person that count; a one-time password is looked at only with `totp`. */
+  /** The user's factors that count; a one-time password is checked only with `totp`. */
   readonly methods: readonly FactorMethod[]
 }
 
-/** What became of it. */
+/** The result. */
 export type CodeResult =
   | { readonly outcome: 'good'; readonly by: 'totp' | 'recovery' | 'bypass' }
   | { readonly outcome: 'refused'; readonly reason: 'wrong' | 'locked' }

@@ -94,7 +94,7 @@ export function createOneTimePasswords(deps: {
     return new TOTP({ secret: Secret.fromBase32(secret), algorithm: 'SHA1', digits: 6, period: PERIOD_SECONDS })
   }
 
-  /** The step of the password; undefined if it is none of now. */
+  /** The step of the password; undefined if it is not valid now. */
   async function stepOf(secret: string, code: string): Promise<number | undefined> {
     const timestamp = clock.now().getTime()
     const delta = (await generatorOf(secret)).validate({ token: code, timestamp, window: WINDOW })

@@ -251,7 +251,7 @@ export function createPasskeys(deps: PasskeyDeps): Passkeys {
 
 type Statement = Map<string, string | Uint8Array | Map<string, string>>
 
-/** The attestation object of an authenticator that says nothing of itself, as browsers write it. */
+/** The attestation object of an authenticator without attestation, as browsers write it. */
 const withoutStatement = (authenticatorData: Uint8Array): Statement =>
   new Map<string, string | Uint8Array | Map<string, string>>([
     ['fmt', 'none'],

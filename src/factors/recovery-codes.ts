@@ -18,7 +18,7 @@ export interface RecoveryCodes {
     userId: string,
     seconds: number,
   ): Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>
-  /** Uses the code up; undefined if it is none. */
+  /** Uses the code up; undefined if it is not valid. */
   use(zoneId: string, userId: string, entered: string): Promise<FactorCodeKind | undefined>
 }
 

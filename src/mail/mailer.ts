@@ -35,7 +35,7 @@ export interface Mailer {
   send(zone: Zone, mail: AddressedMail, usefulUntil: Date): Promise<void>
 }
 
-/** Thrown for an address to which no mail can be sent; nothing of it is in the message. */
+/** Thrown for an address to which no mail can be sent; the message contains no part of it. */
 export class UnusableAddress extends Error {
   constructor() {
     super('no mail can be sent to this address')

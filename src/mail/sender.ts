@@ -40,7 +40,7 @@ export interface Sender {
   totals(): Promise<MailTotals>
 }
 
-/** Mails by what became of them since the start, and those that wait. */
+/** Mails by outcome since the start, and those that wait. */
 export interface MailTotals {
   readonly outcomes: Readonly<Record<MailOutcome, number>>
   readonly waiting: number
@@ -59,7 +59,7 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 /** How soon a mail is noticed that another process queued. */
 const POLL_MS = SECOND
-/** How soon another process goes on when the sender's one is killed. */
+/** How soon another process takes over when the sending process is killed. */
 const LEASE_MS = 15 * SECOND
 const RENEW_MS = 5 * SECOND
 /** Kept without work, so that a slow trickle of mails does not write the lease anew for each. */
@@ -74,7 +74,7 @@ const MIN_PAUSE_MS = 5 * SECOND
 const MAX_PAUSE_MS = 5 * MINUTE
 const DELETE_USELESS_EVERY_MS = 10 * SECOND
 
-/** What became of an attempt or of a mail. */
+/** The outcome of an attempt or of a mail. */
 export type MailOutcome = Exclude<Delivery['outcome'], 'interrupted'> | 'expired' | 'unreadable'
 type Ended = Exclude<Delivery, { outcome: 'sent' }>
 

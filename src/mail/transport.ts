@@ -1,5 +1,5 @@
-// Hands one mail at a time to the mail server (SMTP, RFC 5321) and says in one word what became of it. Knows nothing of the
-// queue. Nothing that it says has an address, a password or a text of the server in it: servers repeat addresses.
+// Hands one mail at a time to the mail server (SMTP, RFC 5321) and returns the outcome. Independent of the queue. Outcomes and
+// reasons contain no address, no password and no text of the server, because servers repeat addresses.
 import type { Readable } from 'node:stream'
 import { isLoopbackHost } from '../base/loopback.ts'
 import { isMailAddress } from '../model/mail.ts'
@@ -12,12 +12,12 @@ export interface OutgoingMail extends AddressedMail {
   readonly createdAt: Date
 }
 
-/** What became of a mail. Every outcome but `sent` has a reason for the log. */
+/** The outcome of a mail. Every outcome but `sent` has a reason for the log. */
 export type Delivery =
   | { readonly outcome: 'sent' }
-  /** The recipient or the mail is refused for good. */
+  /** The recipient or the mail is refused permanently. */
   | { readonly outcome: 'refused'; readonly reason: string }
-  /** This mail is refused for now. */
+  /** This mail is refused temporarily. */
   | { readonly outcome: 'deferred'; readonly reason: string }
   /** The server takes no mail at all: unreachable, not to be trusted, or it refuses us. */
   | { readonly outcome: 'unavailable'; readonly reason: string }
@@ -71,7 +71,7 @@ export function connectionOptions(smtp: SmtpSettings, { authority, silence = MAX
     maxConnections: 1,
     maxMessages: MAILS_PER_CONNECTION,
     idleTimeout: IDLE_MS,
-    maxRequeues: 1, // when the server closed an idle connection, and nothing of the mail was sent
+    maxRequeues: 1, // when the server closed an idle connection, and no part of the mail was sent
     disableFileAccess: true,
     disableUrlAccess: true,
   } as const

@@ -17,7 +17,7 @@ export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
 export interface LanguagePreferences {
   /** Language ranges in order of preference, separated by spaces (OpenID Connect Core §3.1.2.1). */
   readonly uiLocales?: string | undefined
-  /** What the account says, in the form of `Accept-Language`. */
+  /** The account's language, in the form of `Accept-Language`. */
   readonly preferred?: string | undefined
   /** The `Accept-Language` header (RFC 9110 §12.5.4). */
   readonly acceptLanguage?: string | undefined

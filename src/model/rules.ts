@@ -1,7 +1,7 @@
-// The rules that grant, remove or refuse something, by the names that `/explain` tells. A name is part of its interface: do not
+// The rules that grant, remove or refuse something, by the names that `/explain` returns. A name is part of its interface: do not
 // change it.
 
-/** Each rule with what it says. */
+/** Each rule with its description. */
 export const RULES = {
   // Which scopes a token has.
   'client-authorities': 'A client that acts for itself has the authorities of its record.',

@@ -24,7 +24,7 @@ export interface Management {
   readonly instrument: Instrument
   /** Listens in the process that leads, which asks workers for theirs; resolves with the port. Rejects as `listen` fails. */
   listen(): Promise<number>
-  /** Adds what the queue of mails tells. */
+  /** Adds the metrics of the mail queue. */
   addMails(mails: QueueSource): void
   /** Adds the metrics of ended sessions. */
   addLogouts(logouts: QueueSource): void
@@ -105,8 +105,8 @@ export function createManagement(deps: {
 }
 
 /**
- * Whether a request is meant for this machine. On loopback, a name that is none of the machine's is that of a page in a browser
- * here, which had its own name resolved to this address in order to read the answer. Elsewhere names are for the network to say.
+ * Whether a request is meant for this machine. On loopback, a foreign host name means DNS rebinding: a page in a local browser
+ * had its own name resolved to this address in order to read the answer. On other addresses any name is accepted.
  */
 function isForHost(header: string | undefined, listening: string): boolean {
   if (header === undefined || !isLoopbackHost(listening)) return true

@@ -1,9 +1,9 @@
-// Metrics of what waits in the database for others to take it: mails, logouts of applications, the audit trail for webhooks.
-// They are asked for when the metrics are. While the database is away they keep their last values: the others matter most.
+// Metrics of the queues in the database: mails, logouts of applications, the audit trail for webhooks. They are read when the
+// metrics are requested. While the database is away they keep their last values: the other metrics matter most then.
 import { Counter, Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 
-/** What waits, and what became of the rest since the start, by outcome. */
+/** What waits, and the number of the others since the start, by outcome. */
 export interface QueueTotals {
   readonly outcomes: Readonly<Record<string, number>>
   readonly waiting: number

@@ -8,7 +8,7 @@ import { createProxyTrust } from '../web/requests/trusted-proxies.ts'
 import { endpointOf, methodOf } from './endpoints.ts'
 import type { Instrument } from './instrument.ts'
 
-/** What tells the request of a line. */
+/** The fields of a line that identify its request. */
 export interface RequestFacts {
   readonly request_id: string
   /** The id of the zone; absent before it is known, and for requests that belong to none. */

@@ -7,7 +7,7 @@ import { readTls } from '../base/tls-files.ts'
 /** Both files are usually replaced one after the other. */
 const LOOK_EVERY_MS = 2000
 
-/** Keeps the old certificate, and says so, while the new files do not fit together. */
+/** Keeps the old certificate, and logs that, while the new files do not fit together. */
 export function keepReloading(
   server: Pick<Server, 'setSecureContext'>,
   files: TlsFiles,

@@ -5,9 +5,9 @@ import { type Chrome, layout } from './layout.ts'
 /** Properties of the account choice page. */
 export interface AccountChoiceProps {
   readonly userName: string
-  /** Goes on with the account at hand. */
+  /** Continues with the current account. */
   readonly goOnUrl: string
-  /** Signs in with another one, and then goes on. */
+  /** Signs in with another one, and then continues. */
   readonly signInUrl: string
 }
 

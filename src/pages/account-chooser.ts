@@ -13,7 +13,7 @@ export interface ChoosableAccount {
   readonly origin: string
   /** The provider at which the account signs in, unless that is this server. */
   readonly providerName?: string | undefined
-  /** What the way to sign in is found by: the user name where that is known here, else the address. */
+  /** The input of identity provider discovery: the user name where that is known here, else the address. */
   readonly email: string
   /** The origin in the form that the sign-in page takes. */
   readonly loginHint: string
@@ -61,7 +61,7 @@ ${csrfField(chrome)}${hiddenField('email', email)}${hiddenField('username', user
 `
 }
 
-/** What tells accounts of one name apart. UAA: the origin always. See docs/compatibility.md, P4. */
+/** The text that distinguishes accounts of the same name. UAA: the origin always. See docs/compatibility.md, P4. */
 function detailOf(texts: Texts, { origin, providerName }: ChoosableAccount): Html | undefined {
   if (texts.reference) return texts.reference.origin(isolated(origin))
   return providerName === undefined ? undefined : texts.accountChooser.via(isolated(providerName, 80))

@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts'
 import { plain } from './foreign.ts'
 import type { Message } from './messages.ts'
 
-/** By which a field says that the message belongs to it. */
+/** The id by which a field refers to its message. */
 export const MESSAGE_ID = 'message'
 
 /** A message above the content; screen readers announce errors at once. */

@@ -29,7 +29,7 @@ export interface ApprovalProps {
   readonly action: string
   readonly formRedirectUri: string
   readonly scopes: readonly ScopeChoice[]
-  /** What the application says of itself elsewhere; other than https links are not shown. */
+  /** The application's own pages; only https links are shown. */
   readonly links?: Readonly<Partial<Record<'website' | 'policy' | 'terms', string | undefined>>>
   /** For an application that registered itself: every redirect URI that it has. */
   readonly registeredUris?: readonly string[] | undefined
@@ -97,7 +97,7 @@ function notesOnClient(texts: Texts['approval'], props: ApprovalProps): Html | u
   return registeredUris && registeredNote(texts, redirectUri, registeredUris)
 }
 
-/** Says which host the application is of, uncut, and when it runs where any program could say that it is this one. */
+/** Shows the full host of the application, and warns if it runs on the device, where any program could impersonate it. */
 function documentNote(texts: Texts['approval'], documentUrl: string, redirectUri: string): Html {
   const { host } = new URL(documentUrl)
   const isHere = !leavesDevice(redirectUri)
@@ -123,7 +123,7 @@ function registeredNote(texts: Texts['approval'], redirectUri: string, uris: rea
 
 const LINKS = ['website', 'policy', 'terms'] as const
 
-/** Links with their hosts, in a window of their own that learns nothing of this one. */
+/** Links with their hosts, which open in a new window without access to this one. */
 function linksNote(texts: Texts['approval'], links: ApprovalProps['links'] = {}): Html | undefined {
   const shown = LINKS.flatMap(kind => {
     const url = links[kind]

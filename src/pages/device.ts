@@ -5,7 +5,7 @@ import { clientPicture, field, submit, tick, time } from './components.ts'
 import { isolated, plain } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 
-/** Why a code leads nowhere. */
+/** Why a code is not accepted. */
 export type DeviceProblem =
   | { readonly kind: 'unknown' }
   /** The person may not use the application, at all or with this sign-in. */
@@ -39,7 +39,7 @@ export interface DeviceDecisionProps {
   readonly userName: string
   /** The IP address that the device asked from. */
   readonly address?: string | undefined
-  /** What the device says of itself, in words. */
+  /** The device's description of itself, in words. */
   readonly program?: string | undefined
   readonly requestedAt: Date
   readonly isSelfRegistered: boolean

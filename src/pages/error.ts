@@ -5,7 +5,7 @@ import { type Chrome, layout } from './layout.ts'
 import { nameOfDescription, translatedDescription } from './texts/texts.ts'
 import type { KnownDescription, KnownPattern, Texts } from './texts/texts.ts'
 
-/** What an error page says. */
+/** The content of an error page. */
 export interface ErrorProps {
   /** Absent on a page that is about no answer in particular. */
   readonly status?: number | undefined

@@ -171,7 +171,7 @@ export function recoveryCodesPage(chrome: Chrome, { codes, userName, onward }: R
   return factorLayout(chrome, { title: texts.codesHeading, heading: texts.codesHeading, body })
 }
 
-/** A form whose field the script fills with what the authenticator answered; without it, the page says why nothing happens. */
+/** A form whose field the script fills with the authenticator's answer; without script, the page explains why nothing happens. */
 export function passkeyForm(
   chrome: Chrome,
   props: {

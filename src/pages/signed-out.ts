@@ -12,7 +12,7 @@ export interface SignedOutProps {
   readonly onward?: Destination | undefined
 }
 
-/** The page where a logout ends that leads nowhere else (OpenID Connect RP-Initiated Logout §2), or waits for applications. */
+/** The page for a logout without a redirect (OpenID Connect RP-Initiated Logout §2), or one that waits for applications. */
 export function signedOutPage(chrome: Chrome, { signInUrl, frames = [], onward }: SignedOutProps): Html {
   const { title, heading, lead } = chrome.texts.signedOut
   const body = html`<p class="lead">${lead(html`<bdi>${siteName(chrome)}</bdi>`)}</p>
@@ -22,7 +22,7 @@ ${onward === undefined ? signInLink(chrome, signInUrl) : onwardLink(chrome, onwa
   return layout(chrome, { title, heading, body })
 }
 
-// The sandbox keeps an application from leading the whole page elsewhere, or opening another.
+// The sandbox keeps an application from navigating the whole page, or opening another.
 const frame = (url: string): Html =>
   html`<iframe class="logout" src="${url}" sandbox="allow-scripts allow-same-origin" title="" hidden></iframe>
 `

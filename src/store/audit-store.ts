@@ -2,7 +2,7 @@
 import type { AuditChain, AuditEntry, AuditOutcome, AuditPlace } from '../model/audit/audit-entry.ts'
 import type { AuditEventType } from '../model/audit/event.ts'
 
-/** What the chain of a zone says of itself, and the last entry that is there. */
+/** The stored state of a zone's chain, and its last entry. */
 export interface AuditState {
   /** Absent before the first entry. */
   readonly chain: AuditChain | undefined

@@ -9,7 +9,7 @@ export interface DeviceStore {
   enter(zoneId: string, userCodeDigest: string, now: Date): Promise<DeviceRequest | undefined>
   /** Without a decision: denied. False if it expired or was decided before; of two at once exactly one gets true. */
   decide(zoneId: string, userCodeDigest: string, decision: DeviceDecision | undefined, now: Date): Promise<boolean>
-  /** What a device of the client learns; one that was approved is given once. */
+  /** The answer to a device of the client; an approval is returned once. */
   poll(
     zoneId: string,
     device: { readonly codeDigest: string; readonly clientId: string },

@@ -110,7 +110,7 @@ async function leavesOne(
 /** Implements `FactorStore` for both databases. */
 export function createFactors(db: Database): FactorStore {
   /**
-   * Makes the change and tells the account's row which factors there are then; false for an unknown user, and if the change
+   * Makes the change and writes the resulting factors to the account's row; false for an unknown user, and if the change
    * is refused. `ends`: whether remembered browsers are forgotten with it; `expected`: which factors there must be before.
    */
   async function change(

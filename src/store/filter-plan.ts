@@ -1,4 +1,4 @@
-// What a filter means for the way in which its rows are found.
+// Derives from a filter how its rows are found.
 import type { Filter } from '../model/filters/filter.ts'
 import type { Attribute, Filterable } from './filter-sql.ts'
 

@@ -54,7 +54,7 @@ export async function endAccessOfUser(
   audit({ type: 'SessionsEndedEvent', zoneId: zone.id, principal: userId, ...originOf(userId, by), data: reason })
 }
 
-/** What a provider's wish to end access needs. */
+/** Dependencies of `endAsProviderAsks`. */
 export interface ProviderAccessDeps extends AccessDeps {
   readonly random: Random
   readonly audit: Audit
@@ -115,7 +115,7 @@ async function endAccessByProvider(
 
 /**
  * Ends one session and what was granted in it: codes, refresh tokens, stored tokens, and the JWTs that share a grant with
- * one of them. An access token that is no more than a JWT lives on until it expires.
+ * one of them. An access token that is only a JWT stays valid until it expires.
  */
 async function endSessionByProvider(
   zone: Zone,

@@ -5,7 +5,7 @@ import type { Language } from '../model/language.ts'
 import { fullName, MAX_NAME_LENGTH } from '../model/people/user.ts'
 import type { Profile, User } from '../model/people/user.ts'
 
-/** What a person wants to be; absent members stay as they are, an empty name is removed. */
+/** The details that a user changes; absent members stay as they are, an empty name is removed. */
 export interface OwnDetails {
   readonly givenName?: string | undefined
   readonly familyName?: string | undefined

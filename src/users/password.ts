@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts'
 import { passwordProblem } from './password-rules.ts'
 import type { PasswordRuleDeps } from './password-rules.ts'
 
-/** What came of it; the message is for the person. */
+/** The result; the message is for the user. */
 export type NewPasswordResult =
   | { readonly outcome: 'changed'; readonly user: User }
   | { readonly outcome: 'refused'; readonly reason: 'same' | 'policy'; readonly message: string }

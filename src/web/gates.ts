@@ -68,7 +68,7 @@ export function createGates(deps: {
     route.onRequest = async (request, reply) => {
       reply.headers(headers)
       if (zone === false) return
-      // Caches are behind by now: only what was meant for this may use them.
+      // Caches may be stale by now: only routes made for this case may use them.
       if (!withoutDatabase && store.isAway()) throw new StoreAway('the database is away')
       await resolveZone(request)
       if (mentionsDpop(request) && speaks(request.zone, 'dpop', behaviour)) {

@@ -4,7 +4,7 @@ import type { OAuthError } from '../../model/oauth-error.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 
-/** UAA: says this of everything that it cannot read (row M11). */
+/** UAA: the same sentence for every malformed request (row M11). */
 export const UNREADABLE = "Error accessing user's approvals"
 
 /** A request that cannot be read; the problem is for the log, and for the caller where the mode explains it. */

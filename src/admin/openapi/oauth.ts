@@ -37,7 +37,7 @@ export const ASSERTION_FIELDS: Fields = {
   client_assertion: may('A JWT signed by the client (`private_key_jwt`, RFC 7523 §2.2).'),
 }
 
-/** The person whom an external login server vouches for. */
+/** The user that an external login server has authenticated. */
 export const VOUCHED_FIELDS: Fields = {
   source: may('`login` in the request of an external login server.'),
   add_new: may('With `source=login`: whether to create an account for a new user.', oneOf(['true', 'false'])),

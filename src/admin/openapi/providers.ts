@@ -31,7 +31,7 @@ const shownConfigOf = (type: string): string => `ProviderConfig.${type}`
 const sentConfigOf = (type: string): string => `ProviderConfigToMake.${type}`
 
 const { properties, required } = shownSchemas(providerFields)
-/** An alias that there is none of is shown as null. */
+/** A missing alias is shown as null. */
 const shownProvider: Schema = {
   type: 'object',
   properties: { ...properties, aliasId: textOrNull, aliasZid: textOrNull },

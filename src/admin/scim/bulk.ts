@@ -39,7 +39,7 @@ interface Operation {
   readonly references: readonly string[]
 }
 
-/** An operation, or why it is none. */
+/** An operation, or why it is invalid. */
 type Sent = { readonly operation: Operation } | { readonly sent: JsonRecord; readonly refusal: ScimError }
 
 /** Which resources each path has. */
@@ -76,7 +76,7 @@ export async function runBulk(
     const isReady = ({ sent }: { sent: Sent }): boolean =>
       !('operation' in sent) || sent.operation.references.every(id => !open.has(id))
     const ready = waiting.filter(isReady)
-    // What is left refers to one another: nothing of it can be first.
+    // The remaining operations refer to each other: none of them can be first.
     const batch = ready.length > 0 ? ready : waiting
     waiting = ready.length > 0 ? waiting.filter(each => !isReady(each)) : []
     for (let place = 0; place < batch.length && mayGoOn(); ) {
@@ -247,7 +247,7 @@ const resolved = (id: string, { ids }: Running): string => {
   return (bulkId === undefined ? undefined : ids.get(bulkId)) ?? id
 }
 
-/** Nothing of it is answered, so that nothing beside the resource need be read. */
+/** The answer does not show the resource, so that nothing else need be read. */
 const NOTHING_SHOWN = { attributes: ['id'], excludedAttributes: [] }
 
 async function perform(operation: Operation, running: Running): Promise<Resource | undefined> {

@@ -1,4 +1,4 @@
-// A group as SCIM shows it, and what a resource means for the record.
+// Maps a group to a SCIM resource and back.
 import { isJsonRecord, memberOf } from '../../base/json.ts'
 import type { Group, MemberType } from '../../model/people/group.ts'
 import type { MemberRecord } from '../../store/store.ts'
@@ -8,7 +8,7 @@ import { metaOf } from './meta.ts'
 import { shown } from './reader.ts'
 import { GROUP, OWN_GROUP } from './schemas.ts'
 
-/** What a resource says of a group. */
+/** The part of a group that a resource has. */
 export interface GroupDefinition {
   readonly displayName: string
   readonly description?: string

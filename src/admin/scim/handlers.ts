@@ -37,7 +37,7 @@ export interface ScimDeps extends ScimUserDeps, ScimGroupDeps {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-/** One for each route; those of users and groups tell by the path which they serve. */
+/** One for each route; those of users and groups find the resource type from the path. */
 export interface Handlers extends Readonly<Record<HandlerName, Handler>> {
   readonly refuse: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
 }

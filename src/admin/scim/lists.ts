@@ -96,7 +96,7 @@ export async function searchAll(types: readonly Resources[], context: Context, r
   return envelope(found, { totalResults, startIndex: request.startIndex })
 }
 
-/** The filter with what it says of `meta.resourceType` decided. */
+/** The filter with its conditions on `meta.resourceType` evaluated. */
 function withResourceType(filter: Filter, type: string): Filter {
   switch (filter.kind) {
     case 'and':

@@ -24,7 +24,7 @@ const SCIM_TYPES: Readonly<Record<string, ScimType>> = {
   scim_resource_already_exists: 'uniqueness',
 }
 
-/** What an error means for the caller; undefined for a fault of the server. */
+/** The SCIM error for the caller; undefined for a fault of the server. */
 export function refusedBy(thrown: unknown): Refused | undefined {
   if (thrown instanceof ScimError) {
     const { status, scimType, message: detail } = thrown

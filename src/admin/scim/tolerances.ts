@@ -12,7 +12,7 @@ export interface SentOperation {
   readonly value?: unknown
 }
 
-/** One row: what is sent and by whom. `operation` rewrites an operation of a PATCH into those that it means. */
+/** One row: what is sent, and the senders. `operation` rewrites an operation of a PATCH into standard ones. */
 export interface Tolerance {
   readonly name: string
   readonly sentBy: readonly ('Entra ID' | 'Okta' | 'scim2-client')[]
@@ -122,7 +122,7 @@ function expandNames(operation: SentOperation, names: Names): readonly SentOpera
   return Object.keys(rest).length > 0 ? [{ op, value: rest }, ...expanded] : expanded
 }
 
-/** Whether a name says more than the name of an attribute or an extension. */
+/** Whether a name is a path, not just the name of an attribute or an extension. */
 const isPath = (name: string, names: Names): boolean => /[.[:]/.test(name) && !names.extension(name)
 
 function expandRemoval(operation: SentOperation, names: Names): readonly SentOperation[] {

@@ -1,4 +1,4 @@
-// A user as SCIM shows it, and what a resource means for the record: `at` in the description says where most values are.
+// Maps a user to a SCIM resource and back: `at` in the description says where most values are.
 import { isJsonRecord, memberOf } from '../../base/json.ts'
 import type { Profile, User } from '../../model/people/user.ts'
 import { nameAsEmail } from '../../model/people/user.ts'
@@ -10,7 +10,7 @@ import { ScimError } from './error.ts'
 import { metaOf } from './meta.ts'
 import { ENTERPRISE_USER, OWN_USER, USER } from './schemas.ts'
 
-/** What a resource says of a user; the rest of the record is not SCIM's. */
+/** The part of a user that a resource has; the rest of the record is not SCIM's. */
 export interface UserDefinition {
   readonly userName: string
   /** Absent: that of the account, or the internal provider for a new one. */

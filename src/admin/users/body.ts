@@ -1,5 +1,5 @@
 // The user in the body of a request, in UAA's form of SCIM 1: names without case, unknown members refused, and what is not
-// kept accepted. Reads and checks types; which user comes of it is decided beside it.
+// kept accepted. Reads and checks types only; `wanted.ts` makes the user.
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Approval } from '../../model/people/approval.ts'
@@ -8,7 +8,7 @@ import { checkLengths } from '../../users/rules.ts'
 import { checkSchemas, isVersion } from '../resources/dialect.ts'
 import { refuseResource } from '../resources/refusal.ts'
 
-/** A user as a request tells it; what it does not name, or names as null, is absent. */
+/** A user as sent in a request; members that it omits, or sends as null, are absent. */
 export interface UserBody {
   readonly userName?: string
   readonly password?: string
@@ -97,7 +97,7 @@ export function readUserBody(json: JsonRecord): UserBody {
   const texts = body.texts('userName', 'password', 'origin', 'externalId', 'salt', 'aliasId', 'aliasZid')
   const emails = body.objects('emails').map(emailOf)
   const phoneNumbers = body.objects('phoneNumbers').map(phone => phone.text('value') ?? '')
-  // Also of what a PATCH does not change: it is refused, not dropped without a word.
+  // Also for members that a PATCH does not change: they are refused, not dropped silently.
   checkLengths({
     ...texts,
     ...(givenName !== undefined && { givenName }),

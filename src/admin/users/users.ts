@@ -183,7 +183,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
     return sendVersioned(reply, await views.of(request.zone, user), user.version)
   })
 
-  /** Makes the change that the body means; `compute` is run on the stored user. */
+  /** Makes the change that the body requests; `compute` is run on the stored user. */
   async function update(
     request: FastifyRequest<OfUser>,
     reply: FastifyReply,
@@ -267,7 +267,7 @@ function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
     const user = await store.users.find(zone.id, params.id)
     if (!user) throw noSuchResource('User', params.id)
     if (user.verified) throw refuseResource('user_already_verified', 'This user has already been verified.')
-    // Whether it leads there is decided when it is used.
+    // The URL is checked when the code is used.
     const data = { clientId: query.get('client_id') ?? bearer?.client.clientId, redirectUri }
     const { value } = await issueCode(zone, { purpose: 'sign-up', user, data }, deps)
     return sendJson(reply, { verify_link: `${urls.ofZone(zone)}/verify_user?code=${value}` })

@@ -1,4 +1,4 @@
-// The user that a request means: a new one, one that replaces another, and one that a PATCH changes.
+// The user that results from a request: a new one, one that replaces another, and one that a PATCH changes.
 import type { User } from '../../model/people/user.ts'
 import { withEmail, withPhoneNumber } from '../../model/people/user.ts'
 import type { UserDraft } from '../../users/new-user.ts'

@@ -23,7 +23,7 @@ export const invalidZone = (description: string): OAuthError =>
 /** A member of the wrong type, for which UAA fails. */
 export const malformed = (description: string): OAuthError => refuseVerbatim('invalid_request', 400, description)
 
-/** What is said, in `standard`, where the status says everything already. */
+/** The descriptions, in `standard`, of refusals that UAA answers with the status alone. */
 const BY_STATUS = {
   400: ['invalid_request', 'The name or the subdomain is missing.'],
   403: ['access_denied', 'The caller is in another zone, or the zone is the default one.'],

@@ -1,4 +1,4 @@
-// Certificates of clients (RFC 8705): what the operator says about them, and which members of a record describe one.
+// Certificates of clients (RFC 8705): the operator's settings, and the members of a record that describe one.
 import { nameFromString } from '../../base/distinguished-name.ts'
 import { canonicalAddress } from '../../base/network-address.ts'
 import type { CertificateNames } from '../../base/client-certificate.ts'

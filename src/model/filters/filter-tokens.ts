@@ -1,4 +1,4 @@
-// The text of a filter in pieces: words, values, brackets. Refuses what is none of them.
+// Splits a filter into tokens: words, values, brackets. Refuses anything else.
 
 /** The dialect: UAA's, which is that of SCIM 1.x, or SCIM 2.0's (RFC 7644 §3.4.2.2). */
 export type FilterDialect = 'uaa' | 'scim'

@@ -1,5 +1,5 @@
 // The filter language of lists, read into a tree and written back: UAA's dialect of SCIM 1.x, and that of SCIM 2.0. Owns the
-// grammar and its limits; refuses to know which attributes there are and how a database is asked.
+// grammar and its limits; does not know the attributes or the databases.
 //
 //   filter      = and *( "or" and )            "and" binds tighter
 //   and         = term *( "and" term )

@@ -33,7 +33,7 @@ export interface RecordedPolicy {
 
 const MAX_GROUP_NAME = 255
 
-/** A rule between members that the policy breaks; what it says completes the name of the member. */
+/** A rule between members that the policy breaks; its message completes the name of the member. */
 export function policyProblem({
   requirement,
   groups,
@@ -64,7 +64,7 @@ export function secondFactorPolicy(
   }
 }
 
-/** Whether tokens of the zone tell how strong a sign-in was, and requests may ask for it. */
+/** Whether tokens of the zone contain the level of the sign-in, and requests may ask for one. */
 export const tellsLevels = (
   { config }: Pick<Zone, 'config'>,
   { secondFactorByDefault }: Pick<Behaviour, 'secondFactorByDefault'>,

@@ -1,4 +1,4 @@
-// How strong a sign-in was: the level that `acr` tells (OpenID Connect Core §2). It is the first entry of the list of
+// How strong a sign-in was: the level in `acr` (OpenID Connect Core §2). It is the first entry of the list of
 // authentication context classes, before those in the words of a provider; level 1 is not written.
 
 import { isJsonRecord, memberOf } from '../../base/json.ts'
@@ -18,7 +18,7 @@ export function levelOf(acr: readonly string[] | undefined): Level {
 
 /**
  * The list for a level and the classes that a provider named, of which none may pass for a level of ours; undefined for a
- * list that says nothing.
+ * list without information.
  */
 export function withLevel(level: Level, classes: readonly string[] = []): readonly string[] | undefined {
   const others = classes.filter(word => !isLevel(word))
@@ -53,8 +53,8 @@ export const classesOf = (acr: readonly string[] | undefined): readonly string[]
   (acr ?? []).filter(word => !isLevel(word)).map(word => word.trimStart())
 
 /**
- * What tokens tell of the list: the level first, where it is above 1, and the classes of the provider, of which none may be
- * taken for a level. Undefined if that is nothing.
+ * The part of the list that tokens contain: the level first, where it is above 1, and the classes of the provider, of which none may
+ * be taken for a level. Undefined if that is nothing.
  */
 export function toldClasses(acr: readonly string[] | undefined): readonly string[] | undefined {
   const told = (acr ?? []).filter(word => !word.startsWith(' ') && word !== '1')

@@ -22,7 +22,7 @@ export interface Session {
 export interface SignIn {
   readonly userId: string
   readonly origin: string
-  /** At the provider, where it says when: earlier than the session, then. */
+  /** The time of authentication at the provider, if it sends one: earlier than the session, then. */
   readonly authenticatedAt: Date
   /** Methods, RFC 8176. */
   readonly amr: readonly string[]
@@ -55,7 +55,7 @@ export interface UpstreamSession {
   readonly logoutHint: string
   /** The provider's id of the session: the claim `sid`, or SAML's SessionIndex. */
   readonly sid?: string
-  /** When the provider wants the session to end, if it says so: SAML's SessionNotOnOrAfter. Ours does not outlive it. */
+  /** When the provider's session ends, if it is limited (SAML's SessionNotOnOrAfter). Ours does not outlive it. */
   readonly endsAt?: Date
 }
 

@@ -1,5 +1,5 @@
-// What a sign-in still owes before anything else is allowed. Derived from account and policy at each request, so that no
-// state is stored. A new demand is one entry in the list, and a page at its path.
+// What a signed-in user must still do before anything else is allowed. Derived from account and policy at each request, so that
+// no state is stored. A new demand is one entry in the list, and a page at its path.
 import { levelOf, reaches } from './assurance.ts'
 import type { IdentityProvider } from '../zones/identity-provider.ts'
 import { mustChangePassword, passwordPolicy } from '../people/password-policy.ts'

@@ -41,7 +41,7 @@ export interface DeviceDecision {
   readonly revocationSignature: string
 }
 
-/** What a device learns when it asks; everything but `pending` and `early` uses the code up. */
+/** The answer to a polling device; everything but `pending` and `early` uses the code up. */
 export type DevicePoll =
   | { readonly outcome: 'pending' | 'early' | 'denied' | 'expired' | 'unknown' }
   | { readonly outcome: 'approved'; readonly decision: DeviceDecision }

@@ -84,7 +84,7 @@ export function clientScopes(client: Client, requested: readonly string[], becau
   return grant(requested)
 }
 
-/** Scopes of OpenID Connect Core §5.4 that tell how to reach a person; default groups of every zone in `standard` (row A7). */
+/** Scopes of OpenID Connect Core §5.4 for contact data; default groups of every zone in `standard` (row A7). */
 export const CONTACT_SCOPES = ['email', 'phone', 'address'] as const
 
 /** OpenID scopes that `standard` drops, rather than refuses, when a client lacks them (row A7). */
@@ -161,7 +161,7 @@ function barrierOf(client: Client, { allowed }: UserGroups): (group: string) => 
   }
 }
 
-/** Those that a token has which stands for the person; throws `invalid_scope` when there are none (row A18). */
+/** The scopes that the user's token also has; throws `invalid_scope` when there are none (row A18). */
 export function withinToken(scopes: GrantedScopes, held: readonly string[]): GrantedScopes {
   const kept = scopes.filter(scope => held.includes(scope))
   if (kept.length > 0) return grant(kept)

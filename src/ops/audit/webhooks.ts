@@ -55,7 +55,7 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
     if (counts) counts[outcome] += entries
   }
 
-  /** What came of it: undefined for success. */
+  /** Why the attempt failed: undefined for success. */
   async function post(webhook: AuditWebhook, id: string, body: string): Promise<string | undefined> {
     const timestamp = String(epochSeconds(clock.now()))
     const signature = signedBy(webhook.key, `${id}.${timestamp}.${body}`)

@@ -39,7 +39,7 @@ interface Row {
   change: string | null
 }
 
-/** Knows nothing until `begin`. */
+/** Has no state until `begin`. */
 export function createChangeTail(listener: ChangeListener): ChangeTail {
   let newest = 0
   let readAt = 0

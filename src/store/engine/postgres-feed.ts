@@ -1,5 +1,5 @@
-// The connection to PostgreSQL that hears of changes, and by which the store knows whether the database is there. It reads
-// the table of changes several times a second; in between it hears of changes by notifications, which a pooler may lose.
+// The connection to PostgreSQL that receives changes, and by which the store knows whether the database is available. It reads
+// the table of changes several times a second; in between it gets notifications of changes, which a pooler may lose.
 // When the connection ends or falls silent, another one is opened at once. If that takes more than a moment, the database
 // is away until it succeeds.
 import { type Client, DatabaseError } from 'pg'
@@ -42,7 +42,7 @@ export interface FeedDeps {
   readonly listens: (client: Client) => Promise<boolean>
   readonly listener: ChangeListener
   readonly onError: (error: unknown) => void
-  /** Called when the database is found to be away: what waits for it waits in vain. */
+  /** Called when the database is found to be away: waiting for it is pointless. */
   readonly onAway: () => void
   /** Milliseconds to wait instead of so many, other ones in each process: all of them lose the database at the same moment. */
   readonly spread: (milliseconds: number) => number

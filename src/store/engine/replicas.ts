@@ -12,7 +12,7 @@ import { afterStalls, FEED_CONNECT_MS } from './postgres-feed.ts'
 
 /** Concurrent searches on one replica; none is queued, because the primary can answer, too. */
 const BOUNDS = { slots: 10, maxWaiting: 0, maxWaitMs: 0 } as const
-/** How often each replica is looked at, whether it is used or not. */
+/** How often each replica is checked, whether it is used or not. */
 const WATCH_MS = 1000
 const OVERDUE_MS = 700
 /** How long a search waits for a replica to replay what was just committed. */
@@ -67,7 +67,7 @@ interface Replica {
   close(): Promise<void>
 }
 
-/** The primary, whose searches replicas answer while they can. They are looked at from now on; none is waited for. */
+/** The primary, whose searches replicas answer while they can. Checks them from now on; does not wait for any. */
 export function withReplicas(primary: Database, { urls, onChange }: ReplicaOptions): Database {
   const replicas = urls.map(url => openReplica(url, { position, onChange }))
   const counts = new Map(['primary', ...replicas.map(({ name }) => name)].map(name => [name, 0]))

@@ -65,7 +65,7 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
       // `work` gave what its own promise was made for.
       return () => job.resolve(value as never)
     } catch (error) {
-      if (!connection.isOpen()) throw error // the whole batch is gone
+      if (!connection.isOpen()) throw error // the whole batch is lost
       if (job.inSavepoint) connection.returnToSavepoint()
       return () => job.reject(error)
     }

@@ -8,7 +8,7 @@ import type { Migration } from './migration.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { KINDS_ID, schemaState, stateOf } from './state.ts'
 
-/** What an operator hears of migrations that are under way, which may take minutes. */
+/** Messages for the operator about running migrations, which may take minutes. */
 export interface MigrationProgress {
   /** Called before the first one, not for an empty database. */
   readonly onPending?: ((ids: readonly string[]) => void) | undefined

@@ -43,7 +43,7 @@ export async function stateOf(read: Read, list: readonly Migration[]): Promise<S
   const applied = await read(hasKinds ? WITH_KINDS : WITHOUT_KINDS, {})
   const known = new Set(list.map(({ id }) => id))
   const unknown = applied.filter(({ id }) => !known.has(id))
-  // A kind that a newer version has invented is none that this one could trust.
+  // This version cannot trust a kind that a newer version introduced.
   const breaking = unknown.filter(({ kind }) => kind !== 'expand').map(({ id }) => id)
   if (breaking.length > 0) {
     throw new StoreUnavailable(

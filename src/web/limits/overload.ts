@@ -39,7 +39,7 @@ const SHORT_BODY = 16 * 1024
 const MAX_RECEIVED = 128 * 1024 * 1024
 const MAX_RECEIVED_OF_NETWORK = 16 * 1024 * 1024
 
-/** Hook, for before a body is read: bounds the memory of long bodies that arrive slowly, whether or not they are of use. */
+/** Hook, for before a body is read: bounds the memory of long bodies that arrive slowly, whether or not they are valid. */
 export function createBodyShedding(max = MAX_RECEIVED, maxOfNetwork = MAX_RECEIVED_OF_NETWORK) {
   const byNetwork = new Map<string, number>()
   let received = 0
