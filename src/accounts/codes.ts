@@ -133,7 +133,7 @@ interface Kept<P extends AccountPurpose> {
 }
 
 /**
- * Not good: unknown, expired, of an account that is gone or inactive, of an earlier address or, where it matters, of an
+ * Not good: unknown, expired, of a deleted or inactive account, of an earlier address or, where it matters, of an
  * earlier password.
  */
 async function readCode<P extends AccountPurpose>(

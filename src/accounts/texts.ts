@@ -1,4 +1,4 @@
-// Codes that stand for a text instead of an account.
+// Codes for a text instead of an account.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'

@@ -1,4 +1,4 @@
-// Assembles what stands before every endpoint: the server with its hooks, in the order in which they run, the gates that
+// Assembles what runs before every endpoint: the server with its hooks, in the order in which they run, the gates that
 // routes name, sessions, and the error pages.
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'

@@ -76,7 +76,7 @@ export function addressKind(address: string): AddressKind {
   return V6.find(([list]) => list.check(address, 'ipv6'))?.[1] ?? 'never'
 }
 
-/** Without the port of the connection, which some proxies forward beside the address: it is another one each time. */
+/** Without the port of the connection, which some proxies forward with the address: it differs for each connection. */
 export const withoutPort = (text: string): string =>
   /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? text
 

@@ -43,7 +43,7 @@ export interface UserRecord extends ProfileRecord {
   readonly groups?: readonly string[]
 }
 
-/** Which group of a provider stands for which group here. */
+/** A mapping from a group of a provider to a group here. */
 export interface ExternalGroupRecord {
   readonly displayName: string
   readonly externalGroup: string
@@ -87,7 +87,7 @@ export interface Bootstrap extends ZoneBootstrap {
   readonly identityZones: readonly ZoneRecord[]
 }
 
-/** `bootstrap` as it stands in the file. */
+/** `bootstrap` as in the file. */
 export interface BootstrapFile {
   readonly groups?: readonly GroupRecord[]
   readonly clients?: readonly ClientRecord[]

@@ -30,7 +30,7 @@ export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
 
 const off = (description: string) => ({ type: 'boolean', default: false, description }) as const
 
-/** More would hold up other requests. */
+/** More would delay other requests. */
 const MOST_ON_A_PAGE = 1000
 const maxCount = (what: string) =>
   ({

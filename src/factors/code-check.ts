@@ -77,7 +77,7 @@ export function createCodeCheck(deps: CodeCheckDeps): CodeCheck {
     }
     if (isLocked(await store.events.failures(zone.id, user.id, since))) return refuse('locked')
     await store.events.recordFailure(zone.id, user.id, now)
-    // Without the last one, which is this attempt or one that came beside it.
+    // Without the last one, which is this attempt or a concurrent one.
     if (isLocked((await store.events.failures(zone.id, user.id, since)).slice(0, -1))) return refuse('locked')
     const by = await find(from, typed)
     if (by === undefined) return refuse('wrong')

@@ -1,4 +1,4 @@
-// Gives back what only the start needed: parsed sources and records. The engine would keep it until something makes it
+// Frees memory that only the start needed: parsed sources and records. The engine would keep it until something makes it
 // collect everything, which in an idle server is never.
 import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'

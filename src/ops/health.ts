@@ -36,7 +36,7 @@ const ANSWERS = {
 /** A database that takes longer for a trivial query counts as unavailable. */
 const PROBE_TIMEOUT_MILLISECONDS = 5000
 const SUSPICION_PAUSE_MILLISECONDS = 1000
-/** While the database does not work it is probed more often, so that traffic comes back soon. */
+/** While the database does not work it is probed more often, so that traffic returns soon. */
 const RECOVERY_MILLISECONDS = 1000
 
 /**

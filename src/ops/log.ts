@@ -10,7 +10,7 @@ import type { AnsweredRequest, RequestLog } from './request-log.ts'
 
 /** The log as the rest of the server sees it. */
 export interface Log {
-  /** Something the operator may want to know. */
+  /** A message of interest to the operator. */
   readonly info: (message: string) => void
   /** Something the operator should change. */
   readonly warn: (message: string) => void

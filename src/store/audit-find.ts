@@ -10,7 +10,7 @@ import { list } from './schema.ts'
 
 /** Entries of several processes are not in the exact order of their times. */
 const DISORDER_SECONDS = 60
-/** How many entries a page may look at. */
+/** How many entries a page may examine. */
 const WINDOW = 20_000
 /**
  * Looks at a bounded number of entries, found by the primary key or by the index of principals or of actors, and leaves the rest to the

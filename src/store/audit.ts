@@ -128,7 +128,7 @@ export function createAudit(db: Database): AuditStore {
     },
     async state(zoneId) {
       const key = { zone_id: zoneId }
-      // In this order, so that an entry that is appended meanwhile does not seem to stand behind the head.
+      // In this order, so that an entry that is appended meanwhile does not seem to follow the head.
       const [last] = await db.read(LAST, key)
       return toState((await db.read(CHAIN, key))[0], last)
     },

@@ -33,7 +33,7 @@ export interface FactorStore {
   reset(zoneId: string, userId: string): Promise<boolean>
   /** Browsers no longer count as remembered. */
   forgetDevices(zoneId: string, userId: string): Promise<boolean>
-  /** The person was offered a passkey and wants none. */
+  /** The user declined an offered passkey. */
   declineOffer(zoneId: string, userId: string): Promise<boolean>
 }
 

@@ -18,7 +18,7 @@ export const placeArgs = (at: Position | undefined): Readonly<Record<string, Val
 
 /**
  * Rows on one side of a position, as a comparison of rows where an index serves it. Elsewhere the column may be null, and
- * nulls stand at one end.
+ * nulls sort at one end.
  */
 export function beyond(
   column: string,

@@ -6,7 +6,7 @@ export interface MailStore {
   add(mail: WaitingMail): Promise<void>
   /** At most `count` mails, newest first. */
   newest(count: number): Promise<readonly WaitingMail[]>
-  /** Whether a mail may be sent now; one look at an index. */
+  /** Whether a mail may be sent now; a single index lookup. */
   isDue(now: Date): Promise<boolean>
   /**
    * Takes or renews the lease of the only sender and, if it is the holder's, one mail that is due: no other process gets it

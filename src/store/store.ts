@@ -387,7 +387,7 @@ export interface CodeStore {
   /** Stores the code; in the same transaction, adds its client to the session that answers, if one is given. */
   insert(zoneId: string, code: AuthorizationCode, answering?: AnsweringSession): Promise<void>
   /**
-   * Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. A proof beside it is used
+   * Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. A proof sent with it is used
    * up in the same transaction.
    */
   redeem(zoneId: string, codeDigest: string, now: Date, proof?: ProofId): Promise<Redemption>

@@ -10,7 +10,7 @@ import type { Store, UserCopy } from '../store/store.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { refuseResource } from './refusal.ts'
 
-/** A user as it is to be written, and what becomes of its copy. */
+/** The user to write, and the change of its copy. */
 export interface CopyPlan {
   readonly user: User
   readonly copy?: UserCopy

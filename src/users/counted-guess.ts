@@ -17,7 +17,7 @@ export interface Guess {
 /**
  * Tries it and counts it unless it is right. After a failure every attempt counts from its beginning, so that those that other
  * processes make at the same time cannot pass the policy together; before one, several of the person's own can be made at once.
- * `locked`: so many were made meanwhile; the password was not looked at.
+ * `locked`: too many were made meanwhile; the password was not checked.
  */
 export async function countedGuess(
   { user, policy, failures, now, matches }: Guess,
@@ -34,7 +34,7 @@ export async function countedGuess(
   const failure = await events.recordFailure(zoneId, id, now)
   let isWrong = false
   try {
-    // Without the last one, which is this attempt or one that came beside it.
+    // Without the last one, which is this attempt or a concurrent one.
     const others = (await events.failures(zoneId, id, since)).slice(0, -1)
     if (lockedUntil(policy, others, now)) return 'locked'
     isWrong = !(await matches())

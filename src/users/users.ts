@@ -152,7 +152,7 @@ export function createUsers(deps: UserDeps): Users {
     return isKnown ? undefined : passwords.hash(password, requester)
   }
 
-  /** Before a hash is made for nothing; the insertion decides. */
+  /** Avoids a needless hash; the insertion decides. */
   async function checkRoom(zone: Zone): Promise<number | undefined> {
     const { maxUsers = -1 } = zone.config.userConfig ?? {}
     if (maxUsers < 0) return undefined

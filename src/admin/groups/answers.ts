@@ -29,7 +29,7 @@ async function* pieces<T>(
 export const memberPieces = ({ groups }: Pick<Store, 'groups'>, { zoneId, id }: Group): AsyncGenerator<string> =>
   pieces(page => groups.listMembers(zoneId, id, page), { idOf: member => member.memberId, show: memberToJson })
 
-/** Everything that is left, for what will be gone when it is answered. */
+/** All remaining parts, for records that are deleted before the answer is sent. */
 export async function collected(parts: AsyncIterable<string>): Promise<readonly string[]> {
   const all = []
   for await (const part of parts) all.push(part)
@@ -51,7 +51,7 @@ export const recordPieces = (
     count: RECORDS_PAGE,
   })
 
-/** What stands before and behind the members of a group. */
+/** The JSON before and after the members of a group. */
 export const frameOf = (group: Group): { readonly before: string; readonly after: string } => ({
   before: `${JSON.stringify(groupHead(group)).slice(0, -1)},"members":[`,
   after: `],"schemas":${JSON.stringify(SCHEMAS)}}`,

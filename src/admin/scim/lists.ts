@@ -45,7 +45,7 @@ async function byCursor(
   const records = backwards ? page.records.toReversed() : page.records
   const seal = (at: Position | undefined, isBackwards: boolean): string | undefined =>
     at && sealCursor(vault, { at, backwards: isBackwards }, scope)
-  // The page that one came from is on the other side, even if what was there is gone meanwhile.
+  // The previous page is on the other side, even if its records have been deleted meanwhile.
   const [behind, before] = backwards ? [page.first, page.next] : [page.next, place && page.first]
   const nextCursor = seal(behind, false)
   const previousCursor = seal(before, true)

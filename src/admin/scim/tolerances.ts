@@ -1,4 +1,4 @@
-// What provisioning services send although RFC 7643 or RFC 7644 does not allow it, and what it is taken for. One row each;
+// Requests of provisioning services that RFC 7643 or RFC 7644 does not allow, and their interpretation. One row each;
 // everything that has no row here is refused. The tests replay a request of each.
 import { isJsonRecord } from '../../base/json.ts'
 import type { Filter } from '../../model/filters/filter.ts'

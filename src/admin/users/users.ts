@@ -132,7 +132,7 @@ const INVALID_SELF_EDIT =
 
 const invalidSelfEdit = (): OAuthError => new OAuthError('invalid_self_edit', INVALID_SELF_EDIT)
 
-/** Undefined for any version, as the store wants it. */
+/** Undefined for any version, as the store expects. */
 const versionOf = (expected: ExpectedVersion | undefined): number | undefined =>
   expected === 'any' ? undefined : expected
 

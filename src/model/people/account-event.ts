@@ -55,7 +55,7 @@ const TYPES: Readonly<Partial<Record<AuditEventType, AccountEventType>>> = {
 /** Those with a client that matters to the person. */
 const WITH_CLIENT: ReadonlySet<AccountEventType> = new Set(['signed-in', 'access-changed', 'access-revoked'])
 
-/** What the owner of the account is shown of an event of the audit trail; undefined for nothing. Cheap for all others. */
+/** The part of an audit event that the owner of the account sees; undefined for none. Cheap for all other events. */
 export function accountEventOf(event: AuditEvent, at: Date): AccountEvent | undefined {
   const known = TYPES[event.type]
   if (known === undefined) return undefined

@@ -18,7 +18,7 @@ export interface Membership extends Member {
   readonly groupId: string
 }
 
-/** That a group of an external provider stands for a group here. */
+/** A mapping from a group of an external provider to a group here. */
 export interface ExternalGroup {
   readonly groupId: string
   /** Lower case. */

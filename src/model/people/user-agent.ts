@@ -11,7 +11,7 @@ export function keptUserAgent(header: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }
 
-/** The same from the headers of a request; a header sent twice counts for nothing. */
+/** The same from the headers of a request; a header sent twice is ignored. */
 export function userAgentIn(headers: Readonly<Record<string, unknown>> = {}): string | undefined {
   const header = headers['user-agent']
   return typeof header === 'string' ? keptUserAgent(header) : undefined

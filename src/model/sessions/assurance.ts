@@ -42,7 +42,7 @@ export const leastOf = (words: readonly string[]): Level | undefined => LEVELS.f
 export const foreignClasses = (words: readonly string[]): readonly string[] =>
   words.map(word => (isLevel(word) ? ` ${word}` : word))
 
-/** The strongest of the levels that these words stand for by a mapping of the provider's record; 1 without any. */
+/** The strongest of the levels that the provider's record maps these values to; 1 without any. */
 export function mappedLevel(words: readonly string[], mapping: unknown): Level {
   const levels = words.map(word => memberOf(mapping, word)).filter(level => typeof level === 'string' && isLevel(level))
   return (levels as readonly Level[]).reduce<Level>(stronger, '1') // of levels by the filter
@@ -53,8 +53,8 @@ export const classesOf = (acr: readonly string[] | undefined): readonly string[]
   (acr ?? []).filter(word => !isLevel(word)).map(word => word.trimStart())
 
 /**
- * The part of the list that tokens contain: the level first, where it is above 1, and the classes of the provider, of which none may
- * be taken for a level. Undefined if that is nothing.
+ * The part of the list that tokens contain: the level first, where it is above 1, and the classes of the provider, none of
+ * which may be taken for a level. Undefined if that is empty.
  */
 export function toldClasses(acr: readonly string[] | undefined): readonly string[] | undefined {
   const told = (acr ?? []).filter(word => !word.startsWith(' ') && word !== '1')

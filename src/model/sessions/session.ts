@@ -51,7 +51,7 @@ export interface NewSession extends Session {
 
 /** What is kept of a sign-in at a provider, for the logout there and from there. */
 export interface UpstreamSession {
-  /** What the provider wants back at a logout, in the words of its protocol: OpenID Connect's ID token. */
+  /** What the provider needs at a logout by its protocol: OpenID Connect's ID token. */
   readonly logoutHint: string
   /** The provider's id of the session: the claim `sid`, or SAML's SessionIndex. */
   readonly sid?: string

@@ -23,7 +23,7 @@ export interface KeyInToken {
   readonly certificate?: string
 }
 
-/** Stands in the database, sealed, for the private key. No PEM and no usable shared secret: `isInToken` asks both. */
+/** Stored in the database, sealed, instead of the private key. No PEM and no usable shared secret: `isInToken` checks both. */
 export const IN_TOKEN = 'pkcs11:'
 
 /** Whether the private key of the algorithm is in a token. A shared secret never is, regardless of its content. */

@@ -12,7 +12,7 @@ export interface PushedRequest {
   readonly isSigned: boolean
   /** Until when a browser may bring it. */
   readonly expiresAt: Date
-  /** Until when a browser that brought it in time may come back with it. */
+  /** Until when a browser that used it in time may use it again. */
   readonly keptUntil: Date
 }
 

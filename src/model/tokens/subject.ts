@@ -8,7 +8,7 @@ import type { Zone } from '../zones/zone.ts'
 
 /** Names people for clients. */
 export interface Subjects {
-  /** The id of the account, or for a pairwise client one that only its sector knows. The same for ever. */
+  /** The id of the account, or for a pairwise client one that only its sector knows. Never changes. */
   of(zone: Zone, client: Client, user: Pick<User, 'id'>): string
   /** Whether the client must not learn the id of an account. */
   isPairwise(zone: Zone, client: Client): boolean

@@ -38,7 +38,7 @@ export type Redemption =
   | { readonly outcome: 'redeemed'; readonly code: AuthorizationCode; readonly user: User | undefined }
   | { readonly outcome: 'used'; readonly code: AuthorizationCode }
   | { readonly outcome: 'unknown' }
-  /** The proof beside it was used before; the code is as it was. */
+  /** The proof sent with it was used before; the code is unchanged. */
   | { readonly outcome: 'replayed' }
 
 /** The id of a proof that counts once (RFC 9449 §11.1), as it is kept. */
@@ -53,7 +53,7 @@ export const PROOF_USED = 'The proof was used before'
 /** Lifetime of a passcode. */
 export const PASSCODE_SECONDS = 300
 
-/** What a one-time code is for; it can be redeemed for nothing else. */
+/** What a one-time code is for; it can be redeemed for this only. */
 export type CodePurpose =
   /** Copied from the browser to a program that cannot show a sign-in page. */
   | 'passcode'

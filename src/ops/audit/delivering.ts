@@ -2,7 +2,7 @@ import type { AuditTrail } from './trail.ts'
 
 const DELIVER_EVERY_MS = 1000
 
-/** Delivers at intervals without keeping the process alive; the returned function ends it, after what is under way. */
+/** Delivers at intervals without keeping the process alive; the returned function stops it, after the current delivery. */
 export function keepDelivering(
   trail: AuditTrail,
   log: { fault(message: string, cause: unknown): void },

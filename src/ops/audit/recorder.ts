@@ -141,7 +141,7 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
       } catch (cause) {
         log.fault('events of the audit trail were not written', cause)
         if (cause instanceof StoreUnavailable) return false
-        // It would fail again, and hold up what comes after it.
+        // It would fail again, and block the following events.
         backlog.lost += backlog.tried?.records.length ?? 0
         delete backlog.tried
         schedule(RETRY_EVERY_MS)

@@ -21,8 +21,8 @@ const span = (from: number, to: number): string =>
   from === to ? `entry ${from} is missing` : `entries ${from} to ${to} are missing`
 
 /**
- * Reads the whole chain. The server may run meanwhile: entries that it appends, or deletes by retention, are no problem. `expected`
- * is a place that was noted earlier: a chain that does not lead to it was replaced by an older one.
+ * Reads the whole chain. The server may run meanwhile: entries that it appends, or deletes by retention, are no problem.
+ * `expected` is a place that was noted earlier: a chain that does not lead to it was replaced by an older one.
  */
 export async function verifyAuditTrail(
   store: Pick<AuditStore, 'state' | 'read'>,

@@ -25,7 +25,7 @@ const NEWS = `select clock.now, news.id, news.change from (select ${DATABASE_NOW
 
 /** See above. */
 export interface ChangeTail {
-  /** Everything that is committed before it resolves is taken for known. */
+  /** Everything that is committed before it resolves counts as known. */
   begin(client: Client): Promise<void>
   /** Reports what was committed since. */
   read(client: Client): Promise<void>
