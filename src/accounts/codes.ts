@@ -32,7 +32,7 @@ export interface CodeData {
     readonly origin: string
     /** Of an account that was not verified: the password that the user may replace. */
     readonly passwordRevision?: string
-    /** Rights of the inviter, who has the link, too: it sets no password of an account that has gained more rights since. */
+    /** Rights of the inviter, who also has the link: it sets no password of an account that has gained more rights since. */
     readonly inviter: Pick<GroupCaller, 'scopes' | 'ofDefaultZone'>
   }
 }

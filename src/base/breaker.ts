@@ -14,7 +14,7 @@ export interface Breaker {
 /** Consecutive failures after which requests pause. */
 const MAX_FAILURES = 5
 const PAUSE_SECONDS = 30
-/** Servers that failed lately; others are not kept. */
+/** Servers that failed recently; others are not kept. */
 const MAX_KEYS = 10_000
 
 /** See `Breaker`. */

@@ -222,7 +222,7 @@ function checkSecrets(
   refuse: Refuse,
 ): void {
   if (as !== 'created') return
-  // A blank second secret would let anyone authenticate.
+  // A blank second secret would let every caller authenticate.
   if (second !== undefined && isBlank(second)) refuse('secondary_client_secret', 'A second secret must not be empty')
   if (!policy) return
   for (const [key, secret] of [['client_secret', first] as const, ['secondary_client_secret', second ?? ''] as const]) {

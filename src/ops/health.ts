@@ -1,5 +1,5 @@
 // Health for load balancers and process supervisors. Decides when the database counts as unavailable; independent of
-// zones. A process whose database is away lives: to restart it would cure nothing, and lose what it remembers.
+// zones. A process whose database is away counts as live: a restart would not help, and would lose its caches.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
 import { StoreBusy } from '../store/store.ts'

@@ -1,4 +1,4 @@
-// Traces by the API of OpenTelemetry alone: operators bring the SDK and its exporter, and without one these spans are nothing.
+// Traces by the API of OpenTelemetry only: operators install the SDK and its exporter; without them the spans are no-ops.
 // Spans hold no credentials, names or addresses of people. Loaded only where tracing is configured.
 import { SpanKind, SpanStatusCode, context, isSpanContextValid, propagation, trace } from '@opentelemetry/api'
 import type { Attributes, Context, Span } from '@opentelemetry/api'

@@ -1,6 +1,6 @@
 /**
  * What one process does for all that share the database. The time is the database's: clocks of machines may differ. A lease
- * does not exclude that its former holder still works, so what it guards must bear to be done twice, or be claimed as well.
+ * does not exclude that its former holder still works, so the guarded work must be safe to do twice, or be claimed as well.
  */
 export interface LeaseStore {
   /** Takes or renews the lease for so many milliseconds; false while it is another's. */

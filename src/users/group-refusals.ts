@@ -15,7 +15,7 @@ export const nameTaken = ({ displayName }: Pick<Group, 'displayName'>, cause?: u
 export const invalidMember = ({ memberId }: Pick<Member, 'memberId'>, cause?: unknown): Error =>
   refuseResource('invalid_scim_resource', `Invalid group member: ${memberId}`, { cause })
 
-/** The refusal of members for a group that everybody is in. */
+/** The refusal of members for a group that every user is in. */
 export const toDefaultGroup = (): Error =>
   refuseResource('member_already_exists', 'Trying to add member to default group')
 

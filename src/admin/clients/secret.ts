@@ -161,7 +161,7 @@ function readChange(body: JsonObject): SecretChange {
       return { mode, secret: replacementOf(body) }
     case 'ADD': {
       const secret = textOf(body, 'secret') ?? ''
-      // A blank second secret would let anyone authenticate.
+      // A blank second secret would let every caller authenticate.
       if (isBlank(secret)) throw invalidClient('A new secret must be provided.')
       return { mode, secret }
     }

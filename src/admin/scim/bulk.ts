@@ -1,4 +1,4 @@
-// `/Bulk` (RFC 7644 §3.7): operations one after the other, each of which happens or does not. Creations of users that cost no
+// `/Bulk` (RFC 7644 §3.7): operations in sequence, each applied completely or not at all. Creations of users that cost no
 // hash and refer to nothing run together, so that an import is written in few transactions.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isJsonRecord } from '../../base/json.ts'

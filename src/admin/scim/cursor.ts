@@ -1,4 +1,4 @@
-// Cursors (RFC 9865): where the next page begins, sealed against reading and changing, and valid only for the same list
+// Cursors (RFC 9865): where the next page begins, sealed against reading and changing, and valid for the same list
 // of the same zone only. They do not expire, since nothing is kept for them.
 import type { Vault } from '../../base/secrets.ts'
 import { memberOf, parseJson } from '../../base/json.ts'

@@ -1,4 +1,4 @@
-// `/Me` (RFC 7644 §3.11): people see their own account, and change what is theirs to decide.
+// `/Me` (RFC 7644 §3.11): users read their own account, and change what they may decide.
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'

@@ -1,5 +1,5 @@
-// What a client must do beyond what the grants ask of everybody: by its record, by its zone, or by a profile of FAPI 2.0 that
-// either of them has. The endpoints ask here and nowhere else.
+// What a client must do beyond what the grants require of all clients: by its record, by its zone, or by a profile of FAPI 2.0
+// that either of them has. The endpoints ask here and nowhere else.
 import type { ClientAlgorithm } from '../../records/client-metadata.ts'
 import type { Profile } from '../../records/profiles.ts'
 import type { Client } from './client.ts'

@@ -1,5 +1,5 @@
-// The hashes of the audit trail. They are keyed by the master key: an attacker with write access to the database only can
-// change entries, but cannot compute matching hashes.
+// The hashes of the audit trail. They are keyed by the master key: an attacker with write access to
+// nothing but the database can change entries, but cannot compute matching hashes.
 import { sameSecret } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { auditRecordOf, hashedText } from '../../model/audit/audit-entry.ts'

@@ -1,4 +1,4 @@
-// Deletes old entries of the audit trail, from the oldest on. The chain then begins behind the last one deleted.
+// Deletes old entries of the audit trail, from the oldest on. The chain then begins after the last one deleted.
 import { addSeconds } from '../../base/clock.ts'
 import type { AuditPlace } from '../../model/audit/audit-entry.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-// Clients that register themselves, and the initial access tokens that let them.
+// Clients that register themselves, and the initial access tokens that allow it.
 import type { RegistrationToken } from '../../model/clients/registration.ts'
 import type { ClientRow } from '../../records/client.ts'
 import { type Database, statement } from '../database.ts'

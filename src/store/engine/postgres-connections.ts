@@ -1,5 +1,5 @@
 // The connections to one PostgreSQL server through `pg`: a pool with a bounded number of callers, named statements, and
-// errors of the store. Does not know how it is found out that the server is away.
+// errors of the store. Does not detect that the server is away.
 import { type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient, types } from 'pg'
 import { NOTHING, type Outcome, type Statement, statement, valuesFor } from '../database.ts'
 import { nounOf } from '../schema.ts'

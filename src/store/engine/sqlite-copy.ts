@@ -1,4 +1,4 @@
-// Copies of SQLite databases, for backups and for putting them back.
+// Copies of SQLite databases, for backup and restore.
 import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreUnavailable } from '../unavailable.ts'

@@ -1,4 +1,4 @@
-// What lists of users show beside each of them: groups and decisions, read for a page at a time.
+// The groups and approval decisions that lists show with each user, read for a page at a time.
 import type { Approval } from '../../model/people/approval.ts'
 import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'

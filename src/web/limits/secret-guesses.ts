@@ -8,7 +8,7 @@ import type { Limits } from './limits.ts'
 const MAX_KEYS = 10_000
 
 /**
- * Limits wrong client secrets by address and client, and by network. A secret that was verified lately is not counted, and the
+ * Limits wrong client secrets by address and client, and by network. A recently verified secret is not counted, and the
  * limit of the network does not stop it. The same wrong secret again is no new guess: a program that still uses its old
  * secret must not lock out others with the new one. Nor are concurrent requests with the same secret new guesses: after a
  * start, when no secret was verified yet, a busy program has hundreds of them under way.
