@@ -1,10 +1,13 @@
 // The decrypted signing keys of each zone. Owns key objects and signatures; does not know what is signed.
 import { createHmac, createPrivateKey, createPublicKey, createSecretKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import type { Certificate } from '../base/certificate.ts'
 import { readCertificates } from '../base/certificate.ts'
 import { stopwatch } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
+import { createFairQueue } from '../base/fair-queue.ts'
+import type { FairQueue } from '../base/fair-queue.ts'
 import { createPace } from '../base/pace.ts'
 import type { Pace } from '../base/pace.ts'
 import type { Random } from '../base/random.ts'
@@ -107,12 +110,19 @@ interface Opening {
   readonly tokenKeys: TokenKeys | undefined
   /** Whether signatures come so fast that the threads of the pool do not fall asleep in between. */
   readonly pace: Pace
+  /** Slow signatures, which must not fill the pool: every write of SQLite waits for a thread of it, too (decision 0003). */
+  readonly queue: FairQueue
   /** Absent if signatures are not measured. */
   readonly onSignature: ((signature: Signature) => void) | undefined
 }
 
 /** Twice what the code flow makes on two cores, and half of what `client_credentials` does (decision 0006). */
 const AWAKE_POOL = { perMillisecond: 6, periodMilliseconds: 10 } as const
+
+/** One more than can run, so that the next one is at hand. */
+const SLOW_AT_ONCE = availableParallelism() + 1
+/** As many as there are requests, which are bounded. */
+const UNBOUNDED = { all: Infinity, zone: Infinity, network: Infinity }
 
 /** Decrypts keys once per version of a zone's key list, which the store caches and invalidates. */
 export function createKeyRing(deps: {
@@ -135,6 +145,7 @@ export function createKeyRing(deps: {
     defaultZoneId,
     tokenKeys: deps.tokenKeys,
     pace: createPace(AWAKE_POOL),
+    queue: createFairQueue({ places: SLOW_AT_ONCE, bounds: UNBOUNDED }),
     onSignature: deps.onSignature,
   }
   let creating: Promise<readonly SigningKeyRecord[]> | undefined
@@ -237,7 +248,10 @@ const openSecret = (record: SigningKeyRecord, vault: Vault): KeyObject =>
   createSecretKey(Buffer.from(openKey(record, vault), 'utf8'))
 
 /** Makes the signing function of a key. */
-function signerOf(record: SigningKeyRecord, { vault, pace, defaultZoneId, tokenKeys, onSignature }: Opening): Signer {
+function signerOf(
+  record: SigningKeyRecord,
+  { vault, pace, queue, defaultZoneId, tokenKeys, onSignature }: Opening,
+): Signer {
   const { algorithm } = record
   const measured = (place: SigningPlace, sign: Signer): Signer =>
     onSignature ? data => measure({ algorithm, place, onSignature }, () => sign(data)) : sign
@@ -256,6 +270,10 @@ function signerOf(record: SigningKeyRecord, { vault, pace, defaultZoneId, tokenK
     return measured('pkcs11', () => Promise.reject(missing))
   }
   const key = createPrivateKey(privateKey)
+  if (!signsAtOnce(algorithm, false)) {
+    const requester = { zoneId: record.zoneId, address: undefined }
+    return measured('pool', data => queue.run(requester, () => signText(data, { algorithm, key }, true)))
+  }
   if (!onSignature) return data => signText(data, { algorithm, key }, pace())
   return data => {
     const isPoolAwake = pace()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { stat } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import { jwtVerify } from 'jose'
 import { createRandom } from '../../src/base/random.ts'
@@ -42,6 +43,24 @@ describe('signatures', () => {
       }
     })
   }
+
+  it('leave threads of the pool to others, such as the flush of the database', async () => {
+    const server = await startServer({ config: keysConfig('RS256') })
+    try {
+      const { store, vault, clock } = server
+      const key = await createKeyRing({ store, vault, clock, random: createRandom(), defaultZoneId: 'svc' }).active(
+        'svc',
+      )
+      let made = 0
+      const signing = Array.from({ length: 200 }, () => key.sign('JWT', {}).then(() => (made += 1)))
+      await new Promise(resolve => setImmediate(resolve)) // all were asked for
+      await stat('.')
+      assert.ok(made < 100, `${made} signatures came first`)
+      await Promise.all(signing)
+    } finally {
+      await server.stop()
+    }
+  })
 })
 
 describe('a signature that cannot be made', () => {
