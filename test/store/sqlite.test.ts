@@ -316,7 +316,7 @@ describe('the flush of the write-ahead log', () => {
     }
   }
 
-  it('is one for all calls that come while another one runs', () =>
+  it('is shared by all calls that come while another one runs', () =>
     inFolder(async folder => {
       const path = join(folder, 'x.db-wal')
       writeFileSync(path, 'log')
@@ -331,7 +331,7 @@ describe('the flush of the write-ahead log', () => {
       await log.close()
     }))
 
-  it('succeeds never again after it has failed, and then nothing is committed', () =>
+  it('never succeeds again after a failure, and refuses further commits', () =>
     inFolder(async folder => {
       const path = join(folder, 'x.db-wal')
       const log = createLogFlush(path)

@@ -9,7 +9,7 @@ export interface BatchConnection {
   /** Opens the transaction; rejects when another process holds the database for too long. */
   begin(): Promise<void>
   commit(): void
-  /** Resolves when the committed batch is on the disk; undefined when `commit` has seen to it. */
+  /** Resolves when the committed batch is on the disk; undefined when `commit` needs no flush. */
   flush(): Promise<void> | undefined
   /** Rolls the batch back; does nothing when no transaction is open. */
   rollback(): void
