@@ -1,6 +1,6 @@
 // Shadow accounts of users of external providers: found, created and updated at every sign-in. Decides which account a
 // user gets; does not know how the provider authenticated them. See
-// docs/decisions/0018-who-an-upstream-person-is.md.
+// docs/decisions/0018-identifying-upstream-users.md.
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'

@@ -1,5 +1,5 @@
 // The format of a SAML NameID (SAML Core §8.3). The same text can be two people in two formats: an id that the provider assigned,
-// and an address that somebody chose. See docs/decisions/0018-who-an-upstream-person-is.md.
+// and an address that somebody chose. See docs/decisions/0018-identifying-upstream-users.md.
 import type { User } from '../model/people/user.ts'
 import type { ExternalPerson, ExternalRefusal } from './source.ts'
 

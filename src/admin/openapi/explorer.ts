@@ -1,5 +1,5 @@
 // The explorer of /docs: one script of RapiDoc, kept compressed. It is read from the disk when a browser asks for it, so that
-// the server neither loads nor keeps it. See docs/decisions/0024-explorer-of-the-interface.md.
+// the server neither loads nor keeps it. See docs/decisions/0024-api-explorer.md.
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { createGunzip } from 'node:zlib'

@@ -1,5 +1,5 @@
 // Finds the stable identifier in what an OAuth 2.0 provider says about a person. Unlike OpenID Connect, OAuth has no claim
-// for it. See docs/decisions/0025-people-of-oauth-2-providers.md.
+// for it. See docs/decisions/0025-identifying-oauth-2-users.md.
 import { memberOf } from '../../base/json.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 

@@ -1,6 +1,6 @@
 // Signs people in at OAuth 2.0 providers that have no OpenID Connect, such as GitHub: by the authorization code flow, then by
 // what the userinfo endpoint answers to the access token, or else by the access token itself if it is a signed JWT. See
-// docs/decisions/0025-people-of-oauth-2-providers.md.
+// docs/decisions/0025-identifying-oauth-2-users.md.
 import type { Outbound } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'

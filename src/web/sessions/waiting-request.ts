@@ -1,5 +1,5 @@
 // Keeps the request of an anonymous visitor in a cookie until sign-in, which avoids a database row for visitors who never
-// sign in. See docs/decisions/0012-requests-wait-in-a-cookie.md.
+// sign in. See docs/decisions/0012-pending-requests-in-a-cookie.md.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
