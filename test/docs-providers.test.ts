@@ -99,8 +99,8 @@ describe('docs/providers', () => {
     )
     for (const page of PAGES) {
       const headings = Array.from(textOf(page).matchAll(/^## (.*)$/gm)).map(([, heading]) => heading)
-      const first = pageOf(page).type === 'ldap' ? 'Prepare there' : 'Register there'
-      assert.deepEqual(headings, [first, 'Send here', 'What comes back', 'Pitfalls'], page)
+      const first = pageOf(page).type === 'ldap' ? 'Prepare the directory' : 'Register Latchkey'
+      assert.deepEqual(headings, [first, 'Record', 'Mapped values', 'Pitfalls'], page)
     }
   })
 
