@@ -123,7 +123,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     return sendJson(reply, body)
   })
 
-  /** UAA: the older form of introspection. See docs/compatibility.md, check-token. */
+  /** UAA: the predecessor of /introspect. */
   app.route({
     method: settings.queryString ? ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'] : ['POST'],
     url: '/check_token',

@@ -1,5 +1,6 @@
 // Which callers may grant the rights of a group. A caller who may change groups could otherwise become an administrator:
-// UAA lets every caller with `scim.write` do that. The same holds for accounts with such rights. See docs/compatibility.md, G2.
+// UAA lets every caller with `scim.write` do that (docs/compatibility.md, "Unsafe or broken in UAA"). The same holds for
+// accounts with such rights.
 import type { Group } from '../model/people/group.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isAdministrative } from '../model/tokens/restricted-scopes.ts'
