@@ -18,7 +18,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* The path of base_url, without a slash at its end: everything is served below it. */}}
+{{/* The path of base_url without a trailing slash: everything is served below it. */}}
 {{- define "latchkey.path" -}}
 {{ (urlParse .Values.config.base_url).path | trimSuffix "/" }}
 {{- end }}
@@ -27,7 +27,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ dig "listen" "port" 8080 .Values.config }}
 {{- end }}
 
-{{/* latchkey.yml: the values, and the port of the metrics where they are on. */}}
+{{/* latchkey.yml: the values, and the metrics port if metrics are enabled. */}}
 {{- define "latchkey.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- if .Values.metrics.enabled }}
