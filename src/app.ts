@@ -120,7 +120,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const samlEntityId = config.saml.entityId
   const urls = createUrls(config.baseUrl, behaviour, mutualTls?.endpointBase)
   const settings = withHost(config.settings, mutualTls?.endpointBase)
-  const background = createBackground({ most: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
+  const background = createBackground({ max: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
   // Behind a proxy the server listens on loopback but serves remote callers: only the base URL shows whether all are local.
   const outbound = createOutbound({
     allowPrivate: config.outbound.allowPrivate,

@@ -159,12 +159,12 @@ async function applyZone(
       applyExternalGroup(zoneId, definition, deps),
     )
   })
-  await tellUnknownGroups(zone, deps)
+  await logUnknownGroups(zone, deps)
   return true
 }
 
 /** A group may be made later; until then the policy demands no second factor because of it. */
-async function tellUnknownGroups({ id, config }: ZoneDefinition, { store, log }: Deps): Promise<void> {
+async function logUnknownGroups({ id, config }: ZoneDefinition, { store, log }: Deps): Promise<void> {
   const { groups = [] } = config.secondFactor ?? {}
   if (groups.length === 0) return
   const known = new Set(

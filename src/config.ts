@@ -86,11 +86,11 @@ export async function loadConfig({
   if (host === '') problems.add(hostFrom?.key ?? 'listen.host', 'must not be empty')
   const port = asNumber(
     sources,
-    { least: 0, most: 65_535, usual: 8080 },
+    { min: 0, max: 65_535, fallback: 8080 },
     pick(sources, ['--port', options.port], 'LATCHKEY_PORT', ['listen.port', listen?.port]),
   )
   const workersFrom = pick(sources, ['--workers', options.workers], 'LATCHKEY_WORKERS', ['workers', file.workers])
-  const workers = asNumber(sources, { least: 1, most: 64, usual: 1 }, workersFrom)
+  const workers = asNumber(sources, { min: 1, max: 64, fallback: 1 }, workersFrom)
   const databaseFrom = pick(sources, ['--database', options.database], 'LATCHKEY_DATABASE', ['database', file.database])
   const database = checkDatabase(databaseFrom, problems)
   if (database === 'sqlite::memory:' && workers > 1) {
@@ -242,14 +242,14 @@ function pick(
 
 function asNumber(
   { problems }: Sources,
-  { least, most, usual }: { least: number; most: number; usual: number },
+  { min, max, fallback }: { min: number; max: number; fallback: number },
   found: Found | undefined,
 ): number {
-  if (found === undefined) return usual
+  if (found === undefined) return fallback
   const number = /^\d{1,9}$/.test(String(found.value)) ? Number(found.value) : Number.NaN
-  if (number >= least && number <= most) return number
-  problems.add(found.key, `must be a whole number from ${least} to ${most}`)
-  return usual
+  if (number >= min && number <= max) return number
+  problems.add(found.key, `must be a whole number from ${min} to ${max}`)
+  return fallback
 }
 
 function checkDatabase(found: Found | undefined, problems: Problems): string {

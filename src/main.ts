@@ -12,7 +12,7 @@ import { pauseUnless } from './base/pause.ts'
 import { createRandom } from './base/random.ts'
 import type { MasterVault } from './base/secrets.ts'
 import { applyBootstrap } from './bootstrap.ts'
-import type { HangUps } from './bootstrap/hang-ups.ts'
+import type { Sighup } from './bootstrap/sighup.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
 import { StartFailure } from './cli/command.ts'
@@ -33,7 +33,7 @@ import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
 const AUDIT_RETENTION_EVERY_MS = 60_000
-const TELL_EVERY_MS = 1000
+const LOGOUT_DELIVERY_MS = 1000
 const DRAIN_MS = 10_000
 const SWEEP_MS = 100
 const RESTART_PAUSE_MS = 1000
@@ -48,18 +48,18 @@ const HASHES_AT_ONCE = availableParallelism()
 interface Contact {
   readonly log: Log
   readonly tracing: Tracing | undefined
-  readonly hangUps: HangUps | undefined
+  readonly sighup: Sighup | undefined
 }
 
 /** Only where it is needed: otherwise SIGHUP ends a process whose terminal is closed, as it should. */
-async function openHangUps({ masterKey }: Config): Promise<HangUps | undefined> {
+async function openSighup({ masterKey }: Config): Promise<Sighup | undefined> {
   if (masterKey?.from !== 'command') return undefined
-  const { hearHangUps } = await import('./bootstrap/hang-ups.ts')
-  return hearHangUps()
+  const { listenForSighup } = await import('./bootstrap/sighup.ts')
+  return listenForSighup()
 }
 
 /** The log, and the traces, which it names. The code that relates log lines to requests is loaded only where it is configured. */
-async function openLog(config: Config): Promise<Omit<Contact, 'hangUps'>> {
+async function openLog(config: Config): Promise<Omit<Contact, 'sighup'>> {
   const tracing = await openTracing(config)
   const { requests } = config.log
   if (requests === 'none') return { log: createLog(), tracing }
@@ -87,8 +87,8 @@ const basePathOf = ({ baseUrl }: Config): string => new URL(baseUrl).pathname.re
 
 /** Runs until SIGTERM or SIGINT; rejects when the database or the port is unavailable. */
 export async function start(given: Config): Promise<void> {
-  const hangUps = await openHangUps(given)
-  const contact = { ...(await openLog(given)), hangUps }
+  const sighup = await openSighup(given)
+  const contact = { ...(await openLog(given)), sighup }
   const { log, tracing } = contact
   if (tracing && !tracing.hasSdk && !cluster.isWorker) log.warn(NO_SDK)
   process.on('exit', log.flush) // writes the last lines however the process ends
@@ -98,16 +98,16 @@ export async function start(given: Config): Promise<void> {
   const parts = await prepare(config, contact)
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
-    await listenToOperators(parts)
+    await listenForManagement(parts)
     await keepKeys(parts)
     await serve(parts)
   })
-  const stopDeleting = keepDeleting(parts, log)
-  const stopTelling = keepTelling(parts, log)
-  const stopAuditing = await keepAuditing(parts, log)
+  const stopDeletion = startDeletion(parts, log)
+  const stopLogoutDelivery = startLogoutDelivery(parts, log)
+  const stopAuditDelivery = await startAuditDelivery(parts, log)
   parts.sender?.start()
   onStop(parts, async () => {
-    await stopServing(parts, Promise.all([stopDeleting(), stopTelling(), stopAuditing()]))
+    await stopServing(parts, Promise.all([stopDeletion(), stopLogoutDelivery(), stopAuditDelivery()]))
   })
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
@@ -143,9 +143,9 @@ async function lead(config: Config, contact: Contact): Promise<void> {
     await applyBootstrap({ ...parts, log: log.info })
     await parts.app.keys.active(config.service)
     await keepKeys(parts)
-    const stopDeleting = keepDeleting(parts, log)
-    const stopTelling = keepTelling(parts, log)
-    const stopAuditing = await keepAuditing(parts, log)
+    const stopDeletion = startDeletion(parts, log)
+    const stopLogoutDelivery = startLogoutDelivery(parts, log)
+    const stopAuditDelivery = await startAuditDelivery(parts, log)
     const { sender, measuring } = parts
     sender?.start()
     if (sender) measuring?.begin(() => sender.report())
@@ -153,10 +153,10 @@ async function lead(config: Config, contact: Contact): Promise<void> {
     // Registered before any worker starts: the first one serves before the last one is ready.
     onStop(parts, async () => {
       stopping = true
-      await Promise.all([stopDeleting(), stopTelling(), stopAuditing(), stopWorkers('SIGTERM')])
+      await Promise.all([stopDeletion(), stopLogoutDelivery(), stopAuditDelivery(), stopWorkers('SIGTERM')])
       await close(parts)
     })
-    await listenToOperators(parts)
+    await listenForManagement(parts)
     await startWorkers(config.workers, () => stopping)
   })
   announce(config, log)
@@ -212,7 +212,7 @@ const endOf = (status: number | null, signal: string | null): string =>
 
 type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
   readonly vault: MasterVault
-  readonly hangUps: HangUps | undefined
+  readonly sighup: Sighup | undefined
   readonly app: App
   readonly management: Management | undefined
   readonly measuring: Measuring | undefined
@@ -221,7 +221,7 @@ type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
 }
 
 /** Opens the database and builds the server, but does not listen. */
-async function prepare(config: Config, { log, tracing, hangUps }: Contact): Promise<Parts> {
+async function prepare(config: Config, { log, tracing, sighup }: Contact): Promise<Parts> {
   const build = readBuildFacts()
   let app: App | undefined
   const measuring = await openMeasuring(config, log)
@@ -250,7 +250,7 @@ async function prepare(config: Config, { log, tracing, hangUps }: Contact): Prom
   if (sender) management?.addMails(sender)
   return closeOnFailure(store, async () => {
     app = await buildApp({ ...deps, instrument, onMail, build })
-    return { ...deps, hangUps, measuring, management, sender, app }
+    return { ...deps, sighup, measuring, management, sender, app }
   })
 }
 
@@ -271,7 +271,7 @@ async function openManagement(
   return createManagement({ ...config, ...facts, settings, onFailure: cause => log.fault('management port', cause) })
 }
 
-async function listenToOperators({ management, config, log }: Parts): Promise<void> {
+async function listenForManagement({ management, config, log }: Parts): Promise<void> {
   if (!management || !config.listen.management) return
   try {
     const port = await management.listen()
@@ -313,14 +313,14 @@ async function serve({ app, config, measuring, sender, log }: Parts): Promise<vo
   }
   const { tls } = config.listen
   if (!tls) return
-  const { keepReloading } = await import('./ops/tls-reload.ts')
-  keepReloading(app.http.server as unknown as TlsServer, tls, log)
+  const { reloadTlsFiles } = await import('./ops/tls-reload.ts')
+  reloadTlsFiles(app.http.server as unknown as TlsServer, tls, log)
 }
 
 /** Takes the master keys anew when they change; until the process ends. */
 async function keepKeys(parts: Parts): Promise<void> {
-  const { keepMasterKeys } = await import('./bootstrap/master-key-reload.ts')
-  keepMasterKeys(parts)
+  const { reloadMasterKeys } = await import('./bootstrap/master-key-reload.ts')
+  reloadMasterKeys(parts)
 }
 
 /** Reports unready for the configured time, then closes; deliveries to others that are under way end before the store. */
@@ -351,7 +351,7 @@ async function close(
 }
 
 /** Deletes what has expired, in one process of all that share the database. */
-function keepDeleting({ app, store, clock, random, management }: Parts, log: Log): () => Promise<void> {
+function startDeletion({ app, store, clock, random, management }: Parts, log: Log): () => Promise<void> {
   const upkeep = createUpkeep({ leases: store.leases, holder: random.uuid(), log })
   upkeep.keep({
     name: 'purge',
@@ -371,14 +371,14 @@ function keepDeleting({ app, store, clock, random, management }: Parts, log: Log
 }
 
 /** Notifies applications of ended sessions; the next process sends what is left when this one stops. */
-function keepTelling(
+function startLogoutDelivery(
   { app, store, clock, management }: Pick<Parts, 'app' | 'store' | 'clock' | 'management'>,
   log: Log,
 ): () => Promise<void> {
   management?.addLogouts({ totals: async () => (await app.backChannel()).totals() })
   let running: Promise<void> | undefined
   let isStopping = false
-  async function tell(): Promise<void> {
+  async function deliver(): Promise<void> {
     try {
       if (!(await store.endedSessions.isDue(clock.now()))) return
       const channel = await app.backChannel()
@@ -388,10 +388,10 @@ function keepTelling(
     }
   }
   const timer = setInterval(() => {
-    running ??= tell().finally(() => {
+    running ??= deliver().finally(() => {
       running = undefined
     })
-  }, TELL_EVERY_MS)
+  }, LOGOUT_DELIVERY_MS)
   timer.unref()
   return async () => {
     isStopping = true
@@ -401,15 +401,15 @@ function keepTelling(
 }
 
 /** Sends webhooks the new entries of the audit trail. */
-async function keepAuditing(
+async function startAuditDelivery(
   { app, management }: Pick<Parts, 'app' | 'management'>,
   log: Log,
 ): Promise<() => Promise<void>> {
   const { trail } = app
   if (!trail?.hasWebhooks) return async () => {}
   management?.addWebhooks({ totals: () => trail.webhookTotals() })
-  const { keepDelivering } = await import('./ops/audit/delivering.ts')
-  return keepDelivering(trail, log)
+  const { deliverContinuously } = await import('./ops/audit/delivering.ts')
+  return deliverContinuously(trail, log)
 }
 
 /** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */

@@ -11,7 +11,7 @@ import { passwordProblem } from '../users/password-rules.ts'
 import { setNewPassword } from '../users/password.ts'
 import type { NewPasswordDeps } from '../users/password.ts'
 import type { Users } from '../users/users.ts'
-import { lookAtCode, redeemCode } from './codes.ts'
+import { peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, Errand, GoodCode } from './codes.ts'
 
 /** An invitation that can be accepted. */
@@ -45,7 +45,7 @@ export type Acceptance =
 
 /** The invitation without using it up; undefined if the code is not good. */
 export async function openInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
-  return readInvitation(await lookAtCode(zone, { purpose: 'invitation', value }, deps), deps)
+  return readInvitation(await peekCode(zone, { purpose: 'invitation', value }, deps), deps)
 }
 
 /** Uses the invitation up; undefined if the code is not good, or no longer. */
@@ -72,7 +72,7 @@ export async function acceptWithPassword(
   switch (result.outcome) {
     case 'refused':
       return { outcome: 'refused', message: result.message }
-    case 'overtaken':
+    case 'too-many-conflicts':
       return { outcome: 'expired' }
     case 'changed':
       await deps.users.verify(zone, user.id, { by: from })

@@ -5,7 +5,7 @@ import type { Client } from '../model/clients/client.ts'
 import type { User } from '../model/people/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
-import { issueCode, lookAtCode, redeemCode } from './codes.ts'
+import { issueCode, peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, NewCode } from './codes.ts'
 
 /** Makes a code with which a browser signs the user in for the client. */
@@ -41,7 +41,7 @@ export async function redeemAutologin(
 ): Promise<AutologinResult> {
   const asked = { purpose: 'autologin', value } as const
   if (keptUserId !== undefined) {
-    const seen = await lookAtCode(zone, asked, deps)
+    const seen = await peekCode(zone, asked, deps)
     if (seen && seen.user.id !== keptUserId) return { outcome: 'other-person' }
   }
   const redeemed = await redeemCode(zone, asked, deps)

@@ -106,7 +106,7 @@ export async function issueCode<P extends AccountPurpose>(
 }
 
 /** What the code stands for, without using it up: for the page that a mailed link opens. Undefined if it is not good. */
-export async function lookAtCode<P extends AccountPurpose>(
+export async function peekCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, value }: { purpose: P; value: string },
   deps: Omit<CodeDeps, 'random'>,

@@ -47,7 +47,7 @@ export interface FactorChanges {
   /** A code that stands in for a factor once. */
   bypass(owner: FactorOwner, seconds: number): ReturnType<RecoveryCodes['bypass']>
   /** Notifies the owner that a code was used instead of a factor: a recovery code, or one of an administrator. */
-  tellCodeUsed(owner: FactorOwner): Promise<void>
+  reportCodeUsed(owner: FactorOwner): Promise<void>
   /** Takes that code back. */
   removeBypass(owner: FactorOwner): Promise<boolean>
   /** Removes every factor and code. */
@@ -64,7 +64,7 @@ export interface FactorChangesDeps extends AccountMailDeps {
 }
 
 /** A report of a change: to the audit trail and, with `notice`, to the owner. */
-interface Told {
+interface ChangeReport {
   readonly event: 'Added' | 'Modified' | 'Removed'
   readonly data: string
   readonly notice?: FactorNotice | undefined
@@ -83,7 +83,11 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
   }
 
   /** Reports the change if there was one. */
-  async function told<T>(owner: FactorOwner, change: Promise<T>, { event, data, notice }: Told): Promise<T> {
+  async function reportAfter<T>(
+    owner: FactorOwner,
+    change: Promise<T>,
+    { event, data, notice }: ChangeReport,
+  ): Promise<T> {
     const result = await change
     if (result === false || result === undefined) return result
     report(owner, { type: `MfaFactor${event}Event`, data })
@@ -93,59 +97,66 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
 
   return {
     addPasskey: (owner, passkey) =>
-      told(owner, factors.addPasskey(owner.zone.id, passkey, MAX_PASSKEYS, methodsOf(owner)), {
+      reportAfter(owner, factors.addPasskey(owner.zone.id, passkey, MAX_PASSKEYS, methodsOf(owner)), {
         event: 'Added',
         data: 'passkey',
         notice: 'passkeyAdded',
       }),
     renamePasskey: (owner, id, name) =>
-      told(owner, factors.renamePasskey(owner.zone.id, { userId: owner.user.id, id }, name), {
+      reportAfter(owner, factors.renamePasskey(owner.zone.id, { userId: owner.user.id, id }, name), {
         event: 'Modified',
         data: 'passkey',
       }),
     removePasskey: (owner, id, leaves) =>
-      told(owner, factors.removePasskey(owner.zone.id, { userId: owner.user.id, id }, leaves), {
+      reportAfter(owner, factors.removePasskey(owner.zone.id, { userId: owner.user.id, id }, leaves), {
         event: 'Removed',
         data: 'passkey',
         notice: 'passkeyRemoved',
       }),
     setTotp: (owner, totp) =>
-      told(owner, factors.setTotp(owner.zone.id, owner.user.id, totp, methodsOf(owner)), {
+      reportAfter(owner, factors.setTotp(owner.zone.id, owner.user.id, totp, methodsOf(owner)), {
         event: 'Added',
         data: 'totp',
         notice: 'appAdded',
       }),
     removeTotp: (owner, leaves) =>
-      told(owner, factors.removeTotp(owner.zone.id, owner.user.id, leaves), {
+      reportAfter(owner, factors.removeTotp(owner.zone.id, owner.user.id, leaves), {
         event: 'Removed',
         data: 'totp',
         notice: 'appRemoved',
       }),
     renewRecoveryCodes: (owner, { isFirst } = { isFirst: false }) =>
-      told(owner, recoveryCodes.renew(owner.zone.id, owner.user.id), {
+      reportAfter(owner, recoveryCodes.renew(owner.zone.id, owner.user.id), {
         event: 'Modified',
         data: 'recovery codes',
         notice: isFirst ? undefined : 'codesRenewed',
       }),
     removeRecoveryCodes: owner =>
-      told(owner, factors.removeCodes(owner.zone.id, owner.user.id, 'recovery'), {
+      reportAfter(owner, factors.removeCodes(owner.zone.id, owner.user.id, 'recovery'), {
         event: 'Removed',
         data: 'recovery codes',
         notice: 'codesRemoved',
       }),
     bypass: (owner, seconds) =>
-      told(owner, recoveryCodes.bypass(owner.zone.id, owner.user.id, seconds), {
+      reportAfter(owner, recoveryCodes.bypass(owner.zone.id, owner.user.id, seconds), {
         event: 'Added',
         data: 'bypass',
         notice: 'bypassGiven',
       }),
-    tellCodeUsed: owner => factorMail(owner, 'codeUsed', deps),
+    reportCodeUsed: owner => factorMail(owner, 'codeUsed', deps),
     removeBypass: owner =>
-      told(owner, factors.removeCodes(owner.zone.id, owner.user.id, 'bypass'), { event: 'Removed', data: 'bypass' }),
+      reportAfter(owner, factors.removeCodes(owner.zone.id, owner.user.id, 'bypass'), {
+        event: 'Removed',
+        data: 'bypass',
+      }),
     reset: owner =>
-      told(owner, factors.reset(owner.zone.id, owner.user.id), { event: 'Removed', data: 'all', notice: 'reset' }),
+      reportAfter(owner, factors.reset(owner.zone.id, owner.user.id), {
+        event: 'Removed',
+        data: 'all',
+        notice: 'reset',
+      }),
     forgetDevices: owner =>
-      told(owner, factors.forgetDevices(owner.zone.id, owner.user.id), {
+      reportAfter(owner, factors.forgetDevices(owner.zone.id, owner.user.id), {
         event: 'Modified',
         data: 'remembered devices',
       }),

@@ -8,7 +8,7 @@ import type { Caller } from '../users/caller.ts'
 import { setNewPassword } from '../users/password.ts'
 import type { NewPasswordDeps } from '../users/password.ts'
 import type { Users } from '../users/users.ts'
-import { issueCode, lookAtCode, redeemCode } from './codes.ts'
+import { issueCode, peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, Errand, GoodCode, NewCode } from './codes.ts'
 
 /** Where the password of a named account is kept: here, or at a provider. */
@@ -39,12 +39,12 @@ export const issueReset = (
 type GoodReset = GoodCode<'password-reset'>
 
 /** What a code stands for, without using it up; undefined if it is not good, or of an account whose password is elsewhere. */
-export async function lookAtReset(
+export async function peekReset(
   zone: Zone,
   value: string,
   { service, ...deps }: Omit<CodeDeps, 'random'> & { readonly service: Service },
 ): Promise<GoodReset | undefined> {
-  const good = await lookAtCode(zone, { purpose: 'password-reset', value }, deps)
+  const good = await peekCode(zone, { purpose: 'password-reset', value }, deps)
   return good?.user.origin === service.name ? good : undefined
 }
 
@@ -81,7 +81,7 @@ export async function resetPassword(zone: Zone, { code, password, by }: Reset, d
   const change = { zone, user, password, meetsDemand: true, remoteAddress, userAgent, by }
   const result = await setNewPassword(change, deps)
   switch (result.outcome) {
-    case 'overtaken':
+    case 'too-many-conflicts':
       return { outcome: 'invalid' }
     case 'refused':
       return { outcome: 'refused', message: result.message, user, errand }

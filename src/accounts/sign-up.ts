@@ -18,7 +18,7 @@ import { checkEmailDomain } from '../users/rules.ts'
 import type { Users } from '../users/users.ts'
 import { sendAccountMail } from './account-mails.ts'
 import type { AccountMailDeps } from './account-mails.ts'
-import { issueCode, lookAtCode, redeemCode } from './codes.ts'
+import { issueCode, peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, Errand, GoodCode } from './codes.ts'
 import { isUserName } from './email-change.ts'
 import { isMailAddress } from '../mail/mailer.ts'
@@ -102,8 +102,8 @@ const isWaiting = (user: User, email: string): boolean =>
 const sameText = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 /** Looks at the code of a mailed link without using it up. */
-export const lookAtSignUp = (zone: Zone, value: string, deps: SignUpDeps): Promise<GoodCode<'sign-up'> | undefined> =>
-  lookAtCode(zone, { purpose: 'sign-up', value }, deps)
+export const peekSignUp = (zone: Zone, value: string, deps: SignUpDeps): Promise<GoodCode<'sign-up'> | undefined> =>
+  peekCode(zone, { purpose: 'sign-up', value }, deps)
 
 /** Whether the person has to enter the password of the request: not in the browser that sent it. */
 export const needsPassword = ({ user, data }: GoodCode<'sign-up'>, browser: string | undefined): boolean =>
@@ -133,7 +133,7 @@ export async function verifySignUp(
   deps: SignUpDeps,
 ): Promise<VerificationResult> {
   const { store, users, passwords } = deps
-  const seen = await lookAtSignUp(zone, code, deps)
+  const seen = await peekSignUp(zone, code, deps)
   if (!seen) return { outcome: 'invalid' }
   if (seen.data.passwordHash !== undefined && needsPassword(seen, browser)) {
     const requester = { zoneId: zone.id, address: by.remoteAddress }

@@ -102,7 +102,7 @@ export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
   const parts = {
     ...given,
     mutualTls,
-    tellsHardware: tellsHardware(config),
+    verifiesAttestation: verifiesAttestation(config),
     recordEvent: trail?.record, // otherwise only the log has events
   }
   metadataEndpoints(app, parts)
@@ -133,10 +133,10 @@ export function oauthAtOrigin(
 ): void {
   const { mutualTls } = parts.config
   resourceMetadataAtOrigin(http, { ...parts, readsCertificates: mutualTls !== undefined })
-  metadataAtOrigin(http, { ...parts, tellsHardware: tellsHardware(parts.config), mutualTls })
+  metadataAtOrigin(http, { ...parts, verifiesAttestation: verifiesAttestation(parts.config), mutualTls })
 }
 
-const tellsHardware = ({ passkeys }: Config): boolean => passkeys.attestationRoots !== undefined
+const verifiesAttestation = ({ passkeys }: Config): boolean => passkeys.attestationRoots !== undefined
 
 /** Notifies applications of ended sessions; loaded when the first notification is due. */
 export function deferredBackChannel(

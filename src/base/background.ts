@@ -10,8 +10,8 @@ export interface Background {
   idle(): Promise<void>
 }
 
-/** At most `most` tasks wait; one runs at a time, so that they never crowd out requests. */
-export function createBackground({ most, onError }: { most: number; onError: (cause: unknown) => void }): Background {
+/** At most `max` tasks wait; one runs at a time, so that they never crowd out requests. */
+export function createBackground({ max, onError }: { max: number; onError: (cause: unknown) => void }): Background {
   const waiting: (() => Promise<void>)[] = []
   let running: Promise<void> | undefined
 
@@ -35,7 +35,7 @@ export function createBackground({ most, onError }: { most: number; onError: (ca
 
   const self: Background = {
     run(task) {
-      if (waiting.length >= most) return false
+      if (waiting.length >= max) return false
       waiting.push(task)
       running ??= runAll()
       return true

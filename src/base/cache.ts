@@ -18,7 +18,7 @@ export interface Cache<V extends object> {
 export function createCache<V extends object>(capacity: number): Cache<V> {
   const values = new Map<string, V>()
   // Below half of the capacity no eviction is near, so the order of use is not maintained.
-  const crowded = capacity / 2
+  const halfFull = capacity / 2
   const loading = new Map<string, Promise<V | undefined>>()
 
   function remember(key: string, value: V): void {
@@ -47,7 +47,7 @@ export function createCache<V extends object>(capacity: number): Cache<V> {
     get(key, load) {
       const value = values.get(key)
       if (value === undefined) return loading.get(key) ?? startLoading(key, load)
-      if (values.size > crowded) {
+      if (values.size > halfFull) {
         values.delete(key) // re-inserted, so that the map's order is the order of use
         values.set(key, value)
       }

@@ -3,7 +3,7 @@ import type { JsonWebKey } from 'node:crypto'
 import { hasShortExponent } from './rsa-exponent.ts'
 
 /** Bytes of an RSA modulus. */
-const RSA_BYTES = { least: 256, most: 512 }
+const RSA_BYTES = { min: 256, max: 512 }
 const P256 = 1
 const ED25519 = 6
 
@@ -39,8 +39,8 @@ function jwkOf(cose: ReadonlyMap<number, unknown>): JsonWebKey | undefined {
       return type === 1 && curve === ED25519 ? { kty: 'OKP', crv: 'Ed25519', x: part(-2) } : undefined
     case -257: {
       const { length } = bytes(-1)
-      const isUsual = type === 3 && length >= RSA_BYTES.least && length <= RSA_BYTES.most
-      return isUsual ? { kty: 'RSA', n: part(-1), e: part(-2) } : undefined
+      const isAcceptable = type === 3 && length >= RSA_BYTES.min && length <= RSA_BYTES.max
+      return isAcceptable ? { kty: 'RSA', n: part(-1), e: part(-2) } : undefined
     }
     default:
       return undefined

@@ -231,7 +231,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     }
   }
 
-  async function converse<T>(
+  async function withConnections<T>(
     { hostname, port, withinMs = TIMEOUT_MS, share = OWN_SHARE }: OutboundServer,
     talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>,
   ): Promise<T> {
@@ -281,7 +281,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
 
   const clientFor = (purpose: OutboundPurpose): Outbound & OutboundConnections => ({
     fetch: (address, request = {}) => sendMeasured(address, request, purpose),
-    connect: converse,
+    connect: withConnections,
     async getJson(address, share = OWN_SHARE) {
       const headers = { accept: 'application/json, application/jwk-set+json' }
       const response = await sendMeasured(address, { headers, share }, purpose)

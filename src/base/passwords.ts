@@ -27,7 +27,7 @@ export interface Passwords {
    */
   verify(stored: string, plain: string, requester?: Requester): Promise<boolean>
   /** Takes the time of a verification and returns false, so that timing does not reveal unknown users. */
-  verifyNothing(plain: string, requester?: Requester): Promise<false>
+  verifyPlaceholder(plain: string, requester?: Requester): Promise<false>
   /** Whether a stored hash is weaker than a new one would be and should be replaced at the next successful check. */
   isOutdated(stored: string): boolean
 }
@@ -42,7 +42,7 @@ const SERVER: Requester = { zoneId: '', address: undefined }
 /** About a quarter of a second. */
 const HIGHEST_BCRYPT_COST = 12
 /** A hash that matches no password. */
-const bcryptOfNothing = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${'.'.repeat(53)}`
+const placeholderBcryptHash = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${'.'.repeat(53)}`
 
 /** Zeros as PHC strings write bytes. */
 const zeros = (count: number): string => Buffer.alloc(count).toString('base64').replaceAll('=', '')
@@ -54,7 +54,7 @@ const zeros = (count: number): string => Buffer.alloc(count).toString('base64').
 export function createPasswords({ places, cost }: { places: number; cost: HashCost }): Passwords {
   const parameters = { algorithm: 2, memoryCost: cost.memoryKib, timeCost: cost.passes, parallelism: 1 } as const
   const queue = createFairQueue({ places, bounds: BOUNDS, full: () => new TooManyHashes() })
-  // Constant, not computed, so that the first `verifyNothing` also costs exactly one hash.
+  // Constant, not computed, so that the first `verifyPlaceholder` also costs exactly one hash.
   const nothing = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$${zeros(16)}$${zeros(32)}`
 
   // Cached: repeating a dynamic import takes longer than the rest of the call.
@@ -67,7 +67,7 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
 
   async function refuse(plain: string, done: 'argon2' | 'bcrypt'): Promise<false> {
     if (done === 'bcrypt') await (await argon2()).verify(nothing, plain)
-    else if (bcryptCost > 0) await (await bcrypt()).verify(plain, bcryptOfNothing(bcryptCost))
+    else if (bcryptCost > 0) await (await bcrypt()).verify(plain, placeholderBcryptHash(bcryptCost))
     return false
   }
 
@@ -91,7 +91,7 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
   return {
     hash,
     verify,
-    async verifyNothing(plain, requester) {
+    async verifyPlaceholder(plain, requester) {
       await verify(nothing, plain, requester)
       return false
     },

@@ -6,7 +6,7 @@ import type { MasterVault } from '../base/secrets.ts'
 import type { Config } from '../config.ts'
 import { MasterKeyUnavailable, masterKeyPath, readMasterKeys } from '../config.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
-import type { HangUps } from './hang-ups.ts'
+import type { Sighup } from './sighup.ts'
 import { refuseUselessKeys } from './vault.ts'
 
 const LOOK_EVERY_MS = 2000
@@ -21,19 +21,19 @@ async function stampOf(path: string): Promise<string> {
   }
 }
 
-/** Dependencies of `keepMasterKeys`. */
+/** Dependencies of `reloadMasterKeys`. */
 export interface ReloadDeps {
   readonly config: Pick<Config, 'masterKey' | 'database'>
   readonly store: Store
   readonly vault: MasterVault
   readonly random: Random
   /** Absent where no command prints the keys. */
-  readonly hangUps: HangUps | undefined
+  readonly sighup: Sighup | undefined
   readonly log: { info(message: string): void; warn(message: string): void }
 }
 
 /** Keeps the current keys, and logs that, while the new ones cannot be read or do not fit the database. */
-export function keepMasterKeys({ config, store, vault, random, hangUps, log }: ReloadDeps): () => void {
+export function reloadMasterKeys({ config, store, vault, random, sighup, log }: ReloadDeps): () => void {
   let queue = Promise.resolve()
   let seen: string | undefined
   let isWarned = false
@@ -73,9 +73,9 @@ export function keepMasterKeys({ config, store, vault, random, hangUps, log }: R
   }
   if (path !== undefined) void look(path)
   const timer = path === undefined ? undefined : setInterval(() => void look(path), LOOK_EVERY_MS).unref()
-  hangUps?.at(onChange)
+  sighup?.at(onChange)
   return () => {
     clearInterval(timer)
-    hangUps?.stop()
+    sighup?.stop()
   }
 }

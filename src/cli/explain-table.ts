@@ -22,7 +22,7 @@ export function explanationTable(explanation: Explanation): string {
       : []),
     ...section('Asked', pairs(explanation.request)),
     explanation.decision.toUpperCase(),
-    ...refusals.flatMap(each => row(['  refused', each.error], toldRefusal(each))),
+    ...refusals.flatMap(each => row(['  refused', each.error], refusalText(each))),
     ...owed.flatMap(each => row(['  owed'], withRule(each))),
     '',
     ...section('Scopes', scopeRows(scopes)),
@@ -52,7 +52,7 @@ const pairs = (facts: object): readonly string[] =>
     value === undefined ? [] : row([`  ${name}`], typeof value === 'string' ? value : JSON.stringify(value)),
   )
 
-const toldRefusal = ({ description, detail, rule }: ExplainedRefusal): string =>
+const refusalText = ({ description, detail, rule }: ExplainedRefusal): string =>
   `${description}${/[.?!]$/.test(description) ? '' : '.'} ${detail} [${rule}]`
 
 const withRule = ({ rule, detail }: Reason): string => `${detail} [${rule}]`
@@ -84,8 +84,8 @@ function scopeRows(scopes: readonly ExplainedScope[]): readonly string[] {
 const MAX_VALUE = 36
 
 function claimRow({ claim, token, outcome, value, because, today }: ExplainedClaim): readonly string[] {
-  const told = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
-  const shown = told.length > MAX_VALUE ? `${told.slice(0, MAX_VALUE - 1)}…` : told
+  const valueText = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+  const shown = valueText.length > MAX_VALUE ? `${valueText.slice(0, MAX_VALUE - 1)}…` : valueText
   const now = today === undefined ? '' : ` Today: ${today === null ? 'none' : JSON.stringify(today)}.`
   const first = because[0]
   const text =
@@ -95,7 +95,7 @@ function claimRow({ claim, token, outcome, value, because, today }: ExplainedCla
 
 const todayRows = ({ decision, refusals, still_owed: owed }: NonNullable<Explanation['today']>): readonly string[] => [
   `  ${decision}`,
-  ...refusals.flatMap(each => row(['  refused', each.error], toldRefusal(each))),
+  ...refusals.flatMap(each => row(['  refused', each.error], refusalText(each))),
   ...owed.flatMap(each => row(['  owed'], withRule(each))),
 ]
 

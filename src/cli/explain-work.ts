@@ -53,7 +53,7 @@ function servicesOf(config: Config, { vault, clock, random, ...storage }: Storag
     senders: createSenders({ ...shared, nonces: createDpopNonces({ vault, clock }) }),
     groupsOf,
     owedBy: createOwedBy({ ...shared, groupsOf }),
-    tellsHardware: config.passkeys.attestationRoots !== undefined,
+    verifiesAttestation: config.passkeys.attestationRoots !== undefined,
     // What a running server has not written yet is a quarter of a second old at most.
     trail: config.audit && { flush: () => Promise.resolve() },
     namesRequests: config.log.requests !== 'none',

@@ -21,13 +21,13 @@ export async function recordOperatorEvent(
   { store, vault, clock, config }: Pick<Storage, 'store' | 'vault' | 'clock'> & { readonly config: Config },
 ): Promise<void> {
   if (!config.audit) return
-  const tell = (message: string): void => void process.stderr.write(`latchkey: ${message}\n`)
+  const report = (message: string): void => void process.stderr.write(`latchkey: ${message}\n`)
   const recorder = createAuditRecorder({
     store,
     hashes: vault,
     clock,
     excluded: new Set(config.audit.excluded),
-    log: { warn: tell, fault: (message, cause) => tell(`${message}: ${String(cause)}`) },
+    log: { warn: report, fault: (message, cause) => report(`${message}: ${String(cause)}`) },
   })
   recorder.record({ ...event, userAgent: `${command} (${operator()})` })
   await recorder.stop()

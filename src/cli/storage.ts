@@ -77,7 +77,7 @@ export async function openAwaitedStorage(
   },
 ): Promise<Storage> {
   const { replicas: urls, migratesAtStart } = config.databaseOptions
-  const onChange = (change: ReplicaChange): unknown => cluster.isWorker || tellReplica(change, log)
+  const onChange = (change: ReplicaChange): unknown => cluster.isWorker || logReplicaChange(change, log)
   const replicas = urls.length === 0 ? undefined : { urls, onChange }
   const leave = (): void => process.exit(0)
   const signals = ['SIGTERM', 'SIGINT'] as const
@@ -115,13 +115,13 @@ const migrationsText = (ids: readonly string[]): string =>
   ids.length > 5 ? `${ids.length} migrations, the last one ${ids.at(-1)}` : ids.join(', ')
 
 /** Says what migrations are about, and for what they wait: that may take minutes without any other output. */
-export const migrationProgress = (tell: (line: string) => void): MigrationProgress => ({
-  onPending: ids => tell(`the schema is being brought up to date: ${migrationsText(ids)}`),
-  onLocked: ({ made, most }) =>
-    tell(`a migration waits for a table that others use; attempt ${made} of ${most}, a second apart`),
+export const migrationProgress = (report: (line: string) => void): MigrationProgress => ({
+  onPending: ids => report(`the schema is being brought up to date: ${migrationsText(ids)}`),
+  onLocked: ({ made, max }) =>
+    report(`a migration waits for a table that others use; attempt ${made} of ${max}, a second apart`),
 })
 
-function tellReplica({ name, isUsed, reason }: ReplicaChange, log: Pick<Log, 'info' | 'warn'>): void {
+function logReplicaChange({ name, isUsed, reason }: ReplicaChange, log: Pick<Log, 'info' | 'warn'>): void {
   if (isUsed) log.info(`the replica ${name} answers searches`)
   else log.warn(`the replica ${name} is not used, and the primary answers: ${reason}`)
 }

@@ -3,7 +3,7 @@ import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { possibleTlsMethods, tlsMethodOf } from '../model/clients/mutual-tls.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
-import { speaks } from '../model/zones/protocols.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys.ts'
@@ -44,7 +44,7 @@ const missingKey: Check = async (zone, client, { store, keys }) => {
 /** A method by certificate that the server cannot verify; one that the client had before stays. */
 const unreadCertificate: Check = async (zone, client, { store, behaviour, mutualTls }) => {
   const method = tlsMethodOf(client)
-  if (method === undefined || !speaks(zone, 'mutualTls', behaviour)) return undefined
+  if (method === undefined || !supportsProtocol(zone, 'mutualTls', behaviour)) return undefined
   if (possibleTlsMethods(mutualTls).includes(method)) return undefined
   const before = await store.clients.find(zone.id, client.clientId)
   if (before?.tokenEndpointAuthMethod === method) return undefined

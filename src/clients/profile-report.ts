@@ -4,7 +4,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 import { possibleTlsMethods, tlsMethodOf } from '../model/clients/mutual-tls.ts'
 import type { Protocol } from '../model/zones/protocols.ts'
-import { speaks } from '../model/zones/protocols.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { KeyRing } from '../token/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
@@ -72,24 +72,24 @@ export async function profileProblems(
     missInZone('tokenPolicy.keys', `the zone has no key for any of ${demands.algorithms?.join(', ')}`)
   }
 
-  const isSpoken = (protocol: Protocol): boolean => speaks(zone, protocol, behaviour)
+  const isSupported = (protocol: Protocol): boolean => supportsProtocol(zone, protocol, behaviour)
   const needed: readonly (readonly [Protocol, boolean])[] = [
     ['pushedRequests', demands.pushed],
     ['requestObjects', demands.signedRequests],
     ['signedResponses', demands.signedResponses],
   ]
   for (const [protocol, isNeeded] of needed) {
-    if (isNeeded && !isSpoken(protocol)) missInZone(`protocols.${protocol}`, 'it is off in the zone')
+    if (isNeeded && !isSupported(protocol)) missInZone(`protocols.${protocol}`, 'it is off in the zone')
   }
   const tlsMethod = tlsMethodOf(client)
-  const asksCertificates = isSpoken('mutualTls')
+  const asksCertificates = isSupported('mutualTls')
   if (tlsMethod !== undefined && !asksCertificates) missInZone('protocols.mutualTls', 'it is off in the zone')
   if (mutualTls === undefined && (tlsMethod !== undefined || client.certificateBoundTokens === true)) {
     problems.push({ of: 'server', key: 'mutual_tls', message: 'the server asks nobody for certificates' })
   } else if (tlsMethod !== undefined && !possibleTlsMethods(mutualTls).includes(tlsMethod)) {
     problems.push({ of: 'server', key: 'mutual_tls.trusted_ca', message: 'the server trusts no authority' })
   }
-  if (demands.bound && !isSpoken('dpop') && !(asksCertificates && mutualTls !== undefined)) {
+  if (demands.bound && !isSupported('dpop') && !(asksCertificates && mutualTls !== undefined)) {
     missInZone(
       'protocols.dpop',
       'it is off in the zone, and tokens must be bound to their sender, which no certificates can do here',

@@ -27,7 +27,7 @@ export async function isSecretOf(
   secret: string,
   { clientSecrets, requester }: { readonly clientSecrets: Passwords; readonly requester: Requester },
 ): Promise<boolean> {
-  if (secrets.length === 0) return clientSecrets.verifyNothing(secret, requester)
+  if (secrets.length === 0) return clientSecrets.verifyPlaceholder(secret, requester)
   for (const { hash } of secrets.toReversed()) if (await clientSecrets.verify(hash, secret, requester)) return true
   return false
 }

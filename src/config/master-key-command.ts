@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { MasterKeyUnavailable } from './master-key.ts'
 import type { MasterKeySource } from './master-key.ts'
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 const MAX_BYTES = 4096
 
 /**
@@ -11,7 +11,7 @@ const MAX_BYTES = 4096
  */
 export function printedBy({ command, folder, env }: MasterKeySource & { readonly from: 'command' }): Promise<string> {
   const [program = '', ...args] = command
-  const options = { cwd: folder, env, timeout: PATIENCE_MS, killSignal: 'SIGKILL', maxBuffer: MAX_BYTES } as const
+  const options = { cwd: folder, env, timeout: TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: MAX_BYTES } as const
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, { ...options, encoding: 'utf8' }, (error, stdout) => {
       if (error === null) resolve(stdout)
@@ -29,7 +29,7 @@ function reasonOf(
   if (code === 'ENOENT') return 'does not exist'
   if (code === 'EACCES') return 'cannot be executed'
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `printed more than ${MAX_BYTES} bytes`
-  if (killed === true) return `did not end within ${PATIENCE_MS / 1000} seconds`
+  if (killed === true) return `did not end within ${TIMEOUT_MS / 1000} seconds`
   if (typeof code === 'number') return `ended with status ${code}`
   return typeof signal === 'string' ? `was ended by ${signal}` : 'could not be run'
 }

@@ -3,10 +3,10 @@
  * case; at most two, and at most one for every three letters. Absent where none is that near.
  */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
-  const most = Math.min(2, Math.floor(typed.length / 3))
+  const maxDistance = Math.min(2, Math.floor(typed.length / 3))
   const [best] = names
     .map(name => ({ name, distance: distanceOf(typed.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ distance }) => distance <= most)
+    .filter(({ distance }) => distance <= maxDistance)
     .toSorted((a, b) => a.distance - b.distance)
   return best?.name
 }

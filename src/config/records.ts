@@ -117,8 +117,8 @@ export interface RecordRules {
 export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rules: RecordRules): Bootstrap {
   const { problems, service } = rules
   const zones = soundItems(file.identity_zones, 'bootstrap.identity_zones', problems, { partly: true })
-  refuseTwins(zones, 'id', zone => zone.id.trim(), problems)
-  refuseTwins(zones, 'subdomain', zone => zone.subdomain.toLowerCase(), problems)
+  refuseDuplicates(zones, 'id', zone => zone.id.trim(), problems)
+  refuseDuplicates(zones, 'subdomain', zone => zone.subdomain.toLowerCase(), problems)
   const identityZones = zones.map(({ record, key }): ZoneRecord => {
     if (record.id.trim() === service) problems.add(`${key}.id`, `${service} is the id of the default zone`)
     if (record.id.trim() === '') problems.add(`${key}.id`, 'must not be empty')
@@ -150,9 +150,9 @@ function checkZone(
 ): ZoneBootstrap {
   const { path, problems } = rules
   const groups = soundItems(file.groups, `${path}.groups`, problems)
-  refuseTwins(groups, 'displayName', group => group.displayName.toLowerCase(), problems)
+  refuseDuplicates(groups, 'displayName', group => group.displayName.toLowerCase(), problems)
   const externalGroups = soundItems(file.external_groups, `${path}.external_groups`, problems)
-  refuseTwins(externalGroups, 'externalGroup', mappingIdentity, problems)
+  refuseDuplicates(externalGroups, 'externalGroup', mappingIdentity, problems)
   const defaultGroupsPath = `${path}.default_groups`
   const defaultGroups = problems.isSound(defaultGroupsPath) ? file.default_groups : undefined
   if (defaultGroups?.some(name => name.trim() === '') === true)
@@ -201,7 +201,7 @@ function soundItems<T extends object>(
     })
 }
 
-function refuseTwins<T>(
+function refuseDuplicates<T>(
   items: readonly Item<T>[],
   member: string,
   identity: (record: T) => string,
@@ -231,7 +231,7 @@ const FOREIGN_CLIENT_MEMBERS: Readonly<Record<string, string>> = {
 
 function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules): readonly ClientRecord[] {
   const { problems } = rules
-  refuseTwins(items, 'client_id', client => client.client_id, problems)
+  refuseDuplicates(items, 'client_id', client => client.client_id, problems)
   for (const { record, key } of items) {
     for (const [foreign, own] of Object.entries(FOREIGN_CLIENT_MEMBERS)) {
       if (Object.hasOwn(record, foreign)) problems.add(`${key}.${foreign}`, `is not supported; use ${own}`)
@@ -264,7 +264,7 @@ export const clientRules = ({
 
 function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: RecordRules): readonly UserRecord[] {
   const originOf = (user: UserRecord): string => user.origin ?? service
-  refuseTwins(items, 'userName', user => JSON.stringify([originOf(user), userNameKey(user.userName)]), problems)
+  refuseDuplicates(items, 'userName', user => JSON.stringify([originOf(user), userNameKey(user.userName)]), problems)
   for (const { record, key } of items) {
     if (record.groups?.some(name => name.trim() === '') === true)
       problems.add(`${key}.groups`, 'contains an empty name')
@@ -281,7 +281,7 @@ function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: R
 
 function checkProviders(items: readonly Item<ProviderRecord>[], rules: RecordRules): readonly ProviderRecord[] {
   const { problems, service } = rules
-  refuseTwins(items, 'originKey', provider => provider.originKey, problems)
+  refuseDuplicates(items, 'originKey', provider => provider.originKey, problems)
   const types = providerTypes(service).map(({ type }) => type)
   for (const { record, key } of items) {
     if (!types.includes(record.type)) problems.add(`${key}.type`, `must be one of ${types.join(', ')}`)

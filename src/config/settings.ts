@@ -31,12 +31,12 @@ export interface SettingsFile extends Pick<OperationsFile, 'uaa'> {
 const off = (description: string) => ({ type: 'boolean', default: false, description }) as const
 
 /** More would delay other requests. */
-const MOST_ON_A_PAGE = 1000
+const MAX_PAGE_SIZE = 1000
 const maxCount = (what: string) =>
   ({
     type: 'integer',
     minimum: 1,
-    maximum: MOST_ON_A_PAGE,
+    maximum: MAX_PAGE_SIZE,
     default: 500,
     description: `Most ${what} on a page of a list; a larger count is reduced to it.`,
   }) as const

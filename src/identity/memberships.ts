@@ -68,14 +68,14 @@ export function createMemberships(deps: {
     { asScopes, addsMissing }: { readonly asScopes: readonly string[]; readonly addsMissing: boolean },
   ): Promise<Pick<Resolved, 'groups' | 'missing'>> {
     const listed = new Set<unknown>([config['externalGroupsWhitelist']].flat())
-    const everybodyHas = new Set(defaultGroupsOf(zone, deps).map(keyOf))
+    const defaultKeys = new Set(defaultGroupsOf(zone, deps).map(keyOf))
     const mayGive = (name: string, givenName: string): boolean =>
       !isAdministrative(name, service) ||
       // `zones.` groups give rights in other zones, which only providers of the default zone may decide on.
       (listed.has(givenName) && (zone.id === service.name || !keyOf(name).startsWith('zones.')))
     const given = new Map(
       asScopes
-        .filter(name => SCOPE.test(name) && !everybodyHas.has(keyOf(name)) && mayGive(name, name))
+        .filter(name => SCOPE.test(name) && !defaultKeys.has(keyOf(name)) && mayGive(name, name))
         .map(name => [keyOf(name), name]),
     )
     if (given.size === 0) return { groups: [], missing: [] }

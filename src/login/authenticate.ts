@@ -111,8 +111,8 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
     }
     if (result.outcome === 'refused') return refuse(reply)
     const { user } = result
-    const told = behaviour.emailOfVouched ? { email: user.email } : {}
-    return reply.send({ ...factsOf(user), ...told, user_id: user.id })
+    const details = behaviour.emailOfVouched ? { email: user.email } : {}
+    return reply.send({ ...factsOf(user), ...details, user_id: user.id })
   }
 }
 

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { digest } from '../base/secrets.ts'
 import type { Identity } from '../identity/identity.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { endAsProviderAsks } from '../users/access.ts'
+import { endAccessAtProviderRequest } from '../users/access.ts'
 import type { ProviderAccessDeps } from '../users/access.ts'
 import { bodyForm } from '../web/route.ts'
 
@@ -43,7 +43,7 @@ export function backchannelLogoutEndpoint(app: FastifyInstance, deps: Backchanne
       const { id, usableUntil } = result.notice
       const isNew = await store.assertions.use(zone.id, digest(JSON.stringify(['logout', origin, id])), usableUntil)
       if (!isNew) throw refusal('The logout token was used before.')
-      await endAsProviderAsks(zone, result.notice, { origin, remoteAddress: request.ip }, deps) // §2.7
+      await endAccessAtProviderRequest(zone, result.notice, { origin, remoteAddress: request.ip }, deps) // §2.7
       return reply.send()
     },
   )

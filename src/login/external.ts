@@ -7,7 +7,7 @@ import { emailDomains } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { levelsAsked } from '../model/sessions/step-up.ts'
 import { parseLoginHint } from '../model/sessions/login-hint.ts'
-import { tellsLevels } from '../model/people/second-factor.ts'
+import { supportsLevels } from '../model/people/second-factor.ts'
 import { formPostPage, fragmentPostPage } from '../pages/form-post.ts'
 import { siteName } from '../pages/layout.ts'
 import { leadTo } from '../web/destination.ts'
@@ -78,7 +78,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
         reauthenticate,
         ...(behaviour.requestPassedOn && {
           maxAge,
-          passedOn: passedOn(journey, provider, tellsLevels(zone, behaviour)),
+          passedOn: passedOn(journey, provider, supportsLevels(zone, behaviour)),
         }),
       })
       if (target === undefined) return false

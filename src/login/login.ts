@@ -84,8 +84,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const journey = await journeys.of(request, query)
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     // Only where a session outlives a sign-in that is under way can one fail beside it.
-    const isTold = deps.behaviour.keepSessionUntilLogin && query.get('error') !== undefined
-    if (isSignedIn && !journey.saved?.reauthenticate && !isTold) {
+    const showsError = deps.behaviour.keepSessionUntilLogin && query.get('error') !== undefined
+    if (isSignedIn && !journey.saved?.reauthenticate && !showsError) {
       return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
     }
     // UAA: forgets the name. See docs/compatibility.md, P3.

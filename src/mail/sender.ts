@@ -121,9 +121,9 @@ export function createSender(deps: SenderDeps): Sender {
   }
 
   /** Milliseconds until then; 0 if it is farther away than it can be, because the clock was set back. */
-  function untilThen(then: number, most: number): number {
+  function untilThen(then: number, max: number): number {
     const left = then - clock.now().getTime()
-    return left > most ? 0 : left
+    return left > max ? 0 : left
   }
 
   /** Sends at most one mail; returns the milliseconds until the next turn. */

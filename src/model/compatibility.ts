@@ -139,7 +139,7 @@ const rows = {
   /** C7: whether introspection responses follow RFC 7662 §2.2. */
   standardIntrospection: { id: 'C7', standard: true, uaa: false },
   /** C7: whether the error for a client that may not introspect names the missing scope. */
-  tellInspectorScope: { id: 'C7', standard: true, uaa: false },
+  reportInspectorScope: { id: 'C7', standard: true, uaa: false },
   /** C13: whether the list of display metadata contains only clients that have some. */
   describedClientsOnly: { id: 'C13', standard: true, uaa: false },
   /**
@@ -177,7 +177,7 @@ const rows = {
   /** C11: the assertion is malformed, of an unknown provider, or matches no account. */
   unusableAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C11: whether a SAML assertion of an unknown issuer is refused with that as the description. */
-  tellUnknownIssuer: { id: 'C11', standard: true, uaa: false },
+  reportUnknownIssuer: { id: 'C11', standard: true, uaa: false },
   /** C11: the account is locked, its provider is disabled, or a password change is required. */
   signInRefused: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C12: whether a locked account is indistinguishable from a wrong password, in timing too. */
@@ -215,7 +215,7 @@ const rows = {
   /** C11: a request without client credentials. */
   missingClientCredentials: { id: 'C11', standard: refusal('invalid_client', 401), uaa: refusal('unauthorized', 401) },
   /** C11: whether the error says that credentials are missing; otherwise that they are bad. */
-  tellMissingCredentials: { id: 'C11', standard: true, uaa: false },
+  reportMissingCredentials: { id: 'C11', standard: true, uaa: false },
   /** C11: whether a missing or unknown grant is refused before the client is authenticated. */
   grantBeforeClient: { id: 'C11', standard: true, uaa: false },
   /** C11: whether another client's id beside valid credentials gets a Basic challenge; otherwise Bearer. */
@@ -227,7 +227,7 @@ const rows = {
   /** E1: a login server's request for a token in which the client does not authenticate. */
   badClientOfLoginServer: { id: 'E1', standard: refusal('invalid_client', 401), uaa: refusal('unauthorized', 401) },
   /** E1: whether a request of a login server without `add_new` gets that error; otherwise its token has no user. */
-  tellMissingAddNew: { id: 'E1', standard: true, uaa: false },
+  rejectMissingAddNew: { id: 'E1', standard: true, uaa: false },
   /** E2: whether a new user of a login server has only the names that it sends; otherwise the parts of the address. */
   namesAsSent: { id: 'E2', standard: true, uaa: false },
   /** E3: whether the answer about a user authenticated by a login server has the e-mail address. */
@@ -273,7 +273,7 @@ const rows = {
   /** P8: whether passcodes are twenty characters in groups that can be read out; otherwise 32 of base64url. */
   groupedPasscodes: { id: 'P8', standard: true, uaa: false },
   /** P8: whether tokens from a passcode tell when and how the person signed in, where tokens tell levels. */
-  passcodeTellsSignIn: { id: 'P8', standard: true, uaa: false },
+  passcodeTokensShowSignIn: { id: 'P8', standard: true, uaa: false },
   /** T2: whether `acr` is one class; otherwise an object with all of them. */
   acrAsText: { id: 'T2', standard: true, uaa: false },
   /** P12: what a zone asks for unless its policy of second factors says. */

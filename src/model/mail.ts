@@ -47,7 +47,7 @@ const hasEmptyLabel = (text: string): boolean =>
  * Whether the domain is written as it is known (RFC 5890 §2.3.2): other letters and dots that mean the same would make an address
  * of another domain than provider records name.
  */
-function isUsualDomain(text: string): boolean {
+function hasPlainDomain(text: string): boolean {
   const domain = text.slice(text.lastIndexOf('@') + 1).toLowerCase()
   const ascii = domainToASCII(domain)
   return domain === ascii || domain === domainToUnicode(ascii)
@@ -55,4 +55,4 @@ function isUsualDomain(text: string): boolean {
 
 /** Whether a mail can be sent there. */
 export const isMailAddress = (text: string): boolean =>
-  text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text) && !hasEmptyLabel(text) && isUsualDomain(text)
+  text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text) && !hasEmptyLabel(text) && hasPlainDomain(text)

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import { speaks } from '../model/zones/protocols.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
 import type { Subjects } from '../model/tokens/subject.ts'
@@ -91,20 +91,20 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
       if (!scopes.includes('openid')) throw insufficientScope(['openid'])
       const { zone } = request
       const sub = subjects.of(zone, client, user)
-      const told = userInfo(user, scopes, { behaviour, sub, isPairwise: subjects.isPairwise(zone, client) })
-      if (client.userinfoSignedResponseAlg === undefined || !speaks(zone, 'signedUserinfo', behaviour)) {
-        return sendJson(reply, told)
+      const claims = userInfo(user, scopes, { behaviour, sub, isPairwise: subjects.isPairwise(zone, client) })
+      if (client.userinfoSignedResponseAlg === undefined || !supportsProtocol(zone, 'signedUserinfo', behaviour)) {
+        return sendJson(reply, claims)
       }
-      const jwt = await signed(zone, client, { ...told, iss: deps.urls.issuer(zone), aud: client.clientId })
+      const jwt = await signed(zone, client, { ...claims, iss: deps.urls.issuer(zone), aud: client.clientId })
       return reply.type('application/jwt').send(jwt)
     },
   })
 
   /** OpenID Connect Core §5.3.2; of a type of its own, so that it is never taken for an ID token (RFC 8725 §3.11). */
-  async function signed(zone: AddressedZone, client: Client, told: Record<string, unknown>): Promise<string> {
+  async function signed(zone: AddressedZone, client: Client, claims: Record<string, unknown>): Promise<string> {
     const algorithm = client.userinfoSignedResponseAlg
     const key = algorithm && (await deps.keys.withAlgorithm(zone.id, algorithm))
-    if (key) return key.sign('userinfo+jwt', told)
+    if (key) return key.sign('userinfo+jwt', claims)
     throw new OAuthError('server_error', `The zone has no key for ${algorithm}, which this client asks for`)
   }
 
@@ -170,7 +170,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const credentials = { authorization: authorizationOf(request), params, endpoint }
     const { client } = await deps.authenticator.authenticate(contextOf(request), credentials)
     if (client.authorities.includes(authority)) return
-    if (behaviour.tellInspectorScope) throw insufficientScope([authority])
+    if (behaviour.reportInspectorScope) throw insufficientScope([authority])
     throw new OAuthError('access_denied', 'Access is denied')
   }
 

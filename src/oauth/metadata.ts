@@ -31,7 +31,7 @@ import { GRANTS } from './grants/grants.ts'
 
 interface MetadataDeps {
   /** Whether passkeys can be attested as hardware-bound (`phrh`). */
-  readonly tellsHardware: boolean
+  readonly verifiesAttestation: boolean
   readonly keys: KeyRing
   readonly urls: Urls
   readonly service: Service
@@ -132,12 +132,12 @@ export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): voi
 /** The levels that people of the zone can reach here; none without second factors. */
 function levelsOf(
   zone: AddressedZone,
-  { behaviour, tellsHardware }: Pick<MetadataDeps, 'behaviour' | 'tellsHardware'>,
+  { behaviour, verifiesAttestation }: Pick<MetadataDeps, 'behaviour' | 'verifiesAttestation'>,
 ): readonly Level[] {
   const policy = secondFactorPolicy(zone, behaviour)
   if (policy.requirement === 'off') return []
   const isReached = (level: Level): boolean =>
-    level === '1' || ((level !== 'phrh' || tellsHardware) && methodsFor(level, policy).length > 0)
+    level === '1' || ((level !== 'phrh' || verifiesAttestation) && methodsFor(level, policy).length > 0)
   return LEVELS.filter(isReached)
 }
 
@@ -145,7 +145,7 @@ function levelsOf(
 export function metadata(
   zone: AddressedZone,
   algorithms: readonly string[],
-  { urls, service, behaviour, tellsHardware, mutualTls }: Omit<MetadataDeps, 'keys'>,
+  { urls, service, behaviour, verifiesAttestation, mutualTls }: Omit<MetadataDeps, 'keys'>,
 ): Readonly<Record<string, unknown>> {
   const base = urls.ofZone(zone)
   const methods = CLIENT_AUTH_METHODS.map(method => method.name)
@@ -177,7 +177,7 @@ export function metadata(
     ui_locales_supported: behaviour.ownWords ? ['en-US', ...LANGUAGES.slice(1)] : ['en-US'],
     code_challenge_methods_supported: CODE_CHALLENGE_METHODS,
   }
-  const levels = levelsOf(zone, { behaviour, tellsHardware })
+  const levels = levelsOf(zone, { behaviour, verifiesAttestation })
   const described = { ...specified, ...(levels.length > 0 && { acr_values_supported: levels }) }
   if (!behaviour.fullMetadata) return described
   const facts = { base, algorithms: algorithms.length > 0 ? algorithms : ['RS256'], urls, behaviour, mutualTls }

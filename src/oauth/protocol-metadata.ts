@@ -1,7 +1,7 @@
 // What discovery tells of the protocols that a zone can switch off: one entry for each.
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Protocol } from '../model/zones/protocols.ts'
-import { speaks } from '../model/zones/protocols.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
 import { possibleTlsMethods } from '../model/clients/mutual-tls.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -79,7 +79,7 @@ export function endpointAliases(
   { base, behaviour, urls }: Pick<Facts, 'base' | 'behaviour' | 'urls'>,
 ): Members {
   const aliasBase = urls.certificateBaseOf(zone)
-  if (aliasBase === undefined || !speaks(zone, 'mutualTls', behaviour)) return {}
+  if (aliasBase === undefined || !supportsProtocol(zone, 'mutualTls', behaviour)) return {}
   const aliases = WITH_CERTIFICATES.flatMap(name => {
     const url = document[name]
     return typeof url === 'string' ? [[name, aliasBase + url.slice(base.length)] as const] : []
@@ -89,8 +89,9 @@ export function endpointAliases(
 
 /** The members of every protocol that the zone speaks. */
 export function protocolMetadata(zone: AddressedZone, facts: Facts): Members {
-  const spoken = Object.entries(PROTOCOL_METADATA).flatMap(
-    ([protocol, members]) => (speaks(zone, protocol as Protocol, facts.behaviour) ? [members(zone, facts)] : []), // its keys are protocols
+  const supported = Object.entries(PROTOCOL_METADATA).flatMap(
+    ([protocol, members]) =>
+      supportsProtocol(zone, protocol as Protocol, facts.behaviour) ? [members(zone, facts)] : [], // its keys are protocols
   )
-  return Object.assign({}, ...spoken) as Members
+  return Object.assign({}, ...supported) as Members
 }

@@ -49,7 +49,7 @@ export function recordRefusal(
   if (error.rule === 'bad-credentials') return // the sign-in has events of its own
   const { zone, remoteAddress } = context
   const user = error.userId ?? userId
-  const told = (name: string): Record<string, string> => {
+  const requested = (name: string): Record<string, string> => {
     const value = params.get(name)
     return value === undefined ? {} : { [name]: cut(value) }
   }
@@ -60,12 +60,12 @@ export function recordRefusal(
     ...(error.detail !== undefined && { detail: cut(error.detail) }),
     ...(error.rule && { rule: error.rule }),
     ...(user !== undefined && { user_id: user }),
-    ...told('grant_type'),
-    ...told('response_type'),
-    ...told('scope'),
-    ...told('resource'),
-    ...told('acr_values'),
-    ...told('audience'),
+    ...requested('grant_type'),
+    ...requested('response_type'),
+    ...requested('scope'),
+    ...requested('resource'),
+    ...requested('acr_values'),
+    ...requested('audience'),
   }
   recordEvent({
     type: 'TokenRefusedEvent',

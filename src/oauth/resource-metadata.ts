@@ -1,7 +1,7 @@
 // What clients may know of our own APIs before they have a token (RFC 9728). The server is its own authorization server.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
-import { speaks } from '../model/zones/protocols.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Urls } from '../model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import { PageError } from '../web/answers.ts'
@@ -36,10 +36,11 @@ function answer(
   reply: FastifyReply,
   { urls, behaviour, readsCertificates }: Deps,
 ): FastifyReply {
-  if (!speaks(zone, 'protectedResourceMetadata', behaviour)) throw new PageError(404, 'There is nothing here.')
+  if (!supportsProtocol(zone, 'protectedResourceMetadata', behaviour))
+    throw new PageError(404, 'There is nothing here.')
   const base = urls.ofZone(zone)
-  const isBound = speaks(zone, 'dpop', behaviour)
-  const isCertified = readsCertificates && speaks(zone, 'mutualTls', behaviour)
+  const isBound = supportsProtocol(zone, 'dpop', behaviour)
+  const isCertified = readsCertificates && supportsProtocol(zone, 'mutualTls', behaviour)
   return sendJson(reply, {
     resource: base,
     authorization_servers: [urls.issuer(zone)],

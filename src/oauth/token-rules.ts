@@ -8,7 +8,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { hasGrantType } from '../model/clients/grant-types.ts'
 import type { TokenGrantType } from '../model/clients/grant-types.ts'
 import { concerning, OAuthError } from '../model/oauth-error.ts'
-import { speaks } from '../model/zones/protocols.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
 import { namedResources, resourcesFor } from '../model/tokens/resources.ts'
 import type { Service } from '../model/service.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -44,7 +44,7 @@ export function requireGrantOfClient(
   if (!mayUseGrant(client, type)) {
     throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-grant-type' })
   }
-  if (speaks(zone, 'resourceIndicators', behaviour) && type !== TOKEN_EXCHANGE) {
+  if (supportsProtocol(zone, 'resourceIndicators', behaviour) && type !== TOKEN_EXCHANGE) {
     namedResources(params.all('resource'), client)
   }
 }
@@ -97,7 +97,8 @@ function withResources(
   { behaviour }: { readonly behaviour: Behaviour },
 ): Authorization {
   const { zone, client, refreshed, issuedTokenType, resources: granted } = authorization
-  if (refreshed || issuedTokenType !== undefined || !speaks(zone, 'resourceIndicators', behaviour)) return authorization
+  if (refreshed || issuedTokenType !== undefined || !supportsProtocol(zone, 'resourceIndicators', behaviour))
+    return authorization
   const resources = resourcesFor(params.all('resource'), { granted, client })
   return resources === granted ? authorization : { ...authorization, resources, grantedResources: granted ?? resources }
 }

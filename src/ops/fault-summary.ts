@@ -10,7 +10,7 @@ export interface FaultLines {
 export interface FaultSummary {
   note(message: string, cause: unknown): void
   /** Logs the counts since the last call and drops kinds that did not recur; call once a minute. */
-  tell(): void
+  flush(): void
 }
 
 /** Further kinds are counted together as one. */
@@ -28,7 +28,7 @@ export function createFaultSummary(lines: FaultLines): FaultSummary {
       repeated.set(known, count === undefined ? 0 : count + 1)
       if (count === undefined) lines.full(message, cause)
     },
-    tell() {
+    flush() {
       for (const [kind, count] of repeated) {
         if (count === 0) repeated.delete(kind)
         else {

@@ -52,7 +52,7 @@ export function createLog(destination: { fd: number } = { fd: 1 }, requests?: Re
     full: (message, cause) => logger.error({ err: cause }, message),
     summary: message => logger.error(message),
   })
-  setInterval(() => faults.tell(), 60_000).unref()
+  setInterval(() => faults.flush(), 60_000).unref()
   // Formats the line itself: for the frequent token events, pino would cost as much as creating the claims.
   function add(kind: string, line: object, message: string): void {
     const facts = JSON.stringify({ ...line, ...requests?.current() }).slice(1, -1)
@@ -68,7 +68,7 @@ export function createLog(destination: { fd: number } = { fd: 1 }, requests?: Re
     request: answered => add('request', answered, 'request'),
     requests,
     flush() {
-      faults.tell()
+      faults.flush()
       audited.flush()
       stream.flushSync()
     },

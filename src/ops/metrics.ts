@@ -123,7 +123,7 @@ export function createMetrics({
       gauge('server.up.time', uptime()),
       gauge('server.idle.time', idleBefore + (idle?.() ?? 0)),
       ...[...audited].map(([name, value]) => gauge(`audit_service.${name}`, value)),
-      ...vitals(load()),
+      ...processMetrics(load()),
     ],
   }
 }
@@ -176,7 +176,7 @@ function createLoadMeter(): () => number {
 }
 
 /** Gauges of the machine and this process: the equivalents of UAA's JVM gauges. */
-function vitals(load: number): readonly Measurement[] {
+function processMetrics(load: number): readonly Measurement[] {
   const { heapTotal, heapUsed } = process.memoryUsage()
   const [minute = 0] = loadavg()
   return [

@@ -80,11 +80,11 @@ export function createRequestLog({
     const entry: Entry = { request, id: idOf(request), traceId: traceIdOf?.(request) ?? givenTraceId(request) }
     entries.set(request, entry)
     reply.header('x-request-id', entry.id)
-    if (onAnswer) tellAnswer(entry, reply, onAnswer)
+    if (onAnswer) reportAnswer(entry, reply, onAnswer)
     storage.run(entry, done)
   }
 
-  function tellAnswer(entry: Entry, { raw }: FastifyReply, tell: (answered: AnsweredRequest) => void): void {
+  function reportAnswer(entry: Entry, { raw }: FastifyReply, report: (answered: AnsweredRequest) => void): void {
     const elapsed = stopwatch()
     raw.once('close', () => {
       const { request } = entry
@@ -95,7 +95,7 @@ export function createRequestLog({
         milliseconds: Math.round(elapsed() * 10) / 10,
         address: request.ip,
       }
-      storage.run(entry, () => tell(answered))
+      storage.run(entry, () => report(answered))
     })
   }
 

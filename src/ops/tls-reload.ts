@@ -8,7 +8,7 @@ import { readTls } from '../base/tls-files.ts'
 const LOOK_EVERY_MS = 2000
 
 /** Keeps the old certificate, and logs that, while the new files do not fit together. */
-export function keepReloading(
+export function reloadTlsFiles(
   server: Pick<Server, 'setSecureContext'>,
   files: TlsFiles,
   log: { info(message: string): void; warn(message: string): void },

@@ -22,14 +22,14 @@ export interface DeviceCodeProps {
 export function deviceCodePage(chrome: Chrome, { userCode, problem }: DeviceCodeProps): Html {
   const texts = chrome.texts.device
   const isWrong = problem !== undefined
-  const body = html`${problem && alertBox('error', told(chrome, problem))}<p class="lead">${texts.lead}</p>
+  const body = html`${problem && alertBox('error', problemText(chrome, problem))}<p class="lead">${texts.lead}</p>
 <form id="device" action="${chrome.basePath}/device" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${field({ id: 'user_code', label: texts.code, value: userCode, describedBy: isWrong ? [MESSAGE_ID] : [], isWrong, focus: true })}${submit(texts.next)}</form>
 `
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }
 
-const told = ({ texts: { device } }: Chrome, problem: DeviceProblem): Html | string =>
+const problemText = ({ texts: { device } }: Chrome, problem: DeviceProblem): Html | string =>
   problem.kind === 'unknown' ? device.unknown : device.refused(isolated(problem.clientName, 80))
 
 /** What the decision shows. */

@@ -9,7 +9,7 @@ const MAX_VALUES = 100
 /** Thumbnails and certificates may be sent inline. */
 const MAX_LONG_TEXT = 16_384
 
-const textOf = (most: number) => v.pipe(string, v.maxLength(most, `must have at most ${most} characters`))
+const textOf = (max: number) => v.pipe(string, v.maxLength(max, `must have at most ${max} characters`))
 
 const text = textOf(MAX_TEXT)
 const longText = textOf(MAX_LONG_TEXT)

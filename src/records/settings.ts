@@ -32,7 +32,7 @@ export interface Setting {
   /** Whether null is refused. */
   readonly notNull?: true
   /** `always`: accepted, not stored, and shown as `unset`. `when usual`: not stored if equal to `unset`. */
-  readonly dropped?: 'always' | 'when usual'
+  readonly dropped?: 'always' | 'when default'
   /** Secrets are encrypted at rest and never returned. */
   readonly secret?: Secret
   readonly about?: string
@@ -47,7 +47,7 @@ export interface Section {
   readonly optional?: true | 'null'
   readonly notNull?: true
   /** Not stored if equal to the defaults. */
-  readonly dropped?: 'when usual'
+  readonly dropped?: 'when default'
   /**
    * How unknown members are treated in requests and files. By default the configuration file refuses them and requests
    * ignore them.
@@ -131,8 +131,9 @@ function readSection(described: Section, sent: unknown, { path, refuse }: Place)
     for (const name of unknown) refuse(`${path}.${name}`)
   }
   const kept = described.explicit ? described.explicit(found) : found
-  const isUsual = described.dropped === 'when usual' && isSame(showSection(described, kept), showSection(described, {}))
-  return isUsual ? undefined : kept
+  const isDefault =
+    described.dropped === 'when default' && isSame(showSection(described, kept), showSection(described, {}))
+  return isDefault ? undefined : kept
 }
 
 function readMember(member: Setting | Section, sent: unknown, place: Place): unknown {
@@ -144,7 +145,7 @@ function readMember(member: Setting | Section, sent: unknown, place: Place): unk
     place.refuse(place.path, member.needs)
     return undefined
   }
-  return member.dropped === 'when usual' && isSame(output, member.unset) ? undefined : output
+  return member.dropped === 'when default' && isSame(output, member.unset) ? undefined : output
 }
 
 /** The settings with every default. */

@@ -52,10 +52,10 @@ const string = <const U>(unset: U, { about, pattern }: { about?: string; pattern
   })
 
 /** Integers of 32 bits, as in UAA. */
-const number = <const U>(unset: U, { about, least = -1 }: { about?: string; least?: number } = {}) =>
+const number = <const U>(unset: U, { about, min = -1 }: { about?: string; min?: number } = {}) =>
   setting({
-    kind: v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(MAX_SECONDS)),
-    needs: `a whole number from ${least} to ${MAX_SECONDS}`,
+    kind: v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(MAX_SECONDS)),
+    needs: `a whole number from ${min} to ${MAX_SECONDS}`,
     unset,
     ...(about !== undefined && { about }),
   })
@@ -120,7 +120,7 @@ const cors = section({
     maxAge: number(1_728_000, { about: 'Seconds that a browser may cache the response to a preflight.' }),
   },
   // Sending back what was shown does not replace the server's policy.
-  dropped: 'when usual',
+  dropped: 'when default',
   explicit: explicitCors,
 })
 
@@ -243,7 +243,7 @@ export const zoneConfigSettings = (serviceName: string) =>
         ),
         needs: `a list of at most ${MAX_PROMPTS} objects with name, type, text`,
         unset: PROMPTS,
-        dropped: 'when usual',
+        dropped: 'when default',
         about: 'The fields of the sign-in form.',
       }),
       idpDiscoveryEnabled: flag(false),
@@ -292,7 +292,7 @@ export const zoneConfigSettings = (serviceName: string) =>
         members: {
           defaultGroups: groupNames(standardDefaultGroups(serviceName), 'Groups that every user has.'),
           allowedGroups: groupNames(null, 'When set, users have only these groups and the default ones.'),
-          maxUsers: number(-1, { least: -(2 ** 31) }), // -1 is no limit; other negative numbers are refused elsewhere
+          maxUsers: number(-1, { min: -(2 ** 31) }), // -1 is no limit; other negative numbers are refused elsewhere
           checkOriginEnabled: flag(false),
           allowOriginLoop: flag(true),
         },

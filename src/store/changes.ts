@@ -91,7 +91,7 @@ export function createCaches(): Caches {
 export const writeChange = ({ kind, zoneId, key }: Change): string => JSON.stringify([kind, zoneId, key])
 
 /** The number that may follow a change in a notification. */
-export const numberOfNews = (text: string): number | undefined => {
+export const changeNumberOf = (text: string): number | undefined => {
   const digits = /,([0-9]{1,15})\]$/.exec(text)?.[1]
   return digits === undefined ? undefined : Number(digits)
 }
@@ -118,7 +118,7 @@ export function readChange(text: string): Change | undefined {
  * cache key.
  */
 export function remembered<V extends object>(
-  source: Pick<Database, 'hearsChanges' | 'outage'>,
+  source: Pick<Database, 'receivesChanges' | 'outage'>,
   cache: Cache<V>,
   key: readonly [string, string?],
   load: () => Promise<V | undefined>,
@@ -126,7 +126,7 @@ export function remembered<V extends object>(
   const [first, second] = key
   if (!isStorable(first) || (second !== undefined && !isStorable(second))) return Promise.resolve(undefined)
   const place = second === undefined ? first : keyInZone(first, second)
-  if (source.hearsChanges()) return cache.get(place, load)
+  if (source.receivesChanges()) return cache.get(place, load)
   if (!source.outage) return load()
   return loadedOrKept(source.outage, () => cache.peek(place), load)
 }

@@ -22,7 +22,7 @@ export interface Statement<Args extends object, Row> {
   /** Set when the SQL was made for one request: it is not kept prepared, so that callers cannot exhaust memory. */
   readonly once?: true
   /** Set when the statement may take an hour, as a change of a large table does; others are given up after seconds. */
-  readonly patient?: true
+  readonly mayBeSlow?: true
   /** Never set; carries the types. */
   readonly shape?: (args: Args) => Row
 }
@@ -50,7 +50,7 @@ export const statementOnce = <Row>(text: string): Statement<Readonly<Record<stri
 export const migrationStatement = (text: string): Statement<object, never> => ({
   ...statement(text),
   once: true,
-  patient: true,
+  mayBeSlow: true,
 })
 
 /** The result of a statement. */
@@ -66,8 +66,8 @@ export interface Transaction {
   run<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Outcome<Row>>
   /** Invalidates a cached record in every process once the transaction is committed. */
   announce(change: Change): Promise<void>
-  /** Takes an exclusive lock by name until the transaction ends; waits an hour for it if `patient`, else seconds. */
-  lock(name: string, options?: { readonly patient: true }): Promise<void>
+  /** Takes an exclusive lock by name until the transaction ends; waits an hour for it if `mayBeSlow`, else seconds. */
+  lock(name: string, options?: { readonly mayBeSlow: true }): Promise<void>
   /**
    * From now on a statement that waits for a table fails with `StoreLocked` after a moment: statements queued behind it
    * wait as well.
@@ -106,7 +106,7 @@ export interface Database {
   /** Subscribes to the changes of other processes; called once, after the migrations. */
   listen(): Promise<void>
   /** Whether changes of other processes arrive in time; while false, caches must not be used. */
-  hearsChanges(): boolean
+  receivesChanges(): boolean
   /** The servers that have answered searches; absent where there are no replicas. */
   readonly searchServers?: () => readonly SearchServer[]
   /** Whether the database is there; absent for one that cannot be away, such as a file. */

@@ -54,7 +54,7 @@ function isSelective(filter: Filter, rows: Filtered): boolean {
     }
     case 'compare': {
       const attribute = attributes.get(filter.attribute.toLowerCase())
-      return filter.comparison === 'eq' && attribute?.rows?.crowded !== true && isSeekable(filter, rows)
+      return filter.comparison === 'eq' && attribute?.rows?.unselective !== true && isSeekable(filter, rows)
     }
     case 'not':
     case 'present':

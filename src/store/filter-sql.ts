@@ -35,7 +35,7 @@ export interface ValueRows {
   /** Its column with the key of the filtered row. */
   readonly owner: string
   /** Whether any number of rows may have the same value. */
-  readonly crowded?: boolean
+  readonly unselective?: boolean
   /** Attributes of a value, for filters in brackets, by lower-case name. */
   readonly members?: Attributes
 }

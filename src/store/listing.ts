@@ -81,14 +81,14 @@ export async function readPage<Row extends object>(
   const seeks = isSeekable(filter, listing)
   const quick = isQuick(filter, listing)
   const found = { listing, condition, zoneId, seeks }
-  const few = seeks ? await countUpTo(db, found, { limit: SMALL_LIST, way: quick ? 'read' : 'search' }) : undefined
+  const fewRows = seeks ? await countUpTo(db, found, { limit: SMALL_LIST, way: quick ? 'read' : 'search' }) : undefined
   const load = async (): Promise<Outline> => ({ total: await countRows(db, { listing, zoneId }), places: new Map() })
-  const whole = few === undefined ? await listing.outline(zoneId, load) : undefined
-  const isNear = few === undefined ? (all && isWalk) || (whole?.total ?? 0) <= SMALL_LIST : quick
+  const whole = fewRows === undefined ? await listing.outline(zoneId, load) : undefined
+  const isNear = fewRows === undefined ? (all && isWalk) || (whole?.total ?? 0) <= SMALL_LIST : quick
   const long = longWay(quick)
   const way = isNear ? 'read' : long
   const outline = all ? whole : undefined
-  const totalResults = few ?? outline?.total ?? (await countRows(db, found, way))
+  const totalResults = fewRows ?? outline?.total ?? (await countRows(db, found, way))
   const skipped = startIndex - 1
   const most = Math.min(count, totalResults - skipped)
   if (most <= 0) return { rows: [], totalResults }
@@ -147,18 +147,18 @@ export async function readFrom<Row extends object>(
   const way = quick || isSmall ? 'read' : long
   // Few rows are found and sorted. Of many, a page is found sooner in its own order, where an index has that.
   const found = { listing, condition, zoneId, seeks }
-  const few = all ? undefined : await countUpTo(db, found, { limit: SMALL_RESULT, way })
-  const walks = few === undefined && (column === key || indexed?.has(column) === true)
+  const fewRows = all ? undefined : await countUpTo(db, found, { limit: SMALL_RESULT, way })
+  const walks = fewRows === undefined && (column === key || indexed?.has(column) === true)
   const walked =
     walks && !all && !isOrderOf(filter, listing, column) ? compileFilter(filter, hidden(listing)) : condition
-  const order = orderBy(column, listing, { descending, walk: few === undefined })
+  const order = orderBy(column, listing, { descending, walk: fewRows === undefined })
   const from = after === undefined ? '' : ` and ${beyond(column, listing, descending ? '<' : '>', after.value)}`
   const page = statementOnce<Row & { readonly sort_value: Value }>(
     `select ${columns.join(', ')}, ${column} as sort_value from ${table}
      where ${whereOf({ ...found, condition: walked, seeks: seeks || walks })}${from} order by ${order} limit :most`,
   )
   const args = { ...walked.args, zone_id: zoneId, most: count + 1, ...placeArgs(after) }
-  const isNear = all ? walks : way === 'read' && few !== undefined
+  const isNear = all ? walks : way === 'read' && fewRows !== undefined
   const rows = await db[isNear ? 'read' : long](page, args)
   const [first, last] = [rows[0], rows[count - 1]]
   return {

@@ -5,7 +5,7 @@ import type { CodePurpose, OneTimeCode } from '../model/tokens/token.ts'
 /** Single-use codes that a user types or follows as a link. */
 export interface OneTimeCodeStore {
   /**
-   * Stores the code; for the purposes of `ONE_CODE_EACH` it replaces the account's earlier one. Throws `AlreadyExists` when
+   * Stores the code; for the purposes of `SINGLE_CODE_PURPOSES` it replaces the account's earlier one. Throws `AlreadyExists` when
    * the zone has another code with this digest.
    */
   save(zoneId: string, code: OneTimeCode): Promise<void>

@@ -1,4 +1,4 @@
-import { ONE_CODE_EACH } from '../model/tokens/token.ts'
+import { SINGLE_CODE_PURPOSES } from '../model/tokens/token.ts'
 import type { OneTimeCode } from '../model/tokens/token.ts'
 import { type Database, isStorable, statement } from './database.ts'
 import { insertInto, list, ONE_TIME_CODE_COLUMNS, type OneTimeCodeRow } from './schema.ts'
@@ -51,7 +51,7 @@ const toRow = (zoneId: string, { purpose, userId, ...code }: OneTimeCode): OneTi
   zone_id: zoneId,
   purpose,
   code_digest: code.codeDigest,
-  slot: userId !== undefined && ONE_CODE_EACH.has(purpose) ? `${purpose} ${userId}` : null,
+  slot: userId !== undefined && SINGLE_CODE_PURPOSES.has(purpose) ? `${purpose} ${userId}` : null,
   user_id: userId ?? null,
   password_revision: code.passwordRevision ?? null,
   data: code.data ?? null,

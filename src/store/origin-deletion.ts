@@ -12,7 +12,7 @@ interface Origin {
 const USERS = `select id from users where zone_id = :zone_id and origin = :origin`
 
 /** Tables with rows of users, and the column with the user's id. */
-export const OF_USERS = [
+export const TABLES_OF_USERS = [
   ['approvals', 'user_id'],
   ['authorization_codes', 'user_id'],
   ['tokens', 'user_id'],
@@ -28,7 +28,7 @@ export const OF_USERS = [
 ] as const
 
 const STATEMENTS = [
-  ...OF_USERS.map(([table, user]) => `delete from ${table} where zone_id = :zone_id and ${user} in (${USERS})`),
+  ...TABLES_OF_USERS.map(([table, user]) => `delete from ${table} where zone_id = :zone_id and ${user} in (${USERS})`),
   `delete from external_groups where zone_id = :zone_id and origin = :origin`,
 ].map(text => statement<Origin>(text))
 const NOTE_SESSIONS = noteEnded<Origin>(`zone_id = :zone_id and user_id in (${USERS})`)

@@ -7,11 +7,11 @@ import type { User } from '../model/people/user.ts'
 export interface AnsweredClient {
   readonly clientId: string
   /** Whether it wants a notification when the session ends: only such sessions leave an `EndedSession`. */
-  readonly isTold: boolean
+  readonly isNotified: boolean
 }
 
 /** The session that answers a client. */
-export interface AnsweringSession extends Pick<AnsweredClient, 'isTold'> {
+export interface AnsweringSession extends Pick<AnsweredClient, 'isNotified'> {
   readonly idDigest: string
 }
 

@@ -32,7 +32,7 @@ const ADD_CLIENT = statement<Key & { added: string }>(
   `update sessions set clients = coalesce(clients, '') || :added
    where zone_id = :zone_id and id_digest = :id_digest and user_id is not null`,
 )
-const ADD_TOLD_CLIENT = statement<Key & { added: string }>(
+const ADD_NOTIFIED_CLIENT = statement<Key & { added: string }>(
   `update sessions set clients = coalesce(clients, '') || :added, tells = 1
    where zone_id = :zone_id and id_digest = :id_digest and user_id is not null`,
 )
@@ -57,10 +57,10 @@ const OTHERS_LEFT = statement<Others, { id_digest: string }>(`select id_digest $
 
 const NOTE_ONE = noteEnded<Key>(`zone_id = :zone_id and id_digest = :id_digest`)
 const NOTE_OTHERS = noteEnded<Others>(`zone_id = :zone_id and user_id = :user_id and id_digest <> :kept`)
-const TELLS = statement<Key, { tells: number | null; session_salt: string | null }>(
+const FIND_NOTIFIED = statement<Key, { tells: number | null; session_salt: string | null }>(
   `select tells, session_salt from sessions where zone_id = :zone_id and id_digest = :id_digest`,
 )
-const SET_TELLS = statement<Key>(`update sessions set tells = 1 where zone_id = :zone_id and id_digest = :id_digest`)
+const SET_NOTIFIED = statement<Key>(`update sessions set tells = 1 where zone_id = :zone_id and id_digest = :id_digest`)
 
 /** The columns that `update` may change, in the order in which a statement names them. */
 const CHANGEABLE = ['last_seen_at', 'saved_request', 'pending_approval'] as const
@@ -103,9 +103,9 @@ export function createSessions(db: Database): SessionStore {
       if (columns.length === 0) return
       await db.write(updateOf(columns), { ...given, zone_id: zoneId, id_digest: idDigest })
     },
-    async addClient(zoneId, idDigest, { clientId, isTold }) {
+    async addClient(zoneId, idDigest, { clientId, isNotified }) {
       const added = lineOf(clientId)
-      await db.write(isTold ? ADD_TOLD_CLIENT : ADD_CLIENT, { zone_id: zoneId, id_digest: idDigest, added })
+      await db.write(isNotified ? ADD_NOTIFIED_CLIENT : ADD_CLIENT, { zone_id: zoneId, id_digest: idDigest, added })
     },
     async listOfUser(zoneId, userId, now) {
       const rows = await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })
@@ -170,15 +170,15 @@ async function replace(
   let goesOn = false
   if (oldDigest !== undefined) {
     const key = { zone_id: zoneId, id_digest: oldDigest }
-    const [old] = (await within.run(TELLS, key)).rows
-    const isTold = old?.tells === 1
-    goesOn = isTold && old.session_salt === session.signIn.sessionSalt
-    if (isTold && !goesOn) await within.run(NOTE_ONE, key)
+    const [old] = (await within.run(FIND_NOTIFIED, key)).rows
+    const isNotified = old?.tells === 1
+    goesOn = isNotified && old.session_salt === session.signIn.sessionSalt
+    if (isNotified && !goesOn) await within.run(NOTE_ONE, key)
     const { changes } = await within.run(DELETE, key)
     if (isNeeded && changes === 0) return false
   }
   await within.run(INSERT, toRow(zoneId, session))
-  if (goesOn) await within.run(SET_TELLS, { zone_id: zoneId, id_digest: session.idDigest })
+  if (goesOn) await within.run(SET_NOTIFIED, { zone_id: zoneId, id_digest: session.idDigest })
   return true
 }
 
@@ -186,9 +186,9 @@ async function replace(
 export const addClientTo = (
   within: Transaction,
   zoneId: string,
-  { idDigest, clientId, isTold }: { idDigest: string; clientId: string; isTold: boolean },
+  { idDigest, clientId, isNotified }: { idDigest: string; clientId: string; isNotified: boolean },
 ) =>
-  within.run(isTold ? ADD_TOLD_CLIENT : ADD_CLIENT, {
+  within.run(isNotified ? ADD_NOTIFIED_CLIENT : ADD_CLIENT, {
     zone_id: zoneId,
     id_digest: idDigest,
     added: lineOf(clientId),

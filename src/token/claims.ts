@@ -1,10 +1,10 @@
 // The claims of each kind of token. Pure functions: no store and no signatures.
 import { epochSeconds } from '../base/clock.ts'
-import { classesOf, levelOf, toldClasses } from '../model/sessions/assurance.ts'
+import { classesOf, levelOf, tokenClasses } from '../model/sessions/assurance.ts'
 import type { Authorization } from '../model/tokens/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { speaks } from '../model/zones/protocols.ts'
-import { tellsLevels } from '../model/people/second-factor.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
+import { supportsLevels } from '../model/people/second-factor.ts'
 import type { User } from '../model/people/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { customAttributes, nonEmpty, personClaims, roles } from './person-claims.ts'
@@ -48,7 +48,7 @@ export function accessTokenClaims(
   const { client, subject, scopes, zone } = authorization
   const signIn = subject.kind === 'user' ? subject : undefined
   const user = signIn?.user
-  const told = signIn && tellsLevels(zone, behaviour) ? signIn : undefined
+  const shownSignIn = signIn && supportsLevels(zone, behaviour) ? signIn : undefined
   // One object literal: spreading costs several times as much.
   return {
     jti: facts.tokenId,
@@ -65,8 +65,8 @@ export function accessTokenClaims(
     origin: user?.origin,
     email: user?.email,
     auth_time: signIn?.authenticatedAt && epochSeconds(signIn.authenticatedAt),
-    amr: told && told.amr.length > 0 ? told.amr : undefined, // RFC 9068 §2.2.1, with acr
-    acr: told && acrClaim(told.acr, zone, behaviour),
+    amr: shownSignIn && shownSignIn.amr.length > 0 ? shownSignIn.amr : undefined, // RFC 9068 §2.2.1, with acr
+    acr: shownSignIn && acrClaim(shownSignIn.acr, zone, behaviour),
     rev_sig: facts.revocationSignature,
     iat: epochSeconds(issuedAt),
     exp: epochSeconds(expiresAt),
@@ -139,12 +139,12 @@ export function idTokenClaims(
   const has = (scope: string): boolean => scopes.includes(scope) && (!isMinimal || isOnlySource)
   const isPairwise = facts.pairwiseSubject !== undefined
   // UAA: the e-mail address always.
-  const tells = (scope: string): boolean => has(scope) || (scope === 'email' && !isMinimal && !isPairwise)
+  const includes = (scope: string): boolean => has(scope) || (scope === 'email' && !isMinimal && !isPairwise)
   const attributes = has('user_attributes') ? customAttributes(user) : undefined
   return {
     sub: facts.pairwiseSubject ?? user.id,
     ...(isMinimal ? undefined : referenceClaims(facts, user)),
-    ...(behaviour.claimsByScope ? personClaims(user, has) : classicClaims(user, tells)),
+    ...(behaviour.claimsByScope ? personClaims(user, has) : classicClaims(user, includes)),
     user_attributes: attributes,
     roles: has('roles') ? roles(user) : undefined,
     aud: [client.clientId],
@@ -163,15 +163,15 @@ export function idTokenClaims(
 
 /** Whether applications are notified of ended sessions, for which they need the session's id. */
 const passesLogoutOn = (zone: Zone, behaviour: Behaviour): boolean =>
-  speaks(zone, 'backchannelLogout', behaviour) || speaks(zone, 'frontchannelLogout', behaviour)
+  supportsProtocol(zone, 'backchannelLogout', behaviour) || supportsProtocol(zone, 'frontchannelLogout', behaviour)
 
 /**
  * UAA: all classes, in an object. OpenID Connect Core §2: one string. It is the level unless the zone has no second factors, or
  * a provider named a class that has none.
  */
 function acrClaim(acr: readonly string[] | undefined, zone: Zone, behaviour: Behaviour): unknown {
-  const isLevel = tellsLevels(zone, behaviour)
-  const classes = isLevel ? (toldClasses(acr) ?? []) : classesOf(acr)
+  const isLevel = supportsLevels(zone, behaviour)
+  const classes = isLevel ? (tokenClasses(acr) ?? []) : classesOf(acr)
   if (behaviour.acrAsText) return classes[0] ?? (isLevel ? '1' : undefined)
   return classes.length > 0 ? { values: classes } : undefined
 }

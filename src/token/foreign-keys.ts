@@ -230,7 +230,7 @@ const essence = (jwk: Jwk): Jwk =>
   Object.fromEntries(MEMBERS.filter(name => Object.hasOwn(jwk, name)).map(name => [name, jwk[name]]))
 
 /** The one public key that a message brings itself; undefined if it is not public, too weak, or not for the algorithm. */
-export function openBrought(jwk: Readonly<Record<string, unknown>>, alg: string): KeyObject | undefined {
+export function openEmbeddedKey(jwk: Readonly<Record<string, unknown>>, alg: string): KeyObject | undefined {
   const isUsable = !isPrivateKey(jwk) && fits(jwk, { alg, kid: undefined })
   return isUsable ? open(essence(jwk)) : undefined
 }
@@ -264,7 +264,7 @@ function open(jwk: Jwk): KeyObject | undefined {
 
 /** The publisher's `max-age` (RFC 9111 §5.2.2.1), within limits. */
 function freshSeconds(headers: Headers): number {
-  const wish = /(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})/i.exec(headers.get('cache-control') ?? '')?.[1]
-  const seconds = wish === undefined ? DEFAULT_FRESH_SECONDS : Number(wish)
+  const maxAge = /(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})/i.exec(headers.get('cache-control') ?? '')?.[1]
+  const seconds = maxAge === undefined ? DEFAULT_FRESH_SECONDS : Number(maxAge)
   return Math.min(Math.max(seconds, MIN_FRESH_SECONDS), MAX_FRESH_SECONDS)
 }

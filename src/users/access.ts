@@ -54,20 +54,20 @@ export async function endAccessOfUser(
   audit({ type: 'SessionsEndedEvent', zoneId: zone.id, principal: userId, ...originOf(userId, by), data: reason })
 }
 
-/** Dependencies of `endAsProviderAsks`. */
+/** Dependencies of `endAccessAtProviderRequest`. */
 export interface ProviderAccessDeps extends AccessDeps {
   readonly random: Random
   readonly audit: Audit
 }
 
 /** The provider that asks, and from where. */
-interface AskingProvider {
+interface RequestingProvider {
   readonly origin: string
   readonly remoteAddress: string
 }
 
 /** The user that a provider signs out. */
-interface ProviderWish {
+interface ProviderLogoutSubject {
   /** The person; all of their sessions if there is no `sid`. */
   readonly externalId?: string
   /** The format of a SAML name: an account of another one is not the person's. */
@@ -77,10 +77,10 @@ interface ProviderWish {
 }
 
 /** Ends only the provider's own sessions. A user without an account or session of it here counts as signed out. */
-export async function endAsProviderAsks(
+export async function endAccessAtProviderRequest(
   zone: Zone,
-  { externalId, externalIdFormat, sid }: ProviderWish,
-  by: AskingProvider,
+  { externalId, externalIdFormat, sid }: ProviderLogoutSubject,
+  by: RequestingProvider,
   deps: ProviderAccessDeps,
 ): Promise<void> {
   const { store, clock } = deps
@@ -106,7 +106,7 @@ export async function endAsProviderAsks(
 async function endAccessByProvider(
   zone: Zone,
   userId: string,
-  by: AskingProvider,
+  by: RequestingProvider,
   { store, random, audit }: ProviderAccessDeps,
 ): Promise<void> {
   await store.users.endAccess(zone.id, userId, random.urlSafe(PASSWORD_REVISION_LENGTH))
@@ -120,7 +120,7 @@ async function endAccessByProvider(
 async function endSessionByProvider(
   zone: Zone,
   { idDigest, signIn, clients = [] }: Session & { readonly signIn: SignIn },
-  by: AskingProvider,
+  by: RequestingProvider,
   { store, clock, behaviour, audit }: ProviderAccessDeps,
 ): Promise<void> {
   const { userId } = signIn
@@ -141,7 +141,7 @@ async function endSessionByProvider(
 
 function reportEnd(
   { id: zoneId }: Zone,
-  { userId, by, data }: { readonly userId: string; readonly by: AskingProvider; readonly data: string },
+  { userId, by, data }: { readonly userId: string; readonly by: RequestingProvider; readonly data: string },
   audit: Audit,
 ): void {
   const { origin, remoteAddress } = by

@@ -85,8 +85,8 @@ export function reportDecisions(
   const caller = origin.clientId === undefined ? '' : `; by client ${origin.clientId}`
   for (const clientId of new Set([...before, ...after].map(approval => approval.clientId))) {
     const words = (decisions.get(clientId) ?? []).map(({ scope, status }) => `${scope} ${status}`)
-    const told = words.length === 0 ? ALL_REVOKED : words.join(', ').slice(0, MAX_DATA_LENGTH)
+    const detail = words.length === 0 ? ALL_REVOKED : words.join(', ').slice(0, MAX_DATA_LENGTH)
     const from = { ...origin, clientId }
-    audit({ type: 'ApprovalModifiedEvent', zoneId: zone.id, principal: userId, ...from, data: told + caller })
+    audit({ type: 'ApprovalModifiedEvent', zoneId: zone.id, principal: userId, ...from, data: detail + caller })
   }
 }

@@ -14,7 +14,7 @@ import { defaultGroupsOf, newGroup } from './default-groups.ts'
 import type { GroupCaller, GroupRights } from './group-rights.ts'
 import { createGroupRights } from './group-rights.ts'
 import { invalidMember, nameTaken, noSuchMember, refusalOf, staleGroup, toDefaultGroup } from './group-refusals.ts'
-import { noSuchResource, overtaken, refuseResource } from './refusal.ts'
+import { noSuchResource, tooManyConflicts, refuseResource } from './refusal.ts'
 
 /** The fields of a group that a caller sets. */
 export interface GroupDraft {
@@ -200,7 +200,7 @@ export function createGroups(deps: GroupDeps): Groups {
           throw refusalOf(cause, { group: id, code: 'scim' })
         }
       }
-      throw overtaken('group', id)
+      throw tooManyConflicts('group', id)
     },
 
     async delete(zone, id, { expected, by }) {
@@ -216,7 +216,7 @@ export function createGroups(deps: GroupDeps): Groups {
         report('GroupDeletedEvent', group, { by })
         return group
       }
-      throw overtaken('group', id)
+      throw tooManyConflicts('group', id)
     },
 
     async addMember(zone, groupId, member, by) {
@@ -256,12 +256,12 @@ export function createGroups(deps: GroupDeps): Groups {
         const message = 'external group must not be null when mapping an external group'
         throw refuseResource('scim_resource_constraint_failed', message)
       }
-      for (const [name, most] of [
+      for (const [name, max] of [
         ['externalGroup', MAX_GROUP_TEXT],
         ['origin', MAX_ORIGIN_LENGTH],
       ] as const) {
-        if (mapping[name].length > most) {
-          throw refuseResource('scim', `The value of ${name} must have at most ${most} characters`)
+        if (mapping[name].length > max) {
+          throw refuseResource('scim', `The value of ${name} must have at most ${max} characters`)
         }
       }
       await rights.checkGroup(zone, group, by)

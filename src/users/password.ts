@@ -21,7 +21,7 @@ export type NewPasswordResult =
   | { readonly outcome: 'changed'; readonly user: User }
   | { readonly outcome: 'refused'; readonly reason: 'same' | 'policy'; readonly message: string }
   /** The password was changed, or the account deleted, concurrently. */
-  | { readonly outcome: 'overtaken' }
+  | { readonly outcome: 'too-many-conflicts' }
 
 /** A chosen password, for an account of the internal provider. */
 export interface NewPassword {
@@ -77,7 +77,7 @@ export async function setNewPassword(
     meetsDemand,
   }
   if (!(await store.users.setPassword(zone.id, user.id, user.passwordRevision, change))) {
-    return { outcome: 'overtaken' }
+    return { outcome: 'too-many-conflicts' }
   }
   audit({ type: 'PasswordChangeSuccess', ...facts, ...(caller !== undefined && { data: `caller=${caller}` }) })
   const { passwordRevision, passwordChangedAt } = change
@@ -123,7 +123,7 @@ async function matchesClaim(
   const requester = { zoneId: zone.id, address: remoteAddress }
   const matches = (): Promise<boolean> =>
     user.passwordHash === undefined
-      ? passwords.verifyNothing(password, requester)
+      ? passwords.verifyPlaceholder(password, requester)
       : passwords.verify(user.passwordHash, password, requester)
   if (!countsFailures) return matches()
   const now = clock.now()
@@ -135,7 +135,7 @@ async function matchesClaim(
       ? await countedGuess({ user, policy, failures, now, matches }, store)
       : 'locked'
   if (outcome === 'locked') {
-    await passwords.verifyNothing(password, requester)
+    await passwords.verifyPlaceholder(password, requester)
     await store.events.recordFailure(zone.id, user.id, now)
   }
   return outcome === 'right'

@@ -35,5 +35,5 @@ export const staleVersion = (kind: 'user' | 'group', id: string, stored: number,
   )
 
 /** The refusal of a change that others were always faster than. */
-export const overtaken = (kind: 'user' | 'group', id: string): OAuthError =>
+export const tooManyConflicts = (kind: 'user' | 'group', id: string): OAuthError =>
   refuseResource('scim_resource_conflict', `The ${kind} ${id} was changed meanwhile`)

@@ -35,10 +35,10 @@ export function checkUserName({ userName, origin }: Pick<User, 'userName' | 'ori
 
 /** Refuses texts that are longer than UAA's columns. */
 export function checkLengths(user: Partial<User>): void {
-  for (const [name, most] of Object.entries(MAX_LENGTHS)) {
+  for (const [name, max] of Object.entries(MAX_LENGTHS)) {
     const value: unknown = Reflect.get(user, name)
-    if (typeof value !== 'string' || value.length <= most) continue
-    throw refuseResource('scim', `The value of ${name} must have at most ${most} characters`)
+    if (typeof value !== 'string' || value.length <= max) continue
+    throw refuseResource('scim', `The value of ${name} must have at most ${max} characters`)
   }
 }
 

@@ -23,7 +23,7 @@ import { createGroupRights } from './group-rights.ts'
 import type { GroupCaller } from './group-rights.ts'
 import { newUser } from './new-user.ts'
 import type { UserDraft } from './new-user.ts'
-import { noSuchResource, overtaken, refuseResource, staleVersion } from './refusal.ts'
+import { noSuchResource, tooManyConflicts, refuseResource, staleVersion } from './refusal.ts'
 import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUserName } from './rules.ts'
 
 /** A change of one user. */
@@ -247,7 +247,7 @@ export function createUsers(deps: UserDeps): Users {
         if (passwordHash !== undefined) report('PasswordChangeSuccess', written, by)
         return written
       }
-      throw overtaken('user', id)
+      throw tooManyConflicts('user', id)
     },
 
     async delete(zone, id, { expected, by }) {

@@ -85,7 +85,7 @@ export function createCors(deps: {
     return refuse(reply, 405, 'method_not_allowed', `Request method '${request.method}' not supported`)
   }
 
-  async function judgeThenGoOn(
+  async function judgeThenContinue(
     request: FastifyRequest,
     reply: FastifyReply,
     { origin, done }: { origin: string; done: (error?: Error) => void },
@@ -143,7 +143,7 @@ export function createCors(deps: {
     onRequest(request, reply, done) {
       const { origin } = request.headers
       if (origin === undefined || origin === '') return done()
-      void judgeThenGoOn(request, reply, { origin, done })
+      void judgeThenContinue(request, reply, { origin, done })
     },
     async letRead(request, reply) {
       const { origin } = request.headers

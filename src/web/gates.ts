@@ -2,7 +2,7 @@
 // registered, from the route's config; no handler can run without it.
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
-import { speaks } from '../model/zones/protocols.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Store } from '../store/store.ts'
 import { StoreAway } from '../store/store.ts'
@@ -71,7 +71,7 @@ export function createGates(deps: {
       // Caches may be stale by now: only routes made for this case may use them.
       if (!withoutDatabase && store.isAway()) throw new StoreAway('the database is away')
       await resolveZone(request)
-      if (mentionsDpop(request) && speaks(request.zone, 'dpop', behaviour)) {
+      if (mentionsDpop(request) && supportsProtocol(request.zone, 'dpop', behaviour)) {
         request.usesDpop = true
         reply.header('dpop-nonce', nonces.current(request.zone)) // for the next proof: RFC 9449 §8.2
       }

@@ -83,7 +83,7 @@ export function createHttpServer({
       return resourceMetadataOf(this, { urls, behaviour })
     },
   })
-  http.addHook('onRequest', refuseNobody)
+  http.addHook('onRequest', dropClosedConnection)
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
   return http
@@ -93,7 +93,7 @@ export function createHttpServer({
  * The first hook: drops a request whose connection was reset meanwhile. Its address is no longer known, so it would count against
  * no limit and appear without origin in the audit trail. An address that was read once stays, even if the connection is lost.
  */
-function refuseNobody({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void {
+function dropClosedConnection({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void {
   if (raw.socket.remoteAddress !== undefined) return done()
   reply.hijack()
   raw.socket.destroy()

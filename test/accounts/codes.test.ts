@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { issueCode, lookAtCode, redeemCode } from '../../src/accounts/codes.ts'
+import { issueCode, peekCode, redeemCode } from '../../src/accounts/codes.ts'
 import type { CodeDeps } from '../../src/accounts/codes.ts'
 import { onwardUrl } from '../../src/accounts/onward.ts'
 import { switchesIn } from '../../src/accounts/switches.ts'
@@ -31,7 +31,7 @@ const reset = async (): Promise<string> =>
 describe('a code of self-service', () => {
   it('gives back what it was made with, once', async () => {
     const value = await reset()
-    const seen = await lookAtCode(zone, { purpose: 'password-reset', value }, deps)
+    const seen = await peekCode(zone, { purpose: 'password-reset', value }, deps)
     assert.deepEqual([seen?.user.id, seen?.data], [user.id, { clientId: 'app' }])
     const one = { purpose: 'password-reset', value } as const
     const both = await Promise.all([redeemCode(zone, one, deps), redeemCode(zone, one, deps)])
@@ -39,12 +39,12 @@ describe('a code of self-service', () => {
       both.flatMap(each => (each ? [each.data] : [])),
       [{ clientId: 'app' }],
     )
-    assert.equal(await lookAtCode(zone, one, deps), undefined)
+    assert.equal(await peekCode(zone, one, deps), undefined)
   })
 
   it('is of its purpose and zone', async () => {
     const value = await reset()
-    assert.equal(await lookAtCode(zone, { purpose: 'sign-up', value }, deps), undefined)
+    assert.equal(await peekCode(zone, { purpose: 'sign-up', value }, deps), undefined)
     assert.equal(await redeemCode(zone, { purpose: 'invitation', value }, deps), undefined)
     assert.equal(await redeemCode({ ...zone, id: 'z1' }, { purpose: 'password-reset', value }, deps), undefined)
     assert.ok(await redeemCode(zone, { purpose: 'password-reset', value }, deps))
@@ -52,14 +52,14 @@ describe('a code of self-service', () => {
 
   it('is void after a newer one for a new password', async () => {
     const [first, second] = [await reset(), await reset()]
-    assert.equal(await lookAtCode(zone, { purpose: 'password-reset', value: first }, deps), undefined)
-    assert.ok(await lookAtCode(zone, { purpose: 'password-reset', value: second }, deps))
+    assert.equal(await peekCode(zone, { purpose: 'password-reset', value: first }, deps), undefined)
+    assert.ok(await peekCode(zone, { purpose: 'password-reset', value: second }, deps))
   })
 
   it('is used up even when it is expired', async () => {
     const value = await reset()
     server.clock.advance(30 * 60)
-    assert.equal(await lookAtCode(zone, { purpose: 'password-reset', value }, deps), undefined)
+    assert.equal(await peekCode(zone, { purpose: 'password-reset', value }, deps), undefined)
     assert.equal(await redeemCode(zone, { purpose: 'password-reset', value }, deps), undefined)
   })
 
@@ -76,13 +76,13 @@ describe('a code of self-service', () => {
       meetsDemand: false,
     }
     assert.ok(await server.store.users.setPassword(zone.id, user.id, user.passwordRevision, change))
-    assert.equal(await lookAtCode(zone, { purpose: 'password-reset', value: resetting ?? '' }, deps), undefined)
-    assert.ok(await lookAtCode(zone, { purpose: 'sign-up', value: signingUp ?? '' }, deps))
+    assert.equal(await peekCode(zone, { purpose: 'password-reset', value: resetting ?? '' }, deps), undefined)
+    assert.ok(await peekCode(zone, { purpose: 'sign-up', value: signingUp ?? '' }, deps))
   })
 
   for (const value of ['', 'nonsense', '\0'.repeat(32), 'a'.repeat(33), 'é'.repeat(32)]) {
     it(`is none: ${JSON.stringify(value)}`, async () => {
-      assert.equal(await lookAtCode(zone, { purpose: 'sign-up', value }, deps), undefined)
+      assert.equal(await peekCode(zone, { purpose: 'sign-up', value }, deps), undefined)
       assert.equal(await redeemCode(zone, { purpose: 'sign-up', value }, deps), undefined)
     })
   }

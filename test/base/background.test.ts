@@ -6,7 +6,7 @@ const unexpected = (cause: unknown): void => assert.fail(String(cause))
 
 describe('the work that no answer waits for', () => {
   it('is done one task at a time, in order, and waited for', async () => {
-    const background = createBackground({ most: 10, onError: unexpected })
+    const background = createBackground({ max: 10, onError: unexpected })
     const log: string[] = []
     for (const name of ['a', 'b']) {
       background.run(async () => {
@@ -21,7 +21,7 @@ describe('the work that no answer waits for', () => {
   })
 
   it('waits for what a task begins in its turn', async () => {
-    const background = createBackground({ most: 10, onError: unexpected })
+    const background = createBackground({ max: 10, onError: unexpected })
     let done = false
     background.run(() => {
       background.run(() => {
@@ -35,7 +35,7 @@ describe('the work that no answer waits for', () => {
   })
 
   it('takes no more than its limit, and has room again when tasks are done', async () => {
-    const background = createBackground({ most: 1, onError: unexpected })
+    const background = createBackground({ max: 1, onError: unexpected })
     assert.ok(background.run(() => Promise.resolve()))
     assert.ok(!background.run(() => assert.fail('it was refused')))
     await background.idle()
@@ -45,7 +45,7 @@ describe('the work that no answer waits for', () => {
 
   it('goes on after a task that fails', async () => {
     const causes: unknown[] = []
-    const background = createBackground({ most: 10, onError: cause => causes.push(cause) })
+    const background = createBackground({ max: 10, onError: cause => causes.push(cause) })
     let done = false
     background.run(() => Promise.reject(new Error('no')))
     background.run(() => {

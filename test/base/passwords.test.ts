@@ -105,10 +105,10 @@ describe('a refusal', () => {
   it('lasts as long as one of the slowest kind of hash that was seen, whatever the hash, and a success does not', async () => {
     const made = createPasswords({ places: 2, cost: CHEAP })
     const argon2 = await made.hash('koala')
-    assert.equal(await isSlow(made, made.verifyNothing('wrong')), false, 'before any slow one was seen')
+    assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), false, 'before any slow one was seen')
     assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), false, 'before any slow one was seen')
     assert.equal(await isSlow(made, made.verify(stored, 'wrong')), true)
-    assert.equal(await isSlow(made, made.verifyNothing('wrong')), true)
+    assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), true)
     assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), true)
     assert.equal(await isSlow(made, made.verify(argon2, 'koala')), false)
     assert.equal(await made.verify(argon2, 'koala'), true)
@@ -118,14 +118,14 @@ describe('a refusal', () => {
     const made = createPasswords({ places: 2, cost: CHEAP })
     const beyond = stored.replace('$12$', '$99$')
     assert.equal(await made.verify(beyond, 'wrong'), false)
-    assert.equal(await made.verifyNothing('wrong'), false)
+    assert.equal(await made.verifyPlaceholder('wrong'), false)
   })
 })
 
-describe('verifyNothing', () => {
+describe('verifyPlaceholder', () => {
   it('refuses every password', async () => {
     for (const plain of ['', 'koala', 'nobody has this password']) {
-      assert.equal(await passwords.verifyNothing(plain), false)
+      assert.equal(await passwords.verifyPlaceholder(plain), false)
     }
   })
 
@@ -134,9 +134,9 @@ describe('verifyNothing', () => {
     const ends: string[] = []
     const note = (name: string) => (): number => ends.push(name)
     await Promise.all([
-      fresh.verifyNothing('koala').then(note('nothing')),
+      fresh.verifyPlaceholder('koala').then(note('nothing')),
       fresh.hash('koala').then(note('hash')),
-      fresh.verifyNothing('koala').then(note('nothing again')),
+      fresh.verifyPlaceholder('koala').then(note('nothing again')),
     ])
     assert.deepEqual(ends, ['nothing', 'hash', 'nothing again'])
   })
@@ -209,7 +209,7 @@ describe('the semaphore', () => {
       const accepted = Array.from({ length: places + SHARE }, () => limited.hash('koala'))
       await assert.rejects(limited.hash('koala'), TooManyHashes)
       await assert.rejects(limited.verify(dear, 'koala'), TooManyHashes)
-      await assert.rejects(limited.verifyNothing('koala'), TooManyHashes)
+      await assert.rejects(limited.verifyPlaceholder('koala'), TooManyHashes)
       assert.equal((await Promise.all(accepted)).length, places + SHARE)
       assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
     })

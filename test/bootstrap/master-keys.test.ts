@@ -5,8 +5,8 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault, digestKeyOf, masterKeyId, MissingMasterKey } from '../../src/base/secrets.ts'
-import { hearHangUps } from '../../src/bootstrap/hang-ups.ts'
-import { keepMasterKeys } from '../../src/bootstrap/master-key-reload.ts'
+import { listenForSighup } from '../../src/bootstrap/sighup.ts'
+import { reloadMasterKeys } from '../../src/bootstrap/master-key-reload.ts'
 import { openVault } from '../../src/bootstrap/vault.ts'
 import { runMasterKeyAction } from '../../src/cli/master-key-actions.ts'
 import type { Config } from '../../src/config.ts'
@@ -301,10 +301,10 @@ describe('the master keys of a running server', () => {
     const deps = { store, vault, random, log: { info: note, warn: note } }
     const database = 'sqlite::memory:'
     const stops = [
-      keepMasterKeys({ ...deps, hangUps: undefined, config: { database, masterKey: { from: 'file', path } } }),
-      keepMasterKeys({
+      reloadMasterKeys({ ...deps, sighup: undefined, config: { database, masterKey: { from: 'file', path } } }),
+      reloadMasterKeys({
         ...deps,
-        hangUps: hearHangUps(),
+        sighup: listenForSighup(),
         config: { database, masterKey: { from: 'command', command: ['cat', 'keys'], folder, env: {} } },
       }),
     ]

@@ -28,7 +28,7 @@ export async function compare(nodes: RoundRobin, ledger: Ledger): Promise<readon
     const work = async (): Promise<void> => {
       for (const entry of left) {
         try {
-          if ((await patiently(() => check(entry))) === false) wrong.push(name)
+          if ((await retryWhileBusy(() => check(entry))) === false) wrong.push(name)
         } catch (error) {
           wrong.push(`${name}: ${error instanceof Error ? error.message : String(error)}`)
         }
@@ -102,7 +102,7 @@ export async function compare(nodes: RoundRobin, ledger: Ledger): Promise<readon
 /** Whether an error only says that the server could not answer then. */
 const isTrouble = (error: unknown): boolean => error instanceof Unavailable || error instanceof Broken
 
-async function patiently<T>(work: () => Promise<T>): Promise<T> {
+async function retryWhileBusy<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work()

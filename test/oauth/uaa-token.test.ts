@@ -9,7 +9,7 @@ import { startServer } from '../support/server.ts'
 const GRANT = { grant_type: 'client_credentials' }
 const PERSON = { grant_type: 'password', username: 'marissa', password: 'koala' }
 const BASIC_BAD = 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"'
-const NOBODY = 'An Authentication object was not found in the SecurityContext'
+const NO_REQUESTER = 'An Authentication object was not found in the SecurityContext'
 
 interface Case extends Refusal {
   readonly name: string
@@ -35,14 +35,14 @@ const refusals: readonly Case[] = [
     name: 'a bearer token instead of a client',
     request: { form: GRANT, bearer: 'x' },
     want: '401 unauthorized',
-    description: NOBODY,
+    description: NO_REQUESTER,
   },
   {
     name: 'no client elsewhere',
     path: '/check_token',
     request: { form: { token: 'x' } },
     want: '401 unauthorized',
-    description: NOBODY,
+    description: NO_REQUESTER,
   },
   {
     name: 'a wrong secret without a grant',

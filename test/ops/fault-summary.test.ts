@@ -16,9 +16,9 @@ describe('a fault that repeats', () => {
     const { lines, faults } = summary()
     for (let time = 0; time < 500; time += 1) faults.note(`GET /route-${time % 3}`, new Error('database is away'))
     assert.deepEqual(lines, ['GET /route-0'])
-    faults.tell()
+    faults.flush()
     faults.note('GET /route-1', new Error('database is away'))
-    faults.tell()
+    faults.flush()
     assert.deepEqual(lines.slice(1), [
       '499 more within a minute: Error: database is away',
       '1 more within a minute: Error: database is away',
@@ -28,7 +28,7 @@ describe('a fault that repeats', () => {
   it('is told in full again after a minute without it', () => {
     const { lines, faults } = summary()
     faults.note('first', new Error('a'))
-    faults.tell()
+    faults.flush()
     faults.note('again', new Error('a'))
     assert.deepEqual(lines, ['first', 'again'])
   })
@@ -47,7 +47,7 @@ describe('a fault that repeats', () => {
     const { lines, faults } = summary()
     for (let time = 0; time < 1000; time += 1) faults.note('x', new Error(`fault ${time}`))
     assert.equal(lines.length, 65)
-    faults.tell()
+    faults.flush()
     assert.deepEqual(lines.slice(65), ['935 more within a minute: faults of many kinds'])
   })
 })

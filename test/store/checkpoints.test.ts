@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
 import { type Checkpoints, createCheckpoints } from '../../src/store/engine/checkpoints.ts'
 
-const LIMITS = { pass: 20, restart: 100, last: 40, most: 1000 }
+const LIMITS = { pass: 20, restart: 100, last: 40, max: 1000 }
 
 describe('the log of a SQLite file', () => {
   let folder: string
@@ -70,7 +70,7 @@ describe('the log of a SQLite file', () => {
       return restarts === 3
     })
     // On a busy machine the serving thread writes back at the limit, which one commit may pass.
-    assert.ok(longest < 2 * LIMITS.most, `${longest} pages`)
+    assert.ok(longest < 2 * LIMITS.max, `${longest} pages`)
     await checkpoints.close()
     assert.deepEqual(errors, [])
   })
@@ -98,7 +98,7 @@ describe('the log of a SQLite file', () => {
       before = log
       return began && errors.length > 0
     })
-    assert.ok(statSync(`${path}-wal`).size < 2 * LIMITS.most * 4200)
+    assert.ok(statSync(`${path}-wal`).size < 2 * LIMITS.max * 4200)
     await checkpoints.close()
   })
 

@@ -7,11 +7,15 @@ import { at, session, signIn, user } from './records.ts'
 /** Cases of `EndedSessionStore`, and of what leaves ended sessions. */
 export function endedSessionCases(store: () => Store): void {
   describe('a session whose clients want to be told', () => {
-    const begin = async (zoneId: string, idDigest: string, { isTold = true, salt = 'salt', userId = 'u1' } = {}) => {
+    const begin = async (
+      zoneId: string,
+      idDigest: string,
+      { isNotified = true, salt = 'salt', userId = 'u1' } = {},
+    ) => {
       const made = { ...session({ zoneId, idDigest }), signIn: { ...signIn, userId, sessionSalt: salt } }
       await store().sessions.insert(zoneId, made)
-      await store().sessions.addClient(zoneId, idDigest, { clientId: 'silent', isTold: false })
-      if (isTold) await store().sessions.addClient(zoneId, idDigest, { clientId: 'told', isTold: true })
+      await store().sessions.addClient(zoneId, idDigest, { clientId: 'silent', isNotified: false })
+      if (isNotified) await store().sessions.addClient(zoneId, idDigest, { clientId: 'told', isNotified: true })
       return made
     }
     /** Everything of the zone that waits, and nothing waits any more. */
@@ -28,7 +32,7 @@ export function endedSessionCases(store: () => Store): void {
     it('leaves a row when it is deleted, and one without such clients none', async () => {
       const z = 'ended-delete'
       await begin(z, 'a')
-      await begin(z, 'b', { isTold: false })
+      await begin(z, 'b', { isNotified: false })
       await store().sessions.delete(z, 'a')
       await store().sessions.delete(z, 'b')
       await store().sessions.delete(z, 'never')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Client } from 'pg'
 import { systemClock } from '../../src/base/clock.ts'
-import { numberOfNews, readChange } from '../../src/store/changes.ts'
+import { changeNumberOf, readChange } from '../../src/store/changes.ts'
 import { createChangeTail } from '../../src/store/engine/change-tail.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -109,10 +109,10 @@ describe('changes of another node', { skip: isFast }, () => {
     }
     await announce('before')
     await tail.begin(client)
-    tail.heard(await announce('heard'))
+    tail.received(await announce('heard'))
     const read = await announce('read')
     await tail.read(client)
-    tail.heard(read)
+    tail.received(read)
     await announce('next')
     await tail.read(client)
     await tail.read(client)
@@ -135,10 +135,10 @@ describe('changes of another node', { skip: isFast }, () => {
     const [short = '', long = ''] = heard
     assert.deepEqual(readChange(short), { kind: 'clients', zoneId: 'z1', key: 'a]",5' })
     assert.match(short, /,\d+\]$/)
-    assert.equal(numberOfNews(short), Number(/(\d+)\]$/.exec(short)?.[1]))
+    assert.equal(changeNumberOf(short), Number(/(\d+)\]$/.exec(short)?.[1]))
     assert.match(long, /^\d+$/)
     assert.deepEqual(
-      [readChange(long), numberOfNews(long), numberOfNews('["clients","z1","a,5]"]')],
+      [readChange(long), changeNumberOf(long), changeNumberOf('["clients","z1","a,5]"]')],
       [undefined, undefined, undefined],
     )
   })

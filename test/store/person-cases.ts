@@ -153,12 +153,12 @@ export function personCases({ store, newZone }: Lent): void {
       await sessions.insert(mine, signedIn({ zoneId: mine, idDigest: 'answering' }))
       await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c1', clientId: 'new' }), {
         idDigest: 'answering',
-        isTold: false,
+        isNotified: false,
       })
       await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c2', clientId: 'silent' }))
       await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c3', clientId: 'late' }), {
         idDigest: 'gone',
-        isTold: false,
+        isNotified: false,
       })
       assert.ok((await sessions.find(mine, 'answering'))?.clients?.includes('new'))
       assert.ok(!(await sessions.find(mine, 'answering'))?.clients?.includes('silent'))
@@ -168,7 +168,7 @@ export function personCases({ store, newZone }: Lent): void {
       await assert.rejects(
         codes.insert(mine, code({ zoneId: mine, codeDigest: 'c1', clientId: 'never' }), {
           idDigest: 'answering',
-          isTold: false,
+          isNotified: false,
         }),
       )
       assert.ok(!(await sessions.find(mine, 'answering'))?.clients?.includes('never'), 'all or nothing')

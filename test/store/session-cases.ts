@@ -26,7 +26,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       await store().sessions.insert(z, want)
       assert.deepEqual(await store().sessions.find(z, 's1'), want)
       for (const clientId of ['b\r\nc', 'app'])
-        await store().sessions.addClient(z, 's1', { clientId: clientId, isTold: false })
+        await store().sessions.addClient(z, 's1', { clientId: clientId, isNotified: false })
       assert.deepEqual((await store().sessions.find(z, 's1'))?.clients, [...clients, 'b\r\nc'])
     })
 
@@ -35,7 +35,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       await insert(z, {})
       const ids = Array.from({ length: 20 }, (_, number) => `c${number}`)
       await Promise.all(
-        [...ids, ...ids].map(id => store().sessions.addClient(z, 's1', { clientId: id, isTold: false })),
+        [...ids, ...ids].map(id => store().sessions.addClient(z, 's1', { clientId: id, isNotified: false })),
       )
       assert.deepEqual([...((await store().sessions.find(z, 's1'))?.clients ?? [])].toSorted(), ids.toSorted())
     })
@@ -44,9 +44,9 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       const [z, other] = [newZone(), newZone()]
       await insert(z, {})
       await store().sessions.insert(z, session({ zoneId: z, idDigest: 'anonymous' }))
-      await store().sessions.addClient(other, 's1', { clientId: 'app', isTold: false })
-      await store().sessions.addClient(z, 'anonymous', { clientId: 'app', isTold: false })
-      await store().sessions.addClient(z, 'gone', { clientId: 'app', isTold: false })
+      await store().sessions.addClient(other, 's1', { clientId: 'app', isNotified: false })
+      await store().sessions.addClient(z, 'anonymous', { clientId: 'app', isNotified: false })
+      await store().sessions.addClient(z, 'gone', { clientId: 'app', isNotified: false })
       assert.equal((await store().sessions.find(z, 's1'))?.clients, undefined)
       assert.deepEqual(await store().sessions.find(z, 'anonymous'), session({ zoneId: z, idDigest: 'anonymous' }))
       assert.equal(await store().sessions.find(z, 'gone'), undefined)

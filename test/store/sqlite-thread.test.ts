@@ -26,7 +26,7 @@ describe('a statement in a thread of its own', () => {
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  const open = () => createSqliteThread({ path, patienceMilliseconds: 100, readOnly: true })
+  const open = () => createSqliteThread({ path, timeoutMilliseconds: 100, readOnly: true })
   const plain = (rows: readonly unknown[]): unknown => JSON.parse(JSON.stringify(rows))
 
   it('answers the rows of a statement, as they are', async () => {
@@ -84,7 +84,7 @@ describe('a statement in a thread of its own', () => {
     const module = new URL('../../src/store/engine/sqlite-thread.ts', import.meta.url).href
     const file = join(folder, 'process.mjs')
     const script = `import { createSqliteThread } from '${module}'
-      const thread = createSqliteThread({ path: ${JSON.stringify(path)}, patienceMilliseconds: 100, readOnly: true })
+      const thread = createSqliteThread({ path: ${JSON.stringify(path)}, timeoutMilliseconds: 100, readOnly: true })
       await thread.run('select a from t', [])
       ${statements}
       await thread.close()`
@@ -105,7 +105,7 @@ describe('a statement in a thread of its own', () => {
   })
 
   it('of a file that is not there is told to whoever asks, each time', async () => {
-    const thread = createSqliteThread({ path: join(folder, 'none.db'), patienceMilliseconds: 100, readOnly: true })
+    const thread = createSqliteThread({ path: join(folder, 'none.db'), timeoutMilliseconds: 100, readOnly: true })
     await assert.rejects(thread.run('select 1', []), StoreUnavailable)
     await assert.rejects(thread.run('select 1', []), StoreUnavailable)
     await thread.close()

@@ -58,7 +58,7 @@ describe('an event of the audit trail', () => {
 describe('the history of accounts', () => {
   function history(add: (zoneId: string, events: readonly AccountEvent[]) => Promise<void>) {
     const causes: unknown[] = []
-    const background = createBackground({ most: 1, onError: cause => causes.push(cause) })
+    const background = createBackground({ max: 1, onError: cause => causes.push(cause) })
     const accountEvents = { add, list: async () => Promise.resolve([]) }
     const clock = createTestClock()
     const made = createAccountHistory({

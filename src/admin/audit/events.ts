@@ -69,11 +69,11 @@ function timeIn(query: Form, name: string): Date | undefined {
   return time
 }
 
-function wholeIn(query: Form, name: string, most: number): number | undefined {
+function wholeIn(query: Form, name: string, max: number): number | undefined {
   const text = query.get(name) || undefined
   if (text === undefined) return undefined
   const number = /^\d{1,16}$/.test(text) ? Number(text) : 0
-  if (number < 1 || number > most) throw refuse(name, `a whole number from 1 to ${most}`)
+  if (number < 1 || number > max) throw refuse(name, `a whole number from 1 to ${max}`)
   return number
 }
 

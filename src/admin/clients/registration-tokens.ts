@@ -35,7 +35,7 @@ export function registrationTokenHandlers(
   )
 
   on('POST /oauth/registration-tokens', async (request, reply) => {
-    const { label, seconds, maxUses } = readWish(jsonBody(request))
+    const { label, seconds, maxUses } = readTokenRequest(jsonBody(request))
     const token = random.urlSafe(TOKEN_LENGTH)
     const now = clock.now()
     const record: RegistrationToken = {
@@ -74,7 +74,7 @@ const toJson = ({ id, label, createdAt, expiresAt, maxUses, uses }: Registration
   uses,
 })
 
-function readWish(sent: JsonRecord): { label: string | undefined; seconds: number; maxUses: number } {
+function readTokenRequest(sent: JsonRecord): { label: string | undefined; seconds: number; maxUses: number } {
   const label = memberOf(sent, 'label') ?? undefined
   const isLabel = typeof label === 'string' && label.length <= MAX_LABEL_LENGTH && isKeepable(label)
   if (label !== undefined && !isLabel) throw refuse('label', `a string of at most ${MAX_LABEL_LENGTH} characters`)

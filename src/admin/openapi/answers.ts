@@ -83,8 +83,8 @@ export function answersOf(
 }
 
 /** Combines the handler's error with a shared one of the same status. */
-function both(own: Answer, usual: string, status: number): Answer {
-  const about = `${own.about} Or: ${usual.charAt(0).toLowerCase()}${usual.slice(1)}`
+function both(own: Answer, standard: string, status: number): Answer {
+  const about = `${own.about} Or: ${standard.charAt(0).toLowerCase()}${standard.slice(1)}`
   if (!own.content || status < 400) return { ...own, about }
   const isEmpty = Object.keys(own.content).length === 0
   return { ...own, about, content: { ...ANY_REFUSAL, ...own.content }, ...(isEmpty && { mayBeEmpty: true }) }

@@ -5,7 +5,7 @@ import { WrongContentType } from '../../web/requests/bodies.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { refuseResource } from '../../users/refusal.ts'
 
-export { noSuchResource, overtaken, refuseResource, staleVersion } from '../../users/refusal.ts'
+export { noSuchResource, tooManyConflicts, refuseResource, staleVersion } from '../../users/refusal.ts'
 
 const MAX_SHOWN = 100
 

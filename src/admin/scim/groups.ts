@@ -7,7 +7,7 @@ import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { CursorPage, MemberChange, MemberRecord, Page, Store } from '../../store/store.ts'
 import type { Groups } from '../../users/groups.ts'
-import { noSuchResource, overtaken } from '../../users/refusal.ts'
+import { noSuchResource, tooManyConflicts } from '../../users/refusal.ts'
 import { namesOf } from './attribute.ts'
 import type { Json } from './attribute.ts'
 import { ScimError } from './error.ts'
@@ -132,7 +132,7 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
         if (!isStale(cause)) throw cause
       }
     }
-    throw overtaken('group', id)
+    throw tooManyConflicts('group', id)
   }
 
   return {

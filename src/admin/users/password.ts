@@ -12,7 +12,7 @@ import { hasRight } from '../../web/callers/bearer.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import { groupCallerOf } from '../resources/caller.ts'
-import { overtaken, refuseResource } from '../resources/refusal.ts'
+import { tooManyConflicts, refuseResource } from '../resources/refusal.ts'
 import { callerOf } from './record.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { UserRoute } from './routes.ts'
@@ -70,8 +70,8 @@ export function passwordHandler(
     switch (result.outcome) {
       case 'refused':
         throw refuse(result.message, result.reason === 'same' ? 422 : 400)
-      case 'overtaken':
-        throw overtaken('user', user.id)
+      case 'too-many-conflicts':
+        throw tooManyConflicts('user', user.id)
       case 'changed':
         return sendJson(reply, { status: 'ok', message: 'password updated' })
     }

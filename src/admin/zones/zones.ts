@@ -72,7 +72,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const settings = zoneConfigSettings(service.name)
   const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
-  const usual = { standardDefaultGroups: standardDefaultGroups(service.name), service }
+  const defaults = { standardDefaultGroups: standardDefaultGroups(service.name), service }
 
   const isDefault = (id: string): boolean => id === service.name
 
@@ -135,7 +135,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
       refuseIssuer(config.issuer, activeKeyId)
       await refuseForeignIssuer(config.issuer, subdomain)
     }
-    checkZoneConfig(config, usual)
+    checkZoneConfig(config, defaults)
     const { activeKeyId: _, ...policy } = tokenPolicy ?? {}
     const whole: ZoneConfig = {
       ...config,
@@ -181,7 +181,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
     const { config, keys } = await readConfig(request, { body, zoneId: id })
     const now = clock.now()
     const zone: Zone = { ...recorded(body), id, config, version: body.version, createdAt: now, updatedAt: now }
-    const allowed = allowedGroupNames(config.userConfig, usual.standardDefaultGroups)
+    const allowed = allowedGroupNames(config.userConfig, defaults.standardDefaultGroups)
     const rights = restrictedScopes(service).filter(
       scope => !scope.startsWith('zones.') && (allowed === undefined || allowed.has(scope)),
     )
@@ -231,7 +231,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
   }
 
   async function refuseForbiddenGroups(zoneId: string, { userConfig }: ZoneConfig): Promise<void> {
-    const allowed = allowedGroupNames(userConfig, usual.standardDefaultGroups)
+    const allowed = allowedGroupNames(userConfig, defaults.standardDefaultGroups)
     if (allowed === undefined) return
     const names = await store.zones.groupNames(zoneId)
     if (names.every(name => allowed.has(name))) return

@@ -7,7 +7,7 @@ import type { Audit } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { AddressedZone, RequestOrigin } from '../../model/request.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { certificate } from './certificate.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthRequest } from './method.ts'
@@ -89,7 +89,8 @@ export function createClientAuthenticator(
       return badClient(client?.secrets.length === 0 ? 'Missing credentials' : 'Bad credentials')
     }
     const isToken = endpoint.path.startsWith('/oauth/token')
-    if (isToken && authorization === undefined && !behaviour.tellMissingCredentials) return badClient('Bad credentials')
+    if (isToken && authorization === undefined && !behaviour.reportMissingCredentials)
+      return badClient('Bad credentials')
     const description = 'An Authentication object was not found in the SecurityContext'
     return new OAuthError(behaviour.missingClientCredentials, description, {
       challenge: behaviour.bareChallenge ? realm : basicChallenge(deps.service, description),
@@ -100,7 +101,7 @@ export function createClientAuthenticator(
     async authenticate(from, sent) {
       const { zone, remoteAddress } = from
       const { clientCertificate } = from
-      const counts = clientCertificate !== undefined && speaks(zone, 'mutualTls', behaviour)
+      const counts = clientCertificate !== undefined && supportsProtocol(zone, 'mutualTls', behaviour)
       const request = counts ? { ...sent, certificate: clientCertificate } : sent
       const chosen = choose(request)
       if (!chosen) throw await missingCredential(zone, request)

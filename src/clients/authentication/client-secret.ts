@@ -46,7 +46,7 @@ const secretAttempt = (clientId: string, secret: string): Attempt => ({
     }
     const requester = requesterOf(from)
     return deps.guesses.attempt(from, { clientId, secret, client }, () =>
-      client ? verifySecret(secret, { client, requester }, deps) : deps.passwords.verifyNothing(secret, requester),
+      client ? verifySecret(secret, { client, requester }, deps) : deps.passwords.verifyPlaceholder(secret, requester),
     )
   },
 })
@@ -58,7 +58,7 @@ async function verifySecret(
   deps: ClientAuthDeps,
 ): Promise<boolean> {
   const { memory, passwords, store } = deps
-  if (client.secrets.length === 0) return passwords.verifyNothing(secret, requester)
+  if (client.secrets.length === 0) return passwords.verifyPlaceholder(secret, requester)
   for (const own of client.secrets.toReversed()) {
     if (await passwords.verify(own.hash, secret, requester)) {
       memory.remember(client, secret)

@@ -90,14 +90,14 @@ export function createDirectories(deps: DirectoryDeps): Directories {
         return BAD_CREDENTIALS
       if (provider === undefined) return askServers(settings.urls, { settings, attempt })
       const directory = known.of(JSON.stringify([requester?.zoneId, provider]), settings)
-      return directory.queue.run(requester ?? NOBODY, () =>
+      return directory.queue.run(requester ?? NO_REQUESTER, () =>
         askServers(directory.servers(), { settings, attempt, directory }),
       )
     },
   }
 }
 
-const NOBODY: Requester = { zoneId: '', address: undefined }
+const NO_REQUESTER: Requester = { zoneId: '', address: undefined }
 const NOT_ASKED: DirectoryResult = {
   outcome: 'unreachable',
   reason: 'no server answered the last sign-ins; one of the next will try again',
@@ -137,16 +137,16 @@ async function askServer(question: Question, deps: DirectoryDeps): Promise<Direc
     const result = await deps.outbound.connect({ ...url, withinMs, ...(share && { share }) }, async (open, keep) => {
       account = directory?.take(url)
       const wasKept = account !== undefined
-      const talk = async (): Promise<DirectoryResult> =>
+      const exchange = async (): Promise<DirectoryResult> =>
         checkPassword({ ...deps, passwords, settings, attempt, url, open, account: bound })
       const bound = async (): Promise<DirectorySession> => (account ??= await bindAccount({ settings, url, open }))
-      const answer = await talk().catch((cause: unknown) => {
+      const answer = await exchange().catch((cause: unknown) => {
         const hasEnded = cause instanceof DirectoryError && cause.failure === 'unreachable'
         if (!wasKept || !hasEnded || isOver) throw cause
         directory?.drop(url)
         account?.close()
         account = undefined
-        return talk()
+        return exchange()
       })
       if (account && directory && !isOver) {
         directory.give(url, account, keep)

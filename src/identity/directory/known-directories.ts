@@ -84,7 +84,7 @@ interface Forgettable extends KnownDirectory {
 
 function createKnownDirectory({ urls }: DirectorySettings, clock: Clock): Forgettable {
   const kept = new Map<DirectoryUrl, Kept[]>()
-  const troubles = new Map<DirectoryUrl, { readonly failures: number; readonly retryAt: number }>()
+  const backoffs = new Map<DirectoryUrl, { readonly failures: number; readonly retryAt: number }>()
   const births = new WeakMap<KeepableSession, number>()
   let isClosed = false
   const now = (): number => clock.now().getTime()
@@ -112,16 +112,16 @@ function createKnownDirectory({ urls }: DirectorySettings, clock: Clock): Forget
     }),
     servers: () =>
       urls.filter(url => {
-        const trouble = troubles.get(url)
-        if (!trouble || trouble.failures < MAX_FAILURES) return true
-        if (now() < trouble.retryAt) return false
-        troubles.set(url, { ...trouble, retryAt: now() + RETRY_MS })
+        const backoff = backoffs.get(url)
+        if (!backoff || backoff.failures < MAX_FAILURES) return true
+        if (now() < backoff.retryAt) return false
+        backoffs.set(url, { ...backoff, retryAt: now() + RETRY_MS })
         return true
       }),
-    answered: url => void troubles.delete(url),
+    answered: url => void backoffs.delete(url),
     failed(url) {
-      const failures = (troubles.get(url)?.failures ?? 0) + 1
-      troubles.set(url, { failures, retryAt: now() + RETRY_MS })
+      const failures = (backoffs.get(url)?.failures ?? 0) + 1
+      backoffs.set(url, { failures, retryAt: now() + RETRY_MS })
       drop(url)
     },
     take(url) {

@@ -73,7 +73,7 @@ async function bindAs(
 }
 
 /** An unknown name takes as long as a wrong password: a connection and a bind, with nothing of what was typed. */
-async function bindAsNobody(request: DirectoryRequest, { base }: UserSearch): Promise<void> {
+async function bindAnonymously(request: DirectoryRequest, { base }: UserSearch): Promise<void> {
   const { random } = request
   await bindAs(request, `cn=${random.hex(16)},${base}`, random.hex(16)).catch((cause: unknown) => {
     if (!(cause instanceof DirectoryError)) throw cause
@@ -120,7 +120,7 @@ async function searchAndCheck(
   const attributes = [...settings.attributes, ...(comparison?.by === 'server' ? [comparison.attribute] : [])]
   const whole = await findOne(session, { ...profile.search, filter, attributes, refuses: settings.refusesReferrals })
   if (!whole) {
-    if (!comparison) await bindAsNobody(request, profile.search)
+    if (!comparison) await bindAnonymously(request, profile.search)
     return undefined
   }
   if (!comparison) return (await bindAs(request, whole.dn)) ? { entry: whole, session } : undefined

@@ -10,7 +10,7 @@ import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, 
 import { decryptedText } from './encryption.ts'
 import { logoutRequest, logoutResponse, UNSPECIFIED } from './messages.ts'
 import type { LogoutName } from './messages.ts'
-import { notButThis, SamlProblem, timeAndNow } from './problem.ts'
+import { mismatchText, SamlProblem, timeAndNow } from './problem.ts'
 import type { Endpoints, SamlProvider } from './provider-metadata.ts'
 import type { SamlProviders } from './providers.ts'
 import { checkRedirectSignature, readDeflated } from './redirect-signature.ts'
@@ -158,7 +158,7 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
   const { Destination: destination } = root.attributes
   // Required of a signed message (SAML Bindings §3.4.5.2, §3.5.5.2).
   if (destination === undefined || !destinations.includes(destination)) {
-    throw new SamlProblem('destination', `it is for ${notButThis(destination, destinations.join(' '))}`)
+    throw new SamlProblem('destination', `it is for ${mismatchText(destination, destinations.join(' '))}`)
   }
   const [issuedAt, end] = [instantOf(root, 'IssueInstant'), instantOf(root, 'NotOnOrAfter')]
   if (!issuedAt) throw new SamlProblem('expired', 'it does not say when it was issued')

@@ -5,7 +5,7 @@ import { quoted } from './problem.ts'
 import type { SamlStatement } from './statement.ts'
 
 /** Attributes already logged; beyond this number all are logged again. */
-const MAX_TOLD = 1000
+const MAX_LOGGED = 1000
 /** Names in a line. */
 const MAX_NAMES = 30
 /** Found by their friendly name, too. */
@@ -15,7 +15,7 @@ const GROUPS = 'external_groups'
 export function createMissingAttributes(log: {
   refusal(message: string): void
 }): (record: IdentityProvider, statement: SamlStatement) => void {
-  const told = new Set<string>()
+  const logged = new Set<string>()
   return (record, { attributes }) => {
     const { id, version, originKey }: IdentityProvider = record
     const { attributeMappings }: SamlProviderConfig = record.config
@@ -27,11 +27,11 @@ export function createMissingAttributes(log: {
         .filter((name): name is string => typeof name === 'string' && name !== '' && !isSent(key, name))
         .map(name => ({ key, name, id: JSON.stringify([id, version, key, name]) })),
     )
-    const news = missing.filter(each => !told.has(each.id))
-    if (news.length === 0) return
-    if (told.size + news.length > MAX_TOLD) told.clear()
-    for (const each of news) told.add(each.id)
-    const wanted = news.slice(0, MAX_NAMES).map(({ key, name }) => `${quoted(name)} (${key})`)
+    const unlogged = missing.filter(each => !logged.has(each.id))
+    if (unlogged.length === 0) return
+    if (logged.size + unlogged.length > MAX_LOGGED) logged.clear()
+    for (const each of unlogged) logged.add(each.id)
+    const wanted = unlogged.slice(0, MAX_NAMES).map(({ key, name }) => `${quoted(name)} (${key})`)
     const names = attributes
       .slice(0, MAX_NAMES)
       .map(({ name, friendlyName }) => quoted(name) + (friendlyName === undefined ? '' : ` (${quoted(friendlyName)})`))

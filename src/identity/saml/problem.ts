@@ -44,7 +44,7 @@ export const quoted = (text: string | undefined): string =>
   text === undefined ? 'nothing' : JSON.stringify(text.slice(0, MAX_QUOTED_LENGTH))
 
 /** What a message is meant for, or from, and what it should have been. */
-export const notButThis = (found: string | undefined, wanted: string): string =>
+export const mismatchText = (found: string | undefined, wanted: string): string =>
   `${quoted(found)}, not ${quoted(wanted)}`
 
 /** How far the clocks are apart, or how late a message came. */

@@ -1,7 +1,7 @@
 // Reads responses to sign-in requests, as the browser posts them (SAML Profiles §4.1.4, Bindings §3.5).
 import { addSeconds } from '../../base/clock.ts'
 import { checkAssertions, verifiedAssertion } from './assertion.ts'
-import { notButThis, quoted, SamlProblem, timeAndNow } from './problem.ts'
+import { mismatchText, quoted, SamlProblem, timeAndNow } from './problem.ts'
 import { checkSignaturePlaces, signatureOf, verifiedPart } from './signed-xml.ts'
 import { checkInResponseTo, checkIssuer, instantOf, readStatement, SKEW_SECONDS } from './statement.ts'
 import type { Expectation, SamlStatement } from './statement.ts'
@@ -69,7 +69,7 @@ function checkEnvelope(
   if (version !== '2.0') throw new SamlProblem('not-xml', 'it is of another version')
   checkStatus(response)
   if (destination === undefined ? isSigned : destination !== recipient) {
-    throw new SamlProblem('destination', `it is for ${notButThis(destination, recipient)}`) // Bindings §3.5.5.2
+    throw new SamlProblem('destination', `it is for ${mismatchText(destination, recipient)}`) // Bindings §3.5.5.2
   }
   if (childrenNamed(response, 'Issuer', NAMESPACES.assertion).length > 0) checkIssuer(response, provider.entityId)
   if (answers !== undefined || inResponseTo === 'none') checkInResponseTo(answers, inResponseTo)

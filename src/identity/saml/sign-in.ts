@@ -79,7 +79,7 @@ const MAY_BE_NEW_KEY: ReadonlySet<SamlReason> = new Set(['bad-signature', 'decry
 /** One instance serves every zone. */
 export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
   const { store, clock, behaviour, providers, serviceProviders } = deps
-  const tellMissing = createMissingAttributes(deps.log)
+  const logMissingAttributes = createMissingAttributes(deps.log)
 
   /** Verifies with the keys that are known, and once with those that its address has now: the provider may have new ones. */
   async function verified(
@@ -128,7 +128,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       if (!(await store.assertions.use(zone.id, id, statement.usableUntil))) {
         throw new SamlProblem('replay', 'the assertion was used before')
       }
-      tellMissing(record, statement)
+      logMissingAttributes(record, statement)
       return { outcome: 'genuine', person, statement }
     } catch (error) {
       if (error instanceof SamlProblem) return refusalOf(error)

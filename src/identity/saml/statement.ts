@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { addSeconds } from '../../base/clock.ts'
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import { isStorable } from '../../base/storable-text.ts'
-import { notButThis, quoted, SamlProblem, timeAndNow } from './problem.ts'
+import { mismatchText, quoted, SamlProblem, timeAndNow } from './problem.ts'
 import type { SamlReason } from './problem.ts'
 import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
 import type { XmlElement } from './xml.ts'
@@ -112,7 +112,7 @@ export function readStatement(
 export function checkIssuer(element: XmlElement, entityId: string): void {
   const issuer = one(element, 'Issuer', 'issuer')
   if (issuer.text !== entityId || (issuer.attributes['Format'] ?? ENTITY) !== ENTITY) {
-    throw new SamlProblem('issuer', `it is from ${notButThis(issuer.text, entityId)}`)
+    throw new SamlProblem('issuer', `it is from ${mismatchText(issuer.text, entityId)}`)
   }
 }
 
@@ -133,7 +133,7 @@ function checkConditions(conditions: XmlElement, { now, ownEntityId }: Expectati
   // Each has to be met (§2.5.1.4).
   const others = audiences.find(each => !each.includes(ownEntityId))
   if (audiences.length === 0 || others) {
-    throw new SamlProblem('audience', `it is for ${notButThis(others?.join(' '), ownEntityId)}`)
+    throw new SamlProblem('audience', `it is for ${mismatchText(others?.join(' '), ownEntityId)}`)
   }
   return checkPeriod(conditions, now)
 }
@@ -171,7 +171,7 @@ function confirmedUntil(subject: XmlElement, expected: Expectation): Date {
 function checkConfirmation(confirmation: XmlElement, { recipient, inResponseTo, now }: Expectation): Date {
   const data = one(confirmation, 'SubjectConfirmationData', 'subject')
   const { Recipient: to, InResponseTo: answers } = data.attributes
-  if (to !== recipient) throw new SamlProblem('recipient', `it is for ${notButThis(to, recipient)}`)
+  if (to !== recipient) throw new SamlProblem('recipient', `it is for ${mismatchText(to, recipient)}`)
   checkInResponseTo(answers, inResponseTo)
   if (data.attributes['NotBefore'] !== undefined) throw new SamlProblem('subject', 'a bearer has no NotBefore')
   const until = checkPeriod(data, now)

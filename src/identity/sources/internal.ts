@@ -66,7 +66,7 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
   const found = await store.users.findForSignIn(zone.id, provider.originKey, { userName, failuresSince })
   /** As a guess does at a known user: a hash, a write and a look at the failures. */
   const takeAsLong = async (): Promise<void> => {
-    await passwords.verifyNothing(attempt.password, requester)
+    await passwords.verifyPlaceholder(attempt.password, requester)
     await store.events.recordNothing(now)
     await store.events.failures(zone.id, '', failuresSince)
   }
@@ -83,7 +83,7 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
   const matches = (): Promise<boolean> =>
     user.passwordHash
       ? passwords.verify(user.passwordHash, attempt.password, requester)
-      : passwords.verifyNothing(attempt.password, requester)
+      : passwords.verifyPlaceholder(attempt.password, requester)
   const outcome = await countedGuess({ user, policy, failures, now, matches }, store)
   if (outcome === 'locked') return locked()
   if (outcome === 'wrong') return refused('bad-credentials', user)

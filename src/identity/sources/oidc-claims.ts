@@ -103,8 +103,8 @@ function attributesOf(claims: ForeignClaims, config: MappingConfig): Readonly<Re
   const attributes = Object.keys(mappings ?? {}).filter(key => key.startsWith(ATTRIBUTE) && key !== ATTRIBUTE)
   return Object.fromEntries(
     attributes.map(key => {
-      const told = claimsFor(mappings, key).flatMap(claim => firstOf(memberOf(claims, claim)))
-      const values = told.slice(0, MAX_VALUES).flatMap(asText)
+      const sent = claimsFor(mappings, key).flatMap(claim => firstOf(memberOf(claims, claim)))
+      const values = sent.slice(0, MAX_VALUES).flatMap(asText)
       return [key.slice(ATTRIBUTE.length), storeCustomAttributes === false ? [] : values]
     }),
   )

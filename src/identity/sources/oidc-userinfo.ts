@@ -17,7 +17,7 @@ export interface UserinfoAccess {
 }
 
 /** Claims that a person usually has, if the record does not map others. */
-const USUAL = ['email', 'given_name', 'family_name'] as const
+const PROFILE_CLAIMS = ['email', 'given_name', 'family_name'] as const
 /** How and when the user signed in comes only from the signed token. */
 const OF_THE_TOKEN = ['amr', 'acr', 'auth_time'] as const
 
@@ -33,9 +33,12 @@ export async function completed(
   const { userInfoUrl, accessToken, share } = access
   const lacks = (claim: string): boolean => (memberOf(claims, claim) ?? undefined) === undefined
   const lacksMapped = mappedClaims(config).some(lacks)
-  const lacksUsual = USUAL.some(name => claimsFor(config.attributeMappings, name).length === 0 && lacks(name))
+  const lacksProfileClaims = PROFILE_CLAIMS.some(
+    name => claimsFor(config.attributeMappings, name).length === 0 && lacks(name),
+  )
   const unchanged = { outcome: 'described', claims } as const
-  if (userInfoUrl === undefined || typeof accessToken !== 'string' || !(lacksMapped || lacksUsual)) return unchanged
+  if (userInfoUrl === undefined || typeof accessToken !== 'string' || !(lacksMapped || lacksProfileClaims))
+    return unchanged
   const answer = await readUserinfo(outbound, userInfoUrl, { accessToken, share })
   if (answer.outcome !== 'described') return lacksMapped ? answer : unchanged
   // OpenID Connect Core §5.3.2: otherwise it may be about another user.
@@ -45,12 +48,12 @@ export async function completed(
 }
 
 /** What the token says counts. `email_verified` stays with the address that it was said of. */
-function merged(token: ForeignClaims, told: ForeignClaims, [email = 'email']: readonly string[]): ForeignClaims {
-  const all: Record<string, unknown> = { ...told, ...token }
+function merged(token: ForeignClaims, userinfo: ForeignClaims, [email = 'email']: readonly string[]): ForeignClaims {
+  const all: Record<string, unknown> = { ...userinfo, ...token }
   for (const name of OF_THE_TOKEN) if (!Object.hasOwn(token, name)) delete all[name]
   const address = memberOf(token, email) ?? undefined
-  const source = address === undefined ? told : token
-  if (address === undefined || memberOf(told, email) !== address) {
+  const source = address === undefined ? userinfo : token
+  if (address === undefined || memberOf(userinfo, email) !== address) {
     delete all['email_verified']
     if (Object.hasOwn(source, 'email_verified')) all['email_verified'] = source['email_verified']
   }

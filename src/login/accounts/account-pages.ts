@@ -12,26 +12,26 @@ import type { ProfileDeps } from './profile.ts'
 
 const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
-const forNobody = open('people without an account, or without their password')
-const forCodes = open('the code says who it is')
+const anonymous = open('people without an account, or without their password')
+const byCode = open('the code says who it is')
 
 const ROUTES = {
-  'GET /create_account': forNobody,
-  'POST /create_account.do': forNobody,
-  'GET /accounts/email_sent': forNobody,
-  'HEAD /verify_user': forCodes,
-  'GET /verify_user': { ...forCodes, exposeHeadRoute: false },
-  'POST /verify_user': forCodes,
-  'GET /forgot_password': forNobody,
-  'POST /forgot_password.do': forNobody,
-  'GET /email_sent': forNobody,
-  'GET /reset_password': forCodes,
-  'POST /reset_password.do': forCodes,
-  'GET /verify_email': forCodes,
-  'POST /verify_email': forCodes,
-  'GET /invitations/accept': forCodes,
-  'POST /invitations/accept.do': forCodes,
-  'POST /invitations/accept_enterprise.do': forCodes,
+  'GET /create_account': anonymous,
+  'POST /create_account.do': anonymous,
+  'GET /accounts/email_sent': anonymous,
+  'HEAD /verify_user': byCode,
+  'GET /verify_user': { ...byCode, exposeHeadRoute: false },
+  'POST /verify_user': byCode,
+  'GET /forgot_password': anonymous,
+  'POST /forgot_password.do': anonymous,
+  'GET /email_sent': anonymous,
+  'GET /reset_password': byCode,
+  'POST /reset_password.do': byCode,
+  'GET /verify_email': byCode,
+  'POST /verify_email': byCode,
+  'GET /invitations/accept': byCode,
+  'POST /invitations/accept.do': byCode,
+  'POST /invitations/accept_enterprise.do': byCode,
   'GET /continue': open('it leads only to URLs that clients have registered'),
   'GET /change_email': own,
   'POST /change_email.do': own,

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../../accounts/account-mails.ts'
 import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
-import { issueCode, lookAtCode } from '../../accounts/codes.ts'
+import { issueCode, peekCode } from '../../accounts/codes.ts'
 import type { Errand } from '../../accounts/codes.ts'
 import { changeEmail, emailProblem, isAddressFor } from '../../accounts/email-change.ts'
 import type { EmailChangeDeps } from '../../accounts/email-change.ts'
@@ -164,7 +164,7 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
   on('GET /verify_email', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
-    const good = await lookAtCode(request.zone, { purpose: PURPOSE, value: code }, deps)
+    const good = await peekCode(request.zone, { purpose: PURPOSE, value: code }, deps)
     if (!good) return refuseCode(request, reply)
     const { user, data } = good
     const visitor = await sessions.visitor(request)

@@ -84,7 +84,7 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePassword
     switch (result.outcome) {
       case 'refused':
         return refuse(result.message)
-      case 'overtaken':
+      case 'too-many-conflicts':
         // It was changed elsewhere, which ended this session.
         return reply.redirect(`${urls.ofZone(zone)}/`, 302)
       case 'changed': {

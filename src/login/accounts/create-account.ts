@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { onwardUrl } from '../../accounts/onward.ts'
 import type { OnwardDeps } from '../../accounts/onward.ts'
-import { lookAtSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '../../accounts/sign-up.ts'
+import { peekSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '../../accounts/sign-up.ts'
 import type { SignUpDeps } from '../../accounts/sign-up.ts'
 import type { Background } from '../../base/background.ts'
 import { digest } from '../../base/secrets.ts'
@@ -137,7 +137,7 @@ function verifyHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
   on('GET /verify_user', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
-    const good = await lookAtSignUp(request.zone, code, deps)
+    const good = await peekSignUp(request.zone, code, deps)
     if (!good) return showExpired(request, reply)
     const page = verifyAccountPage(await pages.chrome(request, reply, { form: true }), {
       code,

@@ -90,7 +90,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
     switch (result.outcome) {
       case 'refused':
         return showForm(request, reply, { user, problem: result.message })
-      case 'overtaken':
+      case 'too-many-conflicts':
         // The password was changed elsewhere, which ended this session: redirect to sign-in, or on.
         return goTo(request, reply, '/')
       case 'changed': {

@@ -6,7 +6,7 @@ import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-m
 import type { Errand } from '../../accounts/codes.ts'
 import { onwardUrl } from '../../accounts/onward.ts'
 import type { OnwardDeps } from '../../accounts/onward.ts'
-import { accountToReset, issueReset, lookAtReset, resetPassword } from '../../accounts/password-reset.ts'
+import { accountToReset, issueReset, peekReset, resetPassword } from '../../accounts/password-reset.ts'
 import type { ResetAccount, ResetDeps } from '../../accounts/password-reset.ts'
 import { passwordChangedMail } from '../../accounts/password-notice.ts'
 import type { Background } from '../../base/background.ts'
@@ -109,7 +109,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
   on('GET /reset_password', async (request, reply) => {
     await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
-    const good = await lookAtReset(request.zone, code, deps)
+    const good = await peekReset(request.zone, code, deps)
     return good ? showReset(request, reply, { code, user: good.user }) : showExpired(request, reply)
   })
 
@@ -121,7 +121,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
     const code = requiredField(form, 'code')
     const password = requiredField(form, 'password')
     const again = requiredField(form, 'password_confirmation')
-    const good = await lookAtReset(zone, code, deps)
+    const good = await peekReset(zone, code, deps)
     if (!good) return showExpired(request, reply)
     if (password === '' || password !== again) {
       return showReset(request, reply, { code, user: good.user, problem: MISMATCH })

@@ -53,8 +53,8 @@ const MAX_URI_LENGTH = 2000
 
 /** Where somebody wants to go afterwards; checked when they are there. Too long to be registered counts as absent. */
 export function errandIn(form: Form): Errand {
-  const upTo = (value: string | undefined, most: number) =>
-    value === '' || (value?.length ?? 0) > most ? undefined : value
+  const upTo = (value: string | undefined, max: number) =>
+    value === '' || (value?.length ?? 0) > max ? undefined : value
   return {
     clientId: upTo(form.get('client_id'), MAX_CLIENT_ID_LENGTH),
     redirectUri: upTo(form.get('redirect_uri'), MAX_URI_LENGTH),

@@ -10,7 +10,7 @@ import type { SecurityDeps } from './security-access.ts'
 /** For users with an outstanding second factor only. */
 const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
-const forAnyone = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
+const anyone = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
 
 const ROUTES = {
   'GET /second_factor': demanded,
@@ -18,8 +18,8 @@ const ROUTES = {
   'GET /second_factor/app': demanded,
   'POST /second_factor/app': demanded,
   'POST /second_factor/passkey': demanded,
-  'POST /login/passkey/options': { ...forAnyone, audience: 'api', body: 'form' },
-  'POST /login/passkey': forAnyone,
+  'POST /login/passkey/options': { ...anyone, audience: 'api', body: 'form' },
+  'POST /login/passkey': anyone,
   'GET /profile/security': own,
   'GET /profile/security/passkey': own,
   'POST /profile/security/passkey': own,

@@ -116,7 +116,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
     const onward = await tasks.onward(request)
     if (!(await sessions.strengthen(request, reply, task.visitor, proof.factor))) return goTo(request, reply, '/login')
-    if (!proof.isOwnFactor) await changes.tellCodeUsed(await ownerOf(request, task.visitor, pages))
+    if (!proof.isOwnFactor) await changes.reportCodeUsed(await ownerOf(request, task.visitor, pages))
     if (form.get('remember') === 'true' && proof.isOwnFactor) remembered.remember(request, reply, user)
     return goTo(request, reply, onward)
   })

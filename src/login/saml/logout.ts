@@ -8,7 +8,7 @@ import type { LogoutRequest } from '../../identity/provider-logout.ts'
 import { answeredPath } from '../../model/sessions/logout-return.ts'
 import type { Urls } from '../../model/urls.ts'
 import { signedOutPage } from '../../pages/signed-out.ts'
-import { endAsProviderAsks } from '../../users/access.ts'
+import { endAccessAtProviderRequest } from '../../users/access.ts'
 import type { ProviderAccessDeps } from '../../users/access.ts'
 import { PageError } from '../../web/answers.ts'
 import { leadTo } from '../../web/destination.ts'
@@ -63,7 +63,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
       const { documentIn, requestAnsweredBy } = await import('../../identity/saml/logout.ts')
       const xml = documentIn(message.value, { isDeflated: !isPost })
       if (xml === undefined) throw new PageError(400, UNSUPPORTED)
-      if (message.name === 'SAMLRequest') return obey(request, reply, { xml, relayState })
+      if (message.name === 'SAMLRequest') return handleRequest(request, reply, { xml, relayState })
       const requestId = requestAnsweredBy(xml)
       if (requestId === undefined) throw new PageError(400, UNSUPPORTED)
       // A form posted by another site carries no cookies (`SameSite`); redirected to a GET, the browser sends them.
@@ -72,7 +72,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
   })
 
   /** Nobody is redirected anywhere for a request that is not the provider's own. */
-  async function obey(
+  async function handleRequest(
     request: Route,
     reply: FastifyReply,
     { xml, relayState }: { readonly xml: string; readonly relayState: string | undefined },
@@ -118,8 +118,8 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     if (!isNew) return false
     const here = await sessions.visitor(request)
     const by = { origin, remoteAddress: request.ip }
-    if (sids.length === 0) await endAsProviderAsks(zone, person, by, deps)
-    for (const sid of sids) await endAsProviderAsks(zone, { ...person, sid }, by, deps)
+    if (sids.length === 0) await endAccessAtProviderRequest(zone, person, by, deps)
+    for (const sid of sids) await endAccessAtProviderRequest(zone, { ...person, sid }, by, deps)
     // The cookies of this browser, if it was one of them.
     if (here && !(await store.sessions.find(zone.id, here.session.idDigest))) await sessions.end(request, reply)
     return true

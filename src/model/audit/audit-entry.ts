@@ -75,7 +75,7 @@ export const FAILURE_TYPES: readonly AuditEventType[] = [...FAILURES]
 export const outcomeOf = (type: AuditEventType): AuditOutcome => (FAILURES.has(type) ? 'failure' : 'success')
 
 /** Whether anonymous callers can cause events of this type at will. */
-export const isAnybodys = (type: AuditEventType): boolean => FAILURES.has(type) || type === 'PasswordResetRequest'
+export const canBeAnonymous = (type: AuditEventType): boolean => FAILURES.has(type) || type === 'PasswordResetRequest'
 
 const MAX_ID_LENGTH = 255
 const MAX_DATA_LENGTH = 4000

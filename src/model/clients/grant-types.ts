@@ -1,7 +1,7 @@
 // The one list of grant types. The client API's rules, discovery, the OpenAPI document and the token endpoint follow it.
 import type { Behaviour } from '../compatibility.ts'
 import type { Protocol } from '../zones/protocols.ts'
-import { speaks } from '../zones/protocols.ts'
+import { supportsProtocol } from '../zones/protocols.ts'
 import type { Zone } from '../zones/zone.ts'
 
 interface GrantTypeRow {
@@ -39,7 +39,7 @@ export function hasGrantType(
   behaviour: Pick<Behaviour, 'furtherProtocols'>,
 ): boolean {
   const protocol = PROTOCOL_OF.get(type)
-  return protocol === undefined || speaks(zone, protocol, behaviour)
+  return protocol === undefined || supportsProtocol(zone, protocol, behaviour)
 }
 
 /** A grant type that a client may have. */

@@ -2,7 +2,7 @@
 
 /** A bcrypt hash of a password: version, cost, 22 characters of salt and 31 of hash. */
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
-const BCRYPT_COSTS = { least: 4, most: 12 } as const
+const BCRYPT_COSTS = { min: 4, max: 12 } as const
 
 /** An argon2id hash in PHC form, with its parameters in the usual order. */
 const ARGON2ID =
@@ -15,9 +15,9 @@ const MAX_ARGON2ID_WORK = 262_144
 export function passwordHashProblem(hash: string): string | undefined {
   const [, bcryptCost] = BCRYPT.exec(hash) ?? []
   if (bcryptCost !== undefined) {
-    const { least, most } = BCRYPT_COSTS
-    const isBounded = Number(bcryptCost) >= least && Number(bcryptCost) <= most
-    return isBounded ? undefined : `must have a cost from ${least} to ${most}`
+    const { min, max } = BCRYPT_COSTS
+    const isBounded = Number(bcryptCost) >= min && Number(bcryptCost) <= max
+    return isBounded ? undefined : `must have a cost from ${min} to ${max}`
   }
   const [, memory, passes, lanes, salt = '', digest = ''] = ARGON2ID.exec(hash) ?? []
   if (memory === undefined) return 'must be a bcrypt hash, or an argon2id hash in PHC form'

@@ -72,24 +72,24 @@ const count = (password: string, kind: RegExp): number => password.match(kind)?.
 
 /** The rules in effect, in the order in which violations are reported. */
 function rulesOf(policy: PasswordPolicy, { minPasswordLength }: Pick<Behaviour, 'minPasswordLength'>): readonly Rule[] {
-  const least = Math.max(policy.minLength ?? minPasswordLength, 1) // never empty
+  const minLength = Math.max(policy.minLength ?? minPasswordLength, 1) // never empty
   // NIST 800-63B §3.1.1.2: each code point is one character.
   const lengthOf = (password: string): number => Array.from(password).length
   const { maxLength } = policy
-  const demand = (most: number, kind: RegExp, name: string): readonly Rule[] =>
-    most === 0
+  const demand = (min: number, kind: RegExp, name: string): readonly Rule[] =>
+    min === 0
       ? []
       : [
           {
-            message: `Password must contain at least ${most} ${name} characters.`,
-            holds: password => count(password, kind) >= most,
+            message: `Password must contain at least ${min} ${name} characters.`,
+            holds: password => count(password, kind) >= min,
           },
         ]
   return [
     {
-      message: `Password must be at least ${least} characters in length.`,
-      holds: password => lengthOf(password) >= least,
-      isObvious: least === 1,
+      message: `Password must be at least ${minLength} characters in length.`,
+      holds: password => lengthOf(password) >= minLength,
+      isObvious: minLength === 1,
     },
     ...(maxLength === 0
       ? []

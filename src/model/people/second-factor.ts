@@ -65,7 +65,7 @@ export function secondFactorPolicy(
 }
 
 /** Whether tokens of the zone contain the level of the sign-in, and requests may ask for one. */
-export const tellsLevels = (
+export const supportsLevels = (
   { config }: Pick<Zone, 'config'>,
   { secondFactorByDefault }: Pick<Behaviour, 'secondFactorByDefault'>,
 ): boolean => (config.secondFactor?.requirement ?? secondFactorByDefault) !== 'off'

@@ -33,7 +33,7 @@ export const reaches = (level: Level, needed: Level): boolean => LEVELS.indexOf(
 export const stronger = (one: Level, other: Level): Level => (reaches(one, other) ? one : other)
 
 /** The weakest of the levels among these values, which satisfies a request that names them; undefined if none is a level. */
-export const leastOf = (words: readonly string[]): Level | undefined => LEVELS.find(level => words.includes(level))
+export const lowestOf = (words: readonly string[]): Level | undefined => LEVELS.find(level => words.includes(level))
 
 /**
  * The classes of a provider, in its own words. One that reads like a level of ours is kept with a blank before it, which no
@@ -56,9 +56,9 @@ export const classesOf = (acr: readonly string[] | undefined): readonly string[]
  * The part of the list that tokens contain: the level first, where it is above 1, and the classes of the provider, none of
  * which may be taken for a level. Undefined if that is empty.
  */
-export function toldClasses(acr: readonly string[] | undefined): readonly string[] | undefined {
-  const told = (acr ?? []).filter(word => !word.startsWith(' ') && word !== '1')
-  return told.length > 0 ? told : undefined
+export function tokenClasses(acr: readonly string[] | undefined): readonly string[] | undefined {
+  const shown = (acr ?? []).filter(word => !word.startsWith(' ') && word !== '1')
+  return shown.length > 0 ? shown : undefined
 }
 
 /** How a provider is asked for a level above 1, by the mapping of its record; a word that is no level is asked for as it is. */

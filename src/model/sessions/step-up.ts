@@ -1,6 +1,6 @@
 // The level that an application asks of a sign-in: by `acr_values` of its request (OpenID Connect Core §3.1.2.1, RFC 9470 §4),
 // or by the client's own policy. Both can only ask for more than the zone does.
-import { leastOf, stronger } from './assurance.ts'
+import { lowestOf, stronger } from './assurance.ts'
 import type { Level } from './assurance.ts'
 import { asksForSecondFactor, isAbout, methodsFor } from '../people/second-factor.ts'
 import type { Requirement, SecondFactorPolicy } from '../people/second-factor.ts'
@@ -48,7 +48,7 @@ export function neededLevel(
   { acrValues, client, user, groupNames }: Asked,
 ): Needed | undefined {
   if (!isAbout(zone, user)) return undefined
-  const byRequest = leastOf((acrValues ?? '').split(' ')) ?? '1'
+  const byRequest = lowestOf((acrValues ?? '').split(' ')) ?? '1'
   const policy = {
     ...zone,
     requirement: client?.requirement ?? 'off',

@@ -114,9 +114,9 @@ function fitting(
 function longEnough(secret: KeyMaterial): KeyMaterial | KeyProblem {
   const { algorithm, privateKey } = secret
   const bytes = Buffer.byteLength(privateKey)
-  const least = hashBytesOfSymmetric(algorithm) ?? 0
-  if (bytes >= least) return secret
-  return { part: 'key', problem: `${algorithm} needs a secret of at least ${least} bytes, this one has ${bytes}` }
+  const minLength = hashBytesOfSymmetric(algorithm) ?? 0
+  if (bytes >= minLength) return secret
+  return { part: 'key', problem: `${algorithm} needs a secret of at least ${minLength} bytes, this one has ${bytes}` }
 }
 
 function fits(key: Pick<PrivateKey, 'type' | 'curve'>, algorithm: SigningAlgorithm): boolean {

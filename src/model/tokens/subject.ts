@@ -2,7 +2,7 @@
 import type { Vault } from '../../base/secrets.ts'
 import type { Client } from '../clients/client.ts'
 import type { Behaviour } from '../compatibility.ts'
-import { speaks } from '../zones/protocols.ts'
+import { supportsProtocol } from '../zones/protocols.ts'
 import type { User } from '../people/user.ts'
 import type { Zone } from '../zones/zone.ts'
 
@@ -19,7 +19,7 @@ export const isPairwiseIn = (
   zone: Pick<Zone, 'config'>,
   { subjectType }: Pick<Client, 'subjectType'>,
   behaviour: Pick<Behaviour, 'furtherProtocols'>,
-): boolean => subjectType === 'pairwise' && speaks(zone, 'pairwiseSubjects', behaviour)
+): boolean => subjectType === 'pairwise' && supportsProtocol(zone, 'pairwiseSubjects', behaviour)
 
 /** Without the master key a pairwise subject cannot be linked to its account. */
 export function createSubjects({

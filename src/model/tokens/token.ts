@@ -87,7 +87,7 @@ export interface OneTimeCode {
 }
 
 /** Purposes of which an account has one code at most: a new one replaces the earlier. */
-export const ONE_CODE_EACH: ReadonlySet<CodePurpose> = new Set(['passcode', 'password-reset', 'email-change'])
+export const SINGLE_CODE_PURPOSES: ReadonlySet<CodePurpose> = new Set(['passcode', 'password-reset', 'email-change'])
 
 /** `jwt`: readable by resource servers; `opaque`: a random value that only this server can look up. */
 export type TokenFormat = 'jwt' | 'opaque'

@@ -12,7 +12,7 @@ const ONLY_IF_SET: ReadonlySet<Protocol> = new Set(['clientMetadataDocuments'])
  * The zone's setting, otherwise the mode's (row N1). A protocol that a zone does not speak is unknown there: its
  * endpoints, grants, parameters and headers are treated as if they had never been thought of.
  */
-export function speaks(
+export function supportsProtocol(
   { config }: Pick<Zone, 'config'>,
   protocol: Protocol,
   { furtherProtocols }: Pick<Behaviour, 'furtherProtocols'>,

@@ -1,6 +1,6 @@
 // What an authorization request says of the sender that its tokens will be bound to.
 import { OAuthError } from '../../model/oauth-error.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { refusal } from './request.ts'
@@ -11,7 +11,7 @@ const THUMBPRINT = /^[\w-]{43}$/
 /** Reads `dpop_jkt`: the key that must redeem the code, so that a stolen code is worth nothing. */
 export function readKeyThumbprint(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const jkt = context.params.get('dpop_jkt')
-  if (jkt === undefined || !speaks(context.request.zone, 'dpop', deps.behaviour)) return
+  if (jkt === undefined || !supportsProtocol(context.request.zone, 'dpop', deps.behaviour)) return
   if (!THUMBPRINT.test(jkt)) {
     throw refusal(context, deps, new OAuthError('invalid_request', 'The dpop_jkt must be a thumbprint of SHA-256'))
   }

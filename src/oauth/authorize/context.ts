@@ -76,7 +76,7 @@ export interface AuthorizeDeps extends RefusalDeps {
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
   readonly owedBy: OwedBy
   /** Whether passkeys can be attested as hardware-bound (`phrh`). */
-  readonly tellsHardware: boolean
+  readonly verifiesAttestation: boolean
   readonly subjects: Subjects
   readonly foreignKeys: ForeignKeys
   readonly keys: KeyRing

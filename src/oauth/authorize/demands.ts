@@ -4,7 +4,7 @@ import { levelOf } from '../../model/sessions/assurance.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import { tellsLevels } from '../../model/people/second-factor.ts'
+import { supportsLevels } from '../../model/people/second-factor.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked } from '../../model/sessions/step-up.ts'
@@ -46,7 +46,7 @@ const MAX_ACR_VALUES_LENGTH = 1000
 /** Reads `acr_values`, which has no effect in a zone without second factors. */
 export function readAcrValues(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const { params, request } = context
-  if (!tellsLevels(request.zone, deps.behaviour)) return
+  if (!supportsLevels(request.zone, deps.behaviour)) return
   const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
   if (params.repeated.includes('acr_values')) throw refuse('The parameter acr_values must not be repeated')
   const acrValues = levelsAsked(params.get('acr_values'), context.asked.client)
@@ -59,11 +59,11 @@ export function readAcrValues(context: AuthorizeContext, deps: AuthorizeDeps): v
 export async function levelToReach(
   zone: AddressedZone,
   question: LevelQuestion,
-  deps: Parameters<typeof lackingLevel>[2] & Pick<AuthorizeDeps, 'tellsHardware'>,
+  deps: Parameters<typeof lackingLevel>[2] & Pick<AuthorizeDeps, 'verifiesAttestation'>,
 ): Promise<Needed | undefined> {
   const lacking = await lackingLevel(zone, question, deps)
   // Where nothing tells hardware, or a passkey that is none was shown already, nobody is sent to show one in vain.
-  const isOutOfReach = lacking?.level === 'phrh' && (!deps.tellsHardware || levelOf(question.acr) === 'phr')
+  const isOutOfReach = lacking?.level === 'phrh' && (!deps.verifiesAttestation || levelOf(question.acr) === 'phr')
   return isOutOfReach ? { ...lacking, methods: [] } : lacking
 }
 

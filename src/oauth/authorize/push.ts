@@ -8,7 +8,7 @@ import type { AuthenticatingEndpoint } from '../../clients/authentication/method
 import type { Client } from '../../model/clients/client.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { BEGUN_SECONDS, PUSHED_PREFIX, PUSHED_SECONDS } from '../../model/tokens/pushed-request.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Senders } from '../../token/sender/sender.ts'
@@ -55,7 +55,7 @@ export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void 
 
   async function push(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { zone } = request
-    if (!speaks(zone, 'pushedRequests', behaviour)) return denial.refuseUnknownPath(request, reply)
+    if (!supportsProtocol(zone, 'pushedRequests', behaviour)) return denial.refuseUnknownPath(request, reply)
     const from = contextOf(request)
     const sent = formOf(request, settings) ?? EMPTY_FORM
     const params = parseParams(sent, behaviour)
@@ -123,7 +123,7 @@ async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, de
   }
   const jwt = sent.get('request')
   if (!jwt) return `client_id=${encodeURIComponent(client.clientId)}&${encodeForm(sent, NOT_PARAMETERS)}`
-  if (!speaks(zone, 'requestObjects', deps.behaviour)) {
+  if (!supportsProtocol(zone, 'requestObjects', deps.behaviour)) {
     throw new OAuthError('request_not_supported', 'Request objects are not supported')
   }
   if (jwt.length > MAX_PUSHED_OBJECT_LENGTH) {

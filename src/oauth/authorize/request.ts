@@ -8,7 +8,7 @@ import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { documentUrlProblem, isAddress } from '../../model/clients/document-address.ts'
 import { isWellFormed } from '../../model/tokens/pkce.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { namedResources } from '../../model/tokens/resources.ts'
 import { parseScope, requestableScopes } from '../../model/tokens/scopes.ts'
 import type { Zone } from '../../model/zones/zone.ts'
@@ -78,7 +78,7 @@ export async function findClient(context: AuthorizeContext, { store, behaviour }
 /** The author of a metadata document, who sees no log of ours, learns that the document is what fails, and not how. */
 function unknownClient(clientId: string, zone: Zone, behaviour: Behaviour): string {
   const description = `No client with requested id: ${clientId.slice(0, 255)}`
-  if (!isAddress(clientId) || !speaks(zone, 'clientMetadataDocuments', behaviour)) return description
+  if (!isAddress(clientId) || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return description
   const problem = documentUrlProblem(clientId)
   return `${description} (${problem === undefined ? 'its document cannot be used' : `the address ${problem}`})`
 }
@@ -139,7 +139,7 @@ function travelOf(params: Params, travelling: Travelling, behaviour: Behaviour):
 function suitable(text: string, { type, zone }: Travelling, behaviour: Behaviour): Travel | undefined {
   const travel = parseResponseMode(text, type)
   if (!travel) return undefined
-  const isKnown = travel.isSigned ? speaks(zone, 'signedResponses', behaviour) : behaviour.responseModes
+  const isKnown = travel.isSigned ? supportsProtocol(zone, 'signedResponses', behaviour) : behaviour.responseModes
   return isKnown && (type === undefined || mayTravel(type, travel.mode)) ? travel : undefined
 }
 
@@ -258,7 +258,7 @@ export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps
 
 /** Reads `resource`, which may be repeated (RFC 8707 §2.1). */
 export function readResources(context: AuthorizeContext, deps: AuthorizeDeps): void {
-  if (!speaks(context.request.zone, 'resourceIndicators', deps.behaviour)) return
+  if (!supportsProtocol(context.request.zone, 'resourceIndicators', deps.behaviour)) return
   try {
     const resources = namedResources(context.params.all('resource'), found(context.asked.client))
     if (resources.length > 0) context.asked = { ...context.asked, resources }

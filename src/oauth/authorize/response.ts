@@ -8,7 +8,7 @@ import type { Client } from '../../model/clients/client.ts'
 import { displayName } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isPairwiseIn } from '../../model/tokens/subject.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { formPostPage } from '../../pages/form-post.ts'
 import type { AnsweringSession } from '../../store/session-store.ts'
@@ -49,10 +49,11 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
   const { client, target, responseType } = checkedRequest(context)
   // A session records every client that got a response, so that its end can be notified to them.
   const idDigest = program ? undefined : await sessions.lacksClient(request, client.clientId)
-  const answering = idDigest === undefined ? undefined : { idDigest, isTold: wantsToBeTold(request.zone, client, deps) }
+  const answering =
+    idDigest === undefined ? undefined : { idDigest, isNotified: wantsLogoutNotice(request.zone, client, deps) }
   if (answering && !responseType.has('code')) {
     const { clientId } = client
-    await store.sessions.addClient(request.zone.id, answering.idDigest, { clientId, isTold: answering.isTold })
+    await store.sessions.addClient(request.zone.id, answering.idDigest, { clientId, isNotified: answering.isNotified })
   }
   // At once: tokens issued by the second of two concurrent responses must not be returned.
   const [isFirst, issued] = await Promise.all([useUp(context, deps), issue(context, answering, deps)])
@@ -221,8 +222,8 @@ async function send(
 }
 
 /** Whether the client has a back channel for logouts (OpenID Connect Back-Channel Logout §2.2). */
-const wantsToBeTold = (zone: Zone, client: Client, { behaviour }: Pick<AuthorizeDeps, 'behaviour'>): boolean =>
-  client.backchannelLogoutUri !== undefined && speaks(zone, 'backchannelLogout', behaviour)
+const wantsLogoutNotice = (zone: Zone, client: Client, { behaviour }: Pick<AuthorizeDeps, 'behaviour'>): boolean =>
+  client.backchannelLogoutUri !== undefined && supportsProtocol(zone, 'backchannelLogout', behaviour)
 
 function tokensOf(type: ResponseType): readonly TokenKind[] {
   return [

@@ -4,7 +4,7 @@ import { loadOnce } from '../../base/load-once.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { PUSHED_PREFIX } from '../../model/tokens/pushed-request.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
@@ -21,7 +21,7 @@ export async function fromSource(context: AuthorizeContext, deps: AuthorizeDeps)
   const reference = params.get('request_uri')
   if (reference === undefined && params.get('request') === undefined) return context
   const protocol = reference?.startsWith(PUSHED_PREFIX) ? 'pushedRequests' : 'requestObjects'
-  if (!speaks(request.zone, protocol, deps.behaviour)) return context
+  if (!supportsProtocol(request.zone, protocol, deps.behaviour)) return context
   return (await resolver()).resolve(context, deps)
 }
 

@@ -13,7 +13,7 @@ import { registrantShare } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
 import type { Limits } from '../../web/limits/limits.ts'
@@ -147,7 +147,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     async find(zoneId, clientId) {
       if (documentUrlProblem(clientId) !== undefined) return undefined
       const zone = await store.zones.find(zoneId)
-      if (!zone?.active || !speaks(zone, 'clientMetadataDocuments', behaviour)) return undefined
+      if (!zone?.active || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return undefined
       const ofZone = await zones.get(zoneId, () => Promise.resolve(nothingYet()))
       return ofZone && refreshed(zone, clientId, ofZone)
     },

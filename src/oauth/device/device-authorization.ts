@@ -23,7 +23,7 @@ import { authorizationOf } from '../../web/requests/plain-basic.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import { parseParams } from '../params.ts'
-import { DEVICE_AUTHORIZATION_PATH, DEVICE_PATH, requireSpoken } from './routes.ts'
+import { DEVICE_AUTHORIZATION_PATH, DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
 import type { DeviceRoute } from './routes.ts'
 
 /** Dependencies of the endpoint. */
@@ -54,7 +54,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuth
   const { store, clock, random, urls, limits, behaviour } = deps
 
   on('POST /oauth/device_authorization', async (request, reply) => {
-    requireSpoken(request, deps)
+    requireDeviceProtocol(request, deps)
     const params = parseParams(bodyForm(request), behaviour)
     const context = contextOf(request)
     const credentials = { authorization: authorizationOf(request), params, endpoint: ENDPOINT }

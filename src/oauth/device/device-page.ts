@@ -40,7 +40,7 @@ import { bodyForm } from '../../web/route.ts'
 import type { Sessions, Visitor } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import { lackingLevel } from '../lacking-level.ts'
-import { DEVICE_PATH, requireSpoken } from './routes.ts'
+import { DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
 import type { DeviceRoute } from './routes.ts'
 
 /** Dependencies of the page. */
@@ -86,7 +86,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     reply: FastifyReply,
     code: string | undefined,
   ): Promise<Visitor | undefined> {
-    requireSpoken(request, deps)
+    requireDeviceProtocol(request, deps)
     const path = pathOf(code)
     const visitor = await sessions.visitor(request)
     if (!visitor) {

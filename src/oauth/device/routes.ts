@@ -1,6 +1,6 @@
 // Sign-in for devices without a browser (RFC 8628): where a device gets its codes, and the page where a person enters one.
 import type { FastifyInstance } from 'fastify'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { FastifyRequest } from 'fastify'
@@ -33,8 +33,8 @@ export type DeviceRoute = keyof typeof ROUTES
 export type DeviceDeps = DeviceAuthorizationDeps & DevicePageDeps
 
 /** As for any path that is not there. */
-export function requireSpoken({ zone }: FastifyRequest, { behaviour }: Pick<DeviceDeps, 'behaviour'>): void {
-  if (speaks(zone, 'deviceGrant', behaviour)) return
+export function requireDeviceProtocol({ zone }: FastifyRequest, { behaviour }: Pick<DeviceDeps, 'behaviour'>): void {
+  if (supportsProtocol(zone, 'deviceGrant', behaviour)) return
   throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
 }
 

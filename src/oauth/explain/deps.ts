@@ -25,7 +25,7 @@ export interface ExplainDeps extends DecisionDeps, Omit<PlanDeps, 'settings'> {
   readonly settings: TokenSettings
   readonly keys: KeyRing
   /** Whether passkeys can be attested as hardware-bound (`phrh`). */
-  readonly tellsHardware: boolean
+  readonly verifiesAttestation: boolean
   /** Absent where the audit trail is not stored. */
   readonly trail: { flush(): Promise<void> } | undefined
   /** Whether events have the id of their request. */

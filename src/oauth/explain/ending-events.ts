@@ -6,7 +6,7 @@ import type { Claims } from '../../token/claims.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { ExplainedEvent } from './explanation.ts'
 
-const OF_USERS: readonly AuditEventType[] = [
+const USER_EVENTS: readonly AuditEventType[] = [
   'TokenRevocationEvent',
   'SessionsEndedEvent',
   'PasswordChangeSuccess',
@@ -25,7 +25,7 @@ const OF_CLIENTS: readonly AuditEventType[] = [
   'ClientApprovalsDeleted',
 ]
 
-const MOST = 10
+const MAX_EVENTS = 10
 
 /** Those since the token was issued, newest first; undefined where the trail is not stored. */
 export async function endingEvents(
@@ -39,11 +39,13 @@ export async function endingEvents(
   await trail.flush()
   const from = new Date(issuedAt * 1000)
   const found = async (principal: string | undefined, types: readonly AuditEventType[]) =>
-    principal === undefined ? [] : (await store.audit.find(zone.id, { principal, types, from, count: MOST })).entries
-  const entries = [...(await found(userId, OF_USERS)), ...(await found(clientId, OF_CLIENTS))]
+    principal === undefined
+      ? []
+      : (await store.audit.find(zone.id, { principal, types, from, count: MAX_EVENTS })).entries
+  const entries = [...(await found(userId, USER_EVENTS)), ...(await found(clientId, OF_CLIENTS))]
   return entries
     .toSorted((a, b) => b.number - a.number)
-    .slice(0, MOST)
+    .slice(0, MAX_EVENTS)
     .map(entry => {
       const { data } = auditEntryToJson(entry)
       const { number, type, happenedAt } = entry

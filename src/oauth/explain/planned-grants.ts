@@ -101,8 +101,8 @@ async function planAssertion(type: AssertionGrantType, planning: Planning, deps:
   if (user.origin !== deps.service.name) findings.notChecked.push(FROM_PROVIDER)
   await requireFactorOfToken(zone, { user, acr: undefined }, deps)
   const authorization = await authorizeByAssertion(type, { user, amr: [] }, { request, deps })
-  const told = { user, client, claims: { grant_type: type } }
-  const unapproved = await approvalProblem(zone, told, authorization.scopes, deps)
+  const grant = { user, client, claims: { grant_type: type } }
+  const unapproved = await approvalProblem(zone, grant, authorization.scopes, deps)
   if (unapproved !== undefined) {
     const detail = `The token is issued, but introspection, exchange and refresh refuse it until then: ${unapproved}.`
     findings.stillOwed.push({ rule: 'approval-missing', detail })

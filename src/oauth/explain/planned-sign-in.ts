@@ -4,11 +4,11 @@ import { withLevel } from '../../model/sessions/assurance.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { namedResources } from '../../model/tokens/resources.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import { approvedScopes, parseScope, requestableScopes, userScopes } from '../../model/tokens/scopes.ts'
-import { tellsLevels } from '../../model/people/second-factor.ts'
+import { supportsLevels } from '../../model/people/second-factor.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked } from '../../model/sessions/step-up.ts'
 import type { Needed } from '../../model/sessions/step-up.ts'
@@ -25,7 +25,7 @@ import type { ExplainDeps } from './deps.ts'
 import type { Reason } from './explanation.ts'
 import type { Findings, Planning } from './planning.ts'
 import { FROM_PROVIDER, lockOf, userOf } from './planning.ts'
-import { few } from './scope-reasons.ts'
+import { shortList } from './scope-reasons.ts'
 import type { ApprovalRule } from './scope-reasons.ts'
 
 /** Of a sign-in, with its level first. */
@@ -79,7 +79,7 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
     const description = 'Client is not authorized for any identity providers.'
     throw new OAuthError('unauthorized_client', description, { rule: 'provider-not-allowed' })
   }
-  tellDemands(planning)
+  noteUncheckedDemands(planning)
   const user = userOf(planning)
   const requested = requestableScopes(client, parseScope(params.get('scope')), behaviour, because)
   const first = await planSignIn(planning, deps)
@@ -91,7 +91,7 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
     findings.approvals ??= new Map()
     findings.approvals.set(scope, isAutomatic ? 'auto-approve' : BY_STATE[state])
   }
-  const acrValues = tellsLevels(zone, behaviour) ? levelsAsked(planning.acrValues, client) : undefined
+  const acrValues = supportsLevels(zone, behaviour) ? levelsAsked(planning.acrValues, client) : undefined
   const lacking = await levelToReach(zone, { client, user, acr: first, acrValues }, deps)
   const person: SignedIn = {
     origin: user.origin,
@@ -106,7 +106,9 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
   const isLacking = wanted.kind === 'meet-demand' && lacking !== undefined
   const acr = isLacking ? reach(lacking, first, findings) : first
   const granted = grantedBy(isLacking ? stepFor({ ...person, lacking: undefined }) : wanted, findings)
-  const resources = speaks(zone, 'resourceIndicators', behaviour) ? namedResources(params.all('resource'), client) : []
+  const resources = supportsProtocol(zone, 'resourceIndicators', behaviour)
+    ? namedResources(params.all('resource'), client)
+    : []
   const code = {
     scopes: granted,
     authenticatedAt: now,
@@ -141,7 +143,7 @@ function grantedBy(step: Step, findings: Findings): GrantedScopes {
     case 'approve': {
       const namesOf = (state: string): readonly string[] =>
         step.scopes.filter(each => each.state === state).map(({ scope }) => scope)
-      owe(findings, 'approval-missing', `The user has to approve ${few(namesOf('undecided'))}.`)
+      owe(findings, 'approval-missing', `The user has to approve ${shortList(namesOf('undecided'))}.`)
       const denied = namesOf('denied')
       return approvedScopes(step.asked, scope => !denied.includes(scope))
     }
@@ -158,7 +160,7 @@ function grantedBy(step: Step, findings: Findings): GrantedScopes {
 }
 
 /** What the client has to do in its requests, by its record, its zone or its profile. */
-function tellDemands({ request: { zone, client }, findings: { notChecked } }: Planning): void {
+function noteUncheckedDemands({ request: { zone, client }, findings: { notChecked } }: Planning): void {
   const { pushed, signedRequests, signedResponses, bound } = demandsOn(zone, client)
   if (pushed) notChecked.push('Whether the client pushes its authorization requests, as it must.')
   if (signedRequests) notChecked.push('Whether the client signs its authorization requests, as it must.')

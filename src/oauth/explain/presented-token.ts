@@ -117,8 +117,8 @@ async function refusalOf(
     return undefined
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    const told = detailOf(error, presented)
-    const detailed = told === undefined ? error : withDetail(error, told)
+    const detail = detailOf(error, presented)
+    const detailed = detail === undefined ? error : withDetail(error, detail)
     return explainRefusal(zone, detailed, { concerned: { client, user }, deps })
   }
 }

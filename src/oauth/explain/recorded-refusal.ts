@@ -33,9 +33,9 @@ export async function explainRecorded(
   const event = recordedEvent(entry)
   const facts = factsOf(event)
   const planned = facts && plannedFrom(entry, facts)
-  const told = { ...emptyExplanation('refused'), ...(planned && (await explainPlanned(zone, planned, deps))) }
+  const explanation = { ...emptyExplanation('refused'), ...(planned && (await explainPlanned(zone, planned, deps))) }
   return {
-    ...told,
+    ...explanation,
     ...(!planned && { not_checked: [missingIn(entry, facts)] }),
     recorded: { ...event, ...(facts && { refusal: facts }) },
   }

@@ -7,7 +7,7 @@ import type { Zone } from '../../model/zones/zone.ts'
 import { plainDescription } from '../../web/answers.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { ExplainedRefusal } from './explanation.ts'
-import { few } from './scope-reasons.ts'
+import { shortList } from './scope-reasons.ts'
 
 /** Whom a refusal is about, as far as they were found. */
 export interface Concerned {
@@ -38,19 +38,20 @@ async function detailOf(
   const { clientId } = client
   switch (rule) {
     case 'client-grant-type':
-      return `${clientId} has the grant types ${few(client.authorizedGrantTypes)}.`
+      return `${clientId} has the grant types ${shortList(client.authorizedGrantTypes)}.`
     case 'client-scope':
     case 'no-scope-left':
-      return `The scope of ${clientId} has ${few(client.scope)}.`
+      return `The scope of ${clientId} has ${shortList(client.scope)}.`
     case 'client-without-scopes':
       return `The scope of ${clientId} is empty.`
     case 'client-authorities':
-      return `${clientId} has the authorities ${few(client.authorities)}.`
+      return `${clientId} has the authorities ${shortList(client.authorities)}.`
     case 'resource':
-      return `${message}. ${clientId} may ask for ${few(client.resources ?? [])}.`
+      return `${message}. ${clientId} may ask for ${shortList(client.resources ?? [])}.`
     case 'provider-not-allowed':
       return (
-        user && `The user is of the provider ${user.origin}; ${clientId} allows ${few(client.allowedProviders ?? [])}.`
+        user &&
+        `The user is of the provider ${user.origin}; ${clientId} allows ${shortList(client.allowedProviders ?? [])}.`
       )
     case 'provider-disabled':
       return user && `The provider ${user.origin} is disabled, or there is none.`
@@ -58,10 +59,10 @@ async function detailOf(
       if (!user) return undefined
       const names = user.groupNames ?? (await deps.store.groups.namesOfUser(zone.id, user.id))
       const missing = client.requiredUserGroups.filter(group => !names.includes(group))
-      return `${clientId} wants its users to be in ${few(client.requiredUserGroups)}; the user is not in ${few(missing)}.`
+      return `${clientId} wants its users to be in ${shortList(client.requiredUserGroups)}; the user is not in ${shortList(missing)}.`
     }
     case 'token-exchange-rule': {
-      const rules = (client.tokenExchange ?? []).map(each => `${few(each.subjects)} for ${each.audience}`)
+      const rules = (client.tokenExchange ?? []).map(each => `${shortList(each.subjects)} for ${each.audience}`)
       return `${message}. ${clientId} may exchange tokens of ${rules.length === 0 ? 'nobody' : rules.join('; ')}.`
     }
     default:

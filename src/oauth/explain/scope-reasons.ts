@@ -46,11 +46,11 @@ export interface DecidedScopes {
 }
 
 /** Names of a list in a sentence, of which there may be many. */
-export function few(names: readonly string[]): string {
-  const most = 8
+export function shortList(names: readonly string[]): string {
+  const maxNames = 8
   if (names.length === 0) return 'nothing'
-  const shown = names.slice(0, most).join(', ')
-  return names.length > most ? `${shown} and ${names.length - most} more` : shown
+  const shown = names.slice(0, maxNames).join(', ')
+  return names.length > maxNames ? `${shown} and ${names.length - maxNames} more` : shown
 }
 
 /** The scopes of a client that acts for itself. */
@@ -66,7 +66,7 @@ export function explainClientScopes({
     rule: 'client-authorities',
     detail: authorities.includes(scope)
       ? `${scope} is an authority of ${client.clientId}.`
-      : `${scope} is no authority of ${client.clientId}, which has ${few(authorities)}.`,
+      : `${scope} is no authority of ${client.clientId}, which has ${shortList(authorities)}.`,
   })
   return [...new Set([...requested, ...authorities, ...about])].map(scope => {
     if (removedBy.get(scope) !== undefined || !authorities.includes(scope))
@@ -134,7 +134,7 @@ const asked = (scope: string, requested: readonly string[]): readonly Reason[] =
 
 const notAsked = (requested: readonly string[]): Reason => ({
   rule: 'requested-scope',
-  detail: `The request names others only: ${few(requested)}.`,
+  detail: `The request names others only: ${shortList(requested)}.`,
 })
 
 const fits = ({ scope: patterns, clientId }: Client, scope: string): Reason => {
@@ -150,7 +150,10 @@ function barrier(
 ): Reason {
   switch (rule) {
     case 'client-scope':
-      return { rule, detail: `The scope of ${client.clientId} does not have ${scope}. It has ${few(client.scope)}.` }
+      return {
+        rule,
+        detail: `The scope of ${client.clientId} does not have ${scope}. It has ${shortList(client.scope)}.`,
+      }
     case 'zone-allowed-groups':
       return { rule, detail: `userConfig.allowedGroups of the zone ${zone.id} does not have ${scope}.` }
     case 'token-exchange-rule':
@@ -193,12 +196,12 @@ async function groupSources(
       if (origin === service.name) return { rule: 'user-group', detail: `The user is in the group ${scope}.` }
       const from = mapped.filter(each => each.groupId === own.id && each.origin === origin)
       const names = from.map(({ externalGroup }) => externalGroup)
-      const by = names.length > 0 ? `its mapping of ${few(names)}` : 'what it says of the user'
+      const by = names.length > 0 ? `its mapping of ${shortList(names)}` : 'what it says of the user'
       return { rule: 'external-group', detail: `The provider ${origin} made the user a member of ${scope}, by ${by}.` }
     }
     if (own) {
       const through = outer.filter(each => each.displayName === scope).map(({ inner }) => nameOf.get(inner) ?? inner)
-      return { rule: 'nested-group', detail: `The user is in ${few(through)}, which is in the group ${scope}.` }
+      return { rule: 'nested-group', detail: `The user is in ${shortList(through)}, which is in the group ${scope}.` }
     }
     if (defaults.has(scope)) {
       return { rule: 'default-group', detail: `${scope} is a default group of the zone ${zone.id}.` }

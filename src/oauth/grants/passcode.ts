@@ -5,7 +5,7 @@ import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { enteredPasscode, parsePasscodeSignIn } from '../../model/people/passcode.ts'
 import type { PasscodeSignIn } from '../../model/people/passcode.ts'
-import { tellsLevels } from '../../model/people/second-factor.ts'
+import { supportsLevels } from '../../model/people/second-factor.ts'
 import { userAgentIn } from '../../model/people/user-agent.ts'
 import type { User } from '../../model/people/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
@@ -65,18 +65,18 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   if (demand) throw refused({ reason: demand.refusal }, deps)
   await requireUsableProvider(request, owner, deps)
   audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })
-  return authorizeFor({ user: owner, ...toldOf(signIn, zone, behaviour), format }, request, deps)
+  return authorizeFor({ user: owner, ...signInClaims(signIn, zone, behaviour), format }, request, deps)
 }
 
 /** How the session signed in, in zones that have levels. UAA: neither `auth_time` nor `amr` in any. See row P8. */
-function toldOf(
+function signInClaims(
   { amr, acr, authenticatedAt }: PasscodeSignIn,
   zone: Zone,
   behaviour: Behaviour,
 ): Pick<ResourceOwner, 'amr' | 'acr' | 'authenticatedAt'> {
-  if (!tellsLevels(zone, behaviour)) return { amr: [] }
+  if (!supportsLevels(zone, behaviour)) return { amr: [] }
   const level = acr && { acr }
-  return behaviour.passcodeTellsSignIn
+  return behaviour.passcodeTokensShowSignIn
     ? { amr, ...level, ...(authenticatedAt && { authenticatedAt }) }
     : { amr: [], ...level }
 }

@@ -4,7 +4,7 @@ import { digest } from '../../base/secrets.ts'
 import { foreignClasses, levelOf, withLevel } from '../../model/sessions/assurance.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { confirmationIn, isMet } from '../../model/tokens/confirmation.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { resourcesFor } from '../../model/tokens/resources.ts'
 import { concerning, OAuthError } from '../../model/oauth-error.ts'
 import {
@@ -93,7 +93,7 @@ export async function authorizeByRefresh(
   }
 
   const granted = Array.isArray(token.claims['resources']) ? strings(token.claims['resources']) : undefined
-  const resources = speaks(zone, 'resourceIndicators', behaviour)
+  const resources = supportsProtocol(zone, 'resourceIndicators', behaviour)
     ? resourcesFor(params.all('resource'), { granted, client })
     : granted
 

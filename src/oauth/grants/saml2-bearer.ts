@@ -34,7 +34,7 @@ export const saml2Bearer: Grant = {
     if (person) return authorizeByAssertion(TYPE, person, { request, deps })
     const description = isUnreadable
       ? 'Error decoding incoming SAML message'
-      : behaviour.tellUnknownIssuer
+      : behaviour.reportUnknownIssuer
         ? 'No SAML identity provider found in zone for the issuer of the assertion'
         : 'Error determining metadata contracts'
     throw assertionRefusal(behaviour.unusableAssertion, description, { service })

@@ -34,9 +34,9 @@ export interface VouchedCaller extends AuthenticatedClient {
  * Whether a login server sent the request; without its token it is an ordinary request with a password. UAA: every request
  * with a password and a token is of a login server, or refused. See docs/compatibility.md, E1.
  */
-export const isVouched = (request: FastifyRequest, params: Params, { tellMissingAddNew }: Behaviour): boolean =>
+export const isVouched = (request: FastifyRequest, params: Params, { rejectMissingAddNew }: Behaviour): boolean =>
   params.get('grant_type') === 'password' &&
-  (params.get('source') === 'login' || !tellMissingAddNew) &&
+  (params.get('source') === 'login' || !rejectMissingAddNew) &&
   bearerHeader(request) !== undefined
 
 /** Verifies the token of the login server, then the credentials of the client. */
@@ -65,7 +65,7 @@ const SECRETS = ['client_secret', 'client_assertion']
 function requireAddNew(params: Params, { behaviour, service }: VouchedDeps): void {
   const isComplete = params.get('source') === 'login' && ['true', 'false'].includes(params.get('add_new') ?? '')
   if (isComplete) return
-  if (behaviour.tellMissingAddNew)
+  if (behaviour.rejectMissingAddNew)
     throw new OAuthError('invalid_request', 'The parameter add_new must be true or false')
   // UAA: takes it for a request of a user, whose token it is not. See docs/compatibility.md, E1.
   throw withScopeChallenge(insufficientScope([service.scope('admin'), service.scope('user')]), undefined)

@@ -9,7 +9,7 @@ import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { EndedSession } from '../../model/sessions/ended-session.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { sessionIdFor } from '../../model/sessions/session.ts'
 import type { Store } from '../../store/store.ts'
@@ -58,7 +58,7 @@ export interface LogoutTotals {
 }
 
 /** A client that is still to be notified. `busy`: not contacted, because no outbound connection was free. */
-interface Untold {
+interface PendingClient {
   readonly clientId: string
   readonly why: string
   readonly isBusy: boolean
@@ -72,11 +72,11 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
   const outcomes: Record<LogoutOutcome, number> = { delivered: 0, failed: 0, refused: 0, given_up: 0 }
 
   /** Undefined if nothing is left to do. */
-  async function tell(zone: AddressedZone, ended: EndedSession, client: Client): Promise<Untold | undefined> {
+  async function notify(zone: AddressedZone, ended: EndedSession, client: Client): Promise<PendingClient | undefined> {
     const { clientId, backchannelLogoutUri: uri } = client
-    if (uri === undefined || !speaks(zone, 'backchannelLogout', behaviour)) return undefined
+    if (uri === undefined || !supportsProtocol(zone, 'backchannelLogout', behaviour)) return undefined
     const share = outboundShareOf(client, 'background')
-    const left = (why: string, isBusy = false): Untold => ({ clientId, why, isBusy })
+    const left = (why: string, isBusy = false): PendingClient => ({ clientId, why, isBusy })
     const leave = await places.enter(`${share.zoneId} ${new URL(uri).host}`)
     if (!leave) return left('too many requests are under way', true)
     // By client, not by server: no client has another one's server left alone.
@@ -118,12 +118,12 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
   }
 
   /** Those that are still to be notified. */
-  async function tellAll(zone: AddressedZone, ended: EndedSession): Promise<readonly Untold[]> {
+  async function notifyAll(zone: AddressedZone, ended: EndedSession): Promise<readonly PendingClient[]> {
     const outcomes = await Promise.all(
       ended.clients.map(async clientId => {
         const client = await store.clients.find(zone.id, clientId)
         if (!client) return undefined
-        return tell(zone, ended, client).catch((cause: unknown): Untold => {
+        return notify(zone, ended, client).catch((cause: unknown): PendingClient => {
           log.fault('back-channel logout', cause)
           return { clientId, why: 'a fault', isBusy: false }
         })
@@ -134,14 +134,14 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
 
   async function settle(ended: EndedSession): Promise<void> {
     const zone = await store.zones.find(ended.zoneId)
-    const left = zone?.active ? await tellAll({ ...zone, address: ended.byPath ? 'path' : 'host' }, ended) : []
+    const left = zone?.active ? await notifyAll({ ...zone, address: ended.byPath ? 'path' : 'host' }, ended) : []
     if (left.length === 0) return store.endedSessions.delete(ended)
     const isCounted = left.some(({ isBusy }) => !isBusy)
     const delay = isCounted ? DELAYS_SECONDS[ended.attempts - 1] : BUSY_SECONDS
     outcomes[delay === undefined ? 'given_up' : 'failed'] += left.filter(({ isBusy }) => !isBusy).length
     if (delay === undefined) {
-      const who = left.map(({ clientId, why }) => `${clientId} (${why})`).join(', ')
-      log.warn(`back-channel logout: given up after ${ended.attempts} attempts: ${who} in zone ${ended.zoneId}`)
+      const pending = left.map(({ clientId, why }) => `${clientId} (${why})`).join(', ')
+      log.warn(`back-channel logout: given up after ${ended.attempts} attempts: ${pending} in zone ${ended.zoneId}`)
       return store.endedSessions.delete(ended)
     }
     return store.endedSessions.retry(ended, {

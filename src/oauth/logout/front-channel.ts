@@ -1,7 +1,7 @@
 // The applications that end their sessions in the browser (OpenID Connect Front-Channel Logout).
 import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { sessionIdFor } from '../../model/sessions/session.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
@@ -24,7 +24,7 @@ export async function framesOf(
   { store, sessions, urls, behaviour }: FrontChannelDeps,
 ): Promise<readonly string[]> {
   const { zone } = request
-  if (!speaks(zone, 'frontchannelLogout', behaviour)) return []
+  if (!supportsProtocol(zone, 'frontchannelLogout', behaviour)) return []
   const visitor = await sessions.visitor(request)
   const frames: string[] = []
   for (const clientId of visitor?.session.clients ?? []) {

@@ -5,7 +5,7 @@ import type { JsonRecord } from '../../base/json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { Protocol } from '../../model/zones/protocols.ts'
 import type { RegistrationPolicy } from '../../model/clients/registration.ts'
 import { isSafeUri } from '../../model/safe-uri.ts'
@@ -118,7 +118,7 @@ export function readMetadata(sent: JsonRecord, rules: MetadataRules): RequestedC
   const { type, redirectUris } = readRedirectUris(sent, grantTypes)
   const method = stringOf(sent, 'token_endpoint_auth_method') ?? 'client_secret_basic'
   const found = METHODS.get(method)
-  if (!found || (found.protocol && !speaks(rules.zone, found.protocol, rules.behaviour))) {
+  if (!found || (found.protocol && !supportsProtocol(rules.zone, found.protocol, rules.behaviour))) {
     throw invalidMetadata('token_endpoint_auth_method is not supported')
   }
   if (found.needs === 'keys' && members['jwks'] === undefined && members['jwks_uri'] === undefined) {
@@ -147,7 +147,7 @@ export function readMetadata(sent: JsonRecord, rules: MetadataRules): RequestedC
 function readMembers(sent: JsonRecord, { zone, behaviour }: MetadataRules): Record<string, unknown> {
   const members: Record<string, unknown> = {}
   for (const [name, kind, protocol] of MEMBERS) {
-    if (protocol && !speaks(zone, protocol, behaviour)) continue
+    if (protocol && !supportsProtocol(zone, protocol, behaviour)) continue
     const value = valueOf(sent, name, kind)
     if (value !== undefined) members[name] = value
   }

@@ -32,7 +32,7 @@ import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
 import { clientInformation } from './answer.ts'
 import { invalidMetadata, readMetadata, REGISTERED_MEMBERS } from './metadata.ts'
 import type { RequestedClient } from './metadata.ts'
-import { notHere, REGISTRATION_PATH } from './routes.ts'
+import { pathNotFound, REGISTRATION_PATH } from './routes.ts'
 import type { RegistrationRoute } from './routes.ts'
 import { checkSector } from './sector.ts'
 
@@ -152,7 +152,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
   on('POST /connect/register', async (request, reply) => {
     const { zone } = request
     const policy = registrationPolicy(zone, service)
-    if (policy.mode === 'off') throw notHere()
+    if (policy.mode === 'off') throw pathNotFound()
     const initial = await initialToken(request, policy.mode)
     const requested = readMetadata(jsonBody(request), { zone, policy, behaviour })
     if (!initial) await limits.registrations.take(siteKey({ zone, remoteAddress: request.ip }, 'registration'))
@@ -195,7 +195,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
   }
 
   on<OfClient>('GET /connect/register/:client_id', async (request, reply) => {
-    if (registrationPolicy(request.zone, service).mode === 'off') throw notHere()
+    if (registrationPolicy(request.zone, service).mode === 'off') throw pathNotFound()
     const { client, token } = await ofCaller(request)
     return answer(reply, request, { client, token, status: 200 })
   })
@@ -203,7 +203,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
   on<OfClient>('PUT /connect/register/:client_id', async (request, reply) => {
     const { zone } = request
     const policy = registrationPolicy(zone, service)
-    if (policy.mode === 'off') throw notHere()
+    if (policy.mode === 'off') throw pathNotFound()
     const stored = await ofCaller(request)
     const { client: existing } = stored
     const sent = jsonBody(request)
@@ -250,7 +250,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
   })
 
   on<OfClient>('DELETE /connect/register/:client_id', async (request, reply) => {
-    if (registrationPolicy(request.zone, service).mode === 'off') throw notHere()
+    if (registrationPolicy(request.zone, service).mode === 'off') throw pathNotFound()
     await commit(request, [deletion(await ofCaller(request))])
     return reply.status(204).header('cache-control', 'no-store').send()
   })

@@ -31,7 +31,7 @@ const ROUTES = {
 } as const satisfies Record<RouteName, DeferredRoute>
 
 /** As for any path that is not there. */
-export const notHere = (): OAuthError =>
+export const pathNotFound = (): OAuthError =>
   new OAuthError('not_found', 'The address may be mistyped, or what was here has moved.')
 
 /** A route of registration. */
@@ -43,7 +43,7 @@ export function registrationEndpoints(app: FastifyInstance, deps: RegistrationDe
     errorHandler: (thrown, request) => {
       // Its body may be unreadable: the error must not reveal that the endpoint exists.
       const zone = request.zone as AddressedZone | undefined // absent where the host name has no zone
-      if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw notHere()
+      if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw pathNotFound()
       if (thrown instanceof MalformedInput) {
         throw new OAuthError('invalid_client_metadata', thrown.message, { cause: thrown }) // RFC 7591 §3.2.2
       }

@@ -3,7 +3,7 @@ import type { AuditTrail } from './trail.ts'
 const DELIVER_EVERY_MS = 1000
 
 /** Delivers at intervals without keeping the process alive; the returned function stops it, after the current delivery. */
-export function keepDelivering(
+export function deliverContinuously(
   trail: AuditTrail,
   log: { fault(message: string, cause: unknown): void },
 ): () => Promise<void> {

@@ -2,7 +2,7 @@
 // request path, each zone's in one transaction. While the database is away they wait, up to a limit; what is dropped beyond it
 // is counted, and the count is an entry of its own. A process that is killed loses what it has not written: the log has it.
 import type { Clock } from '../../base/clock.ts'
-import { auditRecordOf, isAnybodys } from '../../model/audit/audit-entry.ts'
+import { auditRecordOf, canBeAnonymous } from '../../model/audit/audit-entry.ts'
 import type { AuditPlace, AuditRecord } from '../../model/audit/audit-entry.ts'
 import type { Audit, AuditEvent, AuditEventType } from '../../model/audit/event.ts'
 import type { Store } from '../../store/store.ts'
@@ -42,7 +42,7 @@ const RETRY_EVERY_MS = 2000
 const MAX_BATCH = 1000
 /** Events that wait in memory: of all zones, and of one. Those that anonymous callers can cause leave room for others in both. */
 const MAX_WAITING = { all: 50_000, zone: 20_000 } as const
-const MAX_WAITING_OF_ANYBODY = { all: 25_000, zone: 5000 } as const
+const MAX_WAITING_ANONYMOUS = { all: 25_000, zone: 5000 } as const
 
 interface Pending {
   readonly event: AuditEvent
@@ -59,7 +59,7 @@ interface Backlog {
 
 /** One instance serves every zone. */
 export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
-  const { store, hashes, clock, excluded, requestId, audit: tell, log } = deps
+  const { store, hashes, clock, excluded, requestId, audit: report, log } = deps
   const backlogs = new Map<string, Backlog>()
   let count = 0
   let timer: NodeJS.Timeout | undefined
@@ -71,8 +71,8 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     if (stopped || excluded.has(type)) return
     let backlog = backlogs.get(zoneId)
     if (!backlog) backlogs.set(zoneId, (backlog = { waiting: [], lost: 0 }))
-    const most = isAnybodys(type) ? MAX_WAITING_OF_ANYBODY : MAX_WAITING
-    if (backlog.waiting.length >= most.zone || count >= most.all) {
+    const max = canBeAnonymous(type) ? MAX_WAITING_ANONYMOUS : MAX_WAITING
+    if (backlog.waiting.length >= max.zone || count >= max.all) {
       backlog.lost += 1
       return
     }
@@ -97,7 +97,7 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     const data = String(backlog.lost)
     backlog.lost = 0
     const lost = { type: 'AuditEventsLostEvent', zoneId, principal: zoneId, data } as const
-    tell?.(lost)
+    report?.(lost)
     return [...records, auditRecordOf(lost, clock.now())]
   }
 
@@ -126,7 +126,7 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     }
     if (alteration === undefined) return
     log.warn(`the audit trail of zone ${zoneId} was altered in the database: ${alteration}`)
-    tell?.({ type: 'AuditTrailAlteredEvent', zoneId, principal: zoneId, data: alteration })
+    report?.({ type: 'AuditTrailAlteredEvent', zoneId, principal: zoneId, data: alteration })
   }
 
   /**

@@ -30,7 +30,7 @@ export interface ChangeTail {
   /** Reports what was committed since. */
   read(client: Client): Promise<void>
   /** A change that was reported already: it is not reported again, which would empty caches needlessly. */
-  heard(id: number): void
+  received(id: number): void
 }
 
 interface Row {
@@ -89,7 +89,7 @@ export function createChangeTail(listener: ChangeListener): ChangeTail {
   return {
     begin,
     read,
-    heard(id) {
+    received(id) {
       if (isAwaited(id)) early.add(id)
     },
   }

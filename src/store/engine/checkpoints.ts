@@ -29,14 +29,14 @@ export interface CheckpointLimits {
   /** Maximum pages of the last pass, for which writes wait some milliseconds. */
   readonly last: number
   /** Length at which SQLite checkpoints at every commit, on the main thread, because the thread failed or is blocked. */
-  readonly most: number
+  readonly max: number
 }
 
 // The last pass is too rare to affect the 99th percentile; recovery of 64 MB after a crash takes 0.2 s.
-const LIMITS: CheckpointLimits = { pass: 1000, restart: 16_000, last: 250, most: 32_000 }
+const LIMITS: CheckpointLimits = { pass: 1000, restart: 16_000, last: 250, max: 32_000 }
 const MAX_PASSES = 8
 // Only truncating an idle log waits for locks; it holds the write lock meanwhile.
-const PATIENCE_MILLISECONDS = 20
+const TIMEOUT_MILLISECONDS = 20
 
 /** Replaces the automatic checkpoints of `writer`, up to the limit. */
 export function createCheckpoints({
@@ -50,10 +50,10 @@ export function createCheckpoints({
   limits?: CheckpointLimits
   onError: (error: unknown) => void
 }): Checkpoints {
-  writer.exec(`pragma wal_autocheckpoint = ${limits.most}`)
+  writer.exec(`pragma wal_autocheckpoint = ${limits.max}`)
   const look = writer.prepare('pragma wal_checkpoint(noop)')
   const thread = createSqliteThread(
-    { path, patienceMilliseconds: PATIENCE_MILLISECONDS, readOnly: false },
+    { path, timeoutMilliseconds: TIMEOUT_MILLISECONDS, readOnly: false },
     'pragma wal_checkpoint(truncate)',
   )
   let running = false

@@ -9,7 +9,7 @@ import { createSlots, type SlotBounds } from './slots.ts'
 /** A connection that takes longer is given up. */
 export const CONNECT_MILLISECONDS = 1500
 const QUERY_MILLISECONDS = 15_000
-const PATIENT_QUERY_MS = 3_600_000
+const SLOW_QUERY_MS = 3_600_000
 // Each connection keeps every named statement in the server's memory; statements past the limit are unnamed.
 const NAMES_LIMIT = 500
 
@@ -86,7 +86,7 @@ export function createConnections({
     if (values === undefined) return NOTHING
     try {
       // A statement's type parameter describes the columns that its text selects.
-      const query = { ...textOf(of), values, ...(of.patient && { query_timeout: PATIENT_QUERY_MS }) }
+      const query = { ...textOf(of), values, ...(of.mayBeSlow && { query_timeout: SLOW_QUERY_MS }) }
       const { rows, rowCount } = await client.query<Row & object>(query)
       return { rows, changes: rowCount ?? 0 }
     } catch (error) {

@@ -4,7 +4,7 @@
 // is away until it succeeds.
 import { type Client, DatabaseError } from 'pg'
 import { stopwatch } from '../../base/clock.ts'
-import { type ChangeListener, numberOfNews, readChange } from '../changes.ts'
+import { type ChangeListener, changeNumberOf, readChange } from '../changes.ts'
 import { createChangeTail } from './change-tail.ts'
 import type { Outage } from '../database.ts'
 import { StoreAway } from '../store.ts'
@@ -28,7 +28,7 @@ export interface Feed extends Outage {
   /** Makes the first connection; a failure is retried in the background, as every later one is. */
   start(): Promise<void>
   /** A committed change of this process, which the listener has received already. */
-  heard(id: number): void
+  received(id: number): void
   /** Whether changes of other processes arrive in time. */
   isCurrent(): boolean
   stop(): Promise<void>
@@ -106,8 +106,8 @@ export function createFeed(deps: FeedDeps): Feed {
       const change = readChange(payload ?? '')
       if (change === undefined) listener.missed()
       else listener.changed(change)
-      const id = numberOfNews(payload ?? '')
-      if (id !== undefined) tail.heard(id)
+      const id = changeNumberOf(payload ?? '')
+      if (id !== undefined) tail.received(id)
     })
     const timer = afterStalls(FEED_CONNECT_MS, () => lose(opened, new StoreAway('the database does not answer')))
     try {
@@ -149,7 +149,7 @@ export function createFeed(deps: FeedDeps): Feed {
       heartbeat = setInterval(() => void beat(), HEARTBEAT_MS).unref()
       await open()
     },
-    heard: id => tail.heard(id),
+    received: id => tail.received(id),
     isCurrent: () => current,
     isAway: () => away,
     mayTrustCaches: () => away && sinceNews !== undefined && sinceNews() < maxKeptMs,

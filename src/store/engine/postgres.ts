@@ -24,7 +24,7 @@ const ANNOUNCE = statement<{ change: string; channel: string; news: string; clos
 )
 const LOCK = statement<{ name: string }>(`select pg_advisory_xact_lock(hashtextextended(:name, 0))`)
 const WAIT_BRIEFLY = statement(`select set_config('lock_timeout', '2000', true)`)
-const PATIENT_LOCK = { ...LOCK, patient: true } as const
+const SLOW_LOCK = { ...LOCK, mayBeSlow: true } as const
 
 /** Connects to the URL; throws `StoreUnavailable` when the server does not answer. */
 export async function openPostgres(url: string, { listener, onError, changes }: DatabaseOptions): Promise<Database> {
@@ -58,7 +58,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
           for (const { id } of rows) ids.push(id)
         },
         async lock(name, options) {
-          await run(client, options?.patient ? PATIENT_LOCK : LOCK, { name: `latchkey ${name}` })
+          await run(client, options?.mayBeSlow ? SLOW_LOCK : LOCK, { name: `latchkey ${name}` })
         },
         async waitBriefly() {
           await run(client, WAIT_BRIEFLY, {})
@@ -69,7 +69,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
         const result = await work(within)
         await run(client, COMMIT, {})
         for (const change of announced) listener.changed(change)
-        for (const id of ids) feed.heard(id)
+        for (const id of ids) feed.received(id)
         return result
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) await run(client, ROLLBACK, {})
@@ -125,7 +125,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
       }
     },
     listen: () => feed.start(),
-    hearsChanges: () => feed.isCurrent(),
+    receivesChanges: () => feed.isCurrent(),
     outage: feed,
     async close() {
       if (closed) return

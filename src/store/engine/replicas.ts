@@ -19,7 +19,7 @@ const OVERDUE_MS = 700
 const MAX_REPLAY_MS = 50
 const REPLAY_PAUSE_MS = 5
 /** A replica that is behind for less is not worth a line in the log. */
-const BEHIND_TOLD_MS = 10_000
+const BEHIND_REPORTED_MS = 10_000
 
 interface Position {
   /** The cluster, its timeline, the database and the schema. */
@@ -125,7 +125,7 @@ function openReplica(
   const name = new URL(url).host
   const connections = createConnections({ url, bounds: BOUNDS, isAway: () => !isUsed, onError: () => {} })
   let isUsed = false
-  let told: boolean | undefined
+  let reported: boolean | undefined
   let behind: (() => number) | undefined
   let watcher: Client | undefined
   let isLooking = false
@@ -181,25 +181,25 @@ function openReplica(
     if (isClosed) return
     isUsed = true
     behind = undefined
-    tell()
+    report()
   }
 
   function lose(cause: unknown): void {
     isUsed = false
     if (cause instanceof Behind) {
       behind ??= stopwatch()
-      if (behind() > BEHIND_TOLD_MS) tell(cause.message)
+      if (behind() > BEHIND_REPORTED_MS) report(cause.message)
       return
     }
     void watcher?.end().catch(() => {}) // it may be broken
     watcher = undefined
     connections.abandon()
-    tell(reasonOf(cause))
+    report(reasonOf(cause))
   }
 
-  function tell(reason?: string): void {
-    if (told === isUsed || isClosed) return
-    told = isUsed
+  function report(reason?: string): void {
+    if (reported === isUsed || isClosed) return
+    reported = isUsed
     onChange({ name, isUsed, ...(reason !== undefined && { reason }) })
   }
 

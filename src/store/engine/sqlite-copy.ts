@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreUnavailable } from '../unavailable.ts'
 
-const PATIENCE_MILLISECONDS = 5000
+const TIMEOUT_MILLISECONDS = 5000
 const IN_USE_MILLISECONDS = 1000
 
 /**
@@ -14,7 +14,7 @@ export function copySqlite(from: string, to: string): void {
   closeSync(createFile(to))
   try {
     // Not `readOnly`: such a connection leaves its -wal and -shm files behind, which the server's account may not open.
-    const source = new DatabaseSync(from, { timeout: PATIENCE_MILLISECONDS })
+    const source = new DatabaseSync(from, { timeout: TIMEOUT_MILLISECONDS })
     try {
       source.exec('pragma trusted_schema = off') // a backup may come from anywhere
       refuseOtherTables(source, from)

@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Answer, Question, ThreadSettings } from './sqlite-thread.ts'
 
-const { path, patienceMilliseconds, readOnly }: ThreadSettings = workerData
-const database = new DatabaseSync(path, { readOnly, timeout: patienceMilliseconds })
+const { path, timeoutMilliseconds, readOnly }: ThreadSettings = workerData
+const database = new DatabaseSync(path, { readOnly, timeout: timeoutMilliseconds })
 
 parentPort?.on('message', ({ id, text, values }: Question) => {
   parentPort?.postMessage(answer(id, () => database.prepare(text).all(...values)))

@@ -7,7 +7,7 @@ import { StoreUnavailable } from '../store.ts'
 export interface ThreadSettings {
   readonly path: string
   /** How long SQLite waits for a lock. */
-  readonly patienceMilliseconds: number
+  readonly timeoutMilliseconds: number
   readonly readOnly: boolean
 }
 

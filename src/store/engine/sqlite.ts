@@ -26,7 +26,7 @@ import { AlreadyExists, StoreUnavailable } from '../store.ts'
 import { createWriteQueue } from './write-queue.ts'
 
 const POLL_MILLISECONDS = 250
-const PATIENCE_MILLISECONDS = 5000
+const TIMEOUT_MILLISECONDS = 5000
 // How long SQLite waits for the lock of another process: short, because the wait blocks the whole process.
 const WRITER_BUSY_MILLISECONDS = 25
 
@@ -64,16 +64,16 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   const writer = createConnection(
     inMemory ? (memory ?? new DatabaseSync(path)) : new DatabaseSync(path, { timeout: WRITER_BUSY_MILLISECONDS }),
   )
-  await patiently(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = normal'))
+  await retryWhileBusy(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = normal'))
   // Only a connection that has opened the log folds it in and removes it when it closes.
-  await patiently(() => writer.database.exec('select 1 from sqlite_schema limit 1'))
+  await retryWhileBusy(() => writer.database.exec('select 1 from sqlite_schema limit 1'))
   // Keys are random, so each batch touches many index pages; this cache holds them.
   writer.database.exec('pragma cache_size = -8000')
   writer.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
   // An in-memory database has one connection; its reads wait for an open batch, to see committed rows only.
   const reader = inMemory
     ? writer
-    : createConnection(new DatabaseSync(path, { readOnly: true, timeout: PATIENCE_MILLISECONDS }))
+    : createConnection(new DatabaseSync(path, { readOnly: true, timeout: TIMEOUT_MILLISECONDS }))
   // Processes that share the file share the machine, and its clock.
   for (const { database } of new Set([writer, reader])) database.function('latchkey_now', () => clock.now().getTime())
   // Holds the inner pages of an index over a million random digests, so that a look-up reads little more than its row.
@@ -85,7 +85,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
     async begin() {
       log?.refuseFailed()
       await checkpoints?.lastPass
-      await patiently(() => writer.database.exec('begin immediate'))
+      await retryWhileBusy(() => writer.database.exec('begin immediate'))
     },
     commit() {
       translated(() => writer.database.exec('commit'))
@@ -101,7 +101,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
     returnToSavepoint: () => writer.database.exec('rollback to job; release job'),
   })
   let closed = false
-  let hearing = false
+  let isReceiving = false
 
   function refuseClosed(): void {
     if (closed) throw new StoreUnavailable('the store is closed')
@@ -143,7 +143,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
 
   const scanner = inMemory
     ? undefined
-    : createSqliteThread({ path, patienceMilliseconds: PATIENCE_MILLISECONDS, readOnly: true })
+    : createSqliteThread({ path, timeoutMilliseconds: TIMEOUT_MILLISECONDS, readOnly: true })
 
   async function read<Args extends object, Row>(of: Statement<Args, Row>, args: Args): Promise<readonly Row[]> {
     if (inMemory) await queue.whenClosed()
@@ -170,9 +170,9 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   function pollSafely(): void {
     try {
       poll()
-      hearing = true
+      isReceiving = true
     } catch (error) {
-      hearing = false
+      isReceiving = false
       listener.missed()
       onError(error)
     }
@@ -215,13 +215,13 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       }
     },
     listen() {
-      hearing = true
+      isReceiving = true
       if (inMemory) return Promise.resolve() // no other process can change it
       lastChange = newestChange()
       timer = setInterval(pollSafely, POLL_MILLISECONDS).unref()
       return Promise.resolve()
     },
-    hearsChanges: () => hearing,
+    receivesChanges: () => isReceiving,
     async close() {
       if (closed) return
       closed = true
@@ -298,7 +298,7 @@ function translated<T>(work: () => T): T {
 }
 
 /** Retries for five seconds while another process holds the lock, without blocking the event loop. */
-async function patiently(attempt: () => void): Promise<void> {
+async function retryWhileBusy(attempt: () => void): Promise<void> {
   const elapsed = stopwatch()
   for (;;) {
     try {
@@ -306,7 +306,7 @@ async function patiently(attempt: () => void): Promise<void> {
       return
     } catch (error) {
       const busy = error instanceof StoreUnavailable && ((errorCode(error.cause) ?? 0) & 0xff) === BUSY
-      if (!busy || elapsed() > PATIENCE_MILLISECONDS) throw error
+      if (!busy || elapsed() > TIMEOUT_MILLISECONDS) throw error
       await pause(10)
     }
   }

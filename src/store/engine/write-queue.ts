@@ -112,11 +112,11 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
       for (const job of jobs) job.reject(error)
     } finally {
       flushing -= jobs.length
-      tellIdle()
+      resolveIdle()
     }
   }
 
-  function tellIdle(): void {
+  function resolveIdle(): void {
     if (waiting.length > 0 || open !== undefined || flushing > 0) return
     for (const resolve of idle) resolve()
     idle = []
@@ -141,7 +141,7 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
         setImmediate(runNext) // lets the event loop turn, so that reading and answering go on
         return
       }
-      tellIdle()
+      resolveIdle()
     })
   }
 

@@ -7,10 +7,10 @@ import type { Migration } from './migration.ts'
 import { type MigrationPlan, planMigrations } from './plan.ts'
 
 /** Nothing is remembered that could change. */
-const DEAF = { changed: () => {}, missed: () => {} }
+const IGNORE_CHANGES = { changed: () => {}, missed: () => {} }
 
 async function withDatabase<T>(url: string, clock: Clock, work: (db: Database) => Promise<T>): Promise<T> {
-  const db = await openDatabase(url, { clock, listener: DEAF, onError: () => {} })
+  const db = await openDatabase(url, { clock, listener: IGNORE_CHANGES, onError: () => {} })
   try {
     return await work(db)
   } finally {

@@ -13,7 +13,7 @@ export interface MigrationProgress {
   /** Called before the first one, not for an empty database. */
   readonly onPending?: ((ids: readonly string[]) => void) | undefined
   /** Called when others use a table that is to be changed, and at every thirtieth attempt while they do. */
-  readonly onLocked?: ((attempts: { readonly made: number; readonly most: number }) => void) | undefined
+  readonly onLocked?: ((attempts: { readonly made: number; readonly max: number }) => void) | undefined
 }
 
 /** How migrations are applied. */
@@ -41,7 +41,7 @@ const SET_KIND = statement<{ id: string; kind: string }>(`update migrations set 
 /** While others use a table that is to be changed. */
 const LOCKED_PAUSE_MS = 1000
 const LOCKED_ATTEMPTS = 300
-const ATTEMPTS_UNTIL_TOLD = 30
+const ATTEMPTS_PER_REPORT = 30
 
 /** Brings the schema up to date. Throws `StoreUnavailable` for a database that this version cannot work with. */
 export async function migrate(db: Database, options: MigrateOptions): Promise<Migrated> {
@@ -62,7 +62,7 @@ export async function migrate(db: Database, options: MigrateOptions): Promise<Mi
       done = turn.length === 0
     } catch (error) {
       if (!(error instanceof StoreLocked) || attempt === LOCKED_ATTEMPTS) throw error
-      if (attempt % ATTEMPTS_UNTIL_TOLD === 1) options.onLocked?.({ made: attempt, most: LOCKED_ATTEMPTS })
+      if (attempt % ATTEMPTS_PER_REPORT === 1) options.onLocked?.({ made: attempt, max: LOCKED_ATTEMPTS })
       attempt += 1
       await pause(LOCKED_PAUSE_MS)
     }
@@ -86,7 +86,7 @@ async function applyNext(
   },
 ): Promise<readonly string[]> {
   const { text, integer, tableEnd } = db.columnTypes
-  await within.lock('migrations', { patient: true })
+  await within.lock('migrations', { mayBeSlow: true })
   await within.run(
     statement(
       `create table if not exists migrations (id ${text} primary key, applied_at ${integer} not null)${tableEnd}`,

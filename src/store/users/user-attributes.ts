@@ -51,7 +51,7 @@ const GROUPS: ValueRows = {
      and group_nesting.zone_id = groups.zone_id and outer_id = groups.id and group_id = inner_id`,
   ],
   owner: 'member_id',
-  crowded: true,
+  unselective: true,
 }
 const GROUP_NAME: Attribute = {
   column: 'groups.display_name',

@@ -7,7 +7,7 @@ import { saveApprovals } from '../approvals.ts'
 import { type Database, isStorable, statement, type Transaction } from '../database.ts'
 import { noteEnded } from '../ended-sessions.ts'
 import { CLEAR_FAILURES } from '../events.ts'
-import { OF_USERS } from '../origin-deletion.ts'
+import { TABLES_OF_USERS } from '../origin-deletion.ts'
 import { toUser, toUserRow } from './person.ts'
 import { flag } from '../rows.ts'
 import { insertInto, list, USER_COLUMNS, type Flag, type UserRow } from '../schema.ts'
@@ -69,7 +69,7 @@ const RENEW_REVISION = statement<UserKey & { password_revision: string }>(
 const DELETE_TEXT = `delete from users where zone_id = :zone_id and id = :id`
 const DELETE = statement<UserKey>(DELETE_TEXT)
 const DELETE_VERSION = statement<Versioned>(`${DELETE_TEXT} and version = :version`)
-const DELETE_ROWS = OF_USERS.map(([table, user]) =>
+const DELETE_ROWS = TABLES_OF_USERS.map(([table, user]) =>
   statement<{ zone_id: string; user_id: string }>(
     `delete from ${table} where zone_id = :zone_id and ${user} = :user_id`,
   ),

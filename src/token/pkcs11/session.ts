@@ -5,9 +5,9 @@ import { SigningUnavailable } from '../signer.ts'
 import type { OpenAnswer, OpenRequest, SignAnswer } from './messages.ts'
 
 /** A token that makes no signature for this long is given up. */
-const PATIENCE_MS = 5000
+const ANSWER_TIMEOUT_MS = 5000
 /** Until a session is open, which includes the start of its process. */
-const OPENING_PATIENCE_MS = 10_000
+const OPENING_TIMEOUT_MS = 10_000
 
 /** An open session. */
 export interface Session {
@@ -32,11 +32,11 @@ export async function openSession(
   {
     env,
     onEnd,
-    patienceMilliseconds = PATIENCE_MS,
+    timeoutMilliseconds = ANSWER_TIMEOUT_MS,
   }: {
     readonly env: Readonly<Record<string, string | undefined>>
     readonly onEnd: () => void
-    readonly patienceMilliseconds?: number
+    readonly timeoutMilliseconds?: number
   },
 ): Promise<Session> {
   const path = fileURLToPath(new URL('pkcs11-worker.ts', import.meta.url))
@@ -47,25 +47,25 @@ export async function openSession(
   let isOpen = false
   let failure = 'its process has ended'
   let error: SigningUnavailable | undefined
-  let patience: NodeJS.Timeout | undefined
+  let answerTimeout: NodeJS.Timeout | undefined
 
   function expectAnswer(milliseconds: number): void {
-    clearTimeout(patience)
-    patience = setTimeout(() => {
+    clearTimeout(answerTimeout)
+    answerTimeout = setTimeout(() => {
       failure = `it has not answered for ${milliseconds / 1000} seconds`
       child.kill('SIGKILL')
     }, milliseconds)
   }
   function ended(): void {
     if (error) return
-    clearTimeout(patience)
+    clearTimeout(answerTimeout)
     error = new SigningUnavailable(failure)
     opening.reject(error)
     for (const { reject } of waiting.splice(0)) reject(error)
     if (isOpen) onEnd()
   }
   function opened(answer: OpenAnswer): void {
-    clearTimeout(patience)
+    clearTimeout(answerTimeout)
     if ('publicKey' in answer) {
       isOpen = true
       child.unref()
@@ -82,8 +82,8 @@ export async function openSession(
       return // it ends
     }
     waiting.shift()?.resolve(Buffer.from(message))
-    if (waiting.length > 0) return void patience?.refresh()
-    clearTimeout(patience)
+    if (waiting.length > 0) return void answerTimeout?.refresh()
+    clearTimeout(answerTimeout)
     child.channel?.unref()
   })
   child.on('error', cause => {
@@ -92,7 +92,7 @@ export async function openSession(
   })
   child.on('exit', ended)
   child.on('disconnect', () => child.kill('SIGKILL'))
-  expectAnswer(OPENING_PATIENCE_MS)
+  expectAnswer(OPENING_TIMEOUT_MS)
   child.send(request)
   const publicKey = await opening.promise
   return {
@@ -101,7 +101,7 @@ export async function openSession(
       if (error) return Promise.reject(error)
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
       if (waiting.length === 0) {
-        expectAnswer(patienceMilliseconds)
+        expectAnswer(timeoutMilliseconds)
         child.channel?.ref()
       }
       waiting.push({ resolve, reject })

@@ -15,7 +15,7 @@ interface Deps {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: { info(message: string): void; warn(message: string): void }
   /** Until a signature. */
-  readonly patienceMilliseconds?: number
+  readonly timeoutMilliseconds?: number
 }
 
 const notNamed = (keyId: string): SigningUnavailable =>
@@ -65,8 +65,8 @@ interface Place {
 class Lost extends SigningUnavailable {}
 
 function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: Deps): TokenKey {
-  const { log, env, patienceMilliseconds } = deps
-  const { sessions: most, ...where } = pkcs11
+  const { log, env, timeoutMilliseconds } = deps
+  const { sessions: max, ...where } = pkcs11
   const mechanism = mechanismOf(algorithm)
   const request = { place: where, mechanism: { type: mechanism.type, parameter: mechanism.parameter } }
   const places = new Set<Place>()
@@ -100,7 +100,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
       const session = await openSession(request, {
         env,
         onEnd: () => places.delete(place),
-        ...(patienceMilliseconds !== undefined && { patienceMilliseconds }),
+        ...(timeoutMilliseconds !== undefined && { timeoutMilliseconds }),
       })
       const place = { session, work: 0 }
       if (isClosed) session.end()
@@ -116,7 +116,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
     if (isClosed) throw unavailable('the server stops')
     const [least] = [...places].toSorted((one, other) => one.work - other.work)
     if (!least && failed) throw failed
-    const isEnough = least !== undefined && (least.work === 0 || places.size >= most || failed !== undefined)
+    const isEnough = least !== undefined && (least.work === 0 || places.size >= max || failed !== undefined)
     const more = isEnough ? undefined : (opening ??= open().finally(() => (opening = undefined)))
     more?.catch(() => {}) // logged
     const taken = least ?? (await more)

@@ -12,7 +12,7 @@ import type { ProofId } from '../../model/tokens/token.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import type { Store } from '../../store/store.ts'
-import { FOREIGN_ALGORITHMS, openBrought } from '../foreign-keys.ts'
+import { FOREIGN_ALGORITHMS, openEmbeddedKey } from '../foreign-keys.ts'
 import { verifyText } from '../jws-algorithms.ts'
 import type { DpopNonces } from './dpop-nonce.ts'
 import { NONCE_SECONDS } from './dpop-nonce.ts'
@@ -127,7 +127,7 @@ function openKey(header: JsonRecord | undefined): ProofKey | undefined {
   if (typeof alg !== 'string' || !FOREIGN_ALGORITHMS.includes(alg)) {
     throw bad('The alg of the proof is not supported')
   }
-  const key = isJsonRecord(jwk) ? openBrought(jwk, alg) : undefined
+  const key = isJsonRecord(jwk) ? openEmbeddedKey(jwk, alg) : undefined
   if (!key) throw bad('The jwk of the proof must be a public key for its alg')
   return { alg, key, jkt: thumbprint(key) }
 }

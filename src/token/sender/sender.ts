@@ -9,7 +9,7 @@ import type { Confirmation, ConfirmationMember } from '../../model/tokens/confir
 import { confirmationIn } from '../../model/tokens/confirmation.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Protocol } from '../../model/zones/protocols.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { SentRequest, TokenPresentation } from '../../model/request.ts'
 import type { ProofId } from '../../model/tokens/token.ts'
 import type { Urls } from '../../model/urls.ts'
@@ -87,9 +87,9 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
     async confirmationOf(asked) {
       const { request, client } = asked
       const concerned = SENDER_PROOFS.filter(proof => {
-        if (speaks(request.zone, proof.protocol, behaviour))
+        if (supportsProtocol(request.zone, proof.protocol, behaviour))
           return proof.isDemandedBy(client) || proof.isOffered(request)
-        if (proof.isDemandedBy(client)) throw notSpoken()
+        if (proof.isDemandedBy(client)) throw unsupportedProof()
         return false
       })
       if (concerned.length === 0) return undefined
@@ -103,7 +103,7 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
     unusedProof,
 
     async keyOfPushed(request, client, named) {
-      if (request.headers['dpop'] === undefined || !speaks(request.zone, 'dpop', behaviour)) return named
+      if (request.headers['dpop'] === undefined || !supportsProtocol(request.zone, 'dpop', behaviour)) return named
       const proven = await dpop.proven({ request, client }, deps)
       if (named === undefined || named === proven) return proven
       throw new OAuthError('invalid_dpop_proof', 'The proof is of another key than dpop_jkt')
@@ -112,7 +112,7 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
     async check(presentation, token, cnf) {
       if ('inspected' in presentation) return
       const confirmation = confirmationIn(cnf)
-      if (confirmation === 'unknown') throw notTheirs()
+      if (confirmation === 'unknown') throw otherSender()
       // RFC 9449 §7.1: a client that sends a proof relies on it, and this token would work without.
       if (confirmation?.jkt === undefined && tokenByDpop(presentation) === token) {
         throw new OAuthError('invalid_token', 'The token is not bound to a key')
@@ -120,7 +120,7 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
       if (confirmation === undefined) return
       for (const [member, thumbprint] of Object.entries(confirmation)) {
         const proof = SENDER_PROOFS.find(each => each.member === member)
-        if (!proof || !speaks(presentation.zone, proof.protocol, behaviour)) throw notTheirs()
+        if (!proof || !supportsProtocol(presentation.zone, proof.protocol, behaviour)) throw otherSender()
         await proof.check(presentation, { token, thumbprint }, deps)
       }
     },
@@ -128,10 +128,10 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
 }
 
 /** Fails closed: switching a protocol off must not turn bound tokens into bearer tokens. */
-const notSpoken = (): OAuthError =>
+const unsupportedProof = (): OAuthError =>
   new OAuthError(
     { error: 'unauthorized_client', status: 400 },
     'The tokens of this client must be bound to it, which is switched off here',
   )
 
-const notTheirs = (): OAuthError => new OAuthError('invalid_token', 'The token is bound to another sender')
+const otherSender = (): OAuthError => new OAuthError('invalid_token', 'The token is bound to another sender')

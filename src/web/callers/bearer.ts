@@ -46,8 +46,8 @@ function lacksResource(
 ): unknown {
   const error = 'access_denied'
   const description = `Invalid token does not contain resource id (${resource})`
-  const told = behaviour.fullRightsChallenge ? { error, description } : undefined
-  return new OAuthError(error, description, { challenge: bearerChallenge(service.oauthRealm, told) })
+  const details = behaviour.fullRightsChallenge ? { error, description } : undefined
+  return new OAuthError(error, description, { challenge: bearerChallenge(service.oauthRealm, details) })
 }
 
 /** Whether the path parameter is the id of the token's user, in the zone that the user belongs to. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { speaks } from '../../model/zones/protocols.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { Urls } from '../../model/urls.ts'
 import { RESOURCE_METADATA_AT_ORIGIN } from '../zones/zone.ts'
 
@@ -14,7 +14,7 @@ export function resourceMetadataOf(
 ): string | undefined {
   const isApi = routeOptions.config.access?.by === 'bearer'
   // The zone is missing where its search failed.
-  if (!isApi || !(zone as unknown) || !speaks(zone, 'protectedResourceMetadata', behaviour)) return undefined
+  if (!isApi || !(zone as unknown) || !supportsProtocol(zone, 'protectedResourceMetadata', behaviour)) return undefined
   // In front of an IP address, a subdomain makes no URL.
   const address = URL.parse(urls.ofZone(zone))
   if (!address) return undefined

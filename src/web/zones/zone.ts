@@ -138,12 +138,12 @@ export function createZoneResolver(deps: {
   const { store, urls, defaultZoneId } = deps
   const rootHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const answers = new Map<string, HostAnswer>()
-  let hasTold = false
+  let hasLogged = false
 
   /** Once per process: enough to find a proxy that does not forward Host, and callers can send any host. */
-  function tellOfUnknown(host = ''): void {
-    if (hasTold) return
-    hasTold = true
+  function logUnknownHost(host = ''): void {
+    if (hasLogged) return
+    hasLogged = true
     const shown = JSON.stringify(host.slice(0, MAX_NAME_LENGTH))
     deps.log.info(
       `a request for the host ${shown} got 404: this server is ${urls.hostname} (base_url), and proxies have to pass Host on. Not logged again`,
@@ -169,7 +169,7 @@ export function createZoneResolver(deps: {
   return async request => {
     const answer = answerFor(request.headers.host)
     if (answer === 'unknown') {
-      tellOfUnknown(request.headers.host)
+      logUnknownHost(request.headers.host)
       throw new PageError(404, UNKNOWN_ZONE)
     }
     const path = byPath.get(request.raw)

@@ -51,7 +51,7 @@ const basicHeader = (text: string): TestRequest => ({
 const authorization = (value: string): TestRequest => ({ headers: { authorization: value } })
 const BASE64 = Buffer.from('service:service-secret').toString('base64') // 22 bytes, so it ends in one padding character
 const BAD = /^Basic realm="SVC\/client", error="unauthorized", error_description="Bad credentials"$/
-const NOBODY = 'An Authentication object was not found in the SecurityContext'
+const NO_REQUESTER = 'An Authentication object was not found in the SecurityContext'
 
 interface Accepted {
   readonly name: string
@@ -91,7 +91,7 @@ interface Rejected extends Refusal {
 const bad = { want: '401 invalid_client', challenge: BAD } as const
 const nobody = {
   want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
-  description: NOBODY,
+  description: NO_REQUESTER,
 } as const
 
 const rejected: readonly Rejected[] = [

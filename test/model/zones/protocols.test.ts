@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
-import { speaks } from '../../../src/model/zones/protocols.ts'
+import { supportsProtocol } from '../../../src/model/zones/protocols.ts'
 import { confirmationIn, isMet } from '../../../src/model/tokens/confirmation.ts'
 import { PROTOCOLS } from '../../../src/records/protocols.ts'
 import type { Protocol } from '../../../src/records/protocols.ts'
@@ -12,7 +12,8 @@ const names = Object.keys(PROTOCOLS) as readonly Protocol[] // its keys
 
 describe('the protocols of a zone', () => {
   it('are those of the mode unless it says, but for what lets strangers in', () => {
-    const spoken = (behaviour: typeof standard) => names.filter(name => speaks({ config: {} }, name, behaviour))
+    const spoken = (behaviour: typeof standard) =>
+      names.filter(name => supportsProtocol({ config: {} }, name, behaviour))
     assert.deepEqual(spoken(uaa), [])
     const asked = names.filter(name => name !== 'clientMetadataDocuments')
     assert.deepEqual(spoken(standard), asked)
@@ -20,8 +21,8 @@ describe('the protocols of a zone', () => {
 
   it('are switched one by one', () => {
     for (const name of names) {
-      assert.equal(speaks({ config: { protocols: { [name]: true } } }, name, uaa), true)
-      assert.equal(speaks({ config: { protocols: { [name]: false } } }, name, standard), false)
+      assert.equal(supportsProtocol({ config: { protocols: { [name]: true } } }, name, uaa), true)
+      assert.equal(supportsProtocol({ config: { protocols: { [name]: false } } }, name, standard), false)
     }
   })
 })

@@ -129,17 +129,17 @@ describe('a zone and signed responses', () => {
     }
   })
 
-  for (const speaks of [false, true]) {
-    it(`${speaks ? 'can sign' : 'ignores the mode'} in uaa`, async () => {
-      const config = { bootstrap, zone_config: { protocols: { signedResponses: speaks } } }
+  for (const supportsProtocol of [false, true]) {
+    it(`${supportsProtocol ? 'can sign' : 'ignores the mode'} in uaa`, async () => {
+      const config = { bootstrap, zone_config: { protocols: { signedResponses: supportsProtocol } } }
       const server = await startServer({ mode: 'uaa', config })
       try {
         const asked = { ...BANK_REQUEST, response_mode: 'jwt' }
         const { query } = responseOf(await authorize(await signedIn(server), asked))
-        assert.equal(query['response'] !== undefined, speaks)
-        assert.equal(query['code'] === undefined, speaks)
+        assert.equal(query['response'] !== undefined, supportsProtocol)
+        assert.equal(query['code'] === undefined, supportsProtocol)
         const refused = await authorize(server.browser(), { ...asked, prompt: 'none' })
-        assert.equal(responseOf(refused).query['response'] !== undefined, speaks)
+        assert.equal(responseOf(refused).query['response'] !== undefined, supportsProtocol)
       } finally {
         await server.stop()
       }

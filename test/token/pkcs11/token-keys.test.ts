@@ -54,8 +54,8 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     const label = algorithm.replace(/^[RP]S.*/, 'RS256')
     return { algorithm, pkcs11: { module, token: name, label, pin, sessions: 1, ...more } }
   }
-  function open(algorithm: SigningAlgorithm, more: object = {}, patienceMilliseconds = 5000): TokenKeys {
-    const keys = createTokenKeys({ key: settings(algorithm, more) }, { log, env: process.env, patienceMilliseconds })
+  function open(algorithm: SigningAlgorithm, more: object = {}, timeoutMilliseconds = 5000): TokenKeys {
+    const keys = createTokenKeys({ key: settings(algorithm, more) }, { log, env: process.env, timeoutMilliseconds })
     opened.push(keys)
     return keys
   }

@@ -193,7 +193,7 @@ for (const mode of MODES) {
         const browser = await signedIn(server)
         const id = digest(browser.cookies.get(session) ?? '')
         for (let count = 0; count < 100; count += 1)
-          await server.store.sessions.addClient('svc', id, { clientId: `c${count}`, isTold: false })
+          await server.store.sessions.addClient('svc', id, { clientId: `c${count}`, isNotified: false })
         assert.ok((await authorize(browser, AUTO_REQUEST)).location().searchParams.has('code'))
         assert.equal((await clientsOf(server, browser))?.length, 100)
       })

@@ -3,20 +3,20 @@
 import cluster from 'node:cluster'
 
 /** What has to be done at SIGHUP. */
-export interface HangUps {
+export interface Sighup {
   /** Runs the action at each SIGHUP from now on, and at once if there was one before. Call it once only. */
   at(work: () => void): void
   stop(): void
 }
 
 /** Listens from now on; the primary process of several passes each one on to its workers, when they listen. */
-export function hearHangUps(): HangUps {
+export function listenForSighup(): Sighup {
   let work: (() => void) | undefined
   let isMissed = false
   const listening = new Set<number>()
   const missing = new Set<number>()
 
-  function hear(): void {
+  function onSighup(): void {
     if (work) work()
     else isMissed = true
     for (const worker of Object.values(cluster.workers ?? {})) {
@@ -34,7 +34,7 @@ export function hearHangUps(): HangUps {
     missing.delete(id)
   }
 
-  process.on('SIGHUP', hear)
+  process.on('SIGHUP', onSighup)
   cluster.on('listening', passOn).on('exit', forget)
   return {
     at(given) {
@@ -42,7 +42,7 @@ export function hearHangUps(): HangUps {
       if (isMissed) given()
     },
     stop() {
-      process.off('SIGHUP', hear)
+      process.off('SIGHUP', onSighup)
       cluster.off('listening', passOn).off('exit', forget)
     },
   }

@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict'
 import cluster from 'node:cluster'
 import { afterEach, describe, it } from 'node:test'
-import type { HangUps } from '../../src/bootstrap/hang-ups.ts'
-import { hearHangUps } from '../../src/bootstrap/hang-ups.ts'
+import type { Sighup } from '../../src/bootstrap/sighup.ts'
+import { listenForSighup } from '../../src/bootstrap/sighup.ts'
 
 describe('SIGHUP', () => {
   const workers = cluster.workers as Record<string, unknown>
-  let hangUps: HangUps | undefined
+  let sighup: Sighup | undefined
   afterEach(() => {
-    hangUps?.stop()
+    sighup?.stop()
     for (const id of Object.keys(workers)) delete workers[id]
   })
 
   it('is not lost while the process starts', () => {
-    hangUps = hearHangUps()
+    sighup = listenForSighup()
     process.emit('SIGHUP')
     process.emit('SIGHUP')
     let count = 0
-    hangUps.at(() => (count += 1))
+    sighup.at(() => (count += 1))
     assert.equal(count, 1)
     process.emit('SIGHUP')
     assert.equal(count, 2)
   })
 
   it('reaches each worker once, but none before it listens, which would end it', () => {
-    hangUps = hearHangUps()
+    sighup = listenForSighup()
     const heard: string[] = []
     const add = (id: number) => {
       const worker = { id, process: { kill: (signal: string) => heard.push(`${id} ${signal}`) } }
