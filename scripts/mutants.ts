@@ -431,10 +431,10 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a password that must be changed',
-    'model/people/password-policy.ts',
+    'model/users/password-policy.ts',
     'if (user.passwordChangeRequired) return true',
     '',
-    'model/people/password-policy',
+    'model/users/password-policy',
   ),
   mutant(
     'a wildcard matches one part of a scope',

@@ -2,7 +2,7 @@
 // browser is redirected here with the code. Each is for one client, works once, and ends with the password.
 import { allowsProvider } from '../model/clients/client.ts'
 import type { Client } from '../model/clients/client.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
@@ -26,7 +26,7 @@ export interface AutologinAttempt {
 /** `other-person`: the browser is signed in as another user, and the code was not used up. */
 export type AutologinResult =
   | { readonly outcome: 'good'; readonly user: User; readonly amr: readonly string[] }
-  | { readonly outcome: 'bad-code' | 'other-client' | 'other-person' }
+  | { readonly outcome: 'bad-code' | 'other-client' | 'other-user' }
 
 /** Dependencies of `redeemAutologin`. */
 export type AutologinDeps = Omit<CodeDeps, 'random' | 'store'> & {
@@ -42,7 +42,7 @@ export async function redeemAutologin(
   const asked = { purpose: 'autologin', value } as const
   if (keptUserId !== undefined) {
     const seen = await peekCode(zone, asked, deps)
-    if (seen && seen.user.id !== keptUserId) return { outcome: 'other-person' }
+    if (seen && seen.user.id !== keptUserId) return { outcome: 'other-user' }
   }
   const redeemed = await redeemCode(zone, asked, deps)
   if (!redeemed) return { outcome: 'bad-code' }
@@ -58,6 +58,6 @@ export async function redeemAutologin(
 export const AUTOLOGIN_REFUSALS = {
   badCode:
     'The sign-in code is not valid, has expired or was already used. Go back to the application and sign in again.',
-  otherPerson: 'You are signed in with another account. Sign out first, then go back to the application.',
+  otherUser: 'You are signed in with another account. Sign out first, then go back to the application.',
   notInWindow: 'A sign-in code works only where its address is opened in a window.',
 } as const

@@ -2,9 +2,9 @@
 // all but new names and forgotten browsers.
 import type { RecoveryCodes } from '../factors/recovery-codes.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/audit/event.ts'
-import type { Passkey, Totp } from '../model/people/passkey.ts'
+import type { Passkey, Totp } from '../model/users/passkey.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import type { FactorNotice } from '../pages/texts/factor-mail-texts.ts'
 import type { FactorMethod } from '../records/user.ts'

@@ -1,5 +1,5 @@
 import type { AddressedZone } from '../model/request.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import { sendAccountMail } from './account-mails.ts'
 import type { AccountMailDeps } from './account-mails.ts'

@@ -1,7 +1,7 @@
 // New passwords for people who forgot theirs, for the pages and for login servers: a code that was mailed or handed out takes
 // the place of the password.
 import type { Service } from '../model/service.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { Caller } from '../users/caller.ts'

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { secondFactorPolicy } from '../model/people/second-factor.ts'
+import { secondFactorPolicy } from '../model/users/second-factor.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 

@@ -1,7 +1,7 @@
 // The policies of second factors in the configuration file.
 import { behaviourOf } from '../model/compatibility.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
-import { policyProblem, supportsLevels } from '../model/people/second-factor.ts'
+import { policyProblem, supportsLevels } from '../model/users/second-factor.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
 import type { Problems } from './problems.ts'
 import type { Bootstrap, ClientRecord } from './records.ts'

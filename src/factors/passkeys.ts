@@ -10,8 +10,8 @@ import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Level } from '../model/sessions/assurance.ts'
-import type { Passkey } from '../model/people/passkey.ts'
-import type { User } from '../model/people/user.ts'
+import type { Passkey } from '../model/users/passkey.ts'
+import type { User } from '../model/users/user.ts'
 import type { Store } from '../store/store.ts'
 import { useOfAttestation } from './attestation.ts'
 import { createChallenges } from './challenges.ts'
@@ -54,7 +54,7 @@ export interface PasskeyRefusal {
 /** Passkeys of all zones. */
 export interface Passkeys {
   /** What `navigator.credentials.create` is asked for a new passkey of the person. */
-  registrationOptions(at: Ceremony, person: { readonly user: User; readonly siteName: string }): Promise<JsonRecord>
+  registrationOptions(at: Ceremony, account: { readonly user: User; readonly siteName: string }): Promise<JsonRecord>
   /** The new passkey in what the browser answered; it is not stored yet. */
   readRegistration(
     at: Ceremony,

@@ -4,7 +4,7 @@ import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
-import type { FactorCodeKind } from '../model/people/passkey.ts'
+import type { FactorCodeKind } from '../model/users/passkey.ts'
 import type { Store } from '../store/store.ts'
 import { withoutSeparators } from './typed-code.ts'
 

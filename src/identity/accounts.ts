@@ -8,8 +8,8 @@ import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
-import type { User } from '../model/people/user.ts'
-import { nameAsEmail, withEmail, withPhoneNumber } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
+import { nameAsEmail, withEmail, withPhoneNumber } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
@@ -17,26 +17,26 @@ import type { Aliases } from '../users/aliases.ts'
 import { newUser } from '../users/new-user.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import { hasOtherFormat, OTHER_FORMAT } from './name-format.ts'
-import type { ExternalPerson, ExternalRefusal } from './source.ts'
+import type { ExternalUser, ExternalRefusal } from './source.ts'
 
 /** The user's account, or why there is none. */
 export type Entry = { readonly outcome: 'entered'; readonly user: User } | ExternalRefusal
 
 /** A person with the roles that follow from their groups; absent where the provider says nothing of them. */
-export type KnownPerson = ExternalPerson & { readonly roles?: readonly string[] }
+export type ExternalUserWithRoles = ExternalUser & { readonly roles?: readonly string[] }
 
 /** Shadow accounts. */
 export interface Accounts {
   /** Finds and updates the person's account; creates it if the provider allows that (`addShadowUserOnLogin`). */
-  enter(zone: Zone, provider: Origin, person: KnownPerson): Promise<Entry>
+  enter(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry>
   /**
    * Links the person to the account that they were invited to, if the provider has verified that they have its address
    *, or updates it where they are linked already. No other account is found, and none is made. A directory's address
    * counts unless it is said to be unverified: administrators keep it, and the invitation was mailed there.
    */
-  enterInvited(zone: Zone, provider: Origin, person: KnownPerson, invited: User): Promise<Entry>
+  enterInvited(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles, invited: User): Promise<Entry>
   /** Finds and updates the person's account; undefined if there is none. */
-  find(zone: Zone, provider: Origin, person: KnownPerson): Promise<Entry | undefined>
+  find(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry | undefined>
 }
 
 /** What a provider says of its accounts; an origin that an external login server vouches for has no provider. */
@@ -75,16 +75,16 @@ export function createAccounts(deps: {
 }): Accounts {
   const { store, clock, random, behaviour } = deps
 
-  const findOwn = (zone: Zone, origin: string, { externalId }: KnownPerson): Promise<User | undefined> =>
+  const findOwn = (zone: Zone, origin: string, { externalId }: ExternalUserWithRoles): Promise<User | undefined> =>
     store.users.findByExternalId(zone.id, origin, externalId)
 
   /** Finds a pre-created account for this person that has never been used. */
   async function findUnbound(
     zone: Zone,
     { originKey, config }: Origin,
-    person: KnownPerson,
+    externalUser: ExternalUserWithRoles,
   ): Promise<User | ExternalRefusal | undefined> {
-    const { userName, externalId, nameIsAssigned = false, email, emailVerified } = person
+    const { userName, externalId, nameIsAssigned = false, email, emailVerified } = externalUser
     // Any other name may be chosen by the user at the provider.
     const isTheirs = userName === externalId || nameIsAssigned
     const namesake = isTheirs ? await store.users.findByName(zone.id, originKey, userName) : undefined
@@ -112,14 +112,14 @@ export function createAccounts(deps: {
   }
 
   /** For an administrator's choice of another format: ends everything of the person who had the account by the former one. */
-  async function changeFormat(zone: Zone, user: User, person: KnownPerson): Promise<Entry> {
+  async function changeFormat(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
     const passwordRevision = random.urlSafe(PASSWORD_REVISION_LENGTH)
     await store.users.endAccess(zone.id, user.id, passwordRevision)
-    return update(zone, { ...user, passwordRevision }, person)
+    return update(zone, { ...user, passwordRevision }, externalUser)
   }
 
-  async function update(zone: Zone, user: User, person: KnownPerson): Promise<Entry> {
-    const current = upToDate(user, person)
+  async function update(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
+    const current = upToDate(user, externalUser)
     if (current === user) return { outcome: 'entered', user }
     const changed = { ...current, version: user.version + 1, updatedAt: clock.now() }
     return withName(changed, user, async written => {
@@ -130,11 +130,11 @@ export function createAccounts(deps: {
   }
 
   /** Binds the account to the person and ends all earlier sessions and tokens of it. */
-  async function bind(zone: Zone, user: User, person: KnownPerson): Promise<Entry | undefined> {
+  async function bind(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry | undefined> {
     const now = clock.now()
-    const { externalId, userName } = person
+    const { externalId, userName } = externalUser
     const bound: User = {
-      ...upToDate(user, person),
+      ...upToDate(user, externalUser),
       externalId,
       userName,
       passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH), // invalidates tokens issued before
@@ -152,17 +152,20 @@ export function createAccounts(deps: {
     }
   }
 
-  async function create(zone: Zone, origin: string, person: KnownPerson): Promise<Entry> {
-    const user = newAccount(zone, origin, person)
-    for (const userName of [person.userName, `${person.userName}-${digest(person.externalId).slice(0, 8)}`]) {
+  async function create(zone: Zone, origin: string, externalUser: ExternalUserWithRoles): Promise<Entry> {
+    const user = newAccount(zone, origin, externalUser)
+    for (const userName of [
+      externalUser.userName,
+      `${externalUser.userName}-${digest(externalUser.externalId).slice(0, 8)}`,
+    ]) {
       try {
         await store.users.insert(zone.id, { ...user, userName })
         return { outcome: 'entered', user: { ...user, userName } }
       } catch (error) {
         if (!(error instanceof AlreadyExists)) throw error
       }
-      const own = await findOwn(zone, origin, person) // a concurrent sign-in of the same user
-      if (own) return enterOwn(zone, own, person)
+      const own = await findOwn(zone, origin, externalUser) // a concurrent sign-in of the same user
+      if (own) return enterOwn(zone, own, externalUser)
       // A matching unbound account must not be bypassed: an administrator must decide whose it is.
       const holder = await store.users.findByName(zone.id, origin, userName)
       if (holder && isUnbound(holder)) return NOT_USABLE
@@ -170,8 +173,8 @@ export function createAccounts(deps: {
     return NOT_USABLE
   }
 
-  function newAccount(zone: Zone, origin: string, person: KnownPerson): User {
-    const { userName, givenName, familyName, phoneNumber, externalId, externalIdFormat, email } = person
+  function newAccount(zone: Zone, origin: string, externalUser: ExternalUserWithRoles): User {
+    const { userName, givenName, familyName, phoneNumber, externalId, externalIdFormat, email } = externalUser
     const draft = {
       userName,
       origin,
@@ -181,51 +184,51 @@ export function createAccounts(deps: {
       ...(phoneNumber !== undefined && { phoneNumber }),
       externalId,
       active: true,
-      verified: email !== undefined && person.emailVerified === true,
+      verified: email !== undefined && externalUser.emailVerified === true,
     }
     // Without a password: nobody signs in to it here.
     const user = newUser(draft, { zoneId: zone.id }, deps)
-    return withDetails({ ...user, ...(externalIdFormat !== undefined && { externalIdFormat }) }, person)
+    return withDetails({ ...user, ...(externalIdFormat !== undefined && { externalIdFormat }) }, externalUser)
   }
 
-  async function enterOwn(zone: Zone, own: User, person: KnownPerson): Promise<Entry> {
+  async function enterOwn(zone: Zone, own: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
     if (!own.active) return NOT_USABLE
-    if (!hasOtherFormat(own, person)) return update(zone, own, person)
-    return person.isRequestedFormat === true ? changeFormat(zone, own, person) : OTHER_FORMAT
+    if (!hasOtherFormat(own, externalUser)) return update(zone, own, externalUser)
+    return externalUser.isRequestedFormat === true ? changeFormat(zone, own, externalUser) : OTHER_FORMAT
   }
 
-  async function find(zone: Zone, provider: Origin, person: KnownPerson): Promise<Entry | undefined> {
-    const own = await findOwn(zone, provider.originKey, person)
-    if (own) return enterOwn(zone, own, person)
-    const unbound = await findUnbound(zone, provider, person)
+  async function find(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry | undefined> {
+    const own = await findOwn(zone, provider.originKey, externalUser)
+    if (own) return enterOwn(zone, own, externalUser)
+    const unbound = await findUnbound(zone, provider, externalUser)
     if (!unbound || 'outcome' in unbound) return unbound
-    if (hasOtherFormat(unbound, person) && person.isRequestedFormat !== true) return OTHER_FORMAT
-    const bound = await bind(zone, unbound, person)
+    if (hasOtherFormat(unbound, externalUser) && externalUser.isRequestedFormat !== true) return OTHER_FORMAT
+    const bound = await bind(zone, unbound, externalUser)
     if (bound) return bound
-    const other = await findOwn(zone, provider.originKey, person)
-    return other && enterOwn(zone, other, person)
+    const other = await findOwn(zone, provider.originKey, externalUser)
+    return other && enterOwn(zone, other, externalUser)
   }
 
   return {
     find,
-    async enterInvited(zone, { originKey }, person, invited) {
-      const { email, emailVerified } = person
+    async enterInvited(zone, { originKey }, externalUser, invited) {
+      const { email, emailVerified } = externalUser
       const isVerified = emailVerified ?? originKey === LDAP_ORIGIN
       const isVouchedFor = email !== undefined && isVerified && asciiLower(email) === asciiLower(invited.email)
       if (!isVouchedFor) return OTHER_EMAIL
-      const own = await findOwn(zone, originKey, person)
-      if (own) return own.id === invited.id ? enterOwn(zone, own, person) : OTHER_ACCOUNT
+      const own = await findOwn(zone, originKey, externalUser)
+      if (own) return own.id === invited.id ? enterOwn(zone, own, externalUser) : OTHER_ACCOUNT
       if (!invited.active || !isUnbound(invited)) return OTHER_ACCOUNT
-      const bound = await bind(zone, invited, person)
+      const bound = await bind(zone, invited, externalUser)
       if (bound) return bound
-      const linked = await findOwn(zone, originKey, person) // by a sign-in at the same instant
-      return linked?.id === invited.id ? enterOwn(zone, linked, person) : OTHER_ACCOUNT
+      const linked = await findOwn(zone, originKey, externalUser) // by a sign-in at the same instant
+      return linked?.id === invited.id ? enterOwn(zone, linked, externalUser) : OTHER_ACCOUNT
     },
-    async enter(zone, provider, person) {
-      const entry = await find(zone, provider, person)
+    async enter(zone, provider, externalUser) {
+      const entry = await find(zone, provider, externalUser)
       const isClosed = provider.config['addShadowUserOnLogin'] === false
       if (isClosed && (entry ?? NOT_USABLE) === NOT_USABLE) return NOT_PRECREATED
-      return entry ?? create(zone, provider.originKey, person)
+      return entry ?? create(zone, provider.originKey, externalUser)
     },
   }
 }
@@ -234,25 +237,25 @@ export function createAccounts(deps: {
 const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId && passwordHash === undefined
 
 /** Returns the same object if nothing changed. Keeps values that the provider omits: access tokens have fewer claims. */
-function upToDate(user: User, person: KnownPerson): User {
-  const { email, givenName, familyName, phoneNumber, externalIdFormat } = person
+function upToDate(user: User, externalUser: ExternalUserWithRoles): User {
+  const { email, givenName, familyName, phoneNumber, externalIdFormat } = externalUser
   const claimed = {
     ...(externalIdFormat !== undefined && { externalIdFormat }),
     ...(email !== undefined && { email }),
     ...(givenName !== undefined && { givenName }),
     ...(familyName !== undefined && { familyName }),
     ...(phoneNumber !== undefined && { phoneNumber }),
-    verified: isVerified(user, person),
+    verified: isVerified(user, externalUser),
   }
-  const detailed = withDetails(user, person)
+  const detailed = withDetails(user, externalUser)
   const differs = Object.entries(claimed).some(([member, value]) => Reflect.get(user, member) !== value)
   if (!differs && detailed === user) return user
   const updated = withPhoneNumber(withEmail(detailed, email ?? user.email), phoneNumber ?? user.phoneNumber)
-  return { ...updated, ...claimed, userName: person.userName }
+  return { ...updated, ...claimed, userName: externalUser.userName }
 }
 
 /** The account with the provider's roles and attributes; the same object if it has them already. */
-function withDetails(user: User, { roles, attributes }: KnownPerson): User {
+function withDetails(user: User, { roles, attributes }: ExternalUserWithRoles): User {
   const { profile: { custom, ...profile } = {}, providerRoles, ...rest } = user
   const newRoles = roles ?? providerRoles ?? []
   // Attributes that the provider does not map are set by the APIs, and stay.
@@ -276,7 +279,9 @@ const MAX_ATTRIBUTE_VALUES = 100
 const MAX_ATTRIBUTES_LENGTH = 65_536
 
 /** One value can be mapped to many attributes; what exceeds the limit is left out. */
-function limited(attributes: NonNullable<KnownPerson['attributes']>): NonNullable<KnownPerson['attributes']> {
+function limited(
+  attributes: NonNullable<ExternalUserWithRoles['attributes']>,
+): NonNullable<ExternalUserWithRoles['attributes']> {
   let left = MAX_ATTRIBUTES_LENGTH
   return Object.fromEntries(
     Object.entries(attributes).map(([name, values]) => [
@@ -287,7 +292,7 @@ function limited(attributes: NonNullable<KnownPerson['attributes']>): NonNullabl
 }
 
 /** The provider's claim decides; without one, an unchanged address stays verified. */
-function isVerified(user: User, { email, emailVerified }: KnownPerson): boolean {
+function isVerified(user: User, { email, emailVerified }: ExternalUserWithRoles): boolean {
   if (emailVerified === false) return false
   if (email === undefined) return user.verified
   return emailVerified === true || (user.verified && user.email === email)

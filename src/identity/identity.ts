@@ -12,14 +12,14 @@ import type { Audit } from '../model/audit/event.ts'
 import { emailDomains, LDAP_ORIGIN, linkTextOf } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { UpstreamSession } from '../model/sessions/session.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
 import { createAliases } from '../users/aliases.ts'
 import { createAccounts } from './accounts.ts'
 import type { Candidate } from './login-policy.ts'
-import { invitedPerson } from './invited-person.ts'
+import { invitedUser } from './invited-user.ts'
 import { createMemberships } from './memberships.ts'
 import { createSignInEvents, hashedName } from './sign-in-events.ts'
 import { createProviderLogout } from './provider-logout.ts'
@@ -27,7 +27,7 @@ import type { NoSuchProvider, ProviderLogout } from './provider-logout.ts'
 import type {
   AnswerShape,
   AssertionReader,
-  ExternalPerson,
+  ExternalUser,
   ExternalRefusal,
   IdentitySource,
   IdentitySourceType,
@@ -226,7 +226,8 @@ export function createIdentity(given: IdentityDeps): Identity {
     const { zone } = from
     const { userName, password, field = () => undefined, opensSession = false } = signIn
     const checked = await relay.check(from, { userName, password, field })
-    const result = checked.outcome === 'genuine' ? await enter(zone, provider, checked.person, signIn.invited) : checked
+    const result =
+      checked.outcome === 'genuine' ? await enter(zone, provider, checked.externalUser, signIn.invited) : checked
     if (result.outcome === 'signed-in') {
       if (opensSession) return result
       if (await owesFactor(zone, result)) {
@@ -246,7 +247,7 @@ export function createIdentity(given: IdentityDeps): Identity {
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
     const reading = await source.read(assertion, at)
     if (reading.outcome === 'refused') return reading
-    const entered = await enter(zone, provider, reading.person)
+    const entered = await enter(zone, provider, reading.externalUser)
     if (entered.outcome === 'refused') return entered
     if (await owesFactor(zone, entered)) return OWES_FACTOR
     await store.users.recordLogon(zone.id, entered.user.id, clock.now())
@@ -263,18 +264,23 @@ export function createIdentity(given: IdentityDeps): Identity {
   async function enter(
     zone: Zone,
     provider: IdentityProvider,
-    person: ExternalPerson,
+    externalUser: ExternalUser,
     invited?: User,
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
-    const resolved = person.groups && (await memberships.resolve(zone, provider, person.groups))
+    const resolved = externalUser.groups && (await memberships.resolve(zone, provider, externalUser.groups))
     if (resolved && 'outcome' in resolved) return resolved
     const roles = resolved && { roles: resolved.roles }
     const entry = invited
-      ? await accounts.enterInvited(zone, provider, { ...invitedPerson(provider, person, invited), ...roles }, invited)
-      : await accounts.enter(zone, provider, { ...person, ...roles })
+      ? await accounts.enterInvited(
+          zone,
+          provider,
+          { ...invitedUser(provider, externalUser, invited), ...roles },
+          invited,
+        )
+      : await accounts.enter(zone, provider, { ...externalUser, ...roles })
     if (entry.outcome === 'refused') return entry
     if (resolved) await memberships.apply(zone, entry.user, resolved)
-    const { amr, acr: named = [], authenticatedAt } = person
+    const { amr, acr: named = [], authenticatedAt } = externalUser
     const acr = withLevel(mappedLevel(named, provider.config['acrMapping']), foreignClasses(named))
     return {
       outcome: 'signed-in',
@@ -371,15 +377,17 @@ export function createIdentity(given: IdentityDeps): Identity {
           ? await redirect.unsolicited?.(answer, attempt, zone)
           : await redirect.finish(answer, attempt, zone)
       if (!finished) return { outcome: 'no-provider', detail: UNASKED }
-      const ended = finished.outcome === 'genuine' && !isRecent(finished.person, demand) ? NOT_AGAIN : finished
-      const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.person, invited) : ended
+      const ended = finished.outcome === 'genuine' && !isRecent(finished.externalUser, demand) ? NOT_AGAIN : finished
+      const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.externalUser, invited) : ended
       const facts = factsOf(provider, from, client)
       if (result.outcome === 'signed-in') {
         audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
         audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
         return { ...result, ...(ended.outcome === 'genuine' && { upstream: ended.upstream }) }
       }
-      const principal = hashedName(ended.outcome === 'genuine' ? ended.person.userName : (attempt.nonce ?? origin))
+      const principal = hashedName(
+        ended.outcome === 'genuine' ? ended.externalUser.userName : (attempt.nonce ?? origin),
+      )
       audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts, ...reasonOf(result) })
       return result
     },
@@ -460,7 +468,7 @@ const reasonOf = (result: RedirectResult): { readonly data?: string } =>
 
 /** OpenID Connect Core §3.1.2.1 and §3.1.3.7. */
 function isRecent(
-  { authenticatedAt }: ExternalPerson,
+  { authenticatedAt }: ExternalUser,
   { authenticatedSince, mayOmitTime }: Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'>,
 ): boolean {
   if (!authenticatedSince) return true

@@ -1,10 +1,10 @@
 import type { Clock } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { UserGroups } from '../model/tokens/scopes.ts'
-import { secondFactorPolicy } from '../model/people/second-factor.ts'
+import { secondFactorPolicy } from '../model/users/second-factor.ts'
 import { openDemand } from '../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../model/sessions/sign-in-demands.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 

@@ -47,7 +47,7 @@ export interface LogoutMessage {
 /** What a verified request says: of a person, and of these sessions only unless there is none. */
 export interface LogoutRequest extends Required<Pick<LogoutNotice, 'id' | 'usableUntil' | 'externalId'>> {
   readonly sids: readonly string[]
-  /** See `ExternalPerson`; absent for a request that names none, which says the same of every format. */
+  /** See `ExternalUser`; absent for a request that names none, which says the same of every format. */
   readonly externalIdFormat?: string
 }
 

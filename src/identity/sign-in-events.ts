@@ -5,7 +5,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/audit/event.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { RequestOrigin } from '../model/request.ts'
-import { userAgentIn } from '../model/people/user-agent.ts'
+import { userAgentIn } from '../model/users/user-agent.ts'
 import type { PasswordSignIn } from './identity.ts'
 import type { SignInResult } from './source.ts'
 

@@ -4,7 +4,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Destination } from '../model/sessions/destination.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { UpstreamSession } from '../model/sessions/session.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressedZone, RequestOrigin } from '../model/request.ts'
@@ -54,7 +54,7 @@ export interface PasswordAttempt {
 }
 
 /** A user as described by an external provider: verified, and read with the provider's attribute mappings. */
-export interface ExternalPerson {
+export interface ExternalUser {
   readonly userName: string
   /** Id that the provider never reassigns; together with the origin it alone identifies the account. */
   readonly externalId: string
@@ -121,7 +121,7 @@ export interface AssertionReader {
   read(
     assertion: string,
     presentation: Presentation,
-  ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal>
+  ): Promise<{ readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | ExternalRefusal>
 }
 
 /** An attempt to sign a user in at a provider. Its values are secret, shared with the provider only. */
@@ -196,7 +196,7 @@ export interface RedirectSignIn {
 /** A verified answer. */
 export interface RedirectSuccess {
   readonly outcome: 'genuine'
-  readonly person: ExternalPerson
+  readonly externalUser: ExternalUser
   /** For a later logout. */
   readonly upstream?: UpstreamSession
 }
@@ -214,7 +214,7 @@ export interface PasswordRelay {
   check(
     from: RequestOrigin,
     attempt: RelayedAttempt,
-  ): Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
+  ): Promise<{ readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | RedirectRefusal>
 }
 
 /** An opened provider, with the sign-in methods that its protocol and settings support. */

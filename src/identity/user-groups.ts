@@ -1,6 +1,6 @@
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { UserGroups } from '../model/tokens/scopes.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'

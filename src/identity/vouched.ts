@@ -12,7 +12,7 @@ import type { Audit } from '../model/audit/event.ts'
 import { LOGIN_SERVER_ORIGIN, RESERVED_ORIGINS } from '../model/zones/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { RequestOrigin } from '../model/request.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { isKeepable } from '../records/kinds.ts'
 import type { Store } from '../store/store.ts'
@@ -21,10 +21,10 @@ import { checkLengths } from '../users/rules.ts'
 import type { Users } from '../users/users.ts'
 import { assumedEmail, createAccounts } from './accounts.ts'
 import type { OwedBy } from './owed.ts'
-import type { ExternalPerson } from './source.ts'
+import type { ExternalUser } from './source.ts'
 
 /** A person as the login server describes them; with `userId` the rest must describe the same user. */
-export interface VouchedPerson {
+export interface VouchedUser {
   readonly userId?: string | undefined
   readonly userName?: string | undefined
   /** As sent; absent for the default. */
@@ -36,7 +36,7 @@ export interface VouchedPerson {
 
 /** A sign-in that a login server asserts. */
 export interface VouchedSignIn {
-  readonly person: VouchedPerson
+  readonly vouchedUser: VouchedUser
   /** Whether to create an account for a person who has none. */
   readonly addNew: boolean
   /** The client of the login server, whose token came with the request. */
@@ -63,7 +63,7 @@ export interface Vouching {
 const MAX_JSON_LENGTH = 10_000
 
 /** Reads the parameters of a person, or the members of the same names in the JSON of `login`. */
-export function vouchedPersonOf(get: (name: string) => string | undefined): VouchedPerson {
+export function vouchedUserOf(get: (name: string) => string | undefined): VouchedUser {
   const json = get('login')?.slice(0, MAX_JSON_LENGTH)
   const sent = json?.startsWith('{') === true ? parseJson(json) : undefined
   const value = (name: string): string | undefined => {
@@ -121,19 +121,19 @@ export function createVouching(deps: {
     return origin === undefined || origin === user.origin ? user : undefined
   }
 
-  async function findByName(zone: Zone, person: NamedPerson): Promise<User | 'not-usable' | undefined> {
-    const { origin, userName } = person
-    const external: ExternalPerson = { ...person, externalId: userName, amr: AMR }
+  async function findByName(zone: Zone, vouchedUser: NamedUser): Promise<User | 'not-usable' | undefined> {
+    const { origin, userName } = vouchedUser
+    const external: ExternalUser = { ...vouchedUser, externalId: userName, amr: AMR }
     const entry = await accounts.find(zone, { originKey: origin, config: { linkByEmail: false } }, external)
     if (!entry) return undefined
     return entry.outcome === 'entered' ? entry.user : 'not-usable'
   }
 
-  async function create(from: RequestOrigin, person: NamedPerson, server: Client): Promise<User | undefined> {
-    const { userName, origin } = person
-    const email = person.email ?? assumedEmail(userName, origin)
+  async function create(from: RequestOrigin, vouchedUser: NamedUser, server: Client): Promise<User | undefined> {
+    const { userName, origin } = vouchedUser
+    const email = vouchedUser.email ?? assumedEmail(userName, origin)
     const names = behaviour.namesAsSent ? {} : namesIn(email)
-    const { givenName, familyName } = { ...names, ...person }
+    const { givenName, familyName } = { ...names, ...vouchedUser }
     const draft = {
       userName,
       origin,
@@ -150,17 +150,17 @@ export function createVouching(deps: {
     } catch (error) {
       if (!(error instanceof OAuthError) || error.error !== 'scim_resource_already_exists') throw error
       // A concurrent sign-in of the same person; or a user whose name differs only in case.
-      const found = await findByName(from.zone, person)
+      const found = await findByName(from.zone, vouchedUser)
       return found === 'not-usable' ? undefined : found
     }
   }
 
   async function enter(from: RequestOrigin, signIn: VouchedSignIn): Promise<User | VouchedResult> {
     const { zone } = from
-    const { person, addNew, client, server } = signIn
-    const { userId, origin = LOGIN_SERVER_ORIGIN } = person
-    const userName = person.userName ?? person.email
-    const known = userId === undefined ? undefined : await findById(zone, userId, person.origin)
+    const { vouchedUser, addNew, client, server } = signIn
+    const { userId, origin = LOGIN_SERVER_ORIGIN } = vouchedUser
+    const userName = vouchedUser.userName ?? vouchedUser.email
+    const known = userId === undefined ? undefined : await findById(zone, userId, vouchedUser.origin)
     const refusal = await refuseOrigin(zone, known?.origin ?? origin)
     if (refusal) return refusal
     if (userId !== undefined && !known) return BAD_CREDENTIALS
@@ -170,7 +170,7 @@ export function createVouching(deps: {
     // Before an account is created for a user who may not use the client.
     if (client && !allowsProvider(client, known?.origin ?? origin)) return refuse(PROVIDER_BARRED, 'provider-barred')
     if (known) return known
-    const named = readable(person, { userName: userName ?? '', origin })
+    const named = readable(vouchedUser, { userName: userName ?? '', origin })
     const found = await findByName(zone, named)
     if (found === 'not-usable') return BAD_CREDENTIALS
     return found ?? (addNew ? await create(from, named, server) : undefined) ?? BAD_CREDENTIALS
@@ -179,7 +179,7 @@ export function createVouching(deps: {
   return {
     async signIn(from, signIn) {
       const { zone, remoteAddress } = from
-      const { person, client, server } = signIn
+      const { vouchedUser, client, server } = signIn
       const entered = await enter(from, signIn)
       const facts = {
         zoneId: zone.id,
@@ -189,9 +189,9 @@ export function createVouching(deps: {
         data: `vouched for by ${server.clientId}`,
       }
       if ('outcome' in entered) {
-        const origin = person.origin ?? LOGIN_SERVER_ORIGIN
+        const origin = vouchedUser.origin ?? LOGIN_SERVER_ORIGIN
         const principal = createHash('sha1')
-          .update(person.userId ?? person.userName ?? '')
+          .update(vouchedUser.userId ?? vouchedUser.userName ?? '')
           .digest('base64')
         audit({ type: 'IdentityProviderAuthenticationFailure', principal, origin: printable(origin), ...facts })
         return entered
@@ -216,15 +216,15 @@ const ORIGIN = /^[\x21-\x7e]+$/
 const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
 
 /** A person with a name, which is their stable identifier: compared exactly, and never reused for another user. */
-interface NamedPerson extends Pick<ExternalPerson, 'userName' | 'email' | 'givenName' | 'familyName'> {
+interface NamedUser extends Pick<ExternalUser, 'userName' | 'email' | 'givenName' | 'familyName'> {
   readonly origin: string
 }
 
 /** Only what describes the person; refuses what no account can have. */
 function readable(
-  { email, givenName, familyName }: VouchedPerson,
+  { email, givenName, familyName }: VouchedUser,
   named: { readonly userName: string; readonly origin: string },
-): NamedPerson {
+): NamedUser {
   const values = { ...named, ...defined({ email, givenName, familyName }) }
   checkLengths(values)
   if (Object.values(values).some(value => hasControlCharacter(value) || !isKeepable(value))) {

@@ -2,14 +2,14 @@
 // session nor makes a token.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
-import { vouchedPersonOf } from '../identity/vouched.ts'
+import { vouchedUserOf } from '../identity/vouched.ts'
 import type { Vouching } from '../identity/vouched.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { bearerHeader } from '../web/callers/authorization-header.ts'
 import type { BearerGate } from '../web/callers/bearer.ts'
@@ -104,8 +104,8 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
     }
     const addNew = form.get('add_new')
     if (addNew !== 'true' && addNew !== 'false') throw malformed('The parameter add_new must be true or false')
-    const person = vouchedPersonOf(name => (NAMED.has(name) ? form.get(name) : undefined))
-    const result = await vouching.signIn(contextOf(request), { person, addNew: addNew === 'true', server })
+    const vouchedUser = vouchedUserOf(name => (NAMED.has(name) ? form.get(name) : undefined))
+    const result = await vouching.signIn(contextOf(request), { vouchedUser, addNew: addNew === 'true', server })
     if (result.outcome === 'refused' && result.reason === 'second-factor-required') {
       return sendJson(reply, { error: 'mfa_required' }, 403)
     }

@@ -97,8 +97,8 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
         throw new PageError(400, AUTOLOGIN_REFUSALS.badCode, { code: 'invalid_request' })
       case 'other-client':
         throw mismatch(request, 'Cannot redeem provided code for user, client mismatch')
-      case 'other-person':
-        throw new PageError(403, AUTOLOGIN_REFUSALS.otherPerson)
+      case 'other-user':
+        throw new PageError(403, AUTOLOGIN_REFUSALS.otherUser)
       case 'good':
         return signIn(request, reply, result)
     }

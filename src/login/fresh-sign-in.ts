@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { isAbout, secondFactorPolicy } from '../model/people/second-factor.ts'
+import { isAbout, secondFactorPolicy } from '../model/users/second-factor.ts'
 import { freshnessOf } from '../model/sessions/fresh-sign-in.ts'
 import { SECOND_FACTOR_PATH } from '../model/sessions/sign-in-demands.ts'
 import type { Urls } from '../model/urls.ts'

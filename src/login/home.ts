@@ -53,7 +53,7 @@ export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSe
       }
       const chrome = await pages.chrome(request, reply)
       const tiles = tilesOf(await applicationsOf(request.zone))
-      return pages.send(reply, homePage(chrome, { userName: request.person?.userName ?? '', tiles }))
+      return pages.send(reply, homePage(chrome, { userName: request.user?.userName ?? '', tiles }))
     })
   }
 

@@ -10,12 +10,12 @@ import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
 import type { Subjects } from '../model/tokens/subject.ts'
 import type { Urls } from '../model/urls.ts'
-import type { User } from '../model/people/user.ts'
-import { fullName } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
+import { fullName } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys.ts'
-import { customAttributes, nonEmpty, personClaims, roles } from '../token/person-claims.ts'
+import { customAttributes, nonEmpty, userClaims, roles } from '../token/user-claims.ts'
 import type { TokenReader, VerifiedToken } from '../token/reader.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
 import { BadEncoding } from '../web/requests/form.ts'
@@ -234,7 +234,7 @@ export function userInfo(
     roles: has('roles') ? roles(user) : undefined,
   }
   // A pairwise client must learn nothing that another client knows the account by, unless a scope says so.
-  if (isPairwise) return { sub, ...personClaims(user, has), ...fromProvider }
+  if (isPairwise) return { sub, ...userClaims(user, has), ...fromProvider }
   const identity = { user_id: user.id, sub, user_name: user.userName }
   if (!behaviour.claimsByScope) {
     return {
@@ -251,7 +251,7 @@ export function userInfo(
   }
   return {
     ...identity,
-    ...personClaims(user, has),
+    ...userClaims(user, has),
     previous_logon_time: user.previousLogonAt?.getTime(),
     ...fromProvider,
   }

@@ -3,10 +3,10 @@ import { levelOf, reaches } from '../model/sessions/assurance.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { UserGroups } from '../model/tokens/scopes.ts'
-import { secondFactorPolicy } from '../model/people/second-factor.ts'
+import { secondFactorPolicy } from '../model/users/second-factor.ts'
 import { neededLevel } from '../model/sessions/step-up.ts'
 import type { Needed } from '../model/sessions/step-up.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 
 /** A sign-in for a client. */

@@ -2,7 +2,7 @@
 import { memberOf } from '../base/json.ts'
 import { foreignClasses, levelOf, withLevel } from '../model/sessions/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { supportsLevels } from '../model/people/second-factor.ts'
+import { supportsLevels } from '../model/users/second-factor.ts'
 import type { Zone } from '../model/zones/zone.ts'
 
 /** The methods, and the classes with the level first; nothing where the zone has no second factors. */

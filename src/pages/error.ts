@@ -48,7 +48,7 @@ const FOR_DEVELOPERS: ReadonlySet<string> = new Set<KnownDescription | KnownPatt
 ])
 
 /** Whether the description is for the visitor; an English one that no catalogue has was written for programs. */
-const isForPeople = ({ isForeign, known }: ErrorProps): boolean =>
+const isForUsers = ({ isForeign, known }: ErrorProps): boolean =>
   known === undefined ? isForeign === undefined : !FOR_DEVELOPERS.has(known)
 
 /** The error page: what happened, what to do, and the details for an administrator. */
@@ -64,7 +64,7 @@ export function errorPage(chrome: Chrome, props: ErrorProps): Html {
   const content = (): Html => {
     const { reference, descriptions } = chrome.texts
     if (reference) return html`${refusal(description, reference.subheading(known))}\n${numbers}${wayOn}`
-    if (isForPeople(props)) return html`<p class="lead">${said}</p>\n${wayOn}${numbers}`
+    if (isForUsers(props)) return html`<p class="lead">${said}</p>\n${wayOn}${numbers}`
     return html`<p class="lead">${status !== undefined && status >= 500 ? descriptions.ownFault : texts.malformed}</p>
 ${wayOn}<details class="technical">
 <summary>${texts.details}</summary>

@@ -20,7 +20,7 @@ ${hiddenField('posted_again', 'true')}
 </form>
 <script src="${chrome.assets.fragmentPostScript}"></script>
 `
-  return layout({ ...chrome, person: undefined, csrf: undefined }, { title, heading, body })
+  return layout({ ...chrome, user: undefined, csrf: undefined }, { title, heading, body })
 }
 
 /** Posts an authorization response to the client (OAuth 2.0 Form Post Response Mode §2): by itself, or by its button. */
@@ -46,5 +46,5 @@ ${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
 <script src="${chrome.assets.formPostScript}"></script>
 `
   // No other action here, and no value of ours beside a form that is posted to another server.
-  return layout({ ...chrome, person: undefined, csrf: undefined }, { title, heading, body })
+  return layout({ ...chrome, user: undefined, csrf: undefined }, { title, heading, body })
 }

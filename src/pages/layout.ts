@@ -39,7 +39,7 @@ export interface Chrome {
   readonly basePath: string
   readonly assets: AssetUrls
   /** The signed-in user; absent on pages for all visitors. */
-  readonly person?:
+  readonly user?:
     | {
         readonly userName: string
         readonly signOutAction: string
@@ -96,11 +96,11 @@ export function layout(chrome: Chrome, page: Page): Html {
 ${page.stylesheet !== undefined && html`<link rel="stylesheet" href="${page.stylesheet}">\n`}${chrome.assets.zoneStylesheet !== undefined && html`<link rel="stylesheet" href="${chrome.assets.zoneStylesheet}">\n`}${iconLink(chrome)}
 <script src="${chrome.assets.script}" defer></script>
 ${page.script !== undefined && html`<script src="${page.script}" defer></script>\n`}</head>
-<body class="${chrome.person ? 'signed-in' : 'signed-out'}">
+<body class="${chrome.user ? 'signed-in' : 'signed-out'}">
 <a class="skip" href="#main">${chrome.texts.layout.skip}</a>
 <header${chrome.texts.reference && html` class="header"`}>
 ${bannerStrip(chrome)}<div class="top">
-${brand(chrome)}${chrome.person && person(chrome, chrome.person)}
+${brand(chrome)}${chrome.user && userMenu(chrome, chrome.user)}
 </div>
 </header>
 <main id="main" tabindex="-1" class="${page.shape ?? 'card'}${chrome.texts.reference && ' island'}">
@@ -140,11 +140,11 @@ function brand(chrome: Chrome): Html {
     product === undefined
       ? html`<img class="${square === undefined ? 'mark' : 'mark logo'}" src="${square ?? chrome.assets.icon}" alt="" width="40" height="40"><bdi>${name}</bdi>`
       : html`<img class="logo" src="${product}" alt="${name}">`
-  if (chrome.person === undefined) return html`<div class="brand">${content}</div>`
+  if (chrome.user === undefined) return html`<div class="brand">${content}</div>`
   return html`<a class="brand" href="${chrome.basePath}/">${content}</a>`
 }
 
-function person(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome['person']>): Html {
+function userMenu(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome['user']>): Html {
   const { reference } = chrome.texts
   if (reference) {
     // UAA: its sign-out is a link. See docs/compatibility.md, P4.
@@ -165,7 +165,7 @@ function person(chrome: Chrome, { userName, signOutAction }: NonNullable<Chrome[
 }
 
 function footer(chrome: Chrome): Html {
-  const { branding, isDefaultZone, zoneName, year, about, person, texts } = chrome
+  const { branding, isDefaultZone, zoneName, year, about, user, texts } = chrome
   const company = plain(branding.companyName ?? (isDefaultZone ? productIn(chrome) : zoneName), 80)
   const copyright = texts.reference?.copyright(year, company) ?? html`© ${year} ${isolated(company)}`
   const links = Object.entries(branding.footerLinks ?? {}).flatMap(([text, url]) => {
@@ -174,7 +174,7 @@ function footer(chrome: Chrome): Html {
   })
   return html`<footer class="footer">
 <p class="copyright" title="${plain(about, 500)}">${branding.footerLegalText ? isolated(branding.footerLegalText, 2000) : copyright}</p>
-${person?.lastSignIn && lastSignIn(texts, person.lastSignIn)}${links.length > 0 && html`<ul>${links}</ul>\n`}</footer>`
+${user?.lastSignIn && lastSignIn(texts, user.lastSignIn)}${links.length > 0 && html`<ul>${links}</ul>\n`}</footer>`
 }
 
 // UAA: id and attribute are known to clients; the time is in milliseconds.

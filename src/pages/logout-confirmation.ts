@@ -30,5 +30,5 @@ ${csrfField(chrome)}${fields.map(([name, value]) => hiddenField(name, value))}
 </form>
 `
   // The header would have another button that says the same.
-  return layout({ ...chrome, person: undefined }, { title: texts.title, heading: texts.heading, body })
+  return layout({ ...chrome, user: undefined }, { title: texts.title, heading: texts.heading, body })
 }

@@ -1,6 +1,6 @@
 // The parts of the profile about what is done with the account: where the person is signed in, and what happened.
 import { type Html, html } from '../base/html.ts'
-import type { AccountEventType } from '../model/people/account-event.ts'
+import type { AccountEventType } from '../model/users/account-event.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField } from './layout.ts'
 import { timeAgo } from './texts/texts.ts'

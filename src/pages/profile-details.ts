@@ -2,7 +2,7 @@
 import { type Html, html } from '../base/html.ts'
 import { LANGUAGES, LANGUAGE_NAMES } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
-import { MAX_NAME_LENGTH, OWN_NAMES } from '../model/people/user.ts'
+import { MAX_NAME_LENGTH, OWN_NAMES } from '../model/users/user.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField } from './layout.ts'
 

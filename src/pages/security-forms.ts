@@ -1,7 +1,7 @@
 // The pages where people add, name and remove a second factor, and the one that offers a passkey after a sign-in with a password.
 import { type Html, html } from '../base/html.ts'
 import type { JsonRecord } from '../base/json.ts'
-import type { Passkey } from '../model/people/passkey.ts'
+import type { Passkey } from '../model/users/passkey.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'
 import { isolated } from './foreign.ts'

@@ -1,6 +1,6 @@
 // The page where people see their second factors.
 import { type Html, html } from '../base/html.ts'
-import type { FactorCodesLeft, Passkey, Totp } from '../model/people/passkey.ts'
+import type { FactorCodesLeft, Passkey, Totp } from '../model/users/passkey.ts'
 import type { FactorMethod } from '../records/user.ts'
 import { alert } from './alert.ts'
 import { isolated } from './foreign.ts'

@@ -1,4 +1,4 @@
-import type { Approval } from '../model/people/approval.ts'
+import type { Approval } from '../model/users/approval.ts'
 import { approvalFields } from '../records/approval.ts'
 import type { ApprovalRow } from '../records/approval.ts'
 import { rowMapping } from '../records/record.ts'

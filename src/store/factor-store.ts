@@ -1,6 +1,6 @@
 // The part of the store's interface that is about second factors. Each change brings `factors` of the account up to date in
 // its transaction, so that a request needs no further read to know which factors there are.
-import type { FactorCodeKind, FactorCodesLeft, Passkey, Totp } from '../model/people/passkey.ts'
+import type { FactorCodeKind, FactorCodesLeft, Passkey, Totp } from '../model/users/passkey.ts'
 import type { FactorMethod } from '../records/user.ts'
 
 /** Passkeys, secrets of one-time passwords, and codes that stand in for them. Changes do nothing for unknown users. */

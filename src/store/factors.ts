@@ -1,4 +1,4 @@
-import type { FactorCodeKind, Passkey, Totp } from '../model/people/passkey.ts'
+import type { FactorCodeKind, Passkey, Totp } from '../model/users/passkey.ts'
 import type { FactorMethod, UserFactors } from '../records/user.ts'
 import { type Database, isStorable, statement, type Transaction } from './database.ts'
 import type { FactorStore } from './factor-store.ts'

@@ -1,6 +1,6 @@
 // The part of the store's interface that is about groups.
-import type { ExternalGroup, Group, Member, Membership } from '../model/people/group.ts'
-import type { User } from '../model/people/user.ts'
+import type { ExternalGroup, Group, Member, Membership } from '../model/users/group.ts'
+import type { User } from '../model/users/user.ts'
 import type { CursorPage, CursorQuery, ListQuery, NamedAttributes, Page } from './store.ts'
 
 /** Thrown by a write that would add a member which the zone does not have, or not as this type. */

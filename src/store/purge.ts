@@ -1,6 +1,6 @@
 // Deletes expired rows in small batches, off the request path. Each table is a separate write, so that requests can run in
 // between.
-import { ACCOUNT_EVENT_DAYS } from '../model/people/account-event.ts'
+import { ACCOUNT_EVENT_DAYS } from '../model/users/account-event.ts'
 import { type Database, type Statement, statement } from './database.ts'
 import { purgeKeys } from './keys.ts'
 

@@ -1,7 +1,7 @@
 // The part of the store's interface that is about browser sessions.
 import type { EndedSession } from '../model/sessions/ended-session.ts'
 import type { NewSession, Session } from '../model/sessions/session.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 
 /** A client that has a response of a session. */
 export interface AnsweredClient {

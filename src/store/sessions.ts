@@ -1,7 +1,7 @@
 import type { NewSession, Session, SignIn } from '../model/sessions/session.ts'
 import { type Database, type Statement, statement, type Transaction, type Value } from './database.ts'
 import { CLEAR_FAILURES } from './events.ts'
-import { PERSON_COLUMNS, type PersonRow, toPerson } from './users/person.ts'
+import { JOINED_USER_COLUMNS, type JoinedUserRow, toJoinedUser } from './users/user-rows.ts'
 import { noteEnded } from './ended-sessions.ts'
 import { fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { clientsIn, lineOf } from './session-clients.ts'
@@ -17,8 +17,8 @@ interface Key {
 const FIND = statement<Key, SessionRow>(
   `select ${list(SESSION_COLUMNS)} from sessions where zone_id = :zone_id and id_digest = :id_digest`,
 )
-const FIND_WITH_USER = statement<Key, SessionRow & PersonRow>(
-  `select ${list(SESSION_COLUMNS.map(column => `sessions.${column} as ${column}`))}, ${PERSON_COLUMNS}
+const FIND_WITH_USER = statement<Key, SessionRow & JoinedUserRow>(
+  `select ${list(SESSION_COLUMNS.map(column => `sessions.${column} as ${column}`))}, ${JOINED_USER_COLUMNS}
    from sessions left join users on users.zone_id = sessions.zone_id and users.id = sessions.user_id
    where sessions.zone_id = :zone_id and sessions.id_digest = :id_digest`,
 )
@@ -89,7 +89,7 @@ export function createSessions(db: Database): SessionStore {
     },
     async findWithUser(zoneId, idDigest) {
       const [row] = await db.read(FIND_WITH_USER, { zone_id: zoneId, id_digest: idDigest })
-      return row && { session: toSession(row), user: toPerson(row) }
+      return row && { session: toSession(row), user: toJoinedUser(row) }
     },
     async insert(zoneId, session) {
       await db.write(INSERT, toRow(zoneId, session))

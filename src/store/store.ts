@@ -1,12 +1,12 @@
 // The interface to the database for the rest of the source. Owns all stored records; does not know what a token means or
 // which callers may read one. The zone is always the first argument, so that it cannot be forgotten.
-import type { AccountEvent } from '../model/people/account-event.ts'
-import type { Approval } from '../model/people/approval.ts'
+import type { AccountEvent } from '../model/users/account-event.ts'
+import type { Approval } from '../model/users/approval.ts'
 import type { Client, ClientSecret } from '../model/clients/client.ts'
 import type { ClientKeys } from '../model/clients/client-keys.ts'
 import type { ClientDescription, ClientMetadata } from '../model/clients/client-metadata.ts'
 import type { Filter, FilterDialect } from '../model/filters/filter.ts'
-import type { Group } from '../model/people/group.ts'
+import type { Group } from '../model/users/group.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/tokens/signing-key.ts'
 import type { AuthorizationCode, ProofId, Redemption, StoredToken } from '../model/tokens/token.ts'

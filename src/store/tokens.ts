@@ -3,7 +3,7 @@
 import type { AuthorizationCode, ProofId, StoredToken, TokenFormat } from '../model/tokens/token.ts'
 import { USE_PROOF } from './assertions.ts'
 import { type Database, isStorable, type Outcome, type Statement, statement } from './database.ts'
-import { FIND_WITH_GROUPS, toPerson } from './users/person.ts'
+import { FIND_WITH_GROUPS, toJoinedUser } from './users/user-rows.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { CODE_COLUMNS, type CodeRow, insertInto, list, TOKEN_COLUMNS, type TokenRow } from './schema.ts'
 import { addClientTo } from './sessions.ts'
@@ -66,7 +66,7 @@ export function createCodes(db: Database): CodeStore {
       const [redeemed] = written.rows
       if (redeemed !== undefined) {
         const [row] = await db.read(FIND_WITH_GROUPS, { zone_id: zoneId, id: redeemed.user_id })
-        return { outcome: 'redeemed', code: toCode(redeemed), user: row && toPerson(row) }
+        return { outcome: 'redeemed', code: toCode(redeemed), user: row && toJoinedUser(row) }
       }
       const [used] = await db.read(FIND_CODE, key)
       return used === undefined ? { outcome: 'unknown' } : { outcome: 'used', code: toCode(used) }

@@ -1,6 +1,6 @@
 // The part of the store's interface that is about users.
-import type { Approval } from '../model/people/approval.ts'
-import type { User } from '../model/people/user.ts'
+import type { Approval } from '../model/users/approval.ts'
+import type { User } from '../model/users/user.ts'
 import type { CursorPage, CursorQuery, ListQuery, NamedAttributes, Page } from './store.ts'
 
 /** Users; not cached. User names are case-insensitive. */

@@ -1,6 +1,6 @@
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import { APPROVAL_SECONDS, isCurrent } from '../model/people/approval.ts'
+import { APPROVAL_SECONDS, isCurrent } from '../model/users/approval.ts'
 import type { TokenGrantType } from '../model/clients/grant-types.ts'
 import { isAutoApproved } from '../model/tokens/scopes.ts'
 import type { Zone } from '../model/zones/zone.ts'

@@ -4,10 +4,10 @@ import { classesOf, levelOf, tokenClasses } from '../model/sessions/assurance.ts
 import type { Authorization } from '../model/tokens/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
-import { supportsLevels } from '../model/people/second-factor.ts'
-import type { User } from '../model/people/user.ts'
+import { supportsLevels } from '../model/users/second-factor.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import { customAttributes, nonEmpty, personClaims, roles } from './person-claims.ts'
+import { customAttributes, nonEmpty, userClaims, roles } from './user-claims.ts'
 
 /** Values shared by the claims of all tokens of one response. */
 export interface Facts {
@@ -144,7 +144,7 @@ export function idTokenClaims(
   return {
     sub: facts.pairwiseSubject ?? user.id,
     ...(isMinimal ? undefined : referenceClaims(facts, user)),
-    ...(behaviour.claimsByScope ? personClaims(user, has) : classicClaims(user, includes)),
+    ...(behaviour.claimsByScope ? userClaims(user, has) : classicClaims(user, includes)),
     user_attributes: attributes,
     roles: has('roles') ? roles(user) : undefined,
     aud: [client.clientId],

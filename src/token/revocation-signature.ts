@@ -1,7 +1,7 @@
 // `rev_sig`: a short hash of the values that a token depends on. When a secret, password, e-mail or salt changes, the hash
 // changes, which invalidates every token with the old one without storing tokens.
 import type { Client, ClientSecret } from '../model/clients/client.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 
 const SEED = 0xf0f0
 

@@ -3,7 +3,7 @@
 import type { Random } from '../base/random.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Store, UserCopy } from '../store/store.ts'

@@ -1,7 +1,7 @@
 // Changes what a person allows clients to do: for the profile page and for `/approvals`. Each change is reported, and a
 // client without any approval left loses what it holds for the person.
-import type { Approval } from '../model/people/approval.ts'
-import { clientsWithoutApproval } from '../model/people/approval.ts'
+import type { Approval } from '../model/users/approval.ts'
+import { clientsWithoutApproval } from '../model/users/approval.ts'
 import { ALL_REVOKED } from '../model/audit/event.ts'
 import type { Audit, AuditOrigin } from '../model/audit/event.ts'
 import type { Zone } from '../model/zones/zone.ts'

@@ -1,7 +1,7 @@
 import { addSeconds } from '../base/clock.ts'
 import { lockedUntil } from '../model/zones/identity-provider.ts'
 import type { LockoutPolicy } from '../model/zones/identity-provider.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Store } from '../store/store.ts'
 
 /** A password that is tried for an account which is not locked. */

@@ -1,5 +1,5 @@
 // Refusals of changes to groups, in the words of UAA's API.
-import type { Group, Member } from '../model/people/group.ts'
+import type { Group, Member } from '../model/users/group.ts'
 import { InvalidNesting, NoSuchMember } from '../store/store.ts'
 import { refuseResource } from './refusal.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 
 /** What a caller decides of a new user; the server decides everything else. */

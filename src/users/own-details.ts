@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LANGUAGES } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
-import { fullName, MAX_NAME_LENGTH } from '../model/people/user.ts'
-import type { Profile, User } from '../model/people/user.ts'
+import { fullName, MAX_NAME_LENGTH } from '../model/users/user.ts'
+import type { Profile, User } from '../model/users/user.ts'
 
 /** The details that a user changes; absent members stay as they are, an empty name is removed. */
 export interface OwnDetails {

@@ -1,10 +1,10 @@
 // The only place that applies the password policy of a zone. Hashes that are imported, and accounts of the configuration
 // file, do not come here.
 import type { Behaviour } from '../model/compatibility.ts'
-import { isCommonPassword, isMadeOfNames, namesInEmail } from '../model/people/guessable-password.ts'
-import { passwordPolicy, policyViolation, refusedGuesses } from '../model/people/password-policy.ts'
+import { isCommonPassword, isMadeOfNames, namesInEmail } from '../model/users/guessable-password.ts'
+import { passwordPolicy, policyViolation, refusedGuesses } from '../model/users/password-policy.ts'
 import type { Service } from '../model/service.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { CommonPasswords } from './common-passwords.ts'

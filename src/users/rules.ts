@@ -6,7 +6,7 @@ import {
   matchesEmailDomain,
 } from '../model/zones/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { refuseResource } from './refusal.ts'

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { negotiateLanguage } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
-import { preferredLanguage } from '../model/people/user.ts'
-import type { User } from '../model/people/user.ts'
+import { preferredLanguage } from '../model/users/user.ts'
+import type { User } from '../model/users/user.ts'
 import { parseSavedRequest } from '../model/sessions/session.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -24,12 +24,12 @@ export function languageOf(request: FastifyRequest, urls: Urls): Language {
   const forms = [query instanceof MalformedInput ? undefined : query, bodyForm(request)].filter(form => form != null)
   const sent = forms.map(form => form.get('ui_locales')).find(Boolean)
   const uiLocales = sent ?? pendingLocales(request, forms, urls)
-  const preferred = preferredLanguage(request.person)
+  const preferred = preferredLanguage(request.user)
   return negotiateLanguage({ uiLocales, preferred, acceptLanguage: request.headers['accept-language'] })
 }
 
 /** The language of mails to a user who did not make the request. */
-export const languageOfPerson = (user: User): Language => negotiateLanguage({ preferred: preferredLanguage(user) })
+export const languageOfUser = (user: User): Language => negotiateLanguage({ preferred: preferredLanguage(user) })
 
 /** The `ui_locales` of the authorization request that a form returns to, or that is pending. */
 function pendingLocales(request: FastifyRequest, forms: readonly Form[], urls: Urls): string | undefined {

@@ -5,7 +5,7 @@ import type { Html } from '../base/html.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { Branding, Zone } from '../model/zones/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import { siteName } from '../pages/layout.ts'
@@ -17,7 +17,7 @@ import { zoneStylesheet } from '../pages/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import type { Csrf } from './sessions/csrf.ts'
 import { framePolicies, pageHeaders, securityHeaders } from './headers.ts'
-import { languageOf, languageOfPerson } from './language.ts'
+import { languageOf, languageOfUser } from './language.ts'
 
 /** Sends pages in the layout of the request's zone. */
 export interface PageWriter {
@@ -102,12 +102,12 @@ export function createPageWriter(deps: {
     brandingOf,
     texts: textsFor,
     async chrome(request, reply, { form = false } = {}) {
-      const { zone, person } = request
+      const { zone, user } = request
       const basePath = urls.pathOf(zone)
       const branding = await brandingOf(zone)
       const texts = textsFor(request)
       reply.header('content-language', texts.tag)
-      const needsField = form || person !== undefined // the sign-out button in the header is a form too
+      const needsField = form || user !== undefined // the sign-out button in the header is a form too
       return {
         texts,
         zoneName: zone.name,
@@ -118,11 +118,11 @@ export function createPageWriter(deps: {
           ...assets,
           ...(zoneStylesheet(branding) !== undefined && { zoneStylesheet: `${basePath}/zone.css` }),
         },
-        ...(person && {
-          person: {
-            userName: person.userName,
+        ...(user && {
+          user: {
+            userName: user.userName,
             signOutAction: `${basePath}/logout.do`,
-            lastSignIn: person.previousLogonAt,
+            lastSignIn: user.previousLogonAt,
           },
         }),
         ...(needsField && { csrf: await csrf.issue(request, reply) }),
@@ -132,7 +132,7 @@ export function createPageWriter(deps: {
     },
     async mailFrame(request, to) {
       const { zone } = request
-      const texts = to && behaviour.ownWords ? textsIn(languageOfPerson(to)) : textsFor(request)
+      const texts = to && behaviour.ownWords ? textsIn(languageOfUser(to)) : textsFor(request)
       const branding = await brandingOf(zone)
       return {
         texts,

@@ -2,7 +2,7 @@
 // without this declaration prevents the server from starting.
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/sessions/session.ts'
-import type { User } from '../model/people/user.ts'
+import type { User } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 import type { Form } from './requests/form.ts'
@@ -86,7 +86,7 @@ declare module 'fastify' {
     /** The request pending sign-in, formatted by `formatSavedRequest`; set once `visit` was looked up. */
     waiting: string | undefined
     /** The account of a signed-in session, once looked up. */
-    person: User | undefined
+    user: User | undefined
     /** Whether `visit` was looked up. */
     visitLoaded: boolean
   }

@@ -74,7 +74,7 @@ export function createHttpServer({
     .decorateRequest('clientCertificate')
     .decorateRequest('bearer')
     .decorateRequest('visit')
-    .decorateRequest('person')
+    .decorateRequest('user')
     .decorateRequest('waiting')
   http.decorateRequest('visitLoaded', false)
   http.decorateRequest('usesDpop', false)

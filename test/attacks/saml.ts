@@ -136,7 +136,7 @@ export const samlAttacks: readonly Attack[] = [
           name: 'signed by the provider of the zone',
           forge: means => messageOf(means, means.idp.sign(victimAssertion(means), { key: keyOfZone })),
         })
-        assert.equal(forged.person, undefined)
+        assert.equal(forged.externalUser, undefined)
         assert.deepEqual(forged.reasons, ['bad-signature'])
 
         const { idp, parts } = forged.means
@@ -161,7 +161,7 @@ export const samlAttacks: readonly Attack[] = [
     outcome: 'nobody is signed in',
     attempt: against(async target => {
       for (const endpoint of ENDPOINTS) {
-        const { person } = await target.send(endpoint, {
+        const { externalUser } = await target.send(endpoint, {
           name: 'a provider that nobody knows',
           forge: means => {
             const issuer = 'https://nobody.example/saml'
@@ -169,7 +169,7 @@ export const samlAttacks: readonly Attack[] = [
             return messageOf(means, assertion, { responseIssuer: issuer })
           },
         })
-        assert.equal(person, undefined)
+        assert.equal(externalUser, undefined)
       }
     }),
   },

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createRandom } from '../../src/base/random.ts'
 import { createAccounts } from '../../src/identity/accounts.ts'
-import type { Accounts, KnownPerson } from '../../src/identity/accounts.ts'
-import type { ExternalPerson } from '../../src/identity/source.ts'
+import type { Accounts, ExternalUserWithRoles } from '../../src/identity/accounts.ts'
+import type { ExternalUser } from '../../src/identity/source.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import type { Zone } from '../../src/model/zones/zone.ts'
 import { createAliases } from '../../src/users/aliases.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -49,14 +49,14 @@ describe('createAccounts', () => {
     createdAt: clock.now(),
     updatedAt: clock.now(),
   })
-  const pat: ExternalPerson = { userName: 'pat', externalId: 'sub-1', email: 'pat@corp.example', amr: ['ext'] }
+  const pat: ExternalUser = { userName: 'pat', externalId: 'sub-1', email: 'pat@corp.example', amr: ['ext'] }
 
-  async function enter(person: Partial<KnownPerson> = {}, at = provider()): Promise<User> {
+  async function enter(person: Partial<ExternalUserWithRoles> = {}, at = provider()): Promise<User> {
     const entry = await accounts.enter(zone, at, { ...pat, ...person })
     assert.equal(entry.outcome, 'entered', JSON.stringify(entry))
     return entry.user
   }
-  async function refusedTo(person: Partial<ExternalPerson>, at = provider()): Promise<string> {
+  async function refusedTo(person: Partial<ExternalUser>, at = provider()): Promise<string> {
     const entry = await accounts.enter(zone, at, { ...pat, ...person })
     assert.equal(entry.outcome, 'refused')
     assert.notEqual(entry.reason, 'untrusted')
@@ -144,7 +144,7 @@ describe('createAccounts', () => {
     assert.notEqual(entry.user.id, here.id)
   })
 
-  const strangers: readonly { name: string; person: Partial<ExternalPerson> }[] = [
+  const strangers: readonly { name: string; person: Partial<ExternalUser> }[] = [
     { name: 'the same name', person: { externalId: 'sub-2' } },
     { name: 'the same address', person: { externalId: 'sub-2', userName: 'x', emailVerified: true } },
     { name: 'the external id in capitals', person: { externalId: 'SUB-1' } },
@@ -155,7 +155,7 @@ describe('createAccounts', () => {
   for (const mode of ['standard', 'uaa'] as const) {
     for (const { name, person } of strangers) {
       it(`gives somebody with ${name} another account, in ${mode}`, async () => {
-        const entered = async (who: Partial<ExternalPerson>): Promise<User> => {
+        const entered = async (who: Partial<ExternalUser>): Promise<User> => {
           const at = provider({ linkByEmail: true })
           const entry = await accountsIn(mode).enter(zone, at, { ...pat, ...who })
           assert.equal(entry.outcome, 'entered', JSON.stringify(entry))
@@ -181,7 +181,7 @@ describe('createAccounts', () => {
     assert.equal((await enter()).id, first.id)
   })
 
-  const updates: readonly { name: string; change: Partial<KnownPerson>; want: Partial<User> }[] = [
+  const updates: readonly { name: string; change: Partial<ExternalUserWithRoles>; want: Partial<User> }[] = [
     { name: 'a given name', change: { givenName: 'Patricia' }, want: { givenName: 'Patricia' } },
     { name: 'a family name', change: { familyName: 'Roe' }, want: { familyName: 'Roe' } },
     { name: 'a phone number', change: { phoneNumber: '+9' }, want: { phoneNumber: '+9' } },
@@ -239,7 +239,7 @@ describe('createAccounts', () => {
     }
   })
 
-  const unchanged: readonly { name: string; change: Partial<ExternalPerson> }[] = [
+  const unchanged: readonly { name: string; change: Partial<ExternalUser> }[] = [
     { name: 'nothing changed', change: {} },
     { name: 'only the spelling of the user name did', change: { userName: 'Pat' } },
     { name: 'the provider says less than before', change: { email: undefined } as never },
@@ -255,7 +255,7 @@ describe('createAccounts', () => {
     })
   }
 
-  const words: readonly { name: string; before?: boolean; change: Partial<ExternalPerson>; want: boolean }[] = [
+  const words: readonly { name: string; before?: boolean; change: Partial<ExternalUser>; want: boolean }[] = [
     { name: 'the provider vouches for it', change: { emailVerified: true }, want: true },
     { name: 'the provider says no', before: true, change: { emailVerified: false }, want: false },
     {
@@ -296,7 +296,7 @@ describe('createAccounts', () => {
   ]
   for (const { name, userName, email, want } of addresses) {
     it(`gives an account the address: ${name}`, async () => {
-      const person: ExternalPerson = { userName, externalId: 's', amr: [], ...(email !== undefined && { email }) }
+      const person: ExternalUser = { userName, externalId: 's', amr: [], ...(email !== undefined && { email }) }
       const entry = await accounts.enter(zone, provider(), person)
       assert.equal(entry.outcome, 'entered')
       assert.equal(entry.user.email, want)
@@ -357,7 +357,7 @@ describe('createAccounts', () => {
       assert.equal(entry.outcome === 'entered' && entry.user.id, 'before')
     })
 
-    const notFound: readonly { name: string; account: Partial<User>; person?: Partial<ExternalPerson> }[] = [
+    const notFound: readonly { name: string; account: Partial<User>; person?: Partial<ExternalUser> }[] = [
       { name: 'an address that the provider does not vouch for', account: {}, person: { emailVerified: false } },
       {
         name: 'an address that the provider is silent about',

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound } from '../../src/base/outbound.ts'
-import type { ExternalPerson } from '../../src/identity/source.ts'
+import type { ExternalUser } from '../../src/identity/source.ts'
 import type { MappingConfig } from '../../src/identity/sources/oidc-claims.ts'
-import { personOf, UnmappableClaims } from '../../src/identity/sources/oidc-claims.ts'
+import { externalUserOf, UnmappableClaims } from '../../src/identity/sources/oidc-claims.ts'
 import type { Wanted } from '../../src/identity/sources/oidc-settings.ts'
 import { createOidcSettings } from '../../src/identity/sources/oidc-settings.ts'
 import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
@@ -12,17 +12,17 @@ import { createTestClock } from '../support/clock.ts'
 
 const NOW = new Date('2026-01-15T12:00:00Z')
 
-describe('personOf', () => {
-  const read = (claims: Readonly<Record<string, unknown>>, mappings?: unknown, more: object = {}): ExternalPerson =>
-    personOf({ sub: 's', ...claims }, { attributeMappings: mappings, ...more } as MappingConfig, NOW) // some are wrong on purpose
+describe('externalUserOf', () => {
+  const read = (claims: Readonly<Record<string, unknown>>, mappings?: unknown, more: object = {}): ExternalUser =>
+    externalUserOf({ sub: 's', ...claims }, { attributeMappings: mappings, ...more } as MappingConfig, NOW) // some are wrong on purpose
   const groups = { mapped: [], roles: 'memberships', addsMissing: true } as const
-  const bare: ExternalPerson = { userName: 's', externalId: 's', amr: ['ext', 'oauth'], groups, attributes: {} }
+  const bare: ExternalUser = { userName: 's', externalId: 's', amr: ['ext', 'oauth'], groups, attributes: {} }
 
   const cases: readonly {
     name: string
     claims: Readonly<Record<string, unknown>>
     mappings?: unknown
-    want: Partial<ExternalPerson>
+    want: Partial<ExternalUser>
   }[] = [
     { name: 'is named by sub', claims: {}, want: {} },
     {
@@ -135,16 +135,16 @@ describe('personOf', () => {
   }
 })
 
-describe('personOf: groups, attributes and context classes', () => {
+describe('externalUserOf: groups, attributes and context classes', () => {
   const GROUPS = { external_groups: 'groups' }
-  const read = (claims: Readonly<Record<string, unknown>>, config: MappingConfig): ExternalPerson =>
-    personOf({ sub: 's', ...claims }, config, NOW)
+  const read = (claims: Readonly<Record<string, unknown>>, config: MappingConfig): ExternalUser =>
+    externalUserOf({ sub: 's', ...claims }, config, NOW)
 
   const groups: readonly {
     name: string
     claims: Readonly<Record<string, unknown>>
     config: MappingConfig
-    want: ExternalPerson['groups']
+    want: ExternalUser['groups']
   }[] = [
     {
       name: 'is in no group without a mapping, also where there was one before',
@@ -209,7 +209,7 @@ describe('personOf: groups, attributes and context classes', () => {
     name: string
     claims: Readonly<Record<string, unknown>>
     config: MappingConfig
-    want: ExternalPerson['attributes']
+    want: ExternalUser['attributes']
   }[] = [
     {
       name: 'reads mapped attributes as lists of strings',

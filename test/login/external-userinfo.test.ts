@@ -1,7 +1,7 @@
 // Claims that an ID token lacks, from the userinfo endpoint of the provider (OpenID Connect Core §5.3).
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { MODES, refresh, refused, tokensOf } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'

@@ -161,7 +161,7 @@ function chrome(text: string): Chrome {
 
 const signedInChrome = (text: string): Chrome => ({
   ...chrome(text),
-  person: { userName: text, signOutAction: text, lastSignIn: new Date(0) },
+  user: { userName: text, signOutAction: text, lastSignIn: new Date(0) },
 })
 
 const HOSTILE = [
@@ -327,7 +327,7 @@ describe('the layout', () => {
     assert.equal(only(plainPage({ ...anonymous, about }), 'p', 'title', about).attributes['title'], about)
   })
   it('tells who is signed in of the time before, where there was one', () => {
-    const first = { ...signedIn, person: { userName: 'm', signOutAction: '/logout.do' } }
+    const first = { ...signedIn, user: { userName: 'm', signOutAction: '/logout.do' } }
     for (const page of [plainPage(anonymous), plainPage(first)]) assert.doesNotMatch(page.toString(), /last_login_time/)
     const { attributes } = only(plainPage(signedIn), 'span', 'id', 'last_login_time')
     assert.equal(attributes['last-login-success-time'], String(Date.parse('2026-01-02T03:04:05Z')))

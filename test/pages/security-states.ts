@@ -1,6 +1,6 @@
 // The pages of one's own second factors in every state that looks different.
 import type { Html } from '../../src/base/html.ts'
-import type { Passkey, Totp } from '../../src/model/people/passkey.ts'
+import type { Passkey, Totp } from '../../src/model/users/passkey.ts'
 import type { Chrome } from '../../src/pages/layout.ts'
 import {
   newPasskeyPage,

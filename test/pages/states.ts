@@ -79,7 +79,7 @@ export const anonymous: Chrome = {
 /** What surrounds a page for someone who is signed in. */
 export const signedIn: Chrome = {
   ...anonymous,
-  person: { userName: 'marissa', signOutAction: '/logout.do', lastSignIn: new Date('2026-01-02T03:04:05Z') },
+  user: { userName: 'marissa', signOutAction: '/logout.do', lastSignIn: new Date('2026-01-02T03:04:05Z') },
 }
 
 const reference: Chrome = { ...anonymous, texts: referenceTexts, basePath: '/uaa' }
@@ -157,9 +157,9 @@ const crowded: Chrome = {
     footerLinks: { [long]: 'https://example.org/', [hostile]: 'https://example.org/' },
     banner: { text: hostile, textColor: '#777777' },
   },
-  person: { userName: hostile, signOutAction: '/logout.do' },
+  user: { userName: hostile, signOutAction: '/logout.do' },
 }
-const { person: _, ...crowdedAnonymous } = crowded
+const { user: _, ...crowdedAnonymous } = crowded
 
 const newPassword = {
   action: '/force_password_change',

@@ -21,7 +21,7 @@ export const PATHS = { acs: '/saml/SSO/alias/latchkey', bearer: '/oauth/token/al
 export interface Outcome {
   readonly answer: TestAnswer
   /** The name that somebody was signed in by; `somebody` if it is not known. */
-  readonly person?: string | undefined
+  readonly externalUser?: string | undefined
   /** Words of the audit trail. */
   readonly reasons: readonly (string | undefined)[]
   /** Other events, of which there are none after a refusal. */
@@ -129,7 +129,7 @@ export async function startSamlTarget(mode: CompatibilityMode): Promise<SamlTarg
         : Object.values(answer.cookies).some(value => value !== '') && (await browser.send('/profile')).status === 200
     return {
       answer,
-      person: user?.externalId ?? (isIn ? 'somebody' : undefined),
+      externalUser: user?.externalId ?? (isIn ? 'somebody' : undefined),
       reasons: events.flatMap(({ type, data }) => (type === 'IdentityProviderAuthenticationFailure' ? [data] : [])),
       others: events
         .map(({ type }) => type)
@@ -141,14 +141,14 @@ export async function startSamlTarget(mode: CompatibilityMode): Promise<SamlTarg
 
   async function complaints(endpoint: Endpoint, attack: SamlAttack): Promise<readonly string[]> {
     const first = await send(endpoint, attack)
-    if (attack.isReplay && first.person === undefined) return [`${attack.name}: refused the first time`]
-    const { answer, person, reasons, others, milliseconds } = attack.isReplay
+    if (attack.isReplay && first.externalUser === undefined) return [`${attack.name}: refused the first time`]
+    const { answer, externalUser, reasons, others, milliseconds } = attack.isReplay
       ? await send(endpoint, attack, first.means)
       : first
     const found: string[] = []
     if (milliseconds > MAX_MILLISECONDS) found.push(`${attack.name}: took ${Math.round(milliseconds)} ms`)
-    if (person !== undefined) {
-      if (person !== attack.means) found.push(`${attack.name}: TAKEN for ${person}`)
+    if (externalUser !== undefined) {
+      if (externalUser !== attack.means) found.push(`${attack.name}: TAKEN for ${externalUser}`)
       return found
     }
     if (others.length > 0) found.push(`${attack.name}: ${others.join()}`)

@@ -27,8 +27,8 @@ for (const mode of MODES) {
             const { server } = target
             const wrong: string[] = []
             for (const control of controls) {
-              const { person, reasons, answer } = await target.send(endpoint, control)
-              if (person === undefined) wrong.push(`${control.name}: refused, ${answer.status} ${reasons.join()}`)
+              const { externalUser, reasons, answer } = await target.send(endpoint, control)
+              if (externalUser === undefined) wrong.push(`${control.name}: refused, ${answer.status} ${reasons.join()}`)
             }
             const people = await server.store.users.count('svc')
             for (const attack of attacks) wrong.push(...(await target.complaints(endpoint, attack)))

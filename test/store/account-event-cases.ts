@@ -1,8 +1,8 @@
 // What every database must do with the events of accounts.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ACCOUNT_EVENT_DAYS, MAX_EVENTS_PER_TYPE } from '../../src/model/people/account-event.ts'
-import type { AccountEvent } from '../../src/model/people/account-event.ts'
+import { ACCOUNT_EVENT_DAYS, MAX_EVENTS_PER_TYPE } from '../../src/model/users/account-event.ts'
+import type { AccountEvent } from '../../src/model/users/account-event.ts'
 import { at, user } from './records.ts'
 import type { Lent } from './token-cases.ts'
 

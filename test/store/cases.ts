@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { stopwatch, systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
 import { AlreadyExists, type Store, StoreUnavailable } from '../../src/store/store.ts'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { type DatabaseKind, freshDatabase, type TestDatabase } from '../support/databases.ts'
 import { filterCases } from './filter-cases.ts'
 import { clientCases } from './client-cases.ts'
@@ -42,7 +42,7 @@ import {
   user,
   zone,
 } from './records.ts'
-import { personCases } from './person-cases.ts'
+import { joinedUserCases } from './joined-user-cases.ts'
 import { tokenCases } from './token-cases.ts'
 import { userChangeCases } from './user-change-cases.ts'
 import { userListCases } from './user-list-cases.ts'
@@ -817,7 +817,7 @@ export function storeCases(kind: DatabaseKind): void {
   registrationCases(lent)
   deviceCases(lent)
   tokenCases(lent)
-  personCases(lent)
+  joinedUserCases(lent)
   onceCases(lent)
   filterCases({ ...lent, url: () => database.url, kind, inTime })
   endedSessionCases(lent.store)

@@ -2,7 +2,7 @@
 // and of changes at the same instant none is lost.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Passkey } from '../../src/model/people/passkey.ts'
+import type { Passkey } from '../../src/model/users/passkey.ts'
 import { at, user } from './records.ts'
 import type { Lent } from './token-cases.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Member, MemberType } from '../../src/model/people/group.ts'
+import type { Member, MemberType } from '../../src/model/users/group.ts'
 import { InvalidFilter, parseFilter } from '../../src/model/filters/filter.ts'
 import type { InvalidNesting, ListQuery, NoSuchMember } from '../../src/store/store.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../src/store/store.ts'

@@ -1,12 +1,12 @@
 // Records for the tests of the store: the smallest that are valid, and ones with every member set.
-import type { Approval } from '../../src/model/people/approval.ts'
+import type { Approval } from '../../src/model/users/approval.ts'
 import type { Client } from '../../src/model/clients/client.ts'
-import type { Group } from '../../src/model/people/group.ts'
+import type { Group } from '../../src/model/users/group.ts'
 import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
 import type { Session, SignIn } from '../../src/model/sessions/session.ts'
 import type { SigningKeyRecord } from '../../src/model/tokens/signing-key.ts'
 import type { AuthorizationCode, StoredToken } from '../../src/model/tokens/token.ts'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import type { Zone, ZoneConfig } from '../../src/model/zones/zone.ts'
 
 /** A moment so many seconds after the tests' beginning of time. */

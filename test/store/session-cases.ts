@@ -1,7 +1,7 @@
 // What every database must do with what a person can see and change of their own: sessions and approvals.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Approval } from '../../src/model/people/approval.ts'
+import type { Approval } from '../../src/model/users/approval.ts'
 import type { Session } from '../../src/model/sessions/session.ts'
 import { approval, at, session, signIn, signedIn } from './records.ts'
 import type { Lent } from './token-cases.ts'

@@ -1,7 +1,7 @@
 // What every database must answer to filters, orders and pages of users.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { InvalidFilter, parseFilter } from '../../src/model/filters/filter.ts'
 import type { ListQuery } from '../../src/store/store.ts'
 import { at, fullUser, user } from './records.ts'

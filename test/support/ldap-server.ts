@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Client } from 'ldapts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { APP, tokensOf } from './oauth.ts'
 import type { ServerOptions, TestAnswer, TestServer } from './server.ts'
 import { defaultBootstrap, startServer } from './server.ts'

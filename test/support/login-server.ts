@@ -1,7 +1,7 @@
 // What tests of external login servers share: a server with the client of a login server, clients that people sign in for,
 // and providers of which one must not be vouched for.
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { tokensOf } from './oauth.ts'
 import type { ServerOptions, TestAnswer, TestRequest, TestServer } from './server.ts'
 import { defaultBootstrap, startServer } from './server.ts'

@@ -9,7 +9,7 @@ import { digest } from '../../src/base/secrets.ts'
 import type { Client } from '../../src/model/clients/client.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { AuthorizationCode } from '../../src/model/tokens/token.ts'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import type { TestAnswer, TestServer } from './server.ts'
 
 /** Both columns of the table of differences. */

@@ -1,6 +1,6 @@
 // What tests of passkeys share: accounts that have one, and browsers that sign in with it.
 import assert from 'node:assert/strict'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { cbor, createAuthenticator } from './authenticator.ts'
 import type { AssertionLies, Credential } from './authenticator.ts'
 import { hiddenFields } from './forms.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Client } from '../../src/model/clients/client.ts'
-import type { User } from '../../src/model/people/user.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { isCurrentSignature, murmur3, revocationSignature } from '../../src/token/revocation-signature.ts'
 
 const at = new Date(0)

@@ -4,12 +4,12 @@ import { findKnownClient } from '../../token/known-client.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import { REQUESTED_APPROVAL_SECONDS } from '../../model/people/approval.ts'
-import type { Approval } from '../../model/people/approval.ts'
+import { REQUESTED_APPROVAL_SECONDS } from '../../model/users/approval.ts'
+import type { Approval } from '../../model/users/approval.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { isAutoApproved, isScopeOf } from '../../model/tokens/scopes.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import { approvalFields } from '../../records/approval.ts'
 import { readRecord, wireNames } from '../../records/record.ts'
 import { approvalToJson, replaceApprovals } from '../../users/approvals.ts'
@@ -38,7 +38,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
 
   on('GET /approvals', async (request, reply) => {
     const { zone } = request
-    const { id } = personOf(request)
+    const { id } = userOf(request)
     const { startIndex, count } = pageOf(request)
     const all = await store.approvals.listAllOfUser(zone.id, id)
     const clients = new Map<string, KnownClient | undefined>()
@@ -56,7 +56,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
 
   on<OfClient>('PUT /approvals/:clientId', async (request, reply) => {
     const { clientId } = request.params
-    personOf(request) // before telling which clients there are
+    userOf(request) // before telling which clients there are
     await clientIn(request, clientId)
     return replace(request, reply, clientId)
   })
@@ -113,7 +113,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
   /** A decision made in advance would count when the client is given the scope, without asking the user. */
   async function checkScopes(request: FastifyRequest, approvals: readonly Approval[]): Promise<void> {
     const { zone } = request
-    const known = await store.approvals.listAllOfUser(zone.id, personOf(request).id)
+    const known = await store.approvals.listAllOfUser(zone.id, userOf(request).id)
     const decided = new Set(known.map(({ clientId, scope }) => JSON.stringify([clientId, scope])))
     for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
       const client = await clientIn(request, clientId)
@@ -152,14 +152,14 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
   const refuse = (problem: string): OAuthError => refuseUnreadable(problem, behaviour)
 }
 
-function personOf({ bearer }: FastifyRequest): User {
+function userOf({ bearer }: FastifyRequest): User {
   if (bearer?.user) return bearer.user
   throw refuseResource('uaa', UNREADABLE, { status: 403, detail: 'the token does not speak for a user' })
 }
 
 const ownerOf = (request: FastifyRequest): ApprovalOwner => ({
   zone: request.zone,
-  userId: personOf(request).id,
+  userId: userOf(request).id,
   origin: auditOriginOf(request),
 })
 

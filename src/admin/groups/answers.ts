@@ -1,7 +1,7 @@
 // Answers with members. A group may have a hundred thousand: they are read in pages, and sent at the pace of the client.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
-import type { Group } from '../../model/people/group.ts'
+import type { Group } from '../../model/users/group.ts'
 import type { MemberPage, Store } from '../../store/store.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
 import { sendPieces } from '../resources/pieces.ts'

@@ -1,6 +1,6 @@
 // One group at a time: made, read, replaced, patched and deleted.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Group } from '../../model/people/group.ts'
+import type { Group } from '../../model/users/group.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { GroupChange, Groups } from '../../users/groups.ts'
 import type { GroupDeps } from '../../users/groups.ts'

@@ -1,7 +1,7 @@
 // Groups and members as `/Groups` shows and reads them.
 import { isJsonRecord, memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Group, Member } from '../../model/people/group.ts'
+import type { Group, Member } from '../../model/users/group.ts'
 import type { Service } from '../../model/service.ts'
 import { groupFields } from '../../records/group.ts'
 import { isKeepable } from '../../records/kinds.ts'

@@ -1,6 +1,6 @@
 // The list of a zone's groups with their members, in UAA's dialect of SCIM.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Group, Member } from '../../model/people/group.ts'
+import type { Group, Member } from '../../model/users/group.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,6 +1,6 @@
 // The members of a group, one at a time.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Group } from '../../model/people/group.ts'
+import type { Group } from '../../model/users/group.ts'
 import { noSuchMember } from '../../users/group-refusals.ts'
 import type { GroupDeps, Groups } from '../../users/groups.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'

@@ -1,6 +1,6 @@
 // Shortcuts for the groups of the default zone that give rights in other zones, for callers with `scim.zones`.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Group, Member } from '../../model/people/group.ts'
+import type { Group, Member } from '../../model/users/group.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
 import type { GroupDeps, Groups } from '../../users/groups.ts'

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import { userNameKey } from '../../model/people/user.ts'
+import { userNameKey } from '../../model/users/user.ts'
 import type { Json } from './attribute.ts'
 import { LIMITS } from './discovery.ts'
 import { errorBody, ScimError } from './error.ts'

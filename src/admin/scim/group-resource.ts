@@ -1,6 +1,6 @@
 // Maps a group to a SCIM resource and back.
 import { isJsonRecord, memberOf } from '../../base/json.ts'
-import type { Group, MemberType } from '../../model/people/group.ts'
+import type { Group, MemberType } from '../../model/users/group.ts'
 import type { MemberRecord } from '../../store/store.ts'
 import type { Json } from './attribute.ts'
 import { ScimError } from './error.ts'

@@ -2,7 +2,7 @@
 // and never all of them unless a request is about all.
 import { mapInBatches } from '../../base/in-batches.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Group, Member } from '../../model/people/group.ts'
+import type { Group, Member } from '../../model/users/group.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { CursorPage, MemberChange, MemberRecord, Page, Store } from '../../store/store.ts'

@@ -1,7 +1,7 @@
 // Maps a user to a SCIM resource and back: `at` in the description says where most values are.
 import { isJsonRecord, memberOf } from '../../base/json.ts'
-import type { Profile, User } from '../../model/people/user.ts'
-import { nameAsEmail } from '../../model/people/user.ts'
+import type { Profile, User } from '../../model/users/user.ts'
+import { nameAsEmail } from '../../model/users/user.ts'
 import { profileKind } from '../../records/profile.ts'
 import type { ShownGroup } from '../../users/default-groups.ts'
 import * as v from 'valibot'

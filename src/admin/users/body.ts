@@ -2,7 +2,7 @@
 // kept accepted. Reads and checks types only; `wanted.ts` makes the user.
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Approval } from '../../model/people/approval.ts'
+import type { Approval } from '../../model/users/approval.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import { checkLengths } from '../../users/rules.ts'
 import { checkSchemas, isVersion } from '../resources/dialect.ts'

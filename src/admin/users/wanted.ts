@@ -1,6 +1,6 @@
 // The user that results from a request: a new one, one that replaces another, and one that a PATCH changes.
-import type { User } from '../../model/people/user.ts'
-import { withEmail, withPhoneNumber } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
+import { withEmail, withPhoneNumber } from '../../model/users/user.ts'
 import type { UserDraft } from '../../users/new-user.ts'
 import { refuseResource } from '../resources/refusal.ts'
 import type { EmailInBody, UserBody } from './body.ts'

@@ -181,7 +181,7 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
   }
 }
 
-/** The person, as at the sign-in (`personOf`). */
+/** The person, as at the sign-in (`externalUserOf`). */
 function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): SamlNameId {
   const children = root.children.map(child =>
     isNamed(child, 'EncryptedID', ASSERTION) ? parseXml(decryptedText(child, keysOf(own))) : child,

@@ -9,7 +9,7 @@ import type { UpstreamSession } from '../../model/sessions/session.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import type { Store } from '../../store/store.ts'
 import type {
-  ExternalPerson,
+  ExternalUser,
   ExternalRefusal,
   RedirectAnswer,
   RedirectRefusal,
@@ -18,7 +18,7 @@ import type {
 } from '../source.ts'
 import { authnRequest } from './messages.ts'
 import { createMissingAttributes } from './missing-attributes.ts'
-import { personOf } from './person.ts'
+import { externalUserOf } from './external-user.ts'
 import { SamlProblem } from './problem.ts'
 import type { SamlReason } from './problem.ts'
 import type { SamlProvider } from './provider-metadata.ts'
@@ -54,7 +54,7 @@ export type Verify = (demand: Demand & Pick<Expectation, 'provider'>) => SamlSta
 /** The person that a verified message identifies. */
 export interface Vouched {
   readonly outcome: 'genuine'
-  readonly person: ExternalPerson
+  readonly externalUser: ExternalUser
   readonly statement: SamlStatement
 }
 
@@ -116,7 +116,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
     }
     try {
       const { statement, provider } = await verified(record, demand, verify)
-      const person = personOf(statement, {
+      const externalUser = externalUserOf(statement, {
         config,
         now,
         entityId: provider.entityId,
@@ -129,7 +129,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
         throw new SamlProblem('replay', 'the assertion was used before')
       }
       logMissingAttributes(record, statement)
-      return { outcome: 'genuine', person, statement }
+      return { outcome: 'genuine', externalUser, statement }
     } catch (error) {
       if (error instanceof SamlProblem) return refusalOf(error)
       throw error
@@ -151,8 +151,8 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       if (response === undefined) return refusalOf(new SamlProblem('not-xml', 'there is no SAMLResponse'))
       const admitted = await admit(record, arrival, demand => readResponse(response, { ...demand, inResponseTo }))
       if (admitted.outcome !== 'genuine') return admitted
-      const { person, statement } = admitted
-      return { outcome: 'genuine', person, upstream: upstreamOf(statement) }
+      const { externalUser, statement } = admitted
+      return { outcome: 'genuine', externalUser, upstream: upstreamOf(statement) }
     },
   }
 }

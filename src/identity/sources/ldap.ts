@@ -8,7 +8,7 @@ import type { Directories, DirectoryAttempt, DirectoryResult } from '../director
 import { readDirectorySettings, UnusableDirectory } from '../directory/settings.ts'
 import type { DirectorySettings } from '../directory/settings.ts'
 import type { ExternalRefusal, IdentitySourceType, PasswordRelay } from '../source.ts'
-import { personOf } from './ldap-person.ts'
+import { externalUserOf } from './ldap-user.ts'
 
 /** The type of directories. */
 export const LDAP = 'ldap'
@@ -58,8 +58,8 @@ function relayTo(provider: IdentityProvider, { directories, vault, log }: LdapDe
         case 'unreachable':
           return unavailable(result.reason)
         case 'found': {
-          const person = personOf({ ...result, typedName: userName }, config, settings)
-          return person ? { outcome: 'genuine', person } : unavailable('the entry has no usable name')
+          const externalUser = externalUserOf({ ...result, typedName: userName }, config, settings)
+          return externalUser ? { outcome: 'genuine', externalUser } : unavailable('the entry has no usable name')
         }
       }
     },

@@ -4,12 +4,12 @@
 import type { Outbound } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
-import type { AnswerShape, ExternalPerson, IdentitySourceType, RedirectRefusal, RedirectSignIn } from '../source.ts'
+import type { AnswerShape, ExternalUser, IdentitySourceType, RedirectRefusal, RedirectSignIn } from '../source.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable, usesCode } from './code-flow.ts'
 import type { CodeEndpoints } from './code-flow.ts'
 import { identifierIn } from './oauth2-claims.ts'
-import { personOf, UnmappableClaims } from './oidc-claims.ts'
+import { externalUserOf, UnmappableClaims } from './oidc-claims.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 import { stringOf } from './oidc-request.ts'
 import type { OidcRecord } from './oidc-request.ts'
@@ -152,13 +152,13 @@ function read(
   claims: ForeignClaims,
   config: OidcProviderConfig,
   now: Date,
-): { readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal {
+): { readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | RedirectRefusal {
   const identifier = identifierIn(claims, config.attributeMappings)
   if (typeof identifier === 'string') return refuse('untrusted', 'The provider names no stable identifier.', identifier)
   const { claim, value } = identifier
   try {
-    const person = personOf({ ...claims, [claim]: value, sub: value }, config, now)
-    return { outcome: 'genuine', person }
+    const externalUser = externalUserOf({ ...claims, [claim]: value, sub: value }, config, now)
+    return { outcome: 'genuine', externalUser }
   } catch (error) {
     if (error instanceof UnmappableClaims) return refuse('unusable', error.message)
     throw error

@@ -3,7 +3,7 @@ import { hasControlCharacter } from '../../base/control-characters.ts'
 import { memberOf } from '../../base/json.ts'
 import { isStorable } from '../../base/storable-text.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
-import type { ExternalGroups, ExternalPerson } from '../source.ts'
+import type { ExternalGroups, ExternalUser } from '../source.ts'
 
 /** The claims of a verified token. */
 export type ForeignClaims = Readonly<Record<string, unknown>>
@@ -23,7 +23,7 @@ const MAX_METHODS = 20
 const MAX_VALUES = 100
 
 /** Maps the claims as the provider's record says. Throws `UnmappableClaims`. */
-export function personOf(claims: ForeignClaims, config: MappingConfig, now: Date): ExternalPerson {
+export function externalUserOf(claims: ForeignClaims, config: MappingConfig, now: Date): ExternalUser {
   const { attributeMappings: mappings } = config
   const claimFor = (attribute: string, fallback = attribute): string => {
     const mapped = memberOf(mappings, attribute)

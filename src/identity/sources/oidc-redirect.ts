@@ -4,7 +4,7 @@ import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type {
   AnswerShape,
-  ExternalPerson,
+  ExternalUser,
   ExternalRefusal,
   RedirectAnswer,
   RedirectRefusal,
@@ -34,7 +34,7 @@ export interface OidcRedirectDeps extends ClientAuthenticationDeps {
 export type Read = (
   claims: ForeignClaims,
   access: UserinfoAccess,
-) => Promise<{ readonly outcome: 'genuine'; readonly person: ExternalPerson } | RedirectRefusal>
+) => Promise<{ readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | RedirectRefusal>
 
 /** RFC 6749 §4.1.2, RFC 9207 §2. */
 const ANSWER: AnswerShape = { state: 'state', fields: ['code', 'error', 'iss'] }

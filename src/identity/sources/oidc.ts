@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose/jwt/decode'
 import type { Outbound } from '../../base/outbound.ts'
-import type { ExternalPerson, ExternalRefusal, IdentitySource, IdentitySourceType } from '../source.ts'
+import type { ExternalUser, ExternalRefusal, IdentitySource, IdentitySourceType } from '../source.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
-import { personOf, UnmappableClaims } from './oidc-claims.ts'
+import { externalUserOf, UnmappableClaims } from './oidc-claims.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 import { createLogoutReader } from './oidc-logout.ts'
 import { createOidcRedirect, mayRedirect } from './oidc-redirect.ts'
@@ -90,11 +90,11 @@ function read(
   claims: ForeignClaims,
   { config }: OidcRecord,
   now: Date,
-): { readonly outcome: 'genuine'; readonly person: ExternalPerson } | ExternalRefusal {
+): { readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | ExternalRefusal {
   // A logout token has the issuer and audience of an ID token (Back-Channel Logout §2.4).
   if ('events' in claims) return refuse('untrusted', 'The token is not one of a sign-in.')
   try {
-    return { outcome: 'genuine', person: personOf(claims, config, now) }
+    return { outcome: 'genuine', externalUser: externalUserOf(claims, config, now) }
   } catch (error) {
     if (error instanceof UnmappableClaims) return refuse('unusable', error.message)
     throw error

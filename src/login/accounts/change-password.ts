@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AccountMailDeps } from '../../accounts/account-mails.ts'
 import { passwordChangedMail } from '../../accounts/password-notice.ts'
-import { passwordPolicy, policyDemands } from '../../model/people/password-policy.ts'
+import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import type { Service } from '../../model/service.ts'
 import { changePasswordPage } from '../../pages/change-password.ts'
 import { isOwnPassword, setNewPassword } from '../../users/password.ts'

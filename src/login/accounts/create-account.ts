@@ -7,7 +7,7 @@ import { peekSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '
 import type { SignUpDeps } from '../../accounts/sign-up.ts'
 import type { Background } from '../../base/background.ts'
 import { digest } from '../../base/secrets.ts'
-import { passwordPolicy, policyDemands } from '../../model/people/password-policy.ts'
+import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import {
   activationExpiredPage,
   activationSentPage,

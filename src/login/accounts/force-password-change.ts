@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../../users/password.ts'
 import type { NewPasswordDeps } from '../../users/password.ts'
-import { passwordPolicy, policyDemands } from '../../model/people/password-policy.ts'
+import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import { PASSWORD_CHANGE_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { isFresh } from '../../model/sessions/session.ts'
 import type { Urls } from '../../model/urls.ts'

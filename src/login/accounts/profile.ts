@@ -3,18 +3,18 @@ import { findKnownClient } from '../../token/known-client.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { AccountEventType } from '../../model/people/account-event.ts'
+import type { AccountEventType } from '../../model/users/account-event.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/audit/event.ts'
 import { SECURITY_PATH } from '../../model/sessions/fresh-sign-in.ts'
 import { languageIn } from '../../model/language.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { isAbout, secondFactorPolicy } from '../../model/people/second-factor.ts'
+import { isAbout, secondFactorPolicy } from '../../model/users/second-factor.ts'
 import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
-import { describeUserAgent } from '../../model/people/user-agent.ts'
-import { OWN_NAMES, preferredLanguage } from '../../model/people/user.ts'
-import type { User } from '../../model/people/user.ts'
+import { describeUserAgent } from '../../model/users/user-agent.ts'
+import { OWN_NAMES, preferredLanguage } from '../../model/users/user.ts'
+import type { User } from '../../model/users/user.ts'
 import type { Message } from '../../pages/messages.ts'
 import { profileMessage, profilePage } from '../../pages/profile.ts'
 import type { ApprovedClient } from '../../pages/profile.ts'
@@ -70,34 +70,34 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
   const { store, sessions, denial, csrf, pages, clock, urls, service, users, history, behaviour } = deps
 
   on('GET /profile', async (request, reply) => {
-    const person = personOf(request)
+    const user = userOf(request)
     const { zone } = request
     const chrome = await pages.chrome(request, reply, { form: true })
     const { texts } = chrome
     const [rights, provider, clients, devices, events] = await Promise.all([
       rightsOf(request),
-      otherProviderOf(person),
-      clientsOf(person, texts),
+      otherProviderOf(user),
+      clientsOf(user, texts),
       devicesOf(request, texts),
-      eventsOf(person, texts),
+      eventsOf(user, texts),
     ])
     const page = profilePage(chrome, {
-      userName: person.userName,
-      email: person.email,
+      userName: user.userName,
+      email: user.email,
       names: {
-        givenName: person.givenName ?? '',
-        familyName: person.familyName ?? '',
-        displayName: person.profile?.displayName ?? '',
+        givenName: user.givenName ?? '',
+        familyName: user.familyName ?? '',
+        displayName: user.profile?.displayName ?? '',
       },
-      language: languageIn(preferredLanguage(person)),
+      language: languageIn(preferredLanguage(user)),
       mayChange: rights,
       ...(rights.names && {
         changeEmail: pageOf(request, '/change_email'),
         changePassword: pageOf(request, '/change_password'),
       }),
       provider,
-      ...(isAbout(secondFactorPolicy(zone, behaviour), person) && {
-        security: { path: pageOf(request, SECURITY_PATH), methods: person.factors?.methods ?? [] },
+      ...(isAbout(secondFactorPolicy(zone, behaviour), user) && {
+        security: { path: pageOf(request, SECURITY_PATH), methods: user.factors?.methods ?? [] },
       }),
       message: messageOf(texts, queryForm(request)),
       clients,
@@ -133,14 +133,14 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const details = detailsIn(bodyForm(request) ?? EMPTY_FORM)
     if (!details) return back(request, reply, 'error_message_code=details.invalid')
-    const person = personOf(request)
+    const user = userOf(request)
     const rights = await rightsOf(request)
     const changesName = OWN_NAMES.some(name => details[name] !== undefined)
     if ((changesName && !rights.names) || (details.language !== undefined && !rights.language)) {
       return back(request, reply, 'error_message_code=details.refused')
     }
-    if (withOwnDetails(person, details) !== person) {
-      const { id } = person
+    if (withOwnDetails(user, details) !== user) {
+      const { id } = user
       const by = { ...originOf(request), userId: id, scopes: [], ofDefaultZone: false }
       try {
         await users.change(request.zone, id, user => withOwnDetails(user, details), { by })
@@ -189,7 +189,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
 
   /** Names are those of the provider, where there is another; the language never is. */
   async function rightsOf(request: FastifyRequest): Promise<{ readonly names: boolean; readonly language: boolean }> {
-    const isInternal = personOf(request).origin === service.name
+    const isInternal = userOf(request).origin === service.name
     const { ownAccounts } = await switchesIn(request.zone, { store, serviceName: service.name })
     return { names: isInternal && ownAccounts, language: !isInternal || ownAccounts }
   }
@@ -246,18 +246,18 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     deps.audit({
       type: 'SessionsEndedEvent',
       zoneId: request.zone.id,
-      principal: personOf(request).id,
+      principal: userOf(request).id,
       ...originOf(request),
     })
 
   const ownerIn = (request: FastifyRequest): ApprovalOwner => {
-    return { zone: request.zone, userId: personOf(request).id, origin: originOf(request) }
+    return { zone: request.zone, userId: userOf(request).id, origin: originOf(request) }
   }
 }
 
-function personOf(request: FastifyRequest): User {
-  if (!request.person) throw new Error('a page for who is signed in was asked for by nobody')
-  return request.person
+function userOf(request: FastifyRequest): User {
+  if (!request.user) throw new Error('a page for who is signed in was asked for by nobody')
+  return request.user
 }
 
 /** What the form asks for; undefined for what nobody can be called, and for an unknown language. */

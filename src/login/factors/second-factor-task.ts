@@ -12,12 +12,12 @@ import {
   countingMethods,
   methodsFor,
   secondFactorPolicy,
-} from '../../model/people/second-factor.ts'
+} from '../../model/users/second-factor.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked, neededLevel } from '../../model/sessions/step-up.ts'
 import type { Urls } from '../../model/urls.ts'
-import type { User } from '../../model/people/user.ts'
-import { describeUserAgent, userAgentIn } from '../../model/people/user-agent.ts'
+import type { User } from '../../model/users/user.ts'
+import { describeUserAgent, userAgentIn } from '../../model/users/user-agent.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { siteName } from '../../pages/layout.ts'
 import type { Chrome } from '../../pages/layout.ts'

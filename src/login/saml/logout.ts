@@ -113,13 +113,13 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
   ): Promise<boolean> {
     const { zone } = request
     const { id, usableUntil, sids, externalId, externalIdFormat } = asked
-    const person = { externalId, ...(externalIdFormat !== undefined && { externalIdFormat }) }
+    const subject = { externalId, ...(externalIdFormat !== undefined && { externalIdFormat }) }
     const isNew = await store.assertions.use(zone.id, digest(JSON.stringify(['SAML logout', origin, id])), usableUntil)
     if (!isNew) return false
     const here = await sessions.visitor(request)
     const by = { origin, remoteAddress: request.ip }
-    if (sids.length === 0) await endAccessAtProviderRequest(zone, person, by, deps)
-    for (const sid of sids) await endAccessAtProviderRequest(zone, { ...person, sid }, by, deps)
+    if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
+    for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)
     // The cookies of this browser, if it was one of them.
     if (here && !(await store.sessions.find(zone.id, here.session.idDigest))) await sessions.end(request, reply)
     return true

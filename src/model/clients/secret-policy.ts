@@ -1,7 +1,7 @@
 // The rules of new client secrets (`config.clientSecretPolicy` of a zone), based on those of passwords.
 import { memberOf } from '../../base/json.ts'
-import { policyViolation } from '../people/password-policy.ts'
-import type { PasswordPolicy } from '../people/password-policy.ts'
+import { policyViolation } from '../users/password-policy.ts'
+import type { PasswordPolicy } from '../users/password-policy.ts'
 import type { Zone } from '../zones/zone.ts'
 
 /** The rules of a client secret; 0: no requirement. */

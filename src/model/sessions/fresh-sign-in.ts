@@ -3,7 +3,7 @@
 import { levelOf, reaches } from './assurance.ts'
 import { isRecent } from './session.ts'
 import type { SignIn } from './session.ts'
-import type { User } from '../people/user.ts'
+import type { User } from '../users/user.ts'
 
 /**
  * `fresh`: may change them. `old`: must sign in again. `unproven`: a user with a second factor, whether or not it counts,

@@ -1,5 +1,5 @@
 import { digest } from '../../base/secrets.ts'
-import type { User } from '../people/user.ts'
+import type { User } from '../users/user.ts'
 
 /** A browser session: anonymous while it only stores a pending request, signed in once it has a user. */
 export interface Session {

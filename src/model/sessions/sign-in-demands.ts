@@ -2,10 +2,10 @@
 // no state is stored. A new demand is one entry in the list, and a page at its path.
 import { levelOf, reaches } from './assurance.ts'
 import type { IdentityProvider } from '../zones/identity-provider.ts'
-import { mustChangePassword, passwordPolicy } from '../people/password-policy.ts'
-import { asksForSecondFactor } from '../people/second-factor.ts'
-import type { SecondFactorPolicy } from '../people/second-factor.ts'
-import type { User } from '../people/user.ts'
+import { mustChangePassword, passwordPolicy } from '../users/password-policy.ts'
+import { asksForSecondFactor } from '../users/second-factor.ts'
+import type { SecondFactorPolicy } from '../users/second-factor.ts'
+import type { User } from '../users/user.ts'
 
 /** What demands depend on. */
 export interface SignInFacts {

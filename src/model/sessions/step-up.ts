@@ -2,10 +2,10 @@
 // or by the client's own policy. Both can only ask for more than the zone does.
 import { lowestOf, stronger } from './assurance.ts'
 import type { Level } from './assurance.ts'
-import { asksForSecondFactor, isAbout, methodsFor } from '../people/second-factor.ts'
-import type { Requirement, SecondFactorPolicy } from '../people/second-factor.ts'
+import { asksForSecondFactor, isAbout, methodsFor } from '../users/second-factor.ts'
+import type { Requirement, SecondFactorPolicy } from '../users/second-factor.ts'
 import type { FactorMethod } from '../../records/user.ts'
-import type { User } from '../people/user.ts'
+import type { User } from '../users/user.ts'
 
 /** The demands of an application, and the user they apply to. */
 export interface Asked {

@@ -2,7 +2,7 @@ import type { Client } from '../clients/client.ts'
 import type { Confirmation } from './confirmation.ts'
 import type { GrantedScopes } from './scopes.ts'
 import type { TokenFormat } from './token.ts'
-import type { User } from '../people/user.ts'
+import type { User } from '../users/user.ts'
 import type { AddressedZone } from '../request.ts'
 
 /** The subject of the tokens. */

@@ -3,7 +3,7 @@ import type { Vault } from '../../base/secrets.ts'
 import type { Client } from '../clients/client.ts'
 import type { Behaviour } from '../compatibility.ts'
 import { supportsProtocol } from '../zones/protocols.ts'
-import type { User } from '../people/user.ts'
+import type { User } from '../users/user.ts'
 import type { Zone } from '../zones/zone.ts'
 
 /** Names people for clients. */

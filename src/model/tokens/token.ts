@@ -1,4 +1,4 @@
-import type { User } from '../people/user.ts'
+import type { User } from '../users/user.ts'
 
 /** A stored authorization code (RFC 6749 §4.1.2), with everything that its exchange must match. */
 export interface AuthorizationCode {

@@ -3,7 +3,7 @@ import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'
 import { scopesProblem } from '../clients/registration.ts'
-import { policyProblem } from '../people/second-factor.ts'
+import { policyProblem } from '../users/second-factor.ts'
 import type { Service } from '../service.ts'
 import type { Branding, SamlConfig, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
 

@@ -2,8 +2,8 @@
 // never taken from the answer, which only says yes or no.
 import type { FastifyReply } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
-import type { Approval } from '../../model/people/approval.ts'
-import { APPROVAL_SECONDS } from '../../model/people/approval.ts'
+import type { Approval } from '../../model/users/approval.ts'
+import { APPROVAL_SECONDS } from '../../model/users/approval.ts'
 import { displayName } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isAutoApproved } from '../../model/tokens/scopes.ts'
@@ -59,7 +59,7 @@ export async function askForApproval(
     clientName: displayName(client),
     clientIcon: icon !== undefined && icon.length <= MAX_ICON_LENGTH ? icon : undefined,
     redirectUri: target.redirectUri,
-    userName: request.person?.userName ?? '',
+    userName: request.user?.userName ?? '',
     action: path,
     formRedirectUri: originalUri,
     links: { website: client.clientUri, policy: client.policyUri, terms: client.tosUri },
@@ -110,7 +110,7 @@ export async function recordApproval(context: AuthorizeContext, deps: AuthorizeD
   if (!answer || !scopes || scopes instanceof OAuthError) return
   const { store, clock, audit, behaviour } = deps
   const { client, target, forceConsent } = checkedRequest(context)
-  const { user } = found(context.person)
+  const { user } = found(context.authenticatedUser)
   if (answer.get('user_oauth_approval') !== 'true') {
     throw new RedirectRefusal(target, new OAuthError('access_denied', 'User denied access'))
   }
@@ -148,7 +148,7 @@ export async function findApprovals(context: AuthorizeContext, { store, clock }:
   const scopes = found(context.scopes)
   const isAutomatic =
     !forceConsent && (scopes instanceof OAuthError || scopes.every(each => isAutoApproved(client, each)))
-  const { user } = found(context.person)
+  const { user } = found(context.authenticatedUser)
   context.approvals = isAutomatic
     ? []
     : await store.approvals.list(context.request.zone.id, user.id, client.clientId, clock.now())

@@ -19,15 +19,15 @@ import { findLackingLevel, meetDemandsFirst, requireDemandsMet } from './demands
 import { decide } from './next-step.ts'
 import type { Step } from './next-step.ts'
 import {
-  findPerson,
+  findAuthenticatedUser,
   findScopes,
   isCall,
   readCaller,
   readIdTokenHint,
-  requirePerson,
+  requireAuthenticatedUser,
   signInFirst,
   switchProvider,
-} from './person.ts'
+} from './authenticated-user.ts'
 import { STANDARD_PARAMETERS, UAA_PARAMETERS } from './parameter-checks.ts'
 import type { Check } from './parameter-checks.ts'
 import { chooseAccount, isSilent, signIn } from './prompt.ts'
@@ -39,7 +39,7 @@ import { isVouched, signInVouched, vouchedContext } from './vouched.ts'
 
 /** `compatibility: standard`: the request is checked before the user is asked to sign in. */
 const STANDARD: readonly Check[] = [
-  findPerson,
+  findAuthenticatedUser,
   setHeaders,
   refuseRepeatedTarget,
   findClient,
@@ -50,7 +50,7 @@ const STANDARD: readonly Check[] = [
   readIdTokenHint,
   signInWithPassword,
   signInVouched,
-  requirePerson,
+  requireAuthenticatedUser,
   findLackingLevel,
   findScopes,
   recordApproval,
@@ -61,7 +61,7 @@ const STANDARD: readonly Check[] = [
 
 /** `compatibility: uaa`: sign-in comes first, and some checks are later, or not there (rows A1, A3, A4, A8, A12, A14, A20). */
 const UAA: readonly Check[] = [
-  findPerson,
+  findAuthenticatedUser,
   setHeaders,
   signInByCode,
   signInFirst,
@@ -69,7 +69,7 @@ const UAA: readonly Check[] = [
   findClient,
   requireRedirectGrant,
   verifyRedirectUri,
-  requirePerson,
+  requireAuthenticatedUser,
   ...UAA_PARAMETERS,
   requireDemandsMet,
   signInWithPassword,
@@ -104,7 +104,7 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
   } catch (error) {
     record(error, context, deps)
     if (error instanceof RedirectRefusal) {
-      return (await needsPersonFirst(context, error, deps)) ? signIn(context, deps) : refuse(context, error, deps)
+      return (await needsSignInFirst(context, error, deps)) ? signIn(context, deps) : refuse(context, error, deps)
     }
     if (!context.silent) throw error
     const { target } = context.asked
@@ -121,7 +121,7 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
  * RFC 9700 §4.11.2: a link to this server leads nobody on by itself to an address that a stranger registered; the refusal comes
  * after the sign-in. Only silence must be answered at once.
  */
-async function needsPersonFirst(
+async function needsSignInFirst(
   { request, silent, program }: AuthorizeContext,
   { target: { clientId } }: RedirectRefusal,
   { store, sessions }: AuthorizeDeps,
@@ -132,11 +132,21 @@ async function needsPersonFirst(
 }
 
 /** Stores what is refused to a known client, except `login_required`. */
-function record(error: unknown, { request, params, asked, person }: AuthorizeContext, deps: AuthorizeDeps): void {
+function record(
+  error: unknown,
+  { request, params, asked, authenticatedUser }: AuthorizeContext,
+  deps: AuthorizeDeps,
+): void {
   const refusal = error instanceof RedirectRefusal ? error.refusal : error
   const { client } = asked
   if (!client) return
-  const of = { context: contextOf(request), client, params, endpoint: AUTHORIZE_PATH, userId: person?.user.id }
+  const of = {
+    context: contextOf(request),
+    client,
+    params,
+    endpoint: AUTHORIZE_PATH,
+    userId: authenticatedUser?.user.id,
+  }
   recordRefusal(refusal, of, deps)
 }
 

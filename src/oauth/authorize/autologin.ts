@@ -3,7 +3,7 @@ import { AUTOLOGIN_REFUSALS, redeemAutologin } from '../../accounts/autologin.ts
 import { PageError } from '../../web/answers.ts'
 import { isNavigation } from '../../web/requests/navigation.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { findPerson } from './person.ts'
+import { findAuthenticatedUser } from './authenticated-user.ts'
 
 /** Signs the person in before the sign-in page is shown; the code of another client counts as none. */
 export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
@@ -28,11 +28,11 @@ export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDep
       return
     case 'bad-code':
       throw new PageError(400, AUTOLOGIN_REFUSALS.badCode, { code: 'invalid_request' })
-    case 'other-person':
-      throw new PageError(403, AUTOLOGIN_REFUSALS.otherPerson)
+    case 'other-user':
+      throw new PageError(403, AUTOLOGIN_REFUSALS.otherUser)
     case 'good':
       await sessions.signIn(request, reply, result.user, result)
-      await findPerson(context, deps)
+      await findAuthenticatedUser(context, deps)
       // A password that was just checked meets every demand for a fresh sign-in.
       if (context.asked.forceLogin !== undefined)
         context.asked = { ...context.asked, forceLogin: false, maxAge: undefined }

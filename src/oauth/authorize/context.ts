@@ -8,7 +8,7 @@ import type { Vault } from '../../base/secrets.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { OwedBy } from '../../identity/owed.ts'
 import type { Vouching } from '../../identity/vouched.ts'
-import type { Approval } from '../../model/people/approval.ts'
+import type { Approval } from '../../model/users/approval.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/audit/event.ts'
@@ -20,7 +20,7 @@ import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Subjects } from '../../model/tokens/subject.ts'
 import type { TokenFormat } from '../../model/tokens/token.ts'
 import type { Urls } from '../../model/urls.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
 import type { ForeignKeys } from '../../token/foreign-keys.ts'
@@ -130,7 +130,7 @@ export interface AuthorizationRequest extends Demands {
 }
 
 /** The person whom the response is about, and how they signed in. */
-export interface Person {
+export interface AuthenticatedUser {
   readonly user: User
   readonly authenticatedAt: Date
   readonly amr: readonly string[]
@@ -174,7 +174,7 @@ export interface AuthorizeContext {
   readonly answer?: Form
 
   asked: Partial<AuthorizationRequest>
-  person?: Person | undefined
+  authenticatedUser?: AuthenticatedUser | undefined
   /** The `sub` of `id_token_hint`, and the client that calls the person so. */
   hinted?: { readonly subject: string; readonly client: Client }
   /** What the scope rules leave of the request for this person, or their refusal. */

@@ -71,7 +71,7 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
       throw refusal.error === 'mfa_required' ? refusal : unauthorized(refusal.message)
     }
     case 'signed-in':
-      context.person = { user: result.user, amr: result.amr, acr: result.acr, authenticatedAt: clock.now() }
+      context.authenticatedUser = { user: result.user, amr: result.amr, acr: result.acr, authenticatedAt: clock.now() }
       // A password that was just sent meets every demand for a fresh sign-in.
       context.asked = { ...asked, forceLogin: false, maxAge: undefined }
   }

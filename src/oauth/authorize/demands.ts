@@ -4,7 +4,7 @@ import { levelOf } from '../../model/sessions/assurance.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import { supportsLevels } from '../../model/people/second-factor.ts'
+import { supportsLevels } from '../../model/users/second-factor.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked } from '../../model/sessions/step-up.ts'
@@ -24,8 +24,8 @@ export const meetDemandsFirst = async (context: AuthorizeContext, deps: Authoriz
 
 /** Outstanding steps of the sign-in, such as a new password, come before anything is granted in a browser. */
 export async function requireDemandsMet(context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> {
-  const { request, person, program } = context
-  if (!person || program) return undefined
+  const { request, authenticatedUser, program } = context
+  if (!authenticatedUser || program) return undefined
   const { sessions, signInDemands, behaviour } = deps
   const demand = await signInDemands.open(request, found(await sessions.visitor(request)))
   return demand && meet(demand, context, behaviour)
@@ -70,7 +70,7 @@ export async function levelToReach(
 /** Compares the sign-in with what the request and the client ask; what follows is for `nextStep` to decide. */
 export async function findLackingLevel(context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> {
   const { request, asked, program } = context
-  const { user, acr } = found(context.person)
+  const { user, acr } = found(context.authenticatedUser)
   const { zone } = request
   context.lacking = await levelToReach(
     zone,

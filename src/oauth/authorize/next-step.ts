@@ -1,5 +1,5 @@
 // What the browser does next, in one pure decision. Every page returns to /oauth/authorize, which decides again.
-import type { Approval } from '../../model/people/approval.ts'
+import type { Approval } from '../../model/users/approval.ts'
 import { allowsProvider } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
@@ -65,7 +65,7 @@ export const LOGIN_REQUIRED: Step = { kind: 'refuse', error: 'login_required', d
 /** The check that asks `nextStep`; continues when the response can be made. */
 export function decide(context: AuthorizeContext, { clock, behaviour, subjects }: AuthorizeDeps): Step | undefined {
   const { request, answer, program, hinted } = context
-  const { user, authenticatedAt } = found(context.person)
+  const { user, authenticatedAt } = found(context.authenticatedUser)
   const isAnother = hinted !== undefined && hinted.subject !== subjects.of(request.zone, hinted.client, user)
   const signedIn: SignedIn = {
     origin: user.origin,
@@ -87,42 +87,42 @@ export function decide(context: AuthorizeContext, { clock, behaviour, subjects }
 /** The order is that of the questions to a person: sign in? sign in again? which account? may this client? */
 export function nextStep(
   request: Pick<AuthorizationRequest, keyof Demands | 'client' | 'responseType'>,
-  person: SignedIn | undefined,
+  signedIn: SignedIn | undefined,
   { now, behaviour }: { now: Date; behaviour: Behaviour },
 ): Step {
   const { client, silent } = request
   const loginRequired: Step = silent ? LOGIN_REQUIRED : { kind: 'sign-in' }
-  if (!person) return loginRequired
-  if (request.forceLogin || isTooOld(person.authenticatedAt, request.maxAge, now)) return loginRequired
-  if (person.isAnother) return person.isAnother.wasAsked ? LOGIN_REQUIRED : loginRequired
+  if (!signedIn) return loginRequired
+  if (request.forceLogin || isTooOld(signedIn.authenticatedAt, request.maxAge, now)) return loginRequired
+  if (signedIn.isAnother) return signedIn.isAnother.wasAsked ? LOGIN_REQUIRED : loginRequired
   if (request.chooseAccount) return { kind: 'choose-account' }
-  if (!allowsProvider(client, person.origin)) {
+  if (!allowsProvider(client, signedIn.origin)) {
     // UAA shows the page in silence too (row R2).
     return silent && behaviour.redirectErrors ? loginRequired : { kind: 'switch-provider' }
   }
 
-  if (person.scopes instanceof OAuthError) {
+  if (signedIn.scopes instanceof OAuthError) {
     // UAA: a client without any scopes is an error where no page is shown (row R7).
     const isFault = silent && !behaviour.standardSilentErrors && client.scope.length === 0
-    const error = isFault ? 'server_error' : person.scopes.error
-    return { kind: 'refuse', error, description: person.scopes.message }
+    const error = isFault ? 'server_error' : signedIn.scopes.error
+    return { kind: 'refuse', error, description: signedIn.scopes.message }
   }
-  if (person.lacking?.methods.length === 0) {
-    const description = `Nothing here reaches the level ${person.lacking.level}`
+  if (signedIn.lacking?.methods.length === 0) {
+    const description = `Nothing here reaches the level ${signedIn.lacking.level}`
     return { kind: 'refuse', error: 'unmet_authentication_requirements', description }
   }
-  if (person.lacking) return { kind: 'meet-demand', demand: SECOND_FACTOR }
-  const decisions = scopeDecisions(request, person.scopes, person.approvals)
-  const asks = !person.justApproved && (request.forceConsent || decisions.some(each => each.state === 'undecided'))
+  if (signedIn.lacking) return { kind: 'meet-demand', demand: SECOND_FACTOR }
+  const decisions = scopeDecisions(request, signedIn.scopes, signedIn.approvals)
+  const asks = !signedIn.justApproved && (request.forceConsent || decisions.some(each => each.state === 'undecided'))
   if (asks && silent) {
     return { kind: 'refuse', error: behaviour.consentRequired, description: 'The user must approve the request' }
   }
   if (asks) {
     const listed = decisions.filter(each => !each.isAutomatic).toSorted(byImportance)
-    return { kind: 'approve', scopes: listed, asked: person.scopes }
+    return { kind: 'approve', scopes: listed, asked: signedIn.scopes }
   }
   const approved = new Set(decisions.filter(({ state }) => state === 'approved').map(({ scope }) => scope))
-  const scopes = approvedScopes(person.scopes, scope => approved.has(scope))
+  const scopes = approvedScopes(signedIn.scopes, scope => approved.has(scope))
   if (scopes.length === 0 && behaviour.refuseNothingApproved) {
     return { kind: 'refuse', error: 'access_denied', description: 'User denied access' }
   }

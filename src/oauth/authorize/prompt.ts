@@ -111,7 +111,7 @@ export async function chooseAccount(
   const path = `${AUTHORIZE_PATH}?${rest}`
   await sessions.saveRequest(request, reply, { path, reauthenticate: true })
   const page = accountChoicePage(await pages.chrome(request, reply, { form: true }), {
-    userName: request.person?.userName ?? '',
+    userName: request.user?.userName ?? '',
     goOnUrl: urls.ofZone(request.zone) + path,
     signInUrl: `${urls.pathOf(request.zone)}/login`,
   })

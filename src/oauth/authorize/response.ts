@@ -58,7 +58,7 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
   // At once: tokens issued by the second of two concurrent responses must not be returned.
   const [isFirst, issued] = await Promise.all([useUp(context, deps), issue(context, answering, deps)])
   if (!isFirst) throw new PageError(400, 'The request was answered already.', { code: 'invalid_request_uri' })
-  if (silent && !program) sessions.setCurrentUser(reply, found(context.person).user.id)
+  if (silent && !program) sessions.setCurrentUser(reply, found(context.authenticatedUser).user.id)
   const shared = sharedParameters(context, { target, isStateExpected: silent && target.mode === 'fragment' }, deps)
   return send(context, { target, mode: target.mode, parameters: { ...issued, ...shared } }, deps)
 }
@@ -80,7 +80,7 @@ export async function refuse(
   const { sessions, behaviour } = deps
   await useUp(context, deps)
   const isLoginRequired = silent && refusal.error === 'login_required'
-  if (isLoginRequired && request.person === undefined && !program) sessions.setCurrentUser(reply, undefined)
+  if (isLoginRequired && request.user === undefined && !program) sessions.setCurrentUser(reply, undefined)
   // UAA: a new password that is due travels as a missing sign-in does, unlike an approval of the same code (row R7).
   const isPasswordDue = !target.isSigned && refusal.error === 'interaction_required' && mode !== undefined
   const isStateExpected = isLoginRequired || (silent && isPasswordDue)
@@ -115,7 +115,7 @@ async function issue(
   const code = responseType.has('code') ? await issueCode(context, { grantId, answering }, deps) : undefined
   const tokens = tokensOf(responseType)
   if (tokens.length === 0) return { code, state: target.state }
-  const { user, authenticatedAt, amr, acr, sessionId } = found(context.person)
+  const { user, authenticatedAt, amr, acr, sessionId } = found(context.authenticatedUser)
   const decided: Authorization = {
     zone,
     client,
@@ -155,7 +155,7 @@ async function issueCode(
   const { zone } = context.request
   const authorization = checkedRequest(context)
   const { client } = authorization
-  const person = found(context.person)
+  const authenticatedUser = found(context.authenticatedUser)
   const code = random.urlSafe(CODE_LENGTH)
   const now = clock.now()
   await store.codes.insert(
@@ -164,16 +164,16 @@ async function issueCode(
       zoneId: zone.id,
       codeDigest: digest(code),
       clientId: client.clientId,
-      userId: person.user.id,
+      userId: authenticatedUser.user.id,
       scopes: found(context.granted),
-      authenticatedAt: person.authenticatedAt,
-      amr: person.amr,
-      ...(person.acr && { acr: person.acr }),
+      authenticatedAt: authenticatedUser.authenticatedAt,
+      amr: authenticatedUser.amr,
+      ...(authenticatedUser.acr && { acr: authenticatedUser.acr }),
       grantId,
-      revocationSignature: revocationSignature(client, person.user),
+      revocationSignature: revocationSignature(client, authenticatedUser.user),
       expiresAt: addSeconds(now, Math.min(behaviour.codeSeconds, demandsOn(zone, client).codeSeconds)),
       keptUntil: rememberCodeUntil(zone, client, now, behaviour),
-      ...(person.sessionId !== undefined && { sessionId: person.sessionId }),
+      ...(authenticatedUser.sessionId !== undefined && { sessionId: authenticatedUser.sessionId }),
       ...(authorization.namedRedirectUri !== undefined && { redirectUri: authorization.namedRedirectUri }),
       ...(authorization.codeChallenge !== undefined && { codeChallenge: authorization.codeChallenge }),
       ...(authorization.codeChallengeMethod && { codeChallengeMethod: authorization.codeChallengeMethod }),
@@ -198,7 +198,7 @@ function sharedParameters(
   const mayCompare = !asked.client || !isPairwiseIn(request.zone, asked.client, behaviour)
   const withState = !program && mayCompare && (behaviour.sessionState || isStateExpected)
   return {
-    session_state: withState ? sessionState({ ...target, userId: request.person?.id }, random) : undefined,
+    session_state: withState ? sessionState({ ...target, userId: request.user?.id }, random) : undefined,
     iss: behaviour.issuerInResponse ? urls.issuer(request.zone) : undefined,
   }
 }

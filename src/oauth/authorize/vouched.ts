@@ -1,7 +1,7 @@
 // Authorization requests of an external login server (`source=login`): its token asserts the person whom the request
 // names. There is no browser: no session is looked up, and the question for approval is JSON, which the login server asks.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { vouchedPersonOf } from '../../identity/vouched.ts'
+import { vouchedUserOf } from '../../identity/vouched.ts'
 import { PageError } from '../../web/answers.ts'
 import { bearerHeader } from '../../web/callers/authorization-header.ts'
 import type { Form } from '../../web/requests/form.ts'
@@ -61,7 +61,7 @@ export async function signInVouched(context: AuthorizeContext, { vouching, clock
   // The client signs the parameters, and the login server asserts the person beside them.
   const sent = source?.sent ?? form
   const result = await vouching.signIn(contextOf(request), {
-    person: vouchedPersonOf(name => sent.get(name)),
+    vouchedUser: vouchedUserOf(name => sent.get(name)),
     addNew: sent.get('add_new') === 'true',
     server: program.server,
     client: found(asked.client),
@@ -72,7 +72,7 @@ export async function signInVouched(context: AuthorizeContext, { vouching, clock
       ? providerNotAllowed()
       : refuseVouching('unauthorized', result.description)
   }
-  context.person = { user: result.user, amr: result.amr, authenticatedAt: clock.now() }
+  context.authenticatedUser = { user: result.user, amr: result.amr, authenticatedAt: clock.now() }
   // UAA: the login server decides how fresh a sign-in must be.
   context.asked = { ...asked, forceLogin: false, maxAge: undefined }
 }

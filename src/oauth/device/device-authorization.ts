@@ -12,7 +12,7 @@ import { DEVICE_CODE_SECONDS, newUserCode, POLL_SECONDS, shownUserCode } from '.
 import { OAuthError } from '../../model/oauth-error.ts'
 import { parseScope, requestableScopes } from '../../model/tokens/scopes.ts'
 import type { Urls } from '../../model/urls.ts'
-import { userAgentIn } from '../../model/people/user-agent.ts'
+import { userAgentIn } from '../../model/users/user-agent.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import type { Store } from '../../store/store.ts'
 import type { On } from '../../web/deferred-routes.ts'

@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
 import type { Random } from '../../base/random.ts'
 import { digest } from '../../base/secrets.ts'
-import { APPROVAL_SECONDS } from '../../model/people/approval.ts'
+import { APPROVAL_SECONDS } from '../../model/users/approval.ts'
 import { allowsProvider, displayName, mayUseGrant } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -18,8 +18,8 @@ import { approvedScopes, isAutoApproved, userScopes } from '../../model/tokens/s
 import type { GrantedScopes, UserGroups } from '../../model/tokens/scopes.ts'
 import type { Service } from '../../model/service.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
-import type { User } from '../../model/people/user.ts'
-import { describeUserAgent } from '../../model/people/user-agent.ts'
+import type { User } from '../../model/users/user.ts'
+import { describeUserAgent } from '../../model/users/user-agent.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { deviceCodePage, deviceDecisionPage, deviceDonePage } from '../../pages/device.ts'
 import type { DeviceProblem } from '../../pages/device.ts'
@@ -116,7 +116,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     code: string | undefined,
   ): Promise<{ readonly device: DeviceRequest; readonly client: Client } | undefined> {
     const { zone } = request
-    const person = `${zone.id} ${user.id}`
+    const userKey = `${zone.id} ${user.id}`
     const place = callerKey(contextOf(request), 'user-code')
     const isWrong = (found: unknown): boolean => found === undefined
     const enter = async () => {
@@ -125,7 +125,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
       return device && client && mayUseGrant(client, TYPE) ? { device, client } : undefined
     }
     // From the beginning, so that codes tried at once count, too.
-    return limits.wrongUserCodes.attempt(person, () => limits.wrongUserCodesAt.attempt(place, enter, isWrong), isWrong)
+    return limits.wrongUserCodes.attempt(userKey, () => limits.wrongUserCodesAt.attempt(place, enter, isWrong), isWrong)
   }
 
   /** What the device asks for, as far as this person can give it; undefined when the request is answered otherwise. */

@@ -8,7 +8,7 @@ import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { namedResources } from '../../model/tokens/resources.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import { approvedScopes, parseScope, requestableScopes, userScopes } from '../../model/tokens/scopes.ts'
-import { supportsLevels } from '../../model/people/second-factor.ts'
+import { supportsLevels } from '../../model/users/second-factor.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked } from '../../model/sessions/step-up.ts'
 import type { Needed } from '../../model/sessions/step-up.ts'
@@ -93,7 +93,7 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
   }
   const acrValues = supportsLevels(zone, behaviour) ? levelsAsked(planning.acrValues, client) : undefined
   const lacking = await levelToReach(zone, { client, user, acr: first, acrValues }, deps)
-  const person: SignedIn = {
+  const signedIn: SignedIn = {
     origin: user.origin,
     authenticatedAt: now,
     scopes,
@@ -102,10 +102,10 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
     lacking,
   }
   const stepFor = (who: SignedIn): Step => nextStep({ client, ...ASKED }, who, { now, behaviour })
-  const wanted = stepFor(person)
+  const wanted = stepFor(signedIn)
   const isLacking = wanted.kind === 'meet-demand' && lacking !== undefined
   const acr = isLacking ? reach(lacking, first, findings) : first
-  const granted = grantedBy(isLacking ? stepFor({ ...person, lacking: undefined }) : wanted, findings)
+  const granted = grantedBy(isLacking ? stepFor({ ...signedIn, lacking: undefined }) : wanted, findings)
   const resources = supportsProtocol(zone, 'resourceIndicators', behaviour)
     ? namedResources(params.all('resource'), client)
     : []

@@ -2,7 +2,7 @@
 import { addSeconds } from '../../base/clock.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import type { DecidedRequest } from '../grants/grant.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { Reason } from './explanation.ts'

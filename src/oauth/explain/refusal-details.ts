@@ -2,7 +2,7 @@
 import type { Client } from '../../model/clients/client.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { RULES } from '../../model/rules.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { plainDescription } from '../../web/answers.ts'
 import type { ExplainDeps } from './deps.ts'

@@ -2,7 +2,7 @@
 import type { Client } from '../../model/clients/client.ts'
 import type { Because, Rule } from '../../model/rules.ts'
 import { scopeMatches } from '../../model/tokens/scopes.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { defaultGroupsOf } from '../../users/default-groups.ts'
 import type { ExplainDeps } from './deps.ts'

@@ -5,14 +5,14 @@ import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Refusal } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { DecidedRequest, DecisionDeps, GrantDeps } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
 import { lacksFactor, refusal, scopesOfUser } from './resource-owner.ts'
 
 /** The subject of a valid assertion. */
-export interface AssertedPerson {
+export interface AssertedUser {
   readonly user: User
   readonly amr: readonly string[]
   readonly acr?: readonly string[] | undefined
@@ -28,7 +28,7 @@ export type AssertionGrantType =
 /** Grants the user's scopes that the client may have; those not auto-approved need the user's approval. */
 export async function authorizeByAssertion(
   grantType: AssertionGrantType,
-  { user, amr, acr, authenticatedAt }: AssertedPerson,
+  { user, amr, acr, authenticatedAt }: AssertedUser,
   { request, deps }: { request: DecidedRequest; deps: Pick<DecisionDeps, 'groupsOf' | 'behaviour' | 'random'> },
 ): Promise<Authorization> {
   const { zone, client, clientAuthMethod } = request
@@ -50,11 +50,11 @@ export async function authorizeByAssertion(
  * The user that a provider's assertion names; undefined unless exactly one provider matches the assertion. `untrusted` is
  * the error where verification fails.
  */
-export function assertedPerson(
+export function assertedUser(
   result: AssertionResult,
   { behaviour, service }: GrantDeps,
   untrusted: Refusal = behaviour.untrustedAssertion,
-): AssertedPerson | undefined {
+): AssertedUser | undefined {
   switch (result.outcome) {
     case 'signed-in':
       return result

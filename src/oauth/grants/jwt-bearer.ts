@@ -4,8 +4,8 @@ import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { IssuedToken } from '../../token/reader.ts'
 import { signInOf, signInOfIdToken } from '../presented-sign-in.ts'
-import type { AssertedPerson } from './assertion.ts'
-import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
+import type { AssertedUser } from './assertion.ts'
+import { assertedUser, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { requireAllowedProvider } from './grant.ts'
 import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
@@ -33,14 +33,14 @@ export const jwtBearer: Grant = {
     if (typeof issuer !== 'string' || issuer === '') throw unusable('Issuer is missing in id_token', deps)
     const recipient = `${urls.ofZone(zone)}/oauth/token`
     const result = await identity.signInWithAssertion(request, { assertion, type: 'oidc1.0', client, recipient })
-    const foreign = assertedPerson(result, deps)
+    const foreign = assertedUser(result, deps)
     if (foreign) return authorizeByAssertion(TYPE, foreign, { request, deps })
 
     // A token without an origin is a client's own and has no user.
     if (!urls.issuersOf(zone).includes(issuer) || typeof origin !== 'string') {
       throw unusable(`Unable to map issuer, ${issuer.slice(0, 200)} , to a single registered provider`, deps)
     }
-    const own = await ownPerson(request, { assertion, origin }, deps)
+    const own = await ownUser(request, { assertion, origin }, deps)
     return authorizeByAssertion(TYPE, own, { request, deps })
   },
 }
@@ -62,11 +62,11 @@ function claimsOf(assertion: string, deps: GrantDeps): Readonly<Record<string, u
 }
 
 /** The user of a token that this zone issued. Counts as no new sign-in and updates no account. */
-async function ownPerson(
+async function ownUser(
   { zone, client }: GrantRequest,
   { assertion, origin }: { assertion: string; origin: string },
   deps: GrantDeps,
-): Promise<AssertedPerson> {
+): Promise<AssertedUser> {
   const { behaviour, clock, service, store } = deps
   const token = await readOwn(() => deps.reader.readIssued(zone, assertion), deps)
   if (token.kind === 'refresh_token') throw unusable('Unable to decode expected id_token', deps)
@@ -115,7 +115,7 @@ function checkAudience(
 async function checkNotRevoked(
   zone: GrantRequest['zone'],
   token: IssuedToken,
-  { assertion, user }: { readonly assertion: string; readonly user: AssertedPerson['user'] },
+  { assertion, user }: { readonly assertion: string; readonly user: AssertedUser['user'] },
   deps: GrantDeps,
 ): Promise<void> {
   const { store } = deps

@@ -16,7 +16,7 @@ import {
   repeatedScopes,
 } from '../../model/tokens/scopes.ts'
 import type { UserGroups } from '../../model/tokens/scopes.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import { rotatesRefreshTokens } from '../../token/issuer.ts'

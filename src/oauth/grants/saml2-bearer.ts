@@ -2,9 +2,9 @@ import { digest } from '../../base/secrets.ts'
 import type { AssertionResult } from '../../identity/identity.ts'
 import { SAML_NOT_PRECREATED } from '../../model/zones/identity-provider.ts'
 import { bearerPath } from '../../model/zones/saml-paths.ts'
-import { userAgentIn } from '../../model/people/user-agent.ts'
+import { userAgentIn } from '../../model/users/user-agent.ts'
 import { samlEntityIdOf } from '../../model/zones/zone.ts'
-import { assertedPerson, assertionRefusal, authorizeByAssertion } from './assertion.ts'
+import { assertedUser, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:saml2-bearer'
@@ -30,8 +30,8 @@ export const saml2Bearer: Grant = {
     const why = isUnreadable ? await identity.problemIn('saml', assertion) : UNREPORTED[result.outcome]
     if (why !== undefined) report(request, { assertion, why }, deps)
     // UAA: one code for every assertion that cannot be used. See docs/compatibility.md, C11.
-    const person = assertedPerson(result, deps, behaviour.unusableAssertion)
-    if (person) return authorizeByAssertion(TYPE, person, { request, deps })
+    const externalUser = assertedUser(result, deps, behaviour.unusableAssertion)
+    if (externalUser) return authorizeByAssertion(TYPE, externalUser, { request, deps })
     const description = isUnreadable
       ? 'Error decoding incoming SAML message'
       : behaviour.reportUnknownIssuer

@@ -8,7 +8,7 @@ import {
   storedScopes,
 } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import type { DecidedRequest, DecisionDeps } from './grant.ts'
 import { requireUsableProvider } from './resource-owner.ts'
 

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { AuthenticatedClient, ClientAuthenticator } from '../../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../../clients/authentication/method.ts'
-import { vouchedPersonOf } from '../../identity/vouched.ts'
+import { vouchedUserOf } from '../../identity/vouched.ts'
 import type { Vouching } from '../../identity/vouched.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
@@ -79,9 +79,9 @@ export async function authorizeVouched(
 ): Promise<Authorization> {
   const { client, params } = request
   const format = tokenFormatOf(params)
-  const person = vouchedPersonOf(name => params.get(name))
+  const vouchedUser = vouchedUserOf(name => params.get(name))
   const addNew = params.get('add_new') === 'true'
-  const result = await deps.vouching.signIn(request, { person, addNew, server, client })
+  const result = await deps.vouching.signIn(request, { vouchedUser, addNew, server, client })
   if (result.outcome === 'signed-in') {
     return authorizeFor({ ...result, authenticatedAt: deps.clock.now(), format }, request, deps)
   }

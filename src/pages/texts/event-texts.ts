@@ -1,5 +1,5 @@
 // What happened to an account, in a few words of each language.
-import type { AccountEventType } from '../../model/people/account-event.ts'
+import type { AccountEventType } from '../../model/users/account-event.ts'
 import type { Language } from '../../model/language.ts'
 
 /** The words of each language. */

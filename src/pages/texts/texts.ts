@@ -2,12 +2,12 @@
 // sentence are arguments of a function, so that each language can place them. To add a language, copy `en.ts` and follow
 // the compiler.
 import type { Html } from '../../base/html.ts'
-import type { AccountEventType } from '../../model/people/account-event.ts'
+import type { AccountEventType } from '../../model/users/account-event.ts'
 import type { Language } from '../../model/language.ts'
 import { scopeMeaning } from '../../model/tokens/scope-texts.ts'
 import type { ScopeMeaning } from '../../model/tokens/scope-texts.ts'
 import type { Service } from '../../model/service.ts'
-import type { UserAgentWords } from '../../model/people/user-agent.ts'
+import type { UserAgentWords } from '../../model/users/user-agent.ts'
 import { de } from './de.ts'
 import { en } from './en.ts'
 import { es } from './es.ts'

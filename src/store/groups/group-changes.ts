@@ -1,5 +1,5 @@
 // Changes of groups and their members, each in one transaction.
-import type { Group, Member, MemberType } from '../../model/people/group.ts'
+import type { Group, Member, MemberType } from '../../model/users/group.ts'
 import { type Database, isStorable, type Statement, statement, type Transaction } from '../database.ts'
 import { chunks, type ListArgs, toGroupRow, toMember, toMemberRow, withList } from './group-rows.ts'
 import { type GroupStore, type MemberChange, NoSuchMember } from '../group-store.ts'

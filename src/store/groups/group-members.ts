@@ -1,10 +1,10 @@
 // Reads members of groups, a page at a time: a group may have a hundred thousand.
-import type { Member } from '../../model/people/group.ts'
+import type { Member } from '../../model/users/group.ts'
 import { type Database, statement } from '../database.ts'
 import { chunks, toGroup, toMember, withList } from './group-rows.ts'
 import type { GroupStore, MemberPage } from '../group-store.ts'
 import { reachedGroups } from './nesting.ts'
-import { toUser } from '../users/person.ts'
+import { toUser } from '../users/user-rows.ts'
 import { GROUP_COLUMNS, type GroupMemberRow, type GroupRow, list, USER_COLUMNS, type UserRow } from '../schema.ts'
 
 interface InGroup {

@@ -1,5 +1,5 @@
 // Maps groups, memberships and mappings to rows and back, and lists of ids to statements.
-import type { ExternalGroup, Group, Member, Membership } from '../../model/people/group.ts'
+import type { ExternalGroup, Group, Member, Membership } from '../../model/users/group.ts'
 import { groupFields } from '../../records/group.ts'
 import { rowMapping } from '../../records/record.ts'
 import { type Statement, statement } from '../database.ts'

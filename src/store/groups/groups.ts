@@ -1,4 +1,4 @@
-import type { Group } from '../../model/people/group.ts'
+import type { Group } from '../../model/users/group.ts'
 import { type Database, isStorable, statement } from '../database.ts'
 import { createExternalGroups } from './external-groups.ts'
 import { createGroupChanges } from './group-changes.ts'

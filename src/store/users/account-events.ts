@@ -1,5 +1,5 @@
-import { MAX_EVENTS_PER_TYPE } from '../../model/people/account-event.ts'
-import type { AccountEvent, AccountEventType } from '../../model/people/account-event.ts'
+import { MAX_EVENTS_PER_TYPE } from '../../model/users/account-event.ts'
+import type { AccountEvent, AccountEventType } from '../../model/users/account-event.ts'
 import { type Database, statement } from '../database.ts'
 import { flag, withoutNulls } from '../rows.ts'
 import type { Flag } from '../schema.ts'

@@ -1,5 +1,5 @@
 // A step of the schema that SQL cannot do.
-import { userNameKey } from '../../model/people/user.ts'
+import { userNameKey } from '../../model/users/user.ts'
 import { statement } from '../database.ts'
 import type { Transaction } from '../database.ts'
 

@@ -1,6 +1,6 @@
 // The attributes of users for filters and sorting: those of UAA, named like its columns, and those of SCIM 2.0.
 import type { FilterDialect } from '../../model/filters/filter.ts'
-import { userNameKey } from '../../model/people/user.ts'
+import { userNameKey } from '../../model/users/user.ts'
 import { filterAttributes, sortOrders } from '../../records/record.ts'
 import { userFields } from '../../records/user.ts'
 import type { Database } from '../database.ts'

@@ -1,14 +1,14 @@
 // Creates, changes and deletes users for the APIs. Every statement compares the version itself, so that of two concurrent
 // changes one is refused and none is lost.
-import { userNameKey } from '../../model/people/user.ts'
-import type { User } from '../../model/people/user.ts'
+import { userNameKey } from '../../model/users/user.ts'
+import type { User } from '../../model/users/user.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { saveApprovals } from '../approvals.ts'
 import { type Database, isStorable, statement, type Transaction } from '../database.ts'
 import { noteEnded } from '../ended-sessions.ts'
 import { CLEAR_FAILURES } from '../events.ts'
 import { TABLES_OF_USERS } from '../origin-deletion.ts'
-import { toUser, toUserRow } from './person.ts'
+import { toUser, toUserRow } from './user-rows.ts'
 import { flag } from '../rows.ts'
 import { insertInto, list, USER_COLUMNS, type Flag, type UserRow } from '../schema.ts'
 import { ChangedMeanwhile, type UserStore } from '../store.ts'

@@ -1,5 +1,5 @@
 // The groups and approval decisions that lists show with each user, read for a page at a time.
-import type { Approval } from '../../model/people/approval.ts'
+import type { Approval } from '../../model/users/approval.ts'
 import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'
 import { type Database, isStorable, type Statement, statement } from '../database.ts'

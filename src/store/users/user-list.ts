@@ -2,7 +2,7 @@
 import type { Database } from '../database.ts'
 import type { Listing, Outline } from '../listing.ts'
 import { readFrom, readPage } from '../listing.ts'
-import { toUser } from './person.ts'
+import { toUser } from './user-rows.ts'
 import { USER_COLUMNS } from '../schema.ts'
 import type { UserRow } from '../schema.ts'
 import type { NamedAttributes, UserStore } from '../store.ts'

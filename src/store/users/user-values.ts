@@ -1,7 +1,7 @@
 // Finds users by any of their e-mail addresses and telephone numbers, and counts them. Both are derived from `users` and
 // written in the same transaction.
 import { lowerAscii } from '../../model/filters/filter-match.ts'
-import type { User } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
 import type { ProfileValue } from '../../records/profile.ts'
 import { statement, type Transaction } from '../database.ts'
 import { flag } from '../rows.ts'

@@ -1,9 +1,9 @@
-import type { User } from '../../model/people/user.ts'
-import { userNameKey } from '../../model/people/user.ts'
+import type { User } from '../../model/users/user.ts'
+import { userNameKey } from '../../model/users/user.ts'
 import type { UserFactors } from '../../records/user.ts'
 import { type Database, statement } from '../database.ts'
 import { CLEAR_FAILURES } from '../events.ts'
-import { FIND_WITH_GROUPS, PERSON_COLUMNS, type PersonRow, toPerson, toUser } from './person.ts'
+import { FIND_WITH_GROUPS, JOINED_USER_COLUMNS, type JoinedUserRow, toJoinedUser, toUser } from './user-rows.ts'
 import { flag, fromJson, lowerCase } from '../rows.ts'
 import { list, updateByKey, USER_COLUMNS, type UserRow } from '../schema.ts'
 import type { UserStore } from '../store.ts'
@@ -33,9 +33,9 @@ const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: 
 // Failure times are aggregated into a string, so that there is exactly one row for the account.
 const FIND_FOR_SIGN_IN = statement<
   { zone_id: string; origin: string; user_name_lower: string; since: number },
-  PersonRow & { failures: string | null }
+  JoinedUserRow & { failures: string | null }
 >(
-  `select ${PERSON_COLUMNS}, (select string_agg(cast(failed_at as text), ' ') from sign_in_failures
+  `select ${JOINED_USER_COLUMNS}, (select string_agg(cast(failed_at as text), ' ') from sign_in_failures
      where sign_in_failures.zone_id = users.zone_id and user_id = users.id and failed_at > :since) as failures
    from users
    where users.zone_id = :zone_id and users.origin = :origin and users.user_name_lower = :user_name_lower`,
@@ -126,7 +126,7 @@ export function createUsers(db: Database): UserStore {
     },
     async findWithGroups(zoneId, id) {
       const [row] = await db.read(FIND_WITH_GROUPS, { zone_id: zoneId, id })
-      return row && toPerson(row)
+      return row && toJoinedUser(row)
     },
     async findForSignIn(zoneId, origin, { userName, failuresSince }) {
       const [row] = await db.read(FIND_FOR_SIGN_IN, {
@@ -135,7 +135,7 @@ export function createUsers(db: Database): UserStore {
         user_name_lower: userNameKey(userName),
         since: failuresSince.getTime(),
       })
-      const user = row && toPerson(row)
+      const user = row && toJoinedUser(row)
       const failures = row?.failures?.split(' ').map(Number) ?? []
       return user && { user, failures: failures.toSorted((a, b) => a - b).map(time => new Date(time)) }
     },

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { AuditOrigin } from '../../model/audit/event.ts'
 import type { RequestContext } from '../../model/request.ts'
-import { userAgentIn } from '../../model/people/user-agent.ts'
+import { userAgentIn } from '../../model/users/user-agent.ts'
 
 /** What the layers below HTTP need of a request. */
 export const contextOf = (request: FastifyRequest): RequestContext => ({

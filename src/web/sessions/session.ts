@@ -11,7 +11,7 @@ import { levelOf, reaches, stronger, withLevel } from '../../model/sessions/assu
 import type { Level } from '../../model/sessions/assurance.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { sealContexts } from '../../model/seal-contexts.ts'
-import { secondFactorPolicy } from '../../model/people/second-factor.ts'
+import { secondFactorPolicy } from '../../model/users/second-factor.ts'
 import type { Service } from '../../model/service.ts'
 import {
   MAX_CLIENTS,
@@ -26,8 +26,8 @@ import type { SavedRequest, Session, SignIn, SignInMethod } from '../../model/se
 import { DEFAULT_PAGE_SETTINGS } from '../../model/zones/settings.ts'
 import type { PageSettings } from '../../model/zones/settings.ts'
 import type { ZoneAddress, Urls } from '../../model/urls.ts'
-import { keptUserAgent } from '../../model/people/user-agent.ts'
-import type { User } from '../../model/people/user.ts'
+import { keptUserAgent } from '../../model/users/user-agent.ts'
+import type { User } from '../../model/users/user.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Store } from '../../store/store.ts'
 import type { CookieAttributes } from './cookies.ts'
@@ -200,7 +200,7 @@ export function createSessions(deps: {
         await store.sessions.delete(request.zone.id, session.idDigest)
         return undefined
       }
-      request.person = user
+      request.user = user
     }
     if (now.getTime() - session.lastSeenAt.getTime() > touchMilliseconds) {
       await store.sessions.update(request.zone.id, session.idDigest, { lastSeenAt: now })
@@ -303,7 +303,7 @@ export function createSessions(deps: {
     csrf.renew(reply, begun)
     setCurrentUser(reply, user.id)
     remember(request, begun)
-    request.person = user
+    request.user = user
   }
 
   /**
@@ -323,8 +323,8 @@ export function createSessions(deps: {
 
   async function visitor(request: FastifyRequest): Promise<Visitor | undefined> {
     const session = await of(request)
-    if (!session?.signIn || !request.person) return undefined
-    return { session: { ...session, signIn: session.signIn }, user: request.person }
+    if (!session?.signIn || !request.user) return undefined
+    return { session: { ...session, signIn: session.signIn }, user: request.user }
   }
 
   async function ownSessions(request: FastifyRequest): Promise<readonly OwnSession[]> {
@@ -364,7 +364,7 @@ export function createSessions(deps: {
     },
     forget(request) {
       remember(request, undefined)
-      request.person = undefined
+      request.user = undefined
     },
     async signIn(request, reply, user, method) {
       await begin(request, reply, { user, method })
@@ -394,7 +394,7 @@ export function createSessions(deps: {
       csrf.renew(reply, begun)
       setCurrentUser(reply, user.id)
       remember(request, begun)
-      request.person = user
+      request.user = user
       return true
     },
     async lacksClient(request, clientId) {
@@ -433,7 +433,7 @@ export function createSessions(deps: {
       waiting.forget(request, reply)
       setCurrentUser(reply, undefined)
       remember(request, undefined)
-      request.person = undefined
+      request.user = undefined
     },
     setCurrentUser,
   }

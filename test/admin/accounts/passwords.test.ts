@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { User } from '../../../src/model/people/user.ts'
+import type { User } from '../../../src/model/users/user.ts'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { MODES, tokensOf, userNamed } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'

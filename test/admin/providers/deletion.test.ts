@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { addSeconds } from '../../../src/base/clock.ts'
-import type { User } from '../../../src/model/people/user.ts'
+import type { User } from '../../../src/model/users/user.ts'
 import { authorizeBootstrap, signedIn } from '../../support/authorize.ts'
 import { APP, isAlive, MODES, passwordTokens, userNamed } from '../../support/oauth.ts'
 import type { Members, ProviderAnswer } from '../../support/provider-api.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { User } from '../../../src/model/people/user.ts'
+import type { User } from '../../../src/model/users/user.ts'
 import { MODES, tokensOf, userNamed } from '../../support/oauth.ts'
 import { enrolApp, giveFactor, prove, setPolicy } from '../../support/second-factor.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { readUserBody } from '../../../src/admin/users/body.ts'
 import { differsInNamesOnly, patched, replaced } from '../../../src/admin/users/wanted.ts'
-import type { User } from '../../../src/model/people/user.ts'
+import type { User } from '../../../src/model/users/user.ts'
 import { user as userOf } from '../../store/records.ts'
 
 const RUNS = { numRuns: 300 }

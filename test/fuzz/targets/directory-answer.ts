@@ -7,7 +7,7 @@ import { DirectoryError } from '../../../src/identity/directory/directory-error.
 import { openSession } from '../../../src/identity/directory/session.ts'
 import type { DirectoryAnswer } from '../../../src/identity/directory/session.ts'
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
-import { personOf } from '../../../src/identity/sources/ldap-person.ts'
+import { externalUserOf } from '../../../src/identity/sources/ldap-user.ts'
 import { element, foundEntry, message, result } from '../../support/false-directory.ts'
 import { changedBytes } from '../changes.ts'
 import { target, verdictLater, verdictOf } from '../target.ts'
@@ -118,7 +118,7 @@ export const directoryAnswer = target({
           assert.equal(typeof entry.dn, 'string')
           for (const values of entry.attributes.values()) assert.ok(values.every(value => typeof value === 'string'))
           assert.ok(!('polluted' in {}))
-          const person = personOf({ typedName: 'ann', entry, groups: [] }, CONFIG as never, settings)
+          const person = externalUserOf({ typedName: 'ann', entry, groups: [] }, CONFIG as never, settings)
           if (!person) continue
           for (const text of [person.userName, person.externalId, person.email ?? 'x', person.givenName ?? 'x']) {
             assert.ok(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { addSeconds } from '../../../src/base/clock.ts'
-import type { User } from '../../../src/model/people/user.ts'
+import type { User } from '../../../src/model/users/user.ts'
 import {
   APP_REQUEST,
   AUTO_REQUEST,

@@ -1,7 +1,7 @@
 // What people see and change of their own second factors, and who may not.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import type { Passkey } from '../../../src/model/people/passkey.ts'
+import type { Passkey } from '../../../src/model/users/passkey.ts'
 import { authorizeBootstrap } from '../../support/authorize.ts'
 import { createAuthenticator } from '../../support/authenticator.ts'
 import type { Credential } from '../../support/authenticator.ts'

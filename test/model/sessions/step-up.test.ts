@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { SecondFactorPolicy } from '../../../src/model/people/second-factor.ts'
+import type { SecondFactorPolicy } from '../../../src/model/users/second-factor.ts'
 import { neededLevel } from '../../../src/model/sessions/step-up.ts'
 import type { Asked, Needed } from '../../../src/model/sessions/step-up.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Approval } from '../../../src/model/people/approval.ts'
+import type { Approval } from '../../../src/model/users/approval.ts'
 import type { Client } from '../../../src/model/clients/client.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'

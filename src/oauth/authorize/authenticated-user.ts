@@ -19,7 +19,7 @@ import type { Step } from './next-step.ts'
 import { RedirectRefusal } from './redirect.ts'
 
 /** Finds who is signed in in this browser, or the person whom the bearer token stands for. */
-export async function findPerson(
+export async function findAuthenticatedUser(
   context: AuthorizeContext,
   { store, sessions, behaviour }: AuthorizeDeps,
 ): Promise<void> {
@@ -33,29 +33,29 @@ export async function findPerson(
     // A token from a passcode has no `auth_time`; then its own age is all that is known.
     const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
     const { amr, acr } = signInOf(bearer.claims, request.zone, behaviour)
-    context.person = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr, acr }
+    context.authenticatedUser = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr, acr }
     return
   }
   const visitor = await sessions.visitor(request)
   if (!visitor) return
   const { authenticatedAt, amr, acr } = visitor.session.signIn
   const sessionId = sessionIdFor(visitor.session.signIn, form.get('client_id') ?? '')
-  context.person = { user: visitor.user, authenticatedAt, amr, acr, sessionId }
+  context.authenticatedUser = { user: visitor.user, authenticatedAt, amr, acr, sessionId }
 }
 
 /** Whether the request itself signs a user in, once it is checked. */
 const signsInLater = ({ program }: AuthorizeContext): boolean => program !== undefined && program.by !== 'token'
 
 /** A user must be signed in. */
-export function requirePerson(context: AuthorizeContext): Step | undefined {
-  const { person, silent, program } = context
-  if (person || signsInLater(context)) return undefined
+export function requireAuthenticatedUser(context: AuthorizeContext): Step | undefined {
+  const { authenticatedUser, silent, program } = context
+  if (authenticatedUser || signsInLater(context)) return undefined
   return silent || program ? LOGIN_REQUIRED : { kind: 'sign-in' }
 }
 
 /** UAA: sign-in comes before every check of the request. See docs/compatibility.md, A1. */
 export const signInFirst = (context: AuthorizeContext): Step | undefined =>
-  context.person || context.silent || signsInLater(context) ? undefined : { kind: 'sign-in' }
+  context.authenticatedUser || context.silent || signsInLater(context) ? undefined : { kind: 'sign-in' }
 
 /** Verifies `id_token_hint`, which must be an ID token of ours (row A12). */
 export async function readIdTokenHint(context: AuthorizeContext, { reader, store }: AuthorizeDeps): Promise<void> {
@@ -79,7 +79,7 @@ export async function readIdTokenHint(context: AuthorizeContext, { reader, store
 /** What the scope rules leave of the request for this person; their refusal waits for the questions before it. */
 export async function findScopes(context: AuthorizeContext, { groupsOf, behaviour }: AuthorizeDeps): Promise<void> {
   const { client, requestedScopes } = checkedRequest(context)
-  const groups = await groupsOf(context.request.zone, found(context.person).user)
+  const groups = await groupsOf(context.request.zone, found(context.authenticatedUser).user)
   const { program } = context
   try {
     const scopes = userScopes(client, requestedScopes, groups, behaviour)

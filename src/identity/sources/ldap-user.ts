@@ -1,17 +1,17 @@
 // Maps an entry of a directory to a user, with the provider's attribute mappings and groups.
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import { isJsonRecord } from '../../base/json.ts'
-import { nameAsEmail } from '../../model/people/user.ts'
+import { nameAsEmail } from '../../model/users/user.ts'
 import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
 import type { DirectoryGroup } from '../directory/groups.ts'
 import type { DirectoryEntry } from '../directory/session.ts'
 import { loginNameOf } from '../directory/login-name.ts'
 import type { DirectorySettings } from '../directory/settings.ts'
 import { matcherOf } from '../memberships.ts'
-import type { ExternalGroups, ExternalPerson } from '../source.ts'
+import type { ExternalGroups, ExternalUser } from '../source.ts'
 
 /** What the directory found for a name that was typed. */
-export interface FoundPerson {
+export interface DirectoryUser {
   readonly typedName: string
   readonly entry: DirectoryEntry
   readonly groups: readonly DirectoryGroup[]
@@ -26,11 +26,11 @@ const MAX_VALUES = 100
 const CUSTOM = 'user.attribute.'
 
 /** Maps the entry; undefined if it has no usable name. */
-export function personOf(
-  { typedName, entry, groups }: FoundPerson,
+export function externalUserOf(
+  { typedName, entry, groups }: DirectoryUser,
   config: LdapProviderConfig,
   settings: DirectorySettings,
-): ExternalPerson | undefined {
+): ExternalUser | undefined {
   const mapped = (...keys: readonly string[]): readonly string[] => keys.flatMap(key => namesOf(config, key))
   const valuesOf = (names: readonly string[]): readonly string[] =>
     names.flatMap(name => entry.attributes.get(name.toLowerCase())?.slice(0, MAX_VALUES) ?? []).filter(isClean)

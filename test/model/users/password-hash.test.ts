@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createPasswords } from '../../../src/base/passwords.ts'
-import { passwordHashProblem } from '../../../src/model/people/password-hash.ts'
+import { passwordHashProblem } from '../../../src/model/users/password-hash.ts'
 
 const BCRYPT = '$2b$04$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK'
 const SALT = 'MDEyMzQ1Njc4OWFiY2RlZg'

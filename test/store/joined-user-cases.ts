@@ -5,7 +5,7 @@ import { at, code, fullUser, group as groupOf, session, signedIn, user } from '.
 import type { Lent } from './token-cases.ts'
 
 /** The cases of accounts that are read with their groups, inside the suite of a database. */
-export function personCases({ store, newZone }: Lent): void {
+export function joinedUserCases({ store, newZone }: Lent): void {
   describe('an account with its groups', () => {
     let mine = ''
     let theirs = ''

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../../src/base/random.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
-import { enteredPasscode, newPasscode, shownPasscode } from '../../../src/model/people/passcode.ts'
+import { enteredPasscode, newPasscode, shownPasscode } from '../../../src/model/users/passcode.ts'
 
 const random = createRandom()
 const standard = behaviourOf('standard')

@@ -2,10 +2,10 @@
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import { memberOf } from '../../base/json.ts'
 import { isStorable } from '../../base/storable-text.ts'
-import { nameAsEmail } from '../../model/people/user.ts'
+import { nameAsEmail } from '../../model/users/user.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { matcherOf } from '../memberships.ts'
-import type { ExternalGroups, ExternalPerson } from '../source.ts'
+import type { ExternalGroups, ExternalUser } from '../source.ts'
 import { UNSPECIFIED } from './messages.ts'
 import { SamlProblem } from './problem.ts'
 import type { SamlNameId, SamlStatement } from './response.ts'
@@ -34,7 +34,7 @@ const CUSTOM = 'user.attribute.'
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
 
 /** Throws a `SamlProblem` of the reason `name-id` for a name that is not a permanent identifier. */
-export function personOf(statement: SamlStatement, mapping: Mapping): ExternalPerson {
+export function externalUserOf(statement: SamlStatement, mapping: Mapping): ExternalUser {
   const { config, now } = mapping
   const { nameId, attributes, authenticatedAt, authnContextClasses } = statement
   const name = stableName(nameId, mapping)

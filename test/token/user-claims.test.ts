@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Profile, User } from '../../src/model/people/user.ts'
-import { personClaims } from '../../src/token/person-claims.ts'
+import type { Profile, User } from '../../src/model/users/user.ts'
+import { userClaims } from '../../src/token/user-claims.ts'
 import { user } from '../store/records.ts'
 
 const claimsOf = (profile: Profile, given: Partial<User> = {}, scopes = ['profile', 'address']) => {
-  const claims = personClaims(user({ ...given, profile }), scope => scopes.includes(scope))
+  const claims = userClaims(user({ ...given, profile }), scope => scopes.includes(scope))
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined))
 }
 
@@ -128,7 +128,7 @@ describe('claims about a person', () => {
     assert.deepEqual(names('openid'), [])
     const { phoneNumber: _, ...rest } = user()
     assert.deepEqual(
-      personClaims({ ...rest, email: ' ' }, scope => ['email', 'phone'].includes(scope)),
+      userClaims({ ...rest, email: ' ' }, scope => ['email', 'phone'].includes(scope)),
       {},
     )
   })

@@ -6,8 +6,8 @@ import { createRandom } from '../../src/base/random.ts'
 import { createDirectories } from '../../src/identity/directory/directory.ts'
 import type { DirectoryEntry } from '../../src/identity/directory/session.ts'
 import { readDirectorySettings } from '../../src/identity/directory/settings.ts'
-import { personOf } from '../../src/identity/sources/ldap-person.ts'
-import type { FoundPerson } from '../../src/identity/sources/ldap-person.ts'
+import { externalUserOf } from '../../src/identity/sources/ldap-user.ts'
+import type { DirectoryUser } from '../../src/identity/sources/ldap-user.ts'
 import { createTestClock } from '../support/clock.ts'
 import { element, message, result, startFalseDirectory } from '../support/false-directory.ts'
 
@@ -24,7 +24,7 @@ function personIn(
     typedName = 'ann',
     groups = [],
     ...entry
-  }: Partial<Pick<FoundPerson, 'typedName' | 'groups'> & Pick<DirectoryEntry, 'dn' | 'uniqueId'>> & {
+  }: Partial<Pick<DirectoryUser, 'typedName' | 'groups'> & Pick<DirectoryEntry, 'dn' | 'uniqueId'>> & {
     readonly config?: Config
   } = {},
 ) {
@@ -34,7 +34,7 @@ function personIn(
     groups,
     entry: { dn: 'UID=Ann,OU=Ä', ...entry, attributes: new Map(Object.entries(attributes)) },
   }
-  return personOf(found, settings, readDirectorySettings(settings))
+  return externalUserOf(found, settings, readDirectorySettings(settings))
 }
 
 describe('the identifier of a person of a directory', () => {

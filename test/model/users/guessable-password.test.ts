@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isCommonPassword, isMadeOfNames, namesInEmail } from '../../../src/model/people/guessable-password.ts'
+import { isCommonPassword, isMadeOfNames, namesInEmail } from '../../../src/model/users/guessable-password.ts'
 
 const LIST = new Set(['password', 'dragon', 'sunshine', 'q1w2e3r4', 'trustno1', 'll', '12345'])
 const isCommon = (password: string): boolean => isCommonPassword(password, each => LIST.has(each))

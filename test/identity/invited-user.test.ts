@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { invitedPerson } from '../../src/identity/invited-person.ts'
-import type { ExternalPerson } from '../../src/identity/source.ts'
-import type { User } from '../../src/model/people/user.ts'
+import { invitedUser } from '../../src/identity/invited-user.ts'
+import type { ExternalUser } from '../../src/identity/source.ts'
+import type { User } from '../../src/model/users/user.ts'
 
 const invited: User = {
   id: 'u1',
@@ -19,13 +19,13 @@ const invited: User = {
   createdAt: new Date(0),
   updatedAt: new Date(0),
 }
-const ann: ExternalPerson = { userName: 'ann', externalId: 'ann', amr: ['ext'] }
+const ann: ExternalUser = { userName: 'ann', externalId: 'ann', amr: ['ext'] }
 
 describe('what a provider says of an invited person', () => {
   const cases: readonly {
     name: string
     type?: string
-    person?: Partial<ExternalPerson>
+    person?: Partial<ExternalUser>
     user?: Partial<User>
     want: readonly [userName: string, email: string | undefined, emailVerified: boolean | undefined]
   }[] = [
@@ -55,7 +55,7 @@ describe('what a provider says of an invited person', () => {
   ]
   for (const { name, type = 'saml', person, user, want } of cases) {
     it(name, () => {
-      const { userName, email, emailVerified, externalId } = invitedPerson(
+      const { userName, email, emailVerified, externalId } = invitedUser(
         { type },
         { ...ann, ...person },
         { ...invited, ...user },

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { IdentityProvider } from '../../../src/model/zones/identity-provider.ts'
-import type { PasswordPolicy } from '../../../src/model/people/password-policy.ts'
+import type { PasswordPolicy } from '../../../src/model/users/password-policy.ts'
 import {
   mustChangePassword,
   passwordPolicy,
   policyDemands,
   policyViolation,
-} from '../../../src/model/people/password-policy.ts'
+} from '../../../src/model/users/password-policy.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import { user } from '../../store/records.ts'
 

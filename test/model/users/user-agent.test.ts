@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { describeUserAgent, keptUserAgent } from '../../../src/model/people/user-agent.ts'
+import { describeUserAgent, keptUserAgent } from '../../../src/model/users/user-agent.ts'
 
 describe('keptUserAgent', () => {
   const cases: readonly { name: string; header: string | undefined; want: string | undefined }[] = [

@@ -7,7 +7,7 @@ import {
   userNameKey,
   withEmail,
   withPhoneNumber,
-} from '../../../src/model/people/user.ts'
+} from '../../../src/model/users/user.ts'
 
 const EPOCH = new Date(0)
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { personOf } from '../../../src/identity/saml/person.ts'
-import type { Mapping } from '../../../src/identity/saml/person.ts'
+import { externalUserOf } from '../../../src/identity/saml/external-user.ts'
+import type { Mapping } from '../../../src/identity/saml/external-user.ts'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import type { SamlStatement } from '../../../src/identity/saml/response.ts'
 import type { SamlProviderConfig } from '../../../src/records/provider-saml.ts'
@@ -27,13 +27,13 @@ const mappingOf = (config: SamlProviderConfig = {}, more: Partial<Mapping> = {})
   ...more,
 })
 const named = (nameId: SamlStatement['nameId'], config: SamlProviderConfig = {}, more: Partial<Mapping> = {}) =>
-  personOf(statementOf({ nameId }), mappingOf(config, more))
+  externalUserOf(statementOf({ nameId }), mappingOf(config, more))
 const withAttributes = (
   attributes: readonly [name: string, ...values: readonly string[]][],
   config: SamlProviderConfig,
   more: Partial<SamlStatement> = {},
 ) =>
-  personOf(
+  externalUserOf(
     statementOf({ attributes: attributes.map(([name, ...values]) => ({ name, values })), ...more }),
     mappingOf(config),
   )
@@ -66,9 +66,9 @@ describe('the person of a SAML statement', () => {
   it('was authenticated by somebody else, when they say, and not later than now', () => {
     const classes = { authnContextClasses: [SAML.password, '', 'x'.repeat(256)] }
     const early = new Date(now.getTime() - 60_000)
-    const person = personOf(statementOf({ authenticatedAt: early, ...classes }), mappingOf())
+    const person = externalUserOf(statementOf({ authenticatedAt: early, ...classes }), mappingOf())
     assert.deepEqual([person.amr, person.acr, person.authenticatedAt], [['ext'], [SAML.password], early])
-    const late = personOf(statementOf({ authenticatedAt: new Date(now.getTime() + 60_000) }), mappingOf())
+    const late = externalUserOf(statementOf({ authenticatedAt: new Date(now.getTime() + 60_000) }), mappingOf())
     assert.deepEqual(late.authenticatedAt, now)
   })
 
@@ -257,7 +257,8 @@ describe('the person of a SAML statement', () => {
 
   describe('has groups', () => {
     const groups = [{ name: 'urn:groups', friendlyName: 'groups', values: ['admins', 'staff', 'a,b'] }]
-    const of = (config: SamlProviderConfig) => personOf(statementOf({ attributes: groups }), mappingOf(config)).groups
+    const of = (config: SamlProviderConfig) =>
+      externalUserOf(statementOf({ attributes: groups }), mappingOf(config)).groups
     for (const external of ['urn:groups', 'groups', ['none', 'groups', 'urn:groups']]) {
       it(`by name or friendly name: ${JSON.stringify(external)}`, () => {
         const config = { attributeMappings: { external_groups: external } }
@@ -294,7 +295,10 @@ describe('the person of a SAML statement', () => {
         fc.dictionary(text, fc.oneof(text, fc.array(text))),
         (value, attributes, attributeMappings) => {
           try {
-            const person = personOf(statementOf({ nameId: { value }, attributes }), mappingOf({ attributeMappings }))
+            const person = externalUserOf(
+              statementOf({ nameId: { value }, attributes }),
+              mappingOf({ attributeMappings }),
+            )
             assert.equal(person.externalId, value)
           } catch (error) {
             assert.ok(error instanceof SamlProblem)
