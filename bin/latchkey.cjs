@@ -15,7 +15,7 @@ if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(2 *
 
 // V8 lets the space for young objects grow to three times 16 MB (and more on large machines); a server whose requests leave
 // next to nothing behind is as fast with 8. With 2 it idles in no less memory, and spends 10 ms more on its start, because
-// what is loaded is moved about more often. The collector is exposed for src/ops/first-rest.ts. Both flags only count when
+// what is loaded is moved about more often. The collector is exposed for src/ops/first-idle.ts. Both flags only count when
 // they are there from the beginning.
 const FLAGS = ['--expose-gc', '--max-semi-space-size=8']
 

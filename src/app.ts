@@ -21,7 +21,7 @@ import { createClientAuthenticator } from './clients/authentication/authenticati
 import type { Config } from './config.ts'
 import { createDeferredDirectories } from './identity/directory/deferred.ts'
 import { createIdentity } from './identity/identity.ts'
-import { createOwedBy } from './identity/owed.ts'
+import { createDemandFinder } from './identity/outstanding-demand.ts'
 import { createDeferredServiceProviders } from './identity/saml/deferred.ts'
 import { createGroupsOf } from './identity/user-groups.ts'
 import { createVouching } from './identity/vouched.ts'
@@ -167,7 +167,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   // Users, clients and their tokens
   const mailer = createMailer({ ...shared, vault, onQueued: config.smtp ? deps.onMail : createMailLog(log.info) })
   const groupsOf = createGroupsOf(shared)
-  const owedBy = createOwedBy({ ...shared, groupsOf })
+  const findOutstandingDemand = createDemandFinder({ ...shared, groupsOf })
   const verifiedTokens = createVerifiedTokens()
   const nonces = createDpopNonces({ vault, clock })
   const senders = createSenders({ ...shared, nonces })
@@ -190,7 +190,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const identity = createIdentity({
     ...shared,
-    owedBy,
+    findOutstandingDemand,
     outbound: outbound.for('provider'),
     foreignKeys,
     vault,
@@ -202,7 +202,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const users = createUsers(shared)
   const aliases = createAliases(shared)
-  const vouching = createVouching({ ...shared, users, aliases, owedBy, serviceName: service.name })
+  const vouching = createVouching({ ...shared, users, aliases, findOutstandingDemand, serviceName: service.name })
   const authenticator = createClientAuthenticator({
     ...shared,
     passwords: clientSecrets,
@@ -222,7 +222,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     reader,
     verifiedTokens,
     nonces,
-    owedBy,
+    findOutstandingDemand,
   })
   const { http } = front
   const health = watchHealth(http, { config, store, clock, log })
@@ -237,7 +237,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlEntityId,
     loginProviders: zone => identity.loginProviders(zone),
   })
-  const accounts = { users, groupsOf, owedBy, identity, vouching, authenticator, mailer, background, history }
+  const accounts = {
+    users,
+    groupsOf,
+    findOutstandingDemand,
+    identity,
+    vouching,
+    authenticator,
+    mailer,
+    background,
+    history,
+  }
   const tokens = { keys, foreignKeys, senders, subjects, issuer, reader, clientSecrets }
   const parts = { ...shared, ...front, ...accounts, ...tokens, config, stored, vault, log, limits, outbound, trail }
   const register = (app: FastifyInstance): void => {

@@ -20,7 +20,7 @@ import { appliedText, migrationProgress, newerText, openAwaitedStorage } from '.
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { readBuildFacts } from './ops/build.ts'
-import { collectAtFirstRest } from './ops/first-rest.ts'
+import { collectGarbageWhenIdle } from './ops/first-idle.ts'
 import { combined } from './ops/instrument.ts'
 import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
@@ -111,7 +111,7 @@ export async function start(given: Config): Promise<void> {
   })
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
-  collectAtFirstRest()
+  collectGarbageWhenIdle()
 }
 
 /** A worker process; the primary process has prepared the database and purges it. */
@@ -124,7 +124,7 @@ async function follow(config: Config, contact: Contact): Promise<void> {
     })
     onStop(parts, () => stopServing(parts))
     flushCompileCache()
-    collectAtFirstRest()
+    collectGarbageWhenIdle()
   } catch (error) {
     cluster.worker?.disconnect() // which would keep the process alive
     throw error

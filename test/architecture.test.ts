@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { SourceFile } from './support/architecture.ts'
-import { forbiddenCircles } from './support/import-circles.ts'
+import { forbiddenCycles } from './support/import-cycles.ts'
 import { codeOnly, lineCount, LONG_FILE_LINES, MAX_FILE_LINES, violations } from './support/architecture.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -41,7 +41,7 @@ describe('promises of answers', () => {
 })
 
 describe('circles of imports', () => {
-  it('are nowhere by value, and nowhere between folders', () => assert.deepEqual(forbiddenCircles(sourceTree()), []))
+  it('are nowhere by value, and nowhere between folders', () => assert.deepEqual(forbiddenCycles(sourceTree()), []))
 
   const value = (path: string, to: string): SourceFile => ({ path, text: `import { x } from '${to}'\n` })
   const type = (path: string, to: string): SourceFile => ({ path, text: `import type { X } from '${to}'\n` })
@@ -69,7 +69,7 @@ describe('circles of imports', () => {
     { name: 'no circle', files: [value('src/a/b.ts', './c.ts'), value('src/a/d.ts', './c.ts')], found: 0 },
   ]
   for (const { name, files, found } of planted) {
-    it(`are found between ${name}: ${found}`, () => assert.equal(forbiddenCircles(files).length, found))
+    it(`are found between ${name}: ${found}`, () => assert.equal(forbiddenCycles(files).length, found))
   }
 })
 

@@ -12,12 +12,12 @@ import { setNewPassword } from '../users/password.ts'
 import type { NewPasswordDeps } from '../users/password.ts'
 import type { Users } from '../users/users.ts'
 import { peekCode, redeemCode } from './codes.ts'
-import type { CodeDeps, Errand, GoodCode } from './codes.ts'
+import type { CodeDeps, RequestedReturn, GoodCode } from './codes.ts'
 
 /** An invitation that can be accepted. */
 export interface OpenInvitation {
   readonly user: User
-  readonly errand: Errand
+  readonly requestedReturn: RequestedReturn
   readonly inviter: GoodCode<'invitation'>['data']['inviter']
   /**
    * What the person does to accept: choose the first password of an unverified account, agree with an account
@@ -39,7 +39,7 @@ export interface AcceptDeps extends OpenDeps, NewPasswordDeps {
 
 /** The result of choosing a password; the message is for the user. */
 export type Acceptance =
-  | { readonly outcome: 'accepted'; readonly errand: Errand }
+  | { readonly outcome: 'accepted'; readonly requestedReturn: RequestedReturn }
   | { readonly outcome: 'refused'; readonly message: string }
   | { readonly outcome: 'expired' }
 
@@ -76,7 +76,7 @@ export async function acceptWithPassword(
       return { outcome: 'expired' }
     case 'changed':
       await deps.users.verify(zone, user.id, { by: from })
-      return { outcome: 'accepted', errand: taken.errand }
+      return { outcome: 'accepted', requestedReturn: taken.requestedReturn }
   }
 }
 
@@ -112,7 +112,7 @@ function readInvitation(
   const { user, data } = code
   if (user.origin !== data.origin) return undefined
   const { clientId, redirectUri, inviter } = data
-  const invitation = { user, errand: { clientId, redirectUri }, inviter }
+  const invitation = { user, requestedReturn: { clientId, redirectUri }, inviter }
   if (user.origin === LDAP_ORIGIN) return { ...invitation, step: 'directory' }
   if (user.origin !== service.name) return { ...invitation, step: 'elsewhere' }
   if (user.verified) return { ...invitation, step: 'agree' }

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { GroupCaller } from '../users/group-rights.ts'
 
 /** The client for which the user began, and the URL to go to afterwards; from the request, not yet checked. */
-export interface Errand {
+export interface RequestedReturn {
   readonly clientId?: string | undefined
   readonly redirectUri?: string | undefined
 }
@@ -19,15 +19,15 @@ export interface Errand {
 /** The data of a code besides the account, by purpose. */
 export interface CodeData {
   readonly autologin: { readonly clientId: string }
-  readonly 'password-reset': Errand
+  readonly 'password-reset': RequestedReturn
   /**
    * `passwordHash`: of the password chosen with this request, which becomes that of the account; `browser`: the digest of
    * the browser that sent it. Neither where an administrator asked for the link.
    */
-  readonly 'sign-up': Errand & { readonly passwordHash?: string; readonly browser?: string | undefined }
-  readonly 'email-change': Errand & { readonly email: string }
-  readonly 'email-verification': Errand & { readonly email: string }
-  readonly invitation: Errand & {
+  readonly 'sign-up': RequestedReturn & { readonly passwordHash?: string; readonly browser?: string | undefined }
+  readonly 'email-change': RequestedReturn & { readonly email: string }
+  readonly 'email-verification': RequestedReturn & { readonly email: string }
+  readonly invitation: RequestedReturn & {
     /** That of the account when its person was invited; with another it is another invitation's. */
     readonly origin: string
     /** Of an account that was not verified: the password that the user may replace. */

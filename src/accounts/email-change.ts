@@ -12,7 +12,7 @@ import { AlreadyExists } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import type { Caller } from '../users/caller.ts'
 import { redeemCode } from './codes.ts'
-import type { CodeDeps, Errand } from './codes.ts'
+import type { CodeDeps, RequestedReturn } from './codes.ts'
 
 /** Dependencies of changes of e-mail addresses. */
 export interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
@@ -63,7 +63,12 @@ export function isUserName(userName: string, origin: string, service: Service): 
 
 /** The result of redeeming a code. */
 export type EmailChange =
-  | { readonly outcome: 'changed'; readonly before: User; readonly user: User; readonly errand: Errand }
+  | {
+      readonly outcome: 'changed'
+      readonly before: User
+      readonly user: User
+      readonly requestedReturn: RequestedReturn
+    }
   /** The code is not good. */
   | { readonly outcome: 'invalid' }
   /** Another account got the name meanwhile; the code is used up. */
@@ -84,7 +89,7 @@ export async function changeEmail(
   try {
     const change = { by: owner }
     const user = await users.change(zone, before.id, found => withNewEmail(found, data.email), change)
-    return { outcome: 'changed', before, user, errand: data }
+    return { outcome: 'changed', before, user, requestedReturn: data }
   } catch (error) {
     if (error instanceof AlreadyExists) return { outcome: 'taken' }
     throw error

@@ -16,7 +16,7 @@ import type { GroupCaller } from '../users/group-rights.ts'
 import type { Users } from '../users/users.ts'
 import { isGivenByLink } from './accept-invitation.ts'
 import { issueCode } from './codes.ts'
-import type { CodeDeps, Errand } from './codes.ts'
+import type { CodeDeps, RequestedReturn } from './codes.ts'
 
 /** Why the address was not invited, in UAA's words; `message` is for the inviter. */
 export interface NotInvited {
@@ -36,7 +36,7 @@ export type Invited = { readonly outcome: 'invited'; readonly user: User; readon
 /** The inviter, the invited address, and the client. */
 export interface Invitation {
   readonly email: string
-  readonly errand: Errand
+  readonly requestedReturn: RequestedReturn
   /** Limits the providers; absent where the client is that of another zone. */
   readonly client?: Client | undefined
   readonly by: GroupCaller
@@ -56,7 +56,7 @@ const failed = (code: NotInvited['code'], message: string): NotInvited => ({ out
 
 /** Invites one person. An account that was changed or verified meanwhile is not given a new password by the code. */
 export async function invite(zone: Zone, invitation: Invitation, deps: InviteDeps): Promise<Invited> {
-  const { email, errand, by } = invitation
+  const { email, requestedReturn, by } = invitation
   if (!isMailAddress(email)) return failed('email.invalid', `${email} is invalid email.`)
   const provider = await providerFor(zone, invitation, deps)
   if ('outcome' in provider) return provider
@@ -64,7 +64,7 @@ export async function invite(zone: Zone, invitation: Invitation, deps: InviteDep
     const user = await findOrCreate(zone, provider, invitation, deps)
     if ('outcome' in user) return user
     const data = {
-      ...errand,
+      ...requestedReturn,
       origin: user.origin,
       ...(!user.verified && { passwordRevision: user.passwordRevision }),
       inviter: {

@@ -9,7 +9,7 @@ import { setNewPassword } from '../users/password.ts'
 import type { NewPasswordDeps } from '../users/password.ts'
 import type { Users } from '../users/users.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
-import type { CodeDeps, Errand, GoodCode, NewCode } from './codes.ts'
+import type { CodeDeps, RequestedReturn, GoodCode, NewCode } from './codes.ts'
 
 /** Where the password of a named account is kept: here, or at a provider. */
 export type ResetAccount = { readonly kept: 'here' | 'elsewhere'; readonly user: User }
@@ -32,9 +32,9 @@ export async function accountToReset(
 /** Makes a code for a new password; it ends every earlier one of the account. */
 export const issueReset = (
   zone: Zone,
-  { user, errand }: { readonly user: User; readonly errand: Errand },
+  { user, requestedReturn }: { readonly user: User; readonly requestedReturn: RequestedReturn },
   deps: CodeDeps,
-): Promise<NewCode> => issueCode(zone, { purpose: 'password-reset', user, data: errand }, deps)
+): Promise<NewCode> => issueCode(zone, { purpose: 'password-reset', user, data: requestedReturn }, deps)
 
 type GoodReset = GoodCode<'password-reset'>
 
@@ -57,11 +57,16 @@ export interface Reset {
 
 /** The result; the code is used up except for `invalid`. */
 export type ResetResult =
-  | { readonly outcome: 'changed'; readonly user: User; readonly errand: Errand }
+  | { readonly outcome: 'changed'; readonly user: User; readonly requestedReturn: RequestedReturn }
   /** The code is not good, or the password was changed at the same instant. */
   | { readonly outcome: 'invalid' }
   /** The message is for the person. */
-  | { readonly outcome: 'refused'; readonly message: string; readonly user: User; readonly errand: Errand }
+  | {
+      readonly outcome: 'refused'
+      readonly message: string
+      readonly user: User
+      readonly requestedReturn: RequestedReturn
+    }
 
 /** Dependencies of `resetPassword`. */
 export interface ResetDeps extends NewPasswordDeps {
@@ -76,7 +81,7 @@ export interface ResetDeps extends NewPasswordDeps {
 export async function resetPassword(zone: Zone, { code, password, by }: Reset, deps: ResetDeps): Promise<ResetResult> {
   const good = await redeemCode(zone, { purpose: 'password-reset', value: code }, deps)
   if (good?.user.origin !== deps.service.name) return { outcome: 'invalid' }
-  const { user, data: errand } = good
+  const { user, data: requestedReturn } = good
   const { remoteAddress, userAgent } = by
   const change = { zone, user, password, meetsDemand: true, remoteAddress, userAgent, by }
   const result = await setNewPassword(change, deps)
@@ -84,12 +89,12 @@ export async function resetPassword(zone: Zone, { code, password, by }: Reset, d
     case 'too-many-conflicts':
       return { outcome: 'invalid' }
     case 'refused':
-      return { outcome: 'refused', message: result.message, user, errand }
+      return { outcome: 'refused', message: result.message, user, requestedReturn }
     case 'changed': {
       if (!user.verified) await deps.users.verify(zone, user.id, { by })
       // Failures may be guesses of a second factor; with access to the account's mail, an attacker could guess without limit.
       if ((user.factors?.methods ?? []).length === 0) await deps.users.unlock(zone, result.user, by)
-      return { outcome: 'changed', user: { ...result.user, verified: true }, errand }
+      return { outcome: 'changed', user: { ...result.user, verified: true }, requestedReturn }
     }
   }
 }

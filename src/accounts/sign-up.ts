@@ -19,7 +19,7 @@ import type { Users } from '../users/users.ts'
 import { sendAccountMail } from './account-mails.ts'
 import type { AccountMailDeps } from './account-mails.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
-import type { CodeDeps, Errand, GoodCode } from './codes.ts'
+import type { CodeDeps, RequestedReturn, GoodCode } from './codes.ts'
 import { isUserName } from './email-change.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 
@@ -57,17 +57,17 @@ export interface SignUp {
   readonly passwordHash: string
   /** From `Csrf.browserOf`. */
   readonly browser: string | undefined
-  readonly errand: Errand
+  readonly requestedReturn: RequestedReturn
   readonly frame: MailFrame
   readonly by: AuditOrigin
 }
 
 /** Makes the account unless there is one, and sends a mail in every case. Takes longer for some addresses than for others. */
 export async function signUp(zone: AddressedZone, wanted: SignUp, deps: SignUpDeps): Promise<void> {
-  const { email, passwordHash, browser, errand, frame } = wanted
+  const { email, passwordHash, browser, requestedReturn, frame } = wanted
   const user = await accountToVerify(zone, wanted, deps)
   if (!user) return sendAccountMail({ zone, frame, mail: 'accountExists', to: email, path: '/login' }, deps)
-  const data = { ...errand, passwordHash, browser }
+  const data = { ...requestedReturn, passwordHash, browser }
   const code = await issueCode(zone, { purpose: 'sign-up', user, data }, deps)
   const path = `/verify_user?code=${code.value}`
   await sendAccountMail({ zone, frame, mail: 'activate', to: user.email, path, usefulUntil: code.expiresAt }, deps)
@@ -121,7 +121,7 @@ export interface Verification {
 
 /** The result. */
 export type VerificationResult =
-  | { readonly outcome: 'verified'; readonly user: User; readonly errand: Errand }
+  | { readonly outcome: 'verified'; readonly user: User; readonly requestedReturn: RequestedReturn }
   /** The code is good, but this is another browser, and the password is not that of the request. */
   | { readonly outcome: 'wrong-password'; readonly seen: GoodCode<'sign-up'> }
   | { readonly outcome: 'invalid' }
@@ -151,7 +151,7 @@ export async function verifySignUp(
     await users.verify(zone, user.id, { by })
   }
   await store.oneTimeCodes.forget(zone.id, 'sign-up', user.id)
-  return { outcome: 'verified', user, errand: data }
+  return { outcome: 'verified', user, requestedReturn: data }
 }
 
 /** Makes it the password of the account; false if another one was set meanwhile. */

@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Config } from '../config.ts'
-import type { OwedBy } from '../identity/owed.ts'
+import type { DemandFinder } from '../identity/outstanding-demand.ts'
 import { createSavedAccounts } from '../login/saved-accounts.ts'
 import type { SavedAccounts } from '../login/saved-accounts.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -74,7 +74,7 @@ export interface HttpParts {
   readonly reader: TokenReader
   readonly verifiedTokens: VerifiedTokens
   readonly nonces: DpopNonces
-  readonly owedBy: OwedBy
+  readonly findOutstandingDemand: DemandFinder
 }
 
 /** The server, without any route yet, and what its endpoints answer with. */

@@ -22,7 +22,7 @@ import { createExternalSignIn, externalEndpoints } from '../login/external.ts'
 import { factorPages } from '../login/factors/factor-pages.ts'
 import { forcePasswordChangeEndpoints } from '../login/accounts/force-password-change.ts'
 import { homeEndpoints } from '../login/home.ts'
-import { createJourneys } from '../login/journey.ts'
+import { createSignInTargets } from '../login/sign-in-target.ts'
 import { loginEndpoints } from '../login/login.ts'
 import { outboxEndpoint } from '../login/outbox.ts'
 import { passcodeEndpoint } from '../login/passcode.ts'
@@ -103,7 +103,7 @@ export function assembleLogin(app: FastifyInstance, given: LoginParts): void {
     ...given,
     samlEntityId: config.saml.entityId,
     chooseAccountPage: createAccountChooser(given),
-    journeys: createJourneys(given),
+    signInTargets: createSignInTargets(given),
     attempts: createAttempts(given),
     samlFailures: createSamlFailures({ urls, vault }),
   }

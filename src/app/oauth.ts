@@ -11,7 +11,7 @@ import type { Vault } from '../base/secrets.ts'
 import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { Config } from '../config.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { OwedBy } from '../identity/owed.ts'
+import type { DemandFinder } from '../identity/outstanding-demand.ts'
 import type { GroupsOf } from '../identity/user-groups.ts'
 import type { Vouching } from '../identity/vouched.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -83,7 +83,7 @@ export interface OAuthParts {
   readonly authenticator: ClientAuthenticator
   readonly identity: Identity
   readonly groupsOf: GroupsOf
-  readonly owedBy: OwedBy
+  readonly findOutstandingDemand: DemandFinder
   readonly vouching: Vouching
   readonly bearerGate: BearerGate
   readonly assets: Assets

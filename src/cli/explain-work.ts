@@ -1,7 +1,7 @@
 // The work of `latchkey explain`: the same explanations as the API gives, from the database itself.
 import { refuseForeignDatabase } from '../bootstrap.ts'
 import type { Config } from '../config.ts'
-import { createOwedBy } from '../identity/owed.ts'
+import { createDemandFinder } from '../identity/outstanding-demand.ts'
 import { createGroupsOf } from '../identity/user-groups.ts'
 import { behaviourOf } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -52,7 +52,7 @@ function servicesOf(config: Config, { vault, clock, random, ...storage }: Storag
     subjects: createSubjects({ vault, behaviour }),
     senders: createSenders({ ...shared, nonces: createDpopNonces({ vault, clock }) }),
     groupsOf,
-    owedBy: createOwedBy({ ...shared, groupsOf }),
+    findOutstandingDemand: createDemandFinder({ ...shared, groupsOf }),
     verifiesAttestation: config.passkeys.attestationRoots !== undefined,
     // What a running server has not written yet is a quarter of a second old at most.
     trail: config.audit && { flush: () => Promise.resolve() },

@@ -46,7 +46,7 @@ export const mutualTlsSchema = section(
 const TAKEN = /^(?:host|cookie|authorization|accept.*|content-.*|x-forwarded-.*|forwarded|origin|user-agent|dpop)$/
 
 /** What surrounds the key. */
-interface Surroundings {
+interface MutualTlsContext {
   readonly baseUrl: string
   readonly trustedProxies: readonly string[]
   /** Whether `listen.tls` asks callers for certificates. */
@@ -56,7 +56,7 @@ interface Surroundings {
 /** Reads `mutual_tls`; undefined if no certificates are requested. */
 export function mutualTlsOf(
   file: MutualTlsFile | undefined,
-  { baseUrl, trustedProxies, asks }: Surroundings,
+  { baseUrl, trustedProxies, asks }: MutualTlsContext,
   problems: Problems,
 ): MutualTlsSettings | undefined {
   if (file === undefined) return asks ? { asks, trustedAuthorities: [] } : undefined

@@ -230,7 +230,7 @@ export function createIdentity(given: IdentityDeps): Identity {
       checked.outcome === 'genuine' ? await enter(zone, provider, checked.externalUser, signIn.invited) : checked
     if (result.outcome === 'signed-in') {
       if (opensSession) return result
-      if (await owesFactor(zone, result)) {
+      if (await lacksSecondFactor(zone, result)) {
         return { outcome: 'refused', reason: 'second-factor-required', userId: result.user.id }
       }
       await store.users.recordLogon(zone.id, result.user.id, clock.now())
@@ -249,16 +249,16 @@ export function createIdentity(given: IdentityDeps): Identity {
     if (reading.outcome === 'refused') return reading
     const entered = await enter(zone, provider, reading.externalUser)
     if (entered.outcome === 'refused') return entered
-    if (await owesFactor(zone, entered)) return OWES_FACTOR
+    if (await lacksSecondFactor(zone, entered)) return SECOND_FACTOR_OUTSTANDING
     await store.users.recordLogon(zone.id, entered.user.id, clock.now())
     return entered
   }
 
   /** Whether the sign-in of a provider's person lacks a second factor. Before the logon is recorded, which would clear guesses. */
-  const owesFactor = async (
+  const lacksSecondFactor = async (
     zone: Zone,
     { user, acr }: { readonly user: User; readonly acr?: readonly string[] },
-  ): Promise<boolean> => (await deps.owedBy(zone, user, { acr }))?.name === 'second-factor'
+  ): Promise<boolean> => (await deps.findOutstandingDemand(zone, user, { acr }))?.name === 'second-factor'
 
   /** Updates or creates the account with its memberships. Does not record the logon: a browser session does that itself. */
   async function enter(
@@ -441,7 +441,7 @@ const REFUSALS = {
   'second-factor-required': 'second-factor-required',
 } as const satisfies Record<ExternalRefusal['reason'], SignInRefusal>
 
-const OWES_FACTOR: ExternalRefusal = {
+const SECOND_FACTOR_OUTSTANDING: ExternalRefusal = {
   outcome: 'refused',
   reason: 'second-factor-required',
   description: 'A second factor is required.',

@@ -8,7 +8,7 @@ import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressedZone, RequestOrigin } from '../model/request.ts'
-import type { OwedBy } from './owed.ts'
+import type { DemandFinder } from './outstanding-demand.ts'
 import type { SignInDemand } from '../model/sessions/sign-in-demands.ts'
 import type { LogoutMessage, LogoutRequestReading, LogoutTokenReading, SignOut } from './provider-logout.ts'
 
@@ -243,7 +243,7 @@ export interface SourceDeps {
   readonly passwords: Passwords
   readonly clock: Clock
   readonly behaviour: Behaviour
-  readonly owedBy: OwedBy
+  readonly findOutstandingDemand: DemandFinder
 }
 
 /** A type of identity provider. */

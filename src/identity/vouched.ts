@@ -20,7 +20,7 @@ import type { Aliases } from '../users/aliases.ts'
 import { checkLengths } from '../users/rules.ts'
 import type { Users } from '../users/users.ts'
 import { assumedEmail, createAccounts } from './accounts.ts'
-import type { OwedBy } from './owed.ts'
+import type { DemandFinder } from './outstanding-demand.ts'
 import type { ExternalUser } from './source.ts'
 
 /** A person as the login server describes them; with `userId` the rest must describe the same user. */
@@ -98,7 +98,7 @@ export function createVouching(deps: {
   users: Pick<Users, 'create'>
   aliases: Pick<Aliases, 'follow'>
   serviceName: string
-  owedBy: OwedBy
+  findOutstandingDemand: DemandFinder
 }): Vouching {
   const { store, clock, audit, users, behaviour, serviceName } = deps
   const accounts = createAccounts(deps)
@@ -197,7 +197,7 @@ export function createVouching(deps: {
         return entered
       }
       const { id: principal, origin } = entered
-      if ((await deps.owedBy(zone, entered, {}))?.name === 'second-factor') {
+      if ((await deps.findOutstandingDemand(zone, entered, {}))?.name === 'second-factor') {
         audit({ type: 'UserAuthenticationFailure', principal, origin, ...facts })
         return { outcome: 'refused', reason: 'second-factor-required', description: 'A second factor is required.' }
       }

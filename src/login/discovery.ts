@@ -18,14 +18,14 @@ import type { Form } from '../web/requests/form.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { bodyForm } from '../web/route.ts'
 import type { ExternalSignIn } from './external.ts'
-import type { Journeys } from './journey.ts'
+import type { SignInTargets } from './sign-in-target.ts'
 
 /** Dependencies of `discoveryEndpoints`. */
 export interface DiscoveryDeps {
   readonly store: Store
   readonly identity: Identity
   readonly external: ExternalSignIn
-  readonly journeys: Journeys
+  readonly signInTargets: SignInTargets
   readonly pages: PageWriter
   readonly csrf: Csrf
   readonly denial: Denial
@@ -39,7 +39,7 @@ const MAX_PARAMETER_LENGTH = 255
 
 /** `POST /login/idp_discovery` and `POST /origin-chooser`. */
 export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): void {
-  const { identity, external, journeys, pages, csrf, denial, urls, service } = deps
+  const { identity, external, signInTargets, pages, csrf, denial, urls, service } = deps
   const config = { access: { by: 'anyone', because: 'it is a step of signing in' }, audience: 'page' } as const
 
   app.post('/login/idp_discovery', { config }, async (request, reply) => {
@@ -50,16 +50,16 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
     const loginHint = short(form, 'login_hint')
     if (email === undefined) throw new PageError(400, 'The email is missing.', { code: 'invalid_request' })
     const { zone } = request
-    const journey = await journeys.of(request, form)
+    const signInTarget = await signInTargets.of(request, form)
     const providers = await identity.loginProviders(zone)
-    const found = discover({ providers, allowed: journey.client?.allowedProviders }, email, service.name)
+    const found = discover({ providers, allowed: signInTarget.client?.allowedProviders }, email, service.name)
     if (found.kind === 'redirect' && !form.get('skipDiscovery')) {
       const userName = username || email
-      const started = await external.start(request, reply, { origin: found.origin, journey, userName })
+      const started = await external.start(request, reply, { origin: found.origin, signInTarget, userName })
       if (started) return reply
     }
     if (found.kind === 'password' && !form.get('skipDiscovery')) {
-      const { path, client } = journey
+      const { path, client } = signInTarget
       const page = discoveryPasswordPage(await pages.chrome(request, reply, { form: true }), {
         userName: email,
         loginHint: JSON.stringify({ origin: found.origin }),
@@ -72,7 +72,7 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
       })
       return pages.send(reply, page)
     }
-    await journeys.keep(request, reply, journey)
+    await signInTargets.keep(request, reply, signInTarget)
     const query = queryOf({ email, username, login_hint: loginHint })
     return reply.redirect(`${urls.ofZone(zone)}/login?${query}`, 302)
   })
@@ -81,7 +81,7 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
     const form = bodyForm(request) ?? EMPTY_FORM
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const origin = short(form, 'login_hint')?.trim()
-    await journeys.keep(request, reply, await journeys.of(request, form))
+    await signInTargets.keep(request, reply, await signInTargets.of(request, form))
     const query = queryOf({ login_hint: origin && JSON.stringify({ origin }) })
     return reply.redirect(`${urls.ofZone(request.zone)}/login?${query}`, 302)
   })

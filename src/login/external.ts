@@ -16,7 +16,7 @@ import { queryForm } from '../web/requests/query.ts'
 import { bodyForm } from '../web/route.ts'
 import { MAX_PATH_LENGTH } from './attempts.ts'
 import { LOST } from './external-failures.ts'
-import type { Journey } from './journey.ts'
+import type { SignInTarget } from './sign-in-target.ts'
 import { callbackPath, fingerprint, isPlain, namesOf } from './returns.ts'
 import type { ExternalDeps, Returns } from './returns.ts'
 
@@ -31,7 +31,7 @@ export interface ExternalSignIn {
     reply: FastifyReply,
     to: {
       readonly origin: string
-      readonly journey: Journey
+      readonly signInTarget: SignInTarget
       readonly userName?: string | undefined
       /** The code of the invitation that the person accepts by signing in. */
       readonly invitation?: string
@@ -46,9 +46,9 @@ export const externalPath = (origin: string): string => `/login/external/${encod
 export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
   const { identity, sessions, attempts, urls, behaviour } = deps
   return {
-    async start(request, reply, { origin, journey, userName, invitation }) {
+    async start(request, reply, { origin, signInTarget, userName, invitation }) {
       const { zone } = request
-      const { path, saved, client } = journey
+      const { path, saved, client } = signInTarget
       if (client && !allowsProvider(client, origin)) return false
       const provider = await deps.store.providers.findByOrigin(zone.id, origin)
       if (!provider?.active || !(await identity.isReady(zone, provider))) return false
@@ -78,7 +78,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
         reauthenticate,
         ...(behaviour.requestPassedOn && {
           maxAge,
-          passedOn: passedOn(journey, provider, supportsLevels(zone, behaviour)),
+          passedOn: passedOn(signInTarget, provider, supportsLevels(zone, behaviour)),
         }),
       })
       if (target === undefined) return false
@@ -97,7 +97,7 @@ const inWordsOf = ({ config }: IdentityProvider, acrValues: string): string =>
 
 /** What the provider is to know of the client's request (OpenID Connect Core §3.1.2.1). */
 function passedOn(
-  { query, hint, client }: Journey,
+  { query, hint, client }: SignInTarget,
   provider: IdentityProvider,
   hasLevels: boolean,
 ): Readonly<Record<string, string>> {
@@ -126,7 +126,7 @@ export function externalEndpoints(
   app: FastifyInstance,
   deps: ExternalDeps & { readonly external: ExternalSignIn; readonly returns: Returns },
 ): void {
-  const { journeys, pages, urls, external, returns } = deps
+  const { signInTargets, pages, urls, external, returns } = deps
   const audience = 'page'
 
   app.get<{ Params: { origin: string } }>(
@@ -137,9 +137,9 @@ export function externalEndpoints(
     },
     async (request, reply) => {
       const query = queryForm(request)
-      const journey = await journeys.of(request, query)
+      const signInTarget = await signInTargets.of(request, query)
       const { origin } = request.params
-      const started = await external.start(request, reply, { origin, journey, userName: query.get('username') })
+      const started = await external.start(request, reply, { origin, signInTarget, userName: query.get('username') })
       return started ? reply : reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
     },
   )

@@ -43,7 +43,7 @@ import type { Sessions } from '../web/sessions/session.ts'
 import type { ExternalSignIn } from './external.ts'
 import { MAX_PATH_LENGTH } from './attempts.ts'
 import { externalPath } from './external.ts'
-import type { Journey, Journeys } from './journey.ts'
+import type { SignInTarget, SignInTargets } from './sign-in-target.ts'
 import type { ChooseAccountPage } from './saved-accounts.ts'
 import { createTypedNames } from './typed-name.ts'
 import { contextOf } from '../web/requests/request-context.ts'
@@ -60,7 +60,7 @@ export interface LoginDeps {
   readonly urls: Urls
   readonly service: Service
   readonly behaviour: Behaviour
-  readonly journeys: Journeys
+  readonly signInTargets: SignInTargets
   readonly external: ExternalSignIn
   readonly chooseAccountPage: ChooseAccountPage
   readonly signInDemands: SignInDemands
@@ -73,7 +73,7 @@ export interface LoginDeps {
 
 /** `GET /login` and `POST /login.do`. */
 export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
-  const { store, identity, sessions, denial, csrf, pages, urls, journeys } = deps
+  const { store, identity, sessions, denial, csrf, pages, urls, signInTargets } = deps
   const typedNames = createTypedNames({ urls })
   const config = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
 
@@ -81,27 +81,27 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     const query = queryForm(request)
     if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone, query))
     if (!acceptsPage(request)) throw new PageError(406, 'This address offers only HTML and JSON.')
-    const journey = await journeys.of(request, query)
+    const signInTarget = await signInTargets.of(request, query)
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     // Only where a session outlives a sign-in that is under way can one fail beside it.
     const showsError = deps.behaviour.keepSessionUntilLogin && query.get('error') !== undefined
-    if (isSignedIn && !journey.saved?.reauthenticate && !showsError) {
+    if (isSignedIn && !signInTarget.saved?.reauthenticate && !showsError) {
       return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
     }
     // UAA: forgets the name. See docs/compatibility.md, P3.
     const typedName = deps.behaviour.keepTypedName ? typedNames.take(request, reply) : undefined
-    return show(request, reply, { query, journey, ...(query.get('error') !== undefined && { typedName }) })
+    return show(request, reply, { query, signInTarget, ...(query.get('error') !== undefined && { typedName }) })
   })
 
   app.post('/login.do', { config }, async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
     if (!(await csrf.isGenuine(request))) return refuseForm(request, reply, form)
-    const journey = await journeys.of(request, form)
-    const { path: destination, client } = journey
+    const signInTarget = await signInTargets.of(request, form)
+    const { path: destination, client } = signInTarget
     const userName = form.get('username') ?? ''
     const refuse = async (code: string): Promise<FastifyReply> => {
       sessions.setCurrentUser(reply, undefined)
-      await journeys.keep(request, reply, journey)
+      await signInTargets.keep(request, reply, signInTarget)
       if (deps.behaviour.keepTypedName) typedNames.keep(reply, userName)
       return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${code}`, 302)
     }
@@ -145,20 +145,20 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       if (typed !== undefined) fields.set(name, typed)
     }
     const query = parseForm(fields.toString())
-    return show(request, reply.status(403), { query, journey: await journeys.of(request, form) })
+    return show(request, reply.status(403), { query, signInTarget: await signInTargets.of(request, form) })
   }
 
   /** Applies the choice of a provider: redirects, or shows the page. */
   async function show(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply> {
-    const { query, journey } = given
+    const { query, signInTarget } = given
     const { config } = request.zone
     const view = chooseLogin({
       discovery: config.idpDiscoveryEnabled === true,
       accountChooser: config.accountChooserEnabled === true,
       defaultOrigin: config.defaultIdentityProvider ?? undefined,
       providers: await identity.loginProviders(request.zone),
-      allowed: journey.client?.allowedProviders,
-      hint: journey.hint ?? query.get('login_hint'),
+      allowed: signInTarget.client?.allowedProviders,
+      hint: signInTarget.hint ?? query.get('login_hint'),
       hintMayBeName: deps.behaviour.hintMayBeName,
       discoveryPerformed: query.get('discoveryPerformed') === 'true',
       failed: query.get('error') !== undefined,
@@ -173,11 +173,11 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
         const provider = await store.providers.findByOrigin(request.zone.id, view.origin)
         const start = provider && discoveryOf(request.zone, provider)
         if (start !== undefined) {
-          await journeys.keep(request, reply, journey)
+          await signInTargets.keep(request, reply, signInTarget)
           return reply.redirect(urls.ofZone(request.zone) + start, 302)
         }
         const userName = query.get('username') ?? view.userName
-        const started = await deps.external.start(request, reply, { origin: view.origin, journey, userName })
+        const started = await deps.external.start(request, reply, { origin: view.origin, signInTarget, userName })
         return started ? reply : reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
       }
       case 'email':
@@ -200,8 +200,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     reply: FastifyReply,
     given: Given & { view: Extract<LoginView, { kind: 'email' | 'origin' }> },
   ): Promise<FastifyReply> {
-    const { query, journey } = given
-    const { client, path } = journey
+    const { query, signInTarget } = given
+    const { client, path } = signInTarget
     const page = await deps.chooseAccountPage(request, reply, {
       query,
       ...(path !== undefined && { formRedirectUri: urls.ofZone(request.zone) + path }),
@@ -215,11 +215,11 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   async function ask(
     request: FastifyRequest,
     reply: FastifyReply,
-    { query, journey, typedName, view }: Given & { view: Extract<LoginView, { kind: 'email' | 'origin' }> },
+    { query, signInTarget, typedName, view }: Given & { view: Extract<LoginView, { kind: 'email' | 'origin' }> },
   ): Promise<FastifyReply> {
     const { zone } = request
     const chrome = await pages.chrome(request, reply, { form: true })
-    const { path, client } = journey
+    const { path, client } = signInTarget
     const shared = {
       message: messageOf(chrome.texts, query),
       clientName: client && displayName(client),
@@ -244,13 +244,13 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   async function showForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { query, journey, typedName, view }: Given & { view: LoginForm },
+    { query, signInTarget, typedName, view }: Given & { view: LoginForm },
   ): Promise<FastifyReply> {
     const { zone } = request
-    const { path, client } = journey
+    const { path, client } = signInTarget
     const userName = query.get('username') ?? query.get('email') ?? typedName ?? view.userName
     const { signup, passwd } = await linksOf(zone, client)
-    const hintText = journey.hint ?? query.get('login_hint')
+    const hintText = signInTarget.hint ?? query.get('login_hint')
     const hint = parseLoginHint(hintText).origin === view.origin ? hintText : JSON.stringify({ origin: view.origin })
     const chrome = await pages.chrome(request, reply, { form: true })
     const page = loginPage(chrome, {
@@ -276,7 +276,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   /** Sign-up links exist for internal accounts only. */
   async function linksOf(
     zone: AddressedZone,
-    client: Journey['client'],
+    client: SignInTarget['client'],
   ): Promise<{ signup: string | undefined; passwd: string | undefined }> {
     const serviceName = deps.service.name
     const { signup: configured, passwd } = await selfServiceLinksIn(zone, { ...deps, serviceName })
@@ -318,7 +318,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
 /** The inputs of a sign-in page from its request. */
 interface Given {
   readonly query: Form
-  readonly journey: Journey
+  readonly signInTarget: SignInTarget
   /** What was typed at a sign-in that failed; for our own fields only, not for links to other providers. */
   readonly typedName?: string | undefined
 }

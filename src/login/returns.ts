@@ -3,8 +3,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayBeLinked, openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
 import type { OpenDeps, OpenInvitation } from '../accounts/accept-invitation.ts'
-import { onwardUrl } from '../accounts/onward.ts'
-import type { OnwardDeps } from '../accounts/onward.ts'
+import { returnUrl } from '../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../accounts/return-url.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { digest } from '../base/secrets.ts'
@@ -24,16 +24,16 @@ import type { Sessions } from '../web/sessions/session.ts'
 import type { Attempt, Attempts } from './attempts.ts'
 import { detailOf, failureOf, LOST } from './external-failures.ts'
 import type { Failure, Refused } from './external-failures.ts'
-import type { Journeys } from './journey.ts'
+import type { SignInTargets } from './sign-in-target.ts'
 import type { SamlFailures } from './saml/failures.ts'
 
 /** Dependencies of sign-in at other providers. */
-export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<OnwardDeps, 'settings'> {
+export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<ReturnUrlDeps, 'settings'> {
   readonly store: Store
   readonly identity: Identity
   readonly sessions: Sessions
   readonly attempts: Attempts
-  readonly journeys: Journeys
+  readonly signInTargets: SignInTargets
   readonly samlFailures: SamlFailures
   readonly pages: PageWriter
   readonly urls: Urls
@@ -123,7 +123,7 @@ export const isPlain = (form: Form, shape: AnswerShape): boolean =>
 
 /** One instance serves every zone. */
 export function createReturns(deps: ExternalDeps): Returns {
-  const { store, identity, sessions, attempts, journeys, pages, urls, log, behaviour } = deps
+  const { store, identity, sessions, attempts, signInTargets, pages, urls, log, behaviour } = deps
 
   async function comeBack(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply> {
     const { origin, form } = given
@@ -180,7 +180,7 @@ export function createReturns(deps: ExternalDeps): Returns {
       origin,
       answer: Object.fromEntries(shape.fields.map(name => [name, form.get(name)])),
       attempt: attempt ? { ...attempt, redirectUri } : { redirectUri },
-      client: await journeys.clientOf(zone, path),
+      client: await signInTargets.clientOf(zone, path),
       invited: invitation?.user,
       ...(attempt && recency(attempt)),
     })
@@ -202,8 +202,8 @@ export function createReturns(deps: ExternalDeps): Returns {
       ...(since && { authenticatedAt: since }),
     })
     if (invitation) {
-      const onward = await onwardUrl(zone, invitation.errand, deps)
-      return reply.redirect(onward ?? `${urls.ofZone(zone)}/home`, 302)
+      const url = await returnUrl(zone, invitation.requestedReturn, deps)
+      return reply.redirect(url ?? `${urls.ofZone(zone)}/home`, 302)
     }
     const start = behaviour.externalSignInLeadsToStart ? '/' : '/home'
     const target = path === undefined || path === '/' ? start : path

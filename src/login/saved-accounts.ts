@@ -10,7 +10,7 @@ import type { User } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { accountChooserPage } from '../pages/account-chooser.ts'
 import type { AccountChooserProps, ChoosableAccount } from '../pages/account-chooser.ts'
-import { wayLink } from '../pages/layout.ts'
+import { withFormRedirect } from '../pages/layout.ts'
 import type { Store } from '../store/store.ts'
 import type { CookieAttributes } from '../web/sessions/cookies.ts'
 import { cookieNameIn, cookiesNamed, setCookie } from '../web/sessions/cookies.ts'
@@ -161,7 +161,7 @@ export function savedAccountEndpoint(
       if (userId !== undefined) savedAccounts.forget(reply, userId)
       const base = urls.ofZone(request.zone)
       const path = ownPath(urls.addressesOf(request.zone), query.get('form_redirect_uri'))
-      return reply.redirect(wayLink(`${base}/login`, path && base + path), 302)
+      return reply.redirect(withFormRedirect(`${base}/login`, path && base + path), 302)
     },
   })
 }

@@ -42,13 +42,13 @@ export function negotiateLanguage({ uiLocales = '', preferred, acceptLanguage }:
 }
 
 /** The first language of the pages in a text of the form of `Accept-Language`. */
-export const languageIn = (ranges = ''): Language | undefined => lookUp(pieces(ranges, ',').flatMap(weigh))
+export const languageIn = (ranges = ''): Language | undefined => lookUp(pieces(ranges, ',').flatMap(parseRange))
 
 const pieces = (text: string, separator: string): readonly string[] =>
   text.slice(0, MAX_HEADER_LENGTH).split(separator, MAX_RANGES)
 
 /** Parses one element of the header; ignores a malformed one. */
-function weigh(element: string): readonly WeighedRange[] {
+function parseRange(element: string): readonly WeighedRange[] {
   const [range = '', parameter, ...more] = element.split(';').map(part => part.trim())
   const weight = parameter === undefined ? '1' : WEIGHT.exec(parameter)?.[1]
   return weight === undefined || more.length > 0 ? [] : [{ range, weight: Number(weight) }]

@@ -77,4 +77,4 @@ export const RULES = {
 export type Rule = keyof typeof RULES
 
 /** Called with each scope that the rules examined, and the rule that removed it; undefined for one that stays. */
-export type Because = (scope: string, removedBy: Rule | undefined) => void
+export type ScopeTrace = (scope: string, removedBy: Rule | undefined) => void

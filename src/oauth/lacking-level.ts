@@ -4,8 +4,8 @@ import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { UserGroups } from '../model/tokens/scopes.ts'
 import { secondFactorPolicy } from '../model/users/second-factor.ts'
-import { neededLevel } from '../model/sessions/step-up.ts'
-import type { Needed } from '../model/sessions/step-up.ts'
+import { requiredLevel } from '../model/sessions/step-up.ts'
+import type { RequiredLevel } from '../model/sessions/step-up.ts'
 import type { User } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 
@@ -24,11 +24,11 @@ export async function lackingLevel(
   zone: AddressedZone,
   { client, user, acr, acrValues }: LevelQuestion,
   { groupsOf, behaviour }: { groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>; behaviour: Behaviour },
-): Promise<Needed | undefined> {
+): Promise<RequiredLevel | undefined> {
   const policy = secondFactorPolicy(zone, behaviour)
   const { secondFactor } = client
   if (policy.requirement === 'off' || (secondFactor === undefined && acrValues === undefined)) return undefined
   const groupNames = secondFactor?.requirement === 'groups' ? (await groupsOf(zone, user)).groups : []
-  const needed = neededLevel(policy, { acrValues, client: secondFactor, user, groupNames })
+  const needed = requiredLevel(policy, { acrValues, client: secondFactor, user, groupNames })
   return needed && !reaches(levelOf(acr), needed.level) ? needed : undefined
 }

@@ -31,7 +31,7 @@ import { readParams } from './params.ts'
 import { fitsLogoutEntry } from '../clients/redirect-uri.ts'
 import { locationFor } from './authorize/redirect.ts'
 import { framesOf } from './logout/front-channel.ts'
-import type { Onward, UpstreamLogout } from './upstream-logout.ts'
+import type { AfterLogout, UpstreamLogout } from './upstream-logout.ts'
 
 interface LogoutDeps {
   readonly store: Store
@@ -133,9 +133,13 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
   }
 
   /** Ends the session, then leads on: to the provider that it came from, else to the target or the page of those signed out. */
-  async function endThenGo(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<FastifyReply> {
+  async function endThenGo(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    afterLogout: AfterLogout,
+  ): Promise<FastifyReply> {
     const frames = await framesOf(request, deps)
-    const destination = (await upstream.end(request, reply, onward)) ?? onward.target
+    const destination = (await upstream.end(request, reply, afterLogout)) ?? afterLogout.target
     if (frames.length > 0) return showFrames(request, reply, { frames, destination })
     return destination === undefined ? showSignedOut(request, reply) : leadTo(request, reply, { destination, pages })
   }
@@ -150,7 +154,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     const signInUrl = `${urls.pathOf(request.zone)}/login`
     // For browsers without script; a form waits for its button.
     if (typeof destination === 'string') reply.header('refresh', `${WAIT_SECONDS}; url=${new URL(destination).href}`)
-    return pages.send(reply, signedOutPage(chrome, { signInUrl, frames, onward: destination }), { frames })
+    return pages.send(reply, signedOutPage(chrome, { signInUrl, frames, continueUrl: destination }), { frames })
   }
 
   async function showSignedOut(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

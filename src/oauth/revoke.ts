@@ -1,5 +1,5 @@
 // Token revocation: RFC 7009 for a client and one of its tokens, and UAA's API for all tokens of a user or client.
-import { findKnownClient } from '../token/known-client.ts'
+import { findClientSummary } from '../token/client-summary.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -145,7 +145,7 @@ function revocationApi(app: FastifyInstance, deps: RevokeDeps): void {
       const { userId, clientId } = params
       const isPair = userOf(request) === userId && holderOf(request).client.clientId === clientId
       if (!mayRevokeAll(request) && !isPair) throw notAllowed()
-      const found = await Promise.all([store.users.find(zone.id, userId), findKnownClient(store, zone, clientId)])
+      const found = await Promise.all([store.users.find(zone.id, userId), findClientSummary(store, zone, clientId)])
       if (found.includes(undefined)) throw notFound()
       // There is no salt for a user and client together, so every token has to be deleted.
       while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);

@@ -10,7 +10,7 @@ import { samlEntityIdOf } from '../model/zones/zone.ts'
 import { StoreAway } from '../store/store.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
-import type { AskedProof, Senders } from '../token/sender/sender.ts'
+import type { ProvingRequest, Senders } from '../token/sender/sender.ts'
 import { PageError } from '../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
@@ -165,7 +165,7 @@ const isPending = (reason: unknown): boolean => reason instanceof OAuthError && 
 
 /** What the tokens will be bound to. Refuses a grant that the client's demands rule out, and a client that must bind its tokens and does not. */
 async function confirmationOf(
-  asked: AskedProof,
+  asked: ProvingRequest,
   grant: Grant,
   deps: TokenEndpointDeps,
 ): Promise<Confirmation | undefined> {

@@ -28,7 +28,7 @@ export interface UpstreamLogoutDeps {
 }
 
 /** What follows the end of a session here. */
-export interface Onward {
+export interface AfterLogout {
   /** Where the browser goes in the end; undefined for the page that says that the person is signed out. */
   readonly target: string | undefined
   /** UAA: the parameters of the return, with which the same target is found then; otherwise a cookie holds it. */
@@ -38,7 +38,7 @@ export interface Onward {
 /** Ends sessions here and at providers. */
 export interface UpstreamLogout {
   /** Ends the session here; the logout at its provider, or undefined if the browser goes on by itself. */
-  end(request: FastifyRequest, reply: FastifyReply, onward: Onward): Promise<Destination | undefined>
+  end(request: FastifyRequest, reply: FastifyReply, afterLogout: AfterLogout): Promise<Destination | undefined>
   /** The target of a browser that returns from a provider; undefined for any other request. Works once. */
   returnTarget(request: FastifyRequest, reply: FastifyReply, state: string | undefined): string | undefined
 }

@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts'
 import { alert } from './alert.ts'
 import { cross, initial } from './components.ts'
 import { isolated } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout, wayLink } from './layout.ts'
+import { type Chrome, csrfField, hiddenField, layout, withFormRedirect } from './layout.ts'
 import type { Message } from './messages.ts'
 import type { Texts } from './texts/texts.ts'
 
@@ -38,7 +38,7 @@ export function accountChooserPage(chrome: Chrome, props: AccountChooserProps): 
     message && alert(message)
   }<ul class="accounts">
 ${accounts.map(account => item(chrome, account, formRedirectUri))}</ul>
-<p class="below"><a href="${wayLink(`${chrome.basePath}/login?otherAccountSignIn=true`, formRedirectUri)}">${texts.another}</a></p>
+<p class="below"><a href="${withFormRedirect(`${chrome.basePath}/login?otherAccountSignIn=true`, formRedirectUri)}">${texts.another}</a></p>
 `
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }
@@ -56,7 +56,7 @@ ${csrfField(chrome)}${hiddenField('email', email)}${hiddenField('username', user
 }
 <button class="account" type="submit">${initial(userName)}<span>${shown}${detail && html` <small>${detail}</small>`}</span></button>
 </form>
-<a class="remove" href="${wayLink(remove, formRedirectUri)}" title="${texts.remove}">${cross}<span class="spoken">${texts.remove} ${shown}</span></a>
+<a class="remove" href="${withFormRedirect(remove, formRedirectUri)}" title="${texts.remove}">${cross}<span class="spoken">${texts.remove} ${shown}</span></a>
 </li>
 `
 }

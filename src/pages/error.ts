@@ -3,7 +3,7 @@ import { alert } from './alert.ts'
 import { isolated, plain, safeLink } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
 import { nameOfDescription, translatedDescription } from './texts/texts.ts'
-import type { KnownDescription, KnownPattern, Texts } from './texts/texts.ts'
+import type { TranslatedDescription, TranslatedPattern, Texts } from './texts/texts.ts'
 
 /** The content of an error page. */
 export interface ErrorProps {
@@ -23,7 +23,7 @@ export interface ErrorProps {
 }
 
 /** Descriptions that help developers only. */
-const FOR_DEVELOPERS: ReadonlySet<string> = new Set<KnownDescription | KnownPattern>([
+const FOR_DEVELOPERS: ReadonlySet<string> = new Set<TranslatedDescription | TranslatedPattern>([
   'badUrl',
   'longUrl',
   'badEncoding',

@@ -3,7 +3,7 @@ import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, passwordField, submit } from './components.ts'
 import { isolated, safeLink } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout, wayLink } from './layout.ts'
+import { type Chrome, csrfField, hiddenField, layout, withFormRedirect } from './layout.ts'
 import type { Message } from './messages.ts'
 
 /** What all of them show. */
@@ -55,7 +55,7 @@ ${field({ id: 'username', label: texts.account, value: props.userName, autocompl
     aside: reset === undefined ? undefined : { text: login.resetPassword, url: reset },
   },
 )}${submit(login.submit, 'commit')}</form>
-<a class="button plain" href="${wayLink(`${chrome.basePath}/login`, props.formRedirectUri)}">${texts.back}</a>
+<a class="button plain" href="${withFormRedirect(`${chrome.basePath}/login`, props.formRedirectUri)}">${texts.back}</a>
 `
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }

@@ -197,7 +197,7 @@ const MAX_LINK_LENGTH = 2000
  * A link between two pages of the sign-in, that leads on to where this page would: another tab may have asked for
  * something else since.
  */
-export function wayLink(path: string, formRedirectUri: string | undefined): string {
+export function withFormRedirect(path: string, formRedirectUri: string | undefined): string {
   if (formRedirectUri === undefined || formRedirectUri.length > MAX_LINK_LENGTH) return path
   return `${path}${path.includes('?') ? '&' : '?'}form_redirect_uri=${encodeURIComponent(formRedirectUri)}`
 }

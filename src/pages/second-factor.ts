@@ -10,15 +10,15 @@ import { factorTexts } from './texts/factor-texts.ts'
 import type { JsonRecord } from '../base/json.ts'
 
 /** A way to prove a second factor. */
-export type Way = 'passkey' | 'app' | 'recovery'
+export type FactorChoice = 'passkey' | 'app' | 'recovery'
 
 /** What the page shows that asks for a factor. */
 export interface ProveProps {
   /** Where the form is posted to. */
   readonly action: string
-  readonly way: Way
+  readonly choice: FactorChoice
   /** The other ways that the person has. */
-  readonly others: readonly Way[]
+  readonly others: readonly FactorChoice[]
   /** The options for the browser's passkey request. */
   readonly options?: JsonRecord | undefined
   /** Offers to remember the browser for so many days; 0 does not. */
@@ -35,13 +35,13 @@ export interface ProveProps {
 /** The page that asks for a second factor. */
 export function provePage(chrome: Chrome, props: ProveProps): Html {
   const { prove: texts, enrol } = factorTexts(chrome.texts)
-  const { action, way, others, problem, rememberDays, isStuck, isBypass, back } = props
+  const { action, choice, others, problem, rememberDays, isStuck, isBypass, back } = props
   const recoveryLead = isStuck ? texts.stuck : texts.recoveryLead
   const lead = {
     passkey: texts.passkeyLead,
     app: texts.appLead,
     recovery: isBypass ? texts.bypassLead : recoveryLead,
-  }[way]
+  }[choice]
   const recoveryCode = isBypass ? texts.bypassCode : texts.recoveryCode
   const remember =
     rememberDays > 0 &&
@@ -49,7 +49,7 @@ export function provePage(chrome: Chrome, props: ProveProps): Html {
   const words = { passkey: texts.usePasskey, app: texts.useApp, recovery: texts.useRecovery }
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${lead}</p>
 ${
-  way === 'passkey'
+  choice === 'passkey'
     ? passkeyForm(chrome, {
         action,
         options: props.options ?? {},
@@ -58,11 +58,11 @@ ${
         more: remember,
       })
     : html`<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
-${csrfField(chrome)}${hiddenField('way', way)}${field({
+${csrfField(chrome)}${hiddenField('way', choice)}${field({
   id: 'code',
-  label: way === 'app' ? texts.code : recoveryCode,
-  autocomplete: way === 'app' ? 'one-time-code' : 'off',
-  isNumeric: way === 'app',
+  label: choice === 'app' ? texts.code : recoveryCode,
+  autocomplete: choice === 'app' ? 'one-time-code' : 'off',
+  isNumeric: choice === 'app',
   isWrong: problem !== undefined,
   describedBy: problem === undefined ? [] : [MESSAGE_ID],
   focus: true,
@@ -73,7 +73,7 @@ ${csrfField(chrome)}${hiddenField('way', way)}${field({
     title: texts.title,
     heading: texts.heading,
     body,
-    ...scriptFor(chrome, way === 'passkey'),
+    ...scriptFor(chrome, choice === 'passkey'),
   })
 }
 
@@ -150,11 +150,11 @@ export interface RecoveryCodesProps {
   readonly codes: readonly string[]
   readonly userName: string
   /** Where to go on. */
-  readonly onward: string
+  readonly continueUrl: string
 }
 
 /** The page with the codes; the file to keep is in the page, so that no other request has them. */
-export function recoveryCodesPage(chrome: Chrome, { codes, userName, onward }: RecoveryCodesProps): Html {
+export function recoveryCodesPage(chrome: Chrome, { codes, userName, continueUrl }: RecoveryCodesProps): Html {
   const { enrol: texts } = factorTexts(chrome.texts)
   const { copied, selected } = chrome.texts.passcode
   const heading = texts.fileHeading({ site: siteName(chrome), userName: plain(userName) })
@@ -166,7 +166,7 @@ export function recoveryCodesPage(chrome: Chrome, { codes, userName, onward }: R
 <button class="button plain" type="button" data-copies="codes" data-copied="${copied}" data-copied-aloud="${texts.copiedAloud}" data-selected="${selected}" data-selected-aloud="${texts.selectedAloud}" hidden>${texts.copy}</button>
 </div>
 <p id="copystatus" class="spoken" role="status"></p>
-<a class="button" href="${onward}">${texts.saved}</a>
+<a class="button" href="${continueUrl}">${texts.saved}</a>
 `
   return factorLayout(chrome, { title: texts.codesHeading, heading: texts.codesHeading, body })
 }

@@ -9,15 +9,15 @@ export interface SignedOutProps {
   /** Pages of applications that end their sessions when they are loaded (OpenID Connect Front-Channel Logout §2). */
   readonly frames?: readonly string[]
   /** Where to go when the frames are loaded. */
-  readonly onward?: Destination | undefined
+  readonly continueUrl?: Destination | undefined
 }
 
 /** The page for a logout without a redirect (OpenID Connect RP-Initiated Logout §2), or one that waits for applications. */
-export function signedOutPage(chrome: Chrome, { signInUrl, frames = [], onward }: SignedOutProps): Html {
+export function signedOutPage(chrome: Chrome, { signInUrl, frames = [], continueUrl }: SignedOutProps): Html {
   const { title, heading, lead } = chrome.texts.signedOut
   const body = html`<p class="lead">${lead(html`<bdi>${siteName(chrome)}</bdi>`)}</p>
-${onward === undefined ? signInLink(chrome, signInUrl) : onwardLink(chrome, onward)}${frames.map(frame)}${
-  onward !== undefined && html`<script src="${chrome.assets.logoutFramesScript}"></script>\n`
+${continueUrl === undefined ? signInLink(chrome, signInUrl) : continueLink(chrome, continueUrl)}${frames.map(frame)}${
+  continueUrl !== undefined && html`<script src="${chrome.assets.logoutFramesScript}"></script>\n`
 }`
   return layout(chrome, { title, heading, body })
 }
@@ -32,11 +32,11 @@ function signInLink(chrome: Chrome, signInUrl: string): Html | false {
   return link !== undefined && html`<a class="button plain" href="${link}">${chrome.texts.signedOut.again}</a>\n`
 }
 
-function onwardLink({ texts }: Chrome, onward: Destination): Html {
+function continueLink({ texts }: Chrome, continueUrl: Destination): Html {
   const { submit } = texts.formPost
-  if (typeof onward === 'string') return html`<a class="button" id="onward" href="${onward}">${submit}</a>\n`
-  return html`<form id="onward" action="${onward.action}" method="post" accept-charset="UTF-8">
-${Object.entries(onward.fields).map(([name, value]) => hiddenField(name, value))}<button class="button" type="submit">${submit}</button>
+  if (typeof continueUrl === 'string') return html`<a class="button" id="onward" href="${continueUrl}">${submit}</a>\n`
+  return html`<form id="onward" action="${continueUrl.action}" method="post" accept-charset="UTF-8">
+${Object.entries(continueUrl.fields).map(([name, value]) => hiddenField(name, value))}<button class="button" type="submit">${submit}</button>
 </form>
 `
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { issueCode, peekCode, redeemCode } from '../../src/accounts/codes.ts'
 import type { CodeDeps } from '../../src/accounts/codes.ts'
-import { onwardUrl } from '../../src/accounts/onward.ts'
+import { returnUrl } from '../../src/accounts/return-url.ts'
 import { switchesIn } from '../../src/accounts/switches.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
@@ -89,8 +89,8 @@ describe('a code of self-service', () => {
 })
 
 describe('where self-service leads', () => {
-  const to = async (errand: { clientId?: string; redirectUri?: string }): Promise<string | undefined> =>
-    onwardUrl(zone, errand, {
+  const to = async (requestedReturn: { clientId?: string; redirectUri?: string }): Promise<string | undefined> =>
+    returnUrl(zone, requestedReturn, {
       store: server.store,
       behaviour: behaviourOf('standard'),
       settings: DEFAULT_SETTINGS,
@@ -100,7 +100,7 @@ describe('where self-service leads', () => {
   it('is what the client has registered', async () => {
     assert.equal(await to({ clientId: 'app', redirectUri: 'https://app.example/cb' }), 'https://app.example/cb')
   })
-  for (const errand of [
+  for (const requestedReturn of [
     {},
     { clientId: 'app' },
     { redirectUri: 'https://app.example/cb' },
@@ -109,7 +109,8 @@ describe('where self-service leads', () => {
     { clientId: 'app', redirectUri: 'javascript:alert(1)' },
     { clientId: 'app', redirectUri: '//evil.example' },
   ]) {
-    it(`is nowhere else: ${JSON.stringify(errand)}`, async () => assert.equal(await to(errand), undefined))
+    it(`is nowhere else: ${JSON.stringify(requestedReturn)}`, async () =>
+      assert.equal(await to(requestedReturn), undefined))
   }
   it("is the client's own page otherwise", async () => {
     const client = (await server.store.clients.find('svc', 'app')) ?? assert.fail()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
-import type { FalseDirectory } from '../support/false-directory.ts'
-import { element, foundEntry, message, result, startFalseDirectory } from '../support/false-directory.ts'
+import type { FalseDirectory } from '../support/fake-directory.ts'
+import { element, foundEntry, message, result, startFakeDirectory } from '../support/fake-directory.ts'
 import type { LdapConfig, LdapServer } from '../support/ldap-server.ts'
 import { AS_SCOPES, SEARCH, startLdapServer } from '../support/ldap-server.ts'
 import { APP, MODES, tokensOf } from '../support/oauth.ts'
@@ -26,7 +26,7 @@ const lying =
     return void socket.write(Buffer.concat([...found, message(id, result(0x65))]))
   }
 
-type Answer = Parameters<typeof startFalseDirectory>[0]
+type Answer = Parameters<typeof startFakeDirectory>[0]
 
 /** Makes the attempt in the modes, each against a server of its own with the false directory. */
 const against =
@@ -40,7 +40,7 @@ const against =
   ) =>
   async (): Promise<void> => {
     for (const mode of modes) {
-      const directory = await startFalseDirectory(answer)
+      const directory = await startFakeDirectory(answer)
       const api = await startLdapServer(mode, { ...SEARCH, baseUrl: directory.url, ...config })
       try {
         await attempt(api, directory, mode)
@@ -219,7 +219,7 @@ export const directoryAttacks: readonly Attack[] = [
     attack: 'refers the server to a host of its choice',
     outcome: 'brings no connection about, and no password to it',
     attempt: async () => {
-      const elsewhere = await startFalseDirectory(() => {})
+      const elsewhere = await startFakeDirectory(() => {})
       const reference = element(0x73, element(0x04, `${elsewhere.url}/dc=x`))
       const referral = element(0xa3, element(0x04, `${elsewhere.url}/dc=x`))
       const answers: readonly Answer[] = [

@@ -9,7 +9,7 @@ import { readDirectorySettings } from '../../src/identity/directory/settings.ts'
 import { externalUserOf } from '../../src/identity/sources/ldap-user.ts'
 import type { DirectoryUser } from '../../src/identity/sources/ldap-user.ts'
 import { createTestClock } from '../support/clock.ts'
-import { element, message, result, startFalseDirectory } from '../support/false-directory.ts'
+import { element, message, result, startFakeDirectory } from '../support/fake-directory.ts'
 
 type Config = Readonly<Record<string, unknown>>
 type Attributes = Readonly<Record<string, readonly string[]>>
@@ -175,7 +175,7 @@ describe('the identifier that a directory shows', () => {
         element(0x30, element(0x04, type), element(0x31, ...values.map(value => element(0x04, value)))),
       )
       const entry = element(0x64, element(0x04, 'cn=ann'), element(0x30, ...parts))
-      const directory = await startFalseDirectory((socket, { id, operation }) => {
+      const directory = await startFakeDirectory((socket, { id, operation }) => {
         if (operation === BIND) return void socket.write(message(id, result(0x61)))
         return void socket.write(Buffer.concat([message(id, entry), message(id, result(0x65))]))
       })

@@ -5,7 +5,7 @@ import type { Outbound } from '../../src/base/outbound.ts'
 import type { ExternalUser } from '../../src/identity/source.ts'
 import type { MappingConfig } from '../../src/identity/sources/oidc-claims.ts'
 import { externalUserOf, UnmappableClaims } from '../../src/identity/sources/oidc-claims.ts'
-import type { Wanted } from '../../src/identity/sources/oidc-settings.ts'
+import type { SettingsPurpose } from '../../src/identity/sources/oidc-settings.ts'
 import { createOidcSettings } from '../../src/identity/sources/oidc-settings.ts'
 import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
 import { createTestClock } from '../support/clock.ts'
@@ -285,7 +285,7 @@ describe('createOidcSettings', () => {
       },
     }
     const settings = createOidcSettings({ outbound, clock })
-    const settingsOf = (of: IdentityProvider, wanted: Wanted = 'keys') => settings.read(of, { wanted })
+    const settingsOf = (of: IdentityProvider, wanted: SettingsPurpose = 'keys') => settings.read(of, { wanted })
     return { asked, settings, settingsOf }
   }
 

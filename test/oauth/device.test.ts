@@ -246,8 +246,8 @@ describe('the device grant of a client that asks for a second factor', () => {
       assert.deepEqual([answer.status, answer.location().pathname], [302, '/second_factor'])
       const factor = await browser.send('/second_factor')
       assert.equal(factor.status, 200, factor.text)
-      const { onward } = await enrolApp(server, browser)
-      assert.match(unescaped(onward ?? ''), new RegExp(`/device\\?user_code=${codes.user_code}&client_id=safe$`))
+      const { continueUrl } = await enrolApp(server, browser)
+      assert.match(unescaped(continueUrl ?? ''), new RegExp(`/device\\?user_code=${codes.user_code}&client_id=safe$`))
       const again = { ...hiddenFields((await browser.send('/device')).text), user_code: codes.user_code }
       assert.match((await browser.send('/device', { form: again })).text, /The safe/)
       assert.deepEqual(server.faults, [])

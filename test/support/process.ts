@@ -65,7 +65,7 @@ export interface ServerProcess extends StartedProcess {
 }
 
 /** Where a process runs, and with what. */
-export interface Surroundings extends Pick<ProcessOptions, 'folder' | 'env' | 'launcher'> {
+export interface MutualTlsContext extends Pick<ProcessOptions, 'folder' | 'env' | 'launcher'> {
   /** Files that are put into the folder, by name. */
   readonly files?: Readonly<Record<string, string>>
   /** Its standard input; none unless given. */
@@ -75,7 +75,7 @@ export interface Surroundings extends Pick<ProcessOptions, 'folder' | 'env' | 'l
 /** Starts `latchkey` with arguments; the folder is removed once the process is gone, unless the caller named it. */
 export function launch(
   args: readonly string[],
-  { folder: given, env = {}, files = {}, launcher = LAUNCHER, input }: Surroundings = {},
+  { folder: given, env = {}, files = {}, launcher = LAUNCHER, input }: MutualTlsContext = {},
 ): StartedProcess {
   const folder = given ?? mkdtempSync(join(tmpdir(), 'latchkey-process-'))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
@@ -147,7 +147,7 @@ async function untilClosed(child: ChildProcess): Promise<{ status: number | null
 }
 
 /** Runs `latchkey` to its end. */
-export const runToEnd = (args: readonly string[], surroundings?: Surroundings): Promise<Ending> =>
+export const runToEnd = (args: readonly string[], surroundings?: MutualTlsContext): Promise<Ending> =>
   launch(args, surroundings).ended
 
 /** Starts `latchkey serve` and waits until it is ready; throws with its output when it ends instead. */

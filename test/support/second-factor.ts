@@ -25,12 +25,16 @@ export function appOf(page: string): AuthenticatorApp {
 export async function enrolApp(
   server: TestServer,
   browser: Browser,
-): Promise<{ readonly app: AuthenticatorApp; readonly codes: readonly string[]; readonly onward: string | undefined }> {
+): Promise<{
+  readonly app: AuthenticatorApp
+  readonly codes: readonly string[]
+  readonly continueUrl: string | undefined
+}> {
   const page = (await browser.send('/second_factor/app')).text
   const app = appOf(page)
   const answer = await browser.send('/second_factor/app', { form: { ...hiddenFields(page), code: app.code(server) } })
   assert.equal(answer.status, 200, answer.text)
-  return { app, codes: codesOf(answer.text), onward: /class="button" href="([^"]+)"/.exec(answer.text)?.[1] }
+  return { app, codes: codesOf(answer.text), continueUrl: /class="button" href="([^"]+)"/.exec(answer.text)?.[1] }
 }
 
 /** The recovery codes of the page that shows them. */

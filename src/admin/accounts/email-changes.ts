@@ -3,15 +3,15 @@ import type { FastifyInstance } from 'fastify'
 import { issueCode } from '../../accounts/codes.ts'
 import { changeEmail, emailProblem } from '../../accounts/email-change.ts'
 import type { EmailChangeDeps } from '../../accounts/email-change.ts'
-import { onwardUrl } from '../../accounts/onward.ts'
-import type { OnwardDeps } from '../../accounts/onward.ts'
+import { returnUrl } from '../../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { jsonBody, sendJson, textBody } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
 import { bare, textIn } from './body.ts'
 
 /** Dependencies of the endpoints. */
-export type EmailChangeEndpointDeps = EmailChangeDeps & Omit<OnwardDeps, 'store'>
+export type EmailChangeEndpointDeps = EmailChangeDeps & Omit<ReturnUrlDeps, 'store'>
 
 /** `POST /email_verifications` and `POST /email_changes`. */
 export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndpointDeps): void {
@@ -53,8 +53,8 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndp
       case 'taken':
         throw bare('scim_resource_already_exists', { status: 409, message: TAKEN }, behaviour)
       case 'changed': {
-        const { user, errand } = changed
-        const url = await onwardUrl(zone, errand, { ...deps, fallback: 'change_email_redirect_url' })
+        const { user, requestedReturn } = changed
+        const url = await returnUrl(zone, requestedReturn, { ...deps, fallback: 'change_email_redirect_url' })
         return sendJson(reply, {
           username: user.userName,
           userId: user.id,

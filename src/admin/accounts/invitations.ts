@@ -35,7 +35,7 @@ export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndp
     if (redirectUri === '') throw refuse('The parameter redirect_uri is missing')
     if (redirectUri.length > MAX_REDIRECT_LENGTH) throw refuse('The parameter redirect_uri is too long')
     const { clientId, client } = await clientOf(request)
-    const errand = { redirectUri, ...(clientId !== undefined && { clientId }) }
+    const requestedReturn = { redirectUri, ...(clientId !== undefined && { clientId }) }
     const by = {
       ...callerOf(request),
       scopes: request.bearer?.scopes ?? [],
@@ -44,7 +44,7 @@ export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndp
     const results: { readonly email: string; readonly result: Invited }[] = []
     // One after the other: the account of an address may be that of another one in other letters.
     for (const email of addressesIn(jsonBody(request))) {
-      results.push({ email, result: await invite(zone, { email, errand, client, by }, deps) })
+      results.push({ email, result: await invite(zone, { email, requestedReturn, client, by }, deps) })
     }
     const linkOf = (code: string): string => `${urls.ofZone(zone)}/invitations/accept?code=${code}`
     return sendJson(reply, {

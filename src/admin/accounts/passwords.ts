@@ -41,11 +41,11 @@ export function passwordHandlers(on: On<PasswordRoute>, deps: PasswordEndpointDe
     if (!found) throw bare('not_found', { status: 404, message: 'There is no user with this name.' }, behaviour)
     const { user } = found
     if (found.kept === 'elsewhere') return sendJson(reply, { user_id: user.id }, 409)
-    const errand = {
+    const requestedReturn = {
       ...(clientId !== undefined && { clientId: clientId.slice(0, MAX_NAME_LENGTH) }),
       ...(redirectUri !== undefined && redirectUri.length <= MAX_REDIRECT_LENGTH && { redirectUri }),
     }
-    const { value } = await issueReset(zone, { user, errand }, deps)
+    const { value } = await issueReset(zone, { user, requestedReturn }, deps)
     deps.audit({
       type: 'PasswordResetRequest',
       zoneId: zone.id,
@@ -73,8 +73,8 @@ export function passwordHandlers(on: On<PasswordRoute>, deps: PasswordEndpointDe
       case 'refused':
         throw refuseResource('invalid_password', result.message, { status: 422 })
       case 'changed': {
-        const { user, errand } = result
-        const clientId = errand.clientId ?? request.bearer?.client.clientId ?? ''
+        const { user, requestedReturn } = result
+        const clientId = requestedReturn.clientId ?? request.bearer?.client.clientId ?? ''
         const login = await issueAutologin(zone, { user, client: { clientId } }, deps)
         return sendJson(reply, { code: login.value, user_id: user.id, username: user.userName, email: user.email })
       }

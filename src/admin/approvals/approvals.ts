@@ -1,6 +1,6 @@
 // UAA's API of a person's own approvals: what they allow and deny clients, for a token that may change it.
-import type { KnownClient } from '../../token/known-client.ts'
-import { findKnownClient } from '../../token/known-client.ts'
+import type { ClientSummary } from '../../token/client-summary.ts'
+import { findClientSummary } from '../../token/client-summary.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -41,9 +41,9 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     const { id } = userOf(request)
     const { startIndex, count } = pageOf(request)
     const all = await store.approvals.listAllOfUser(zone.id, id)
-    const clients = new Map<string, KnownClient | undefined>()
+    const clients = new Map<string, ClientSummary | undefined>()
     for (const clientId of new Set(all.map(approval => approval.clientId))) {
-      clients.set(clientId, await findKnownClient(store, zone, clientId))
+      clients.set(clientId, await findClientSummary(store, zone, clientId))
     }
     const shown = all.filter(({ clientId, scope }) => {
       const known = clients.get(clientId)
@@ -66,7 +66,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     refuseRepeated(request, ['clientId'])
     const clientId = queryForm(request).get('clientId') ?? ''
     if (clientId === '') throw refuse('The parameter clientId is missing')
-    if (!(await findKnownClient(store, request.zone, clientId))) throw noClient(clientId)
+    if (!(await findClientSummary(store, request.zone, clientId))) throw noClient(clientId)
     await replaceApprovals(owner, { clientId, approvals: [] }, deps)
     return sendJson(reply, {
       status: 'ok',

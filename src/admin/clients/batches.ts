@@ -25,7 +25,7 @@ interface Entry {
   readonly json: JsonRecord
   readonly clientId: string
 }
-interface KnownEntry extends Entry {
+interface ExistingEntry extends Entry {
   readonly existing: StoredClient
 }
 
@@ -67,7 +67,7 @@ export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: C
   async function findAll(
     request: FastifyRequest,
     entries: readonly Entry[],
-  ): Promise<readonly KnownEntry[] | undefined> {
+  ): Promise<readonly ExistingEntry[] | undefined> {
     const found = await mapLimited(entries, async entry => {
       const existing = await find(request, entry)
       return existing && { ...entry, existing }

@@ -39,10 +39,10 @@ function routes(service: Service) {
   } as const satisfies Record<RouteName, DeferredRoute>
 }
 
-type Unmapping = `DELETE ${(typeof MAPPING_PATHS)[number]}`
+type MappingRemoval = `DELETE ${(typeof MAPPING_PATHS)[number]}`
 
-const unmapping = (route: DeferredRoute): Record<Unmapping, DeferredRoute> =>
-  Object.fromEntries(MAPPING_PATHS.map(path => [`DELETE ${path}`, route])) as Record<Unmapping, DeferredRoute>
+const unmapping = (route: DeferredRoute): Record<MappingRemoval, DeferredRoute> =>
+  Object.fromEntries(MAPPING_PATHS.map(path => [`DELETE ${path}`, route])) as Record<MappingRemoval, DeferredRoute>
 
 /** A route of groups. */
 export type GroupRoute = keyof ReturnType<typeof routes>

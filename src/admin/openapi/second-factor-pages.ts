@@ -3,7 +3,7 @@ import type { Facts, Fields, Operation } from './description.ts'
 import { json, may, must, oneOf, open, page, redirect, text } from './description.ts'
 
 const forged = 'The anti-forgery value is missing or wrong.'
-const onward = redirect('To the page that was requested first, or to the sign-in page.')
+const continued = redirect('To the page that was requested first, or to the sign-in page.')
 
 /** `/second_factor`, `/login/passkey`, `/profile/security` and what is below them. */
 export function secondFactorPages({ service }: Facts): Readonly<Record<string, Operation>> {
@@ -30,7 +30,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
         remember: may('`true` to be remembered in this browser.'),
       },
       answers: {
-        302: onward,
+        302: continued,
         403: forged,
         422: page('The page, with the reason for the refusal.'),
         429: 'Too many wrong codes.',
@@ -45,7 +45,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
       form: { ...csrf, secret: must('The sealed secret, from the page.'), code: must('What the app shows.') },
       answers: {
         200: page('The recovery codes of a person who had none.'),
-        302: onward,
+        302: continued,
         403: forged,
         422: page('The page, with the reason for the refusal.'),
       },
@@ -55,7 +55,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
       form: { ...csrf, credential: must('What the browser answered, as JSON.') },
       answers: {
         200: page('The recovery codes of a person who had none.'),
-        302: onward,
+        302: continued,
         403: forged,
         422: page('The page, with the reason for the refusal.'),
       },

@@ -2,7 +2,7 @@
 import type { Answer, Area, Facts, Fields } from './description.ts'
 import { may, must, page, redirect, ref, text } from './description.ts'
 
-const errand: Fields = {
+const returnFields: Fields = {
   client_id: may('The application to go to afterwards.'),
   redirect_uri: may('Where to go in it; followed only if the client has registered it.'),
 }
@@ -29,7 +29,7 @@ export function selfServiceArea({ service }: Facts): Area {
     operations: {
       'GET /create_account': {
         summary: 'Show the form for a new account',
-        query: errand,
+        query: returnFields,
         answers: {
           200: page('The page.'),
           302: redirect('To the home page if the user is signed in.'),
@@ -46,7 +46,7 @@ export function selfServiceArea({ service }: Facts): Area {
           password: must('The password.'),
           password_confirmation: must('The password again.'),
           does_user_consent: may('`true` if the user agrees to the terms of the zone.'),
-          ...errand,
+          ...returnFields,
         },
         answers: {
           302: redirect('To `/accounts/email_sent`.'),
@@ -90,7 +90,7 @@ export function selfServiceArea({ service }: Facts): Area {
       },
       'GET /change_email': {
         summary: 'Show the form for another e-mail address',
-        query: errand,
+        query: returnFields,
         answers: {
           200: page('The page.'),
           302: redirect('To the profile if the user’s provider manages the address.'),
@@ -100,7 +100,7 @@ export function selfServiceArea({ service }: Facts): Area {
       'POST /change_email.do': {
         summary: 'Request another e-mail address',
         about: 'Sends a mail to the new address, also if another account has it, and a notice to the old one.',
-        form: { ...csrf, newEmail: must('The new address.'), ...errand },
+        form: { ...csrf, newEmail: must('The new address.'), ...returnFields },
         answers: {
           302: redirect('To `/email_sent`, or to the profile if the user’s provider manages the address.'),
           400: MISSING,
@@ -117,7 +117,7 @@ export function selfServiceArea({ service }: Facts): Area {
       },
       'GET /continue': {
         summary: 'Go on to the application after self-service and a sign-in',
-        query: errand,
+        query: returnFields,
         answers: { 302: redirect('To the URL if the client has registered it, else to the home page.') },
       },
       'GET /verify_email': {
@@ -144,13 +144,13 @@ export function selfServiceArea({ service }: Facts): Area {
       },
       'GET /forgot_password': {
         summary: 'Show the form for a forgotten password',
-        query: errand,
+        query: returnFields,
         answers: { 200: page('The page.'), 403: KEPT_ELSEWHERE, 404: OFF },
       },
       'POST /forgot_password.do': {
         summary: 'Request a password reset',
         about: 'Sends a mail to the address of the account, if there is one, with a link that works for half an hour.',
-        form: { username: must('The user name, or the e-mail address of one account.'), ...errand },
+        form: { username: must('The user name, or the e-mail address of one account.'), ...returnFields },
         answers: {
           302: redirect('To `/email_sent`.'),
           400: MISSING,

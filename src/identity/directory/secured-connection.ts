@@ -5,7 +5,7 @@ import type { SecureContext, TLSSocket } from 'node:tls'
 import { DirectoryError } from './directory-error.ts'
 
 /** Whom a provider believes. */
-export interface Trust {
+export interface TlsTrust {
   readonly verifiesCertificate: boolean
   /** Certificates in PEM, instead of those that the server trusts; read before. */
   readonly authorities: string | undefined
@@ -19,7 +19,7 @@ const contexts = new Map<string, SecureContext>()
 export async function secured(
   socket: Socket,
   host: string,
-  { verifiesCertificate, authorities }: Trust,
+  { verifiesCertificate, authorities }: TlsTrust,
 ): Promise<TLSSocket> {
   const { connect, createSecureContext } = await import('node:tls')
   const contextOf = (ca: string): SecureContext => {

@@ -8,7 +8,7 @@ import { MessageStream } from './message-stream.ts'
 import type { DirectoryFailure } from './directory-error.ts'
 import type { DirectoryUrl } from './settings.ts'
 import { secured } from './secured-connection.ts'
-import type { Trust } from './secured-connection.ts'
+import type { TlsTrust } from './secured-connection.ts'
 import { OBJECT_GUID, uniqueIdOf } from './unique-id.ts'
 
 /** An entry: its DN, and its string values by lower-case attribute name; attributes without one are left out. */
@@ -62,7 +62,7 @@ const START_TLS = '1.3.6.1.4.1.1466.20037'
 export async function openSession(
   open: OpenConnection,
   { hostname, tls }: DirectoryUrl,
-  trust: Trust,
+  trust: TlsTrust,
 ): Promise<KeepableSession> {
   const { Client: LdapClient } = await import('ldapts')
   const clientOn = (stream: MessageStream): Client => {

@@ -39,7 +39,7 @@ export interface SamlSignInDeps {
 }
 
 /** Where and by what a message came. */
-export interface Arrival {
+export interface MessageContext {
   readonly zone: AddressedZone
   /** The absolute URL that it must be meant for. */
   readonly recipient: string
@@ -67,10 +67,10 @@ export interface SamlSignIn {
   finish(
     record: IdentityProvider,
     answer: RedirectAnswer,
-    arrival: Arrival & Pick<Expectation, 'inResponseTo'>,
+    arrival: MessageContext & Pick<Expectation, 'inResponseTo'>,
   ): Promise<RedirectSuccess | RedirectRefusal>
   /** Has a message verified, counts it as used and reads whom it speaks of. */
-  admit(record: IdentityProvider, arrival: Arrival, verify: Verify): Promise<Vouched | RedirectRefusal>
+  admit(record: IdentityProvider, arrival: MessageContext, verify: Verify): Promise<Vouched | RedirectRefusal>
 }
 
 /** What a key that is not known yet comes out as; within an encrypted assertion, nothing says more. */
@@ -100,7 +100,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
 
   async function admit(
     record: IdentityProvider,
-    { zone, recipient }: Arrival,
+    { zone, recipient }: MessageContext,
     verify: Verify,
   ): Promise<Vouched | RedirectRefusal> {
     const { config }: { readonly config: SamlProviderConfig } = record

@@ -18,7 +18,7 @@ export interface Source<T> {
 }
 
 /** A cached document; undefined in place of one that could not be fetched. */
-export interface Known<T> {
+export interface CachedDocument<T> {
   readonly document: T | undefined
 }
 
@@ -27,7 +27,7 @@ export interface Documents<T> {
   /** The document; undefined if it cannot be fetched, or could not a moment ago. */
   read(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
   /** The cached document, even if it is stale, and fetches it beside the caller; undefined if it was never fetched. */
-  peek(source: Source<T>): Known<T> | undefined
+  peek(source: Source<T>): CachedDocument<T> | undefined
   /** The document, fetched now: at most once in 30 seconds, and undefined otherwise. */
   renew(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
 }
@@ -45,7 +45,7 @@ const MAX_OF_ZONE = 2000
 /** Documents that pages have fetched beside them at a time, for each zone: a page may show a thousand providers. */
 const MAX_REFRESHES = 4
 
-interface Entry<T> extends Known<T> {
+interface Entry<T> extends CachedDocument<T> {
   readonly zoneId: string
   readonly until: Date
   readonly fetchedAt: Date

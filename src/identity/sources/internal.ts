@@ -49,10 +49,10 @@ export const afterSignIn = (user: User, now: Date): User => ({
 /** Why the right password is not enough; undefined if it is. */
 export async function problemOf(
   { zone, user, opensSession }: { readonly zone: Zone; readonly user: User; readonly opensSession: boolean },
-  { owedBy }: Pick<SourceDeps, 'owedBy'>,
+  { findOutstandingDemand }: Pick<SourceDeps, 'findOutstandingDemand'>,
 ): Promise<SignInRefusal | undefined> {
   if (!user.verified) return 'account-not-verified'
-  return opensSession ? undefined : (await owedBy(zone, user, {}))?.refusal
+  return opensSession ? undefined : (await findOutstandingDemand(zone, user, {}))?.refusal
 }
 
 async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Promise<SignInResult> {

@@ -29,17 +29,17 @@ export interface OidcSettings {
 }
 
 /** Which settings are needed: `keys` to verify signatures, `endpoints` also to redirect users, `logout` to sign them out. */
-export type Wanted = 'keys' | 'endpoints' | 'logout'
+export type SettingsPurpose = 'keys' | 'endpoints' | 'logout'
 
 /** Reads the effective settings of a provider; fetches the discovery document only if a wanted setting is missing. */
 export interface OidcSettingsReader {
   /** Waits for the discovery document where one is needed. */
   read(
     provider: IdentityProvider,
-    options?: { readonly wanted?: Wanted; readonly purpose?: OutboundShare['purpose'] },
+    options?: { readonly wanted?: SettingsPurpose; readonly purpose?: OutboundShare['purpose'] },
   ): Promise<OidcSettings>
   /** Reads without waiting, from a cached document even if it is stale, and refreshes it; undefined without one. */
-  peek(provider: IdentityProvider, wanted?: Wanted): OidcSettings | undefined
+  peek(provider: IdentityProvider, wanted?: SettingsPurpose): OidcSettings | undefined
 }
 
 type Document = Readonly<Record<string, unknown>>
@@ -64,11 +64,11 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
   const documents = createDocuments<Document>(deps)
   const merged = new WeakMap<
     IdentityProvider,
-    Map<Wanted, { readonly document: Document; readonly settings: OidcSettings }>
+    Map<SettingsPurpose, { readonly document: Document; readonly settings: OidcSettings }>
   >()
 
   /** `merge`, once for each document: a page with a thousand providers would spend milliseconds on it. */
-  function settingsOf(provider: IdentityProvider, document: Document, wanted: Wanted): OidcSettings {
+  function settingsOf(provider: IdentityProvider, document: Document, wanted: SettingsPurpose): OidcSettings {
     const all = merged.get(provider) ?? new Map()
     merged.set(provider, all)
     const before = all.get(wanted)
@@ -133,7 +133,7 @@ const ownSettings = ({ config }: OidcRecord) => ({
 })
 
 /** The URL of the discovery document, if the record lacks a wanted setting and has the URL. */
-function documentNeeded(provider: IdentityProvider, wanted: Wanted): string | undefined {
+function documentNeeded(provider: IdentityProvider, wanted: SettingsPurpose): string | undefined {
   const own = ownSettings(provider)
   const hasKeys = own.issuer !== undefined && (own.tokenKey ?? own.tokenKeyUrl) !== undefined
   const isComplete = {
@@ -145,7 +145,7 @@ function documentNeeded(provider: IdentityProvider, wanted: Wanted): string | un
   return isComplete ? undefined : text(config.discoveryUrl)
 }
 
-function merge(provider: IdentityProvider, found: Document, wanted: Wanted): OidcSettings {
+function merge(provider: IdentityProvider, found: Document, wanted: SettingsPurpose): OidcSettings {
   const { config }: OidcRecord = provider
   const own = ownSettings(provider)
   const relyingPartyId = text(config.relyingPartyId)

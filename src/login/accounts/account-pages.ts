@@ -59,7 +59,7 @@ export type AccountPageDeps = CreateAccountDeps &
 export function accountPages(app: FastifyInstance, deps: AccountPageDeps): void {
   deferredRoutes<AccountPage>(app, ROUTES, {
     load: async () => {
-      const [signUp, email, forgotten, password, invitations, profile, onward] = await Promise.all([
+      const [signUp, email, forgotten, password, invitations, profile, continuation] = await Promise.all([
         import('./create-account.ts'),
         import('./change-email.ts'),
         import('./forgotten-password.ts'),
@@ -75,7 +75,7 @@ export function accountPages(app: FastifyInstance, deps: AccountPageDeps): void 
         password.changePasswordHandlers(on, deps)
         invitations.invitationHandlers(on, deps)
         profile.profileHandlers(on, deps)
-        onward.continueHandlers(on, deps)
+        continuation.continueHandlers(on, deps)
       }
     },
   })

@@ -3,11 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../../accounts/account-mails.ts'
 import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
 import { issueCode, peekCode } from '../../accounts/codes.ts'
-import type { Errand } from '../../accounts/codes.ts'
+import type { RequestedReturn } from '../../accounts/codes.ts'
 import { changeEmail, emailProblem, isAddressFor } from '../../accounts/email-change.ts'
 import type { EmailChangeDeps } from '../../accounts/email-change.ts'
-import { onwardUrl } from '../../accounts/onward.ts'
-import type { OnwardDeps } from '../../accounts/onward.ts'
+import { returnUrl } from '../../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import type { Background } from '../../base/background.ts'
 import type { User } from '../../model/users/user.ts'
 import { EMAIL_CHANGE_PATH } from '../../model/sessions/fresh-sign-in.ts'
@@ -24,12 +24,19 @@ import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { Sessions, Visitor } from '../../web/sessions/session.ts'
 import { createFreshSignIn } from '../fresh-sign-in.ts'
-import { checkOwnAccounts, countMail, errandIn, redirectToSignIn, requiredField, runLater } from './self-service.ts'
+import {
+  checkOwnAccounts,
+  countMail,
+  readRequestedReturn,
+  redirectToSignIn,
+  requiredField,
+  runLater,
+} from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of the endpoints. */
-export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<OnwardDeps, 'store'> {
+export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<ReturnUrlDeps, 'store'> {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf
@@ -41,7 +48,7 @@ export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<
 const PURPOSE = 'email-change'
 
 /** The form for the errand; the address that was typed stays out of URLs. */
-function formPath({ clientId, redirectUri }: Errand): string {
+function formPath({ clientId, redirectUri }: RequestedReturn): string {
   const query = new URLSearchParams({
     ...(clientId !== undefined && { client_id: clientId }),
     ...(redirectUri !== undefined && { redirect_uri: redirectUri }),
@@ -83,7 +90,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     const visitor = await ownerIn(request)
     if (!visitor) return keptElsewhere(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
-    const path = formPath(errandIn(form))
+    const path = formPath(readRequestedReturn(form))
     return afterFreshSignIn(request, reply, {
       visitor,
       path,
@@ -119,7 +126,11 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
       await deps.store.oneTimeCodes.forget(zone.id, PURPOSE, user.id)
       await sendAccountMail({ ...order, mail: 'newEmailTaken', to: email }, deps)
     } else {
-      const code = await issueCode(zone, { purpose: PURPOSE, user, data: { ...errandIn(form), email } }, deps)
+      const code = await issueCode(
+        zone,
+        { purpose: PURPOSE, user, data: { ...readRequestedReturn(form), email } },
+        deps,
+      )
       const path = `/verify_email?code=${code.value}`
       await sendAccountMail({ ...order, mail: 'verifyNewEmail', to: email, path, usefulUntil: code.expiresAt }, deps)
     }
@@ -131,7 +142,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     reply: FastifyReply,
     { user, form, isWrong = false }: { readonly user: User; readonly form: Form; readonly isWrong?: boolean },
   ): Promise<FastifyReply> {
-    const { clientId = '', redirectUri = '' } = errandIn(form)
+    const { clientId = '', redirectUri = '' } = readRequestedReturn(form)
     const page = changeEmailPage(await pages.chrome(request, reply, { form: true }), {
       current: user.email,
       newEmail: form.get('newEmail')?.trim() ?? '',
@@ -190,13 +201,13 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
       case 'taken':
         throw new PageError(422, 'There is already a user with that email address.')
       case 'changed': {
-        const { before, user, errand } = changed
+        const { before, user, requestedReturn } = changed
         const notice = { zone, frame: await pages.mailFrame(request), former: before.email, email: user.email }
         await sendAccountMail({ ...notice, mail: 'emailChanged', to: before.email }, deps)
-        const url = await onwardUrl(zone, errand, { ...deps, fallback: 'change_email_redirect_url' })
+        const url = await returnUrl(zone, requestedReturn, { ...deps, fallback: 'change_email_redirect_url' })
         const isOwner = visitor?.user.id === user.id
         if (!isOwner) {
-          const done = { success: 'change_email_success', clientId: errand.clientId, url }
+          const done = { success: 'change_email_success', clientId: requestedReturn.clientId, url }
           return redirectToSignIn(request, reply, done, deps)
         }
         const own = `${urls.ofZone(zone)}/profile?success_message_code=email_change.success`

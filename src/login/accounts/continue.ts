@@ -1,23 +1,25 @@
 // Where a sign-in leads that followed a sign-up, a new password, an invitation or a change of the e-mail address: to the
 // application that asked for it.
-import { leadsOnward } from '../../accounts/onward.ts'
-import type { OnwardDeps } from '../../accounts/onward.ts'
+import { isRegisteredReturn } from '../../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import type { AccountPage } from './account-pages.ts'
-import { errandIn } from './self-service.ts'
+import { readRequestedReturn } from './self-service.ts'
 
 /** Dependencies of `continueHandlers`. */
-export interface ContinueDeps extends OnwardDeps {
+export interface ContinueDeps extends ReturnUrlDeps {
   readonly urls: Urls
 }
 
 /** `GET /continue`: to a URL that the client has registered, else to the home page. */
 export function continueHandlers(on: On<AccountPage>, deps: ContinueDeps): void {
   on('GET /continue', async (request, reply) => {
-    const errand = errandIn(queryForm(request))
-    const url = (await leadsOnward(request.zone, errand, deps)) ? errand.redirectUri : undefined
+    const requestedReturn = readRequestedReturn(queryForm(request))
+    const url = (await isRegisteredReturn(request.zone, requestedReturn, deps))
+      ? requestedReturn.redirectUri
+      : undefined
     return reply.redirect(url ?? `${deps.urls.ofZone(request.zone)}/home`, 302)
   })
 }

@@ -1,8 +1,8 @@
 // Sign-up and its verification. What these pages show says nothing about who has an account: everything that depends on it
 // is done after the answer.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { onwardUrl } from '../../accounts/onward.ts'
-import type { OnwardDeps } from '../../accounts/onward.ts'
+import { returnUrl } from '../../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { peekSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '../../accounts/sign-up.ts'
 import type { SignUpDeps } from '../../accounts/sign-up.ts'
 import type { Background } from '../../base/background.ts'
@@ -33,7 +33,7 @@ import {
   checkOwnAccounts,
   checkSelfService,
   countMail,
-  errandIn,
+  readRequestedReturn,
   redirectToSignIn,
   requiredField,
   runLater,
@@ -45,7 +45,7 @@ import type { AccountPage } from './account-pages.ts'
 export interface CreateAccountDeps
   extends SignUpDeps,
     Omit<PasswordRuleDeps, 'store'>,
-    Omit<OnwardDeps, 'store' | 'behaviour'> {
+    Omit<ReturnUrlDeps, 'store' | 'behaviour'> {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf
@@ -93,7 +93,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDe
       email,
       passwordHash,
       browser: deps.csrf.browserOf(request),
-      errand: errandIn(form),
+      requestedReturn: readRequestedReturn(form),
       frame: await pages.mailFrame(request),
       by: originOf(request),
     }
@@ -113,7 +113,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDe
     problem?: CreateAccountProps['problem'],
   ): Promise<FastifyReply> {
     const { zone } = request
-    const { clientId = '', redirectUri = '' } = errandIn(form)
+    const { clientId = '', redirectUri = '' } = readRequestedReturn(form)
     const policy = passwordPolicy(await deps.store.providers.findByOrigin(zone.id, deps.service.name))
     const page = createAccountPage(await pages.chrome(request, reply, { form: true }), {
       email: form.get('email')?.trim() ?? '',
@@ -176,8 +176,8 @@ function verifyHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
         )
       }
       case 'verified': {
-        const url = await onwardUrl(zone, result.errand, { ...deps, fallback: 'signup_redirect_url' })
-        const { clientId } = result.errand
+        const url = await returnUrl(zone, result.requestedReturn, { ...deps, fallback: 'signup_redirect_url' })
+        const { clientId } = result.requestedReturn
         return redirectToSignIn(request, reply, { success: 'verify_success', clientId, url }, deps)
       }
     }

@@ -3,9 +3,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../../accounts/account-mails.ts'
 import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
-import type { Errand } from '../../accounts/codes.ts'
-import { onwardUrl } from '../../accounts/onward.ts'
-import type { OnwardDeps } from '../../accounts/onward.ts'
+import type { RequestedReturn } from '../../accounts/codes.ts'
+import { returnUrl } from '../../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { accountToReset, issueReset, peekReset, resetPassword } from '../../accounts/password-reset.ts'
 import type { ResetAccount, ResetDeps } from '../../accounts/password-reset.ts'
 import { passwordChangedMail } from '../../accounts/password-notice.ts'
@@ -29,7 +29,7 @@ import {
   checkSelfService,
   countMail,
   countMailOf,
-  errandIn,
+  readRequestedReturn,
   redirectToSignIn,
   requiredField,
   runLater,
@@ -38,7 +38,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 
 /** Dependencies of the endpoints. */
-export interface ForgottenPasswordDeps extends ResetDeps, AccountMailDeps, Omit<OnwardDeps, 'store' | 'behaviour'> {
+export interface ForgottenPasswordDeps extends ResetDeps, AccountMailDeps, Omit<ReturnUrlDeps, 'store' | 'behaviour'> {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf
@@ -57,7 +57,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
 
   on('GET /forgot_password', async (request, reply) => {
     await checkSelfService(request, deps)
-    return showForgotten(request, reply, errandIn(queryForm(request)))
+    return showForgotten(request, reply, readRequestedReturn(queryForm(request)))
   })
 
   // UAA: without an anti-forgery value. All that it does is a mail, which anybody can cause from anywhere.
@@ -67,7 +67,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
     const userName = requiredField(form, 'username').trim()
     await countMail(request, userName.slice(0, MAX_NAME_LENGTH), limits)
     const order = { zone: request.zone, frame: await pages.mailFrame(request) }
-    const asked = { userName, errand: errandIn(form), from: originOf(request) }
+    const asked = { userName, requestedReturn: readRequestedReturn(form), from: originOf(request) }
     if (userName.length <= MAX_NAME_LENGTH && isKeepable(userName)) {
       runLater(background, () => sendLink(order, asked, deps))
     }
@@ -77,7 +77,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
   async function showForgotten(
     request: FastifyRequest,
     reply: FastifyReply,
-    { clientId = '', redirectUri = '' }: Errand,
+    { clientId = '', redirectUri = '' }: RequestedReturn,
     expired = false,
   ): Promise<FastifyReply> {
     const chrome = await pages.chrome(request, reply, { form: true })
@@ -132,15 +132,15 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
         return showExpired(request, reply)
       case 'refused': {
         // The code is used up, so that a second request at the same instant has none.
-        const { user, errand, message } = result
-        const { value } = await issueReset(zone, { user, errand }, deps)
+        const { user, requestedReturn, message } = result
+        const { value } = await issueReset(zone, { user, requestedReturn }, deps)
         return showReset(request, reply, { code: value, user, problem: message })
       }
       case 'changed': {
-        const { user, errand } = result
+        const { user, requestedReturn } = result
         await passwordChangedMail({ zone, frame: await pages.mailFrame(request), user }, deps)
-        const url = await onwardUrl(zone, errand, deps)
-        const done = { success: 'password_reset', clientId: errand.clientId, url }
+        const url = await returnUrl(zone, requestedReturn, deps)
+        const done = { success: 'password_reset', clientId: requestedReturn.clientId, url }
         return redirectToSignIn(request, reply, done, deps)
       }
     }
@@ -162,7 +162,11 @@ async function accountNamed(
 /** Sends the link, or says that the password is kept elsewhere; nothing to an account that nobody may use. */
 async function sendLink(
   order: Pick<AccountMailOrder, 'zone' | 'frame'>,
-  { userName, errand, from }: { readonly userName: string; readonly errand: Errand; readonly from: object },
+  {
+    userName,
+    requestedReturn,
+    from,
+  }: { readonly userName: string; readonly requestedReturn: RequestedReturn; readonly from: object },
   deps: ForgottenPasswordDeps,
 ): Promise<void> {
   const { zone } = order
@@ -172,7 +176,7 @@ async function sendLink(
   if (found.kept === 'elsewhere') {
     return sendAccountMail({ ...order, mail: 'passwordElsewhere', to: user.email }, deps)
   }
-  const { value, expiresAt: usefulUntil } = await issueReset(zone, { user, errand }, deps)
+  const { value, expiresAt: usefulUntil } = await issueReset(zone, { user, requestedReturn }, deps)
   deps.audit({
     type: 'PasswordResetRequest',
     zoneId: zone.id,

@@ -3,9 +3,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptWithPassword, openInvitation, takeInvitation } from '../../accounts/accept-invitation.ts'
 import type { AcceptDeps, OpenInvitation } from '../../accounts/accept-invitation.ts'
-import type { Errand } from '../../accounts/codes.ts'
-import { onwardUrl } from '../../accounts/onward.ts'
-import type { OnwardDeps } from '../../accounts/onward.ts'
+import type { RequestedReturn } from '../../accounts/codes.ts'
+import { returnUrl } from '../../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { switchesIn } from '../../accounts/switches.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
@@ -31,7 +31,7 @@ import type { AccountPage } from './account-pages.ts'
 import { redirectToSignIn } from './self-service.ts'
 
 /** Dependencies of `invitationPages`. */
-export interface InvitationPageDeps extends AcceptDeps, Omit<OnwardDeps, 'store'> {
+export interface InvitationPageDeps extends AcceptDeps, Omit<ReturnUrlDeps, 'store'> {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf
@@ -89,8 +89,8 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     return step === 'elsewhere' || (await switchesIn(zone, { store, serviceName: service.name })).ownAccounts
   }
 
-  const onward = ({ zone }: FastifyRequest, errand: Errand): Promise<string | undefined> =>
-    onwardUrl(zone, errand, deps)
+  const returnUrlOf = ({ zone }: FastifyRequest, requestedReturn: RequestedReturn): Promise<string | undefined> =>
+    returnUrl(zone, requestedReturn, deps)
 
   on('GET /invitations/accept', async (request, reply) => {
     const query = queryForm(request)
@@ -111,8 +111,8 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     { code, invitation: { user } }: { code: string; invitation: OpenInvitation },
   ): Promise<FastifyReply> {
     if (request.method === 'HEAD') return reply.send() // starts no sign-in
-    const journey = { path: undefined, saved: undefined, client: undefined, hint: undefined }
-    const to = { origin: user.origin, journey, userName: user.email, invitation: code }
+    const signInTarget = { path: undefined, saved: undefined, client: undefined, hint: undefined }
+    const to = { origin: user.origin, signInTarget, userName: user.email, invitation: code }
     return (await external.start(request, reply, to)) ? reply : refuse(request, reply, 'no_suitable_idp')
   }
 
@@ -139,12 +139,20 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
       case 'refused':
         return show(request, reply, { code, invitation, problem: { password: result.message }, status: 422 })
       case 'accepted':
-        return leadToSignIn(request, reply, result.errand)
+        return leadToSignIn(request, reply, result.requestedReturn)
     }
   })
 
-  async function leadToSignIn(request: FastifyRequest, reply: FastifyReply, errand: Errand): Promise<FastifyReply> {
-    const done = { success: 'invite_accepted', clientId: errand.clientId, url: await onward(request, errand) }
+  async function leadToSignIn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    requestedReturn: RequestedReturn,
+  ): Promise<FastifyReply> {
+    const done = {
+      success: 'invite_accepted',
+      clientId: requestedReturn.clientId,
+      url: await returnUrlOf(request, requestedReturn),
+    }
     return redirectToSignIn(request, reply, done, deps)
   }
 
@@ -170,13 +178,16 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     // Linking the account has ended its codes; this is for one that was linked before.
     await takeInvitation(zone, code, deps)
     await deps.users.verify(zone, result.user.id, { by: auditOriginOf(request) }) // the link was sent to the address
-    return leadToSignIn(request, reply, invitation.errand)
+    return leadToSignIn(request, reply, invitation.requestedReturn)
   })
 
   /** The account is the person's already, so all that is left is where the invitation leads. */
   async function agree(request: FastifyRequest, reply: FastifyReply, code: string): Promise<FastifyReply> {
     const taken = await takeInvitation(request.zone, code, deps)
     if (taken?.step !== 'agree') return refuse(request, reply, 'code_expired')
-    return reply.redirect((await onward(request, taken.errand)) ?? `${urls.ofZone(request.zone)}/home`, 302)
+    return reply.redirect(
+      (await returnUrlOf(request, taken.requestedReturn)) ?? `${urls.ofZone(request.zone)}/home`,
+      302,
+    )
   }
 }

@@ -1,5 +1,5 @@
 // What people can see and change themselves: name and language, approvals of clients, sessions and events of the account.
-import { findKnownClient } from '../../token/known-client.ts'
+import { findClientSummary } from '../../token/client-summary.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -115,7 +115,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
       const byClient = Map.groupBy(approvals, approval => approval.clientId)
       const clients = await Promise.all(
         Array.from(byClient, async ([clientId, decisions]) => {
-          const known = await findKnownClient(store, zone, clientId)
+          const known = await findClientSummary(store, zone, clientId)
           if (!known) return []
           const scopes = decisions.map(({ scope, status }) => ({
             scope,
@@ -157,7 +157,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const clientId = form.get('clientId') ?? ''
-    const isKnown = (await findKnownClient(store, request.zone, clientId)) !== undefined
+    const isKnown = (await findClientSummary(store, request.zone, clientId)) !== undefined
     if (isKnown && form.get('update') !== undefined) {
       const prefix = `${clientId}-`
       const ticked = form.all('checkedScopes').filter(value => value.startsWith(prefix))
@@ -223,7 +223,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     const shown = all.filter(({ type, at }) => type !== 'details-changed' || !precise.has(at.getTime()))
     return Promise.all(
       shown.slice(0, MAX_EVENTS).map(async ({ type, at, byOther, userAgent, remoteAddress, clientId }) => {
-        const known = clientId === undefined ? undefined : await findKnownClient(store, { id: zoneId }, clientId)
+        const known = clientId === undefined ? undefined : await findClientSummary(store, { id: zoneId }, clientId)
         return {
           type,
           at,

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
 import type { SwitchDeps } from '../../accounts/switches.ts'
-import type { Errand } from '../../accounts/codes.ts'
+import type { RequestedReturn } from '../../accounts/codes.ts'
 import type { Background } from '../../base/background.ts'
 import type { Service } from '../../model/service.ts'
 import { userNameKey } from '../../model/users/user.ts'
@@ -52,7 +52,7 @@ const MAX_CLIENT_ID_LENGTH = 255
 const MAX_URI_LENGTH = 2000
 
 /** Where somebody wants to go afterwards; checked when they are there. Too long to be registered counts as absent. */
-export function errandIn(form: Form): Errand {
+export function readRequestedReturn(form: Form): RequestedReturn {
   const upTo = (value: string | undefined, max: number) =>
     value === '' || (value?.length ?? 0) > max ? undefined : value
   return {
@@ -102,7 +102,7 @@ export function runLater(background: Background, task: () => Promise<void>): voi
 /** A URL in the query of a redirect, readable as UAA has it where nothing in it means something there. */
 const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')
 
-/** What is done, and where it leads after a sign-in: the result of `onwardUrl` for the client. */
+/** What is done, and where it leads after a sign-in: the result of `returnUrl` for the client. */
 export interface Done {
   /** A message of the sign-in page. */
   readonly success: string

@@ -106,14 +106,14 @@ export function firstFactorHandlers(
     reply: FastifyReply,
     { visitor, factor }: { readonly visitor: Visitor; readonly factor: ProvenFactor },
   ): Promise<FastifyReply> {
-    const onward = await tasks.onward(request)
+    const continueUrl = await tasks.continueUrl(request)
     if (!(await sessions.strengthen(request, reply, visitor, factor))) return goTo(request, reply, '/login')
     const codes = await factors.firstRecoveryCodes(await ownerOf(request, visitor, pages))
-    if (!codes) return goTo(request, reply, onward)
+    if (!codes) return goTo(request, reply, continueUrl)
     const page = recoveryCodesPage(await pages.chrome(request, reply), {
       codes,
       userName: visitor.user.userName,
-      onward: urls.ofZone(request.zone) + onward,
+      continueUrl: urls.ofZone(request.zone) + continueUrl,
     })
     return pages.send(reply, page)
   }

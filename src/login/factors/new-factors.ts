@@ -80,8 +80,8 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
           length >= MAX_PASSKEYS ? securityTexts(texts).tooMany : factorTexts(texts).enrol.failedPasskey,
         )
       }
-      const onward = isOffered ? await onwardOf(request) : `${PATH}?done=passkey_added`
-      return finish(request, reply, { visitor, factor: { level: 'phr', amr: ['pop'] }, onward })
+      const continueUrl = isOffered ? await destinationOf(request) : `${PATH}?done=passkey_added`
+      return finish(request, reply, { visitor, factor: { level: 'phr', amr: ['pop'] }, continueUrl })
     }),
   )
 
@@ -113,8 +113,8 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
       // Otherwise another session of the person added a first factor, which is to be proven first.
       const isKept = await changes.setTotp(await ownerOf(request, visitor, pages), result.totp)
       if (!isKept) return goTo(request, reply, PATH)
-      const onward = `${PATH}?done=app_added`
-      return finish(request, reply, { visitor, factor: { level: '2', amr: ['otp'] }, onward })
+      const continueUrl = `${PATH}?done=app_added`
+      return finish(request, reply, { visitor, factor: { level: '2', amr: ['otp'] }, continueUrl })
     }),
   )
 
@@ -124,16 +124,20 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
   async function finish(
     request: FastifyRequest,
     reply: FastifyReply,
-    { visitor, factor, onward }: { readonly visitor: Visitor; readonly factor: ProvenFactor; readonly onward: string },
+    {
+      visitor,
+      factor,
+      continueUrl,
+    }: { readonly visitor: Visitor; readonly factor: ProvenFactor; readonly continueUrl: string },
   ): Promise<FastifyReply> {
     const isFirst = levelOf(visitor.session.signIn.acr) === '1'
     if (isFirst && !(await sessions.strengthen(request, reply, visitor, factor))) return goTo(request, reply, '/login')
     const codes = await factors.firstRecoveryCodes(await ownerOf(request, visitor, pages))
-    return codes ? showCodes(request, reply, { visitor, codes, onward }) : goTo(request, reply, onward)
+    return codes ? showCodes(request, reply, { visitor, codes, continueUrl }) : goTo(request, reply, continueUrl)
   }
 
   /** Where the sign-in was going. */
-  async function onwardOf(request: FastifyRequest): Promise<string> {
+  async function destinationOf(request: FastifyRequest): Promise<string> {
     const path = (await sessions.savedRequest(request))?.path
     return path === undefined || path.startsWith(`${PATH}/`) ? '/' : path
   }
@@ -159,7 +163,7 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
     entered(async (request, reply, { visitor, policy }) =>
       mayBeOfferedPasskey(policy, visitor.user, deps.service.name)
         ? showOffer(request, reply, { visitor })
-        : goTo(request, reply, await onwardOf(request)),
+        : goTo(request, reply, await destinationOf(request)),
     ),
   )
 
@@ -169,7 +173,7 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
       const { user } = visitor
       if (mayBeOfferedPasskey(policy, user, deps.service.name))
         await store.factors.declineOffer(request.zone.id, user.id)
-      return goTo(request, reply, await onwardOf(request))
+      return goTo(request, reply, await destinationOf(request))
     }),
   )
 }

@@ -29,7 +29,7 @@ import { bodyForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { FactorPage } from './factor-pages.ts'
-import type { Journeys } from '../journey.ts'
+import type { SignInTargets } from '../sign-in-target.ts'
 
 /** Dependencies of `passkeySignInHandlers`. */
 export interface PasskeySignInDeps {
@@ -37,7 +37,7 @@ export interface PasskeySignInDeps {
   readonly clock: Clock
   readonly sessions: Sessions
   readonly signInDemands: SignInDemands
-  readonly journeys: Journeys
+  readonly signInTargets: SignInTargets
   readonly denial: Denial
   readonly csrf: Csrf
   readonly limits: Limits
@@ -77,14 +77,14 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     checkIsOffered(request)
     if (!(await csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
-    const journey = await deps.journeys.of(request, form)
+    const signInTarget = await deps.signInTargets.of(request, form)
     const result = await deps.limits.wrongPasswords.attempt(
       callerKey(contextOf(request), 'passkey'),
-      () => authenticate(request, { answer: form.get('credential') ?? '', client: journey.client }),
+      () => authenticate(request, { answer: form.get('credential') ?? '', client: signInTarget.client }),
       ({ outcome }) => outcome === 'refused',
     )
     if (result.outcome === 'refused') {
-      await deps.journeys.keep(request, reply, journey)
+      await deps.signInTargets.keep(request, reply, signInTarget)
       return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${result.message}`, 302)
     }
     const { user, level, amr } = result
@@ -92,8 +92,8 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     await sessions.signIn(request, reply, user, { amr: [...amr, 'mfa'], ...(acr && { acr }) })
     const visitor = await sessions.visitor(request)
     const demand = visitor && (await deps.signInDemands.open(request, visitor))
-    if (demand) return deps.signInDemands.raise(request, reply, demand, journey.path)
-    return reply.redirect(urls.ofZone(request.zone) + (journey.path ?? '/'), 302)
+    if (demand) return deps.signInDemands.raise(request, reply, demand, signInTarget.path)
+    return reply.redirect(urls.ofZone(request.zone) + (signInTarget.path ?? '/'), 302)
   })
 
   /** The account of the passkey, if it may sign in this way, for this client. */

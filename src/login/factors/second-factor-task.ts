@@ -14,14 +14,14 @@ import {
   secondFactorPolicy,
 } from '../../model/users/second-factor.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
-import { levelsAsked, neededLevel } from '../../model/sessions/step-up.ts'
+import { levelsAsked, requiredLevel } from '../../model/sessions/step-up.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import { describeUserAgent, userAgentIn } from '../../model/users/user-agent.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { siteName } from '../../pages/layout.ts'
 import type { Chrome } from '../../pages/layout.ts'
-import type { Way } from '../../pages/second-factor.ts'
+import type { FactorChoice } from '../../pages/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { FactorTexts } from '../../pages/texts/factor-texts.ts'
 import type { Texts } from '../../pages/texts/texts.ts'
@@ -32,7 +32,7 @@ import type { PageWriter } from '../../web/pages.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import type { Sessions, Visitor } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
-import type { Journeys } from '../journey.ts'
+import type { SignInTargets } from '../sign-in-target.ts'
 
 /** Where an authenticator app is set up. */
 export const APP_PATH = `${SECOND_FACTOR_PATH}/app`
@@ -71,14 +71,14 @@ export interface Tasks {
   /** Undefined for nothing. */
   of(request: FastifyRequest): Promise<Task | undefined>
   /** Where the person was going. */
-  onward(request: FastifyRequest): Promise<string>
+  continueUrl(request: FastifyRequest): Promise<string>
 }
 
 /** Dependencies of `createTasks`. */
 export interface TaskDeps {
   readonly sessions: Sessions
   readonly signInDemands: SignInDemands
-  readonly journeys: Journeys
+  readonly signInTargets: SignInTargets
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
   readonly behaviour: Behaviour
 }
@@ -86,7 +86,7 @@ export interface TaskDeps {
 const OWN_PATH = new RegExp(`^${SECOND_FACTOR_PATH}(?![^/?#])`)
 
 /** One instance serves every zone. */
-export function createTasks({ sessions, signInDemands, journeys, groupsOf, behaviour }: TaskDeps): Tasks {
+export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, behaviour }: TaskDeps): Tasks {
   return {
     async of(request) {
       const visitor = await sessions.visitor(request)
@@ -94,17 +94,17 @@ export function createTasks({ sessions, signInDemands, journeys, groupsOf, behav
       const { zone } = request
       const { user, session } = visitor
       const policy = secondFactorPolicy(zone, behaviour)
-      const isOwed = (await signInDemands.open(request, visitor))?.name === 'second-factor'
-      const { client, query, path } = await journeys.of(request, EMPTY_FORM)
+      const isOutstanding = (await signInDemands.open(request, visitor))?.name === 'second-factor'
+      const { client, query, path } = await signInTargets.of(request, EMPTY_FORM)
       const groupNames = (await groupsOf(zone, user)).groups
       const acrValues = query && levelsAsked(query.get('acr_values'), client)
       const asked =
-        neededLevel(policy, { acrValues, client: client?.secondFactor, user, groupNames }) ??
+        requiredLevel(policy, { acrValues, client: client?.secondFactor, user, groupNames }) ??
         // Also in a browser that is remembered.
         (needsProof(path) && hasFactor(user) ? ({ level: '2', methods: policy.methods } as const) : undefined)
       const level = levelOf(session.signIn.acr)
       const isAsked = asked !== undefined && asked.methods.length > 0 && !reaches(level, asked.level)
-      if (!isOwed && !isAsked) return undefined
+      if (!isOutstanding && !isAsked) return undefined
       const reaching = isAsked ? asked.methods : methodsFor(stronger(level, '2'), policy)
       const counting = countingMethods(policy, user)
       const isFirstStep = level === '1'
@@ -115,11 +115,11 @@ export function createTasks({ sessions, signInDemands, journeys, groupsOf, behav
         // What is not enough for the application still proves who it is, and opens the way to add what is.
         provable: isFirstStep ? counting : counting.filter(method => reaching.includes(method)),
         mayAdd: !isFirstStep || !hasFactor(user),
-        isStepUp: !isOwed || !asksForSecondFactor(policy, user, groupNames),
+        isStepUp: !isOutstanding || !asksForSecondFactor(policy, user, groupNames),
         rememberDays: policy.rememberDays,
       }
     },
-    async onward(request) {
+    async continueUrl(request) {
       const path = (await sessions.savedRequest(request))?.path
       // Not back here, where nothing is left to do.
       return path === undefined || OWN_PATH.test(path) ? '/' : path
@@ -131,7 +131,7 @@ export function createTasks({ sessions, signInDemands, journeys, groupsOf, behav
 export const addsFactor = ({ provable, mayAdd }: Task): boolean => provable.length === 0 && mayAdd
 
 /** The ways that a person has, the strongest first. Codes reach level 2 and no more. */
-export const waysOf = ({ provable, isFirstStep }: Task): readonly Way[] => [
+export const choicesOf = ({ provable, isFirstStep }: Task): readonly FactorChoice[] => [
   ...(provable.includes('passkey') ? (['passkey'] as const) : []),
   ...(provable.includes('totp') ? (['app'] as const) : []),
   ...(isFirstStep ? (['recovery'] as const) : []),

@@ -26,7 +26,15 @@ import { bodyForm } from '../../web/route.ts'
 import type { ProvenFactor, Visitor } from '../../web/sessions/session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { firstFactorHandlers } from './first-factor.ts'
-import { addsFactor, APP_PATH, ceremonyOf, createTasks, ownerOf, PASSKEY_PATH, waysOf } from './second-factor-task.ts'
+import {
+  addsFactor,
+  APP_PATH,
+  ceremonyOf,
+  createTasks,
+  ownerOf,
+  PASSKEY_PATH,
+  choicesOf,
+} from './second-factor-task.ts'
 import type { Problem, Shown, Task, TaskDeps } from './second-factor-task.ts'
 
 /** Dependencies of `secondFactorHandlers`. */
@@ -54,7 +62,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
   /** The page for what is to be done: prove a factor, or add one. */
   async function show(request: FastifyRequest, reply: FastifyReply, { task, form, problem }: Shown) {
     const { isFirstStep, visitor, reaching } = task
-    const ways = waysOf(task)
+    const ways = choicesOf(task)
     const asked = ways.find(each => each === form.get('way'))
     const adds = addsFactor(task) && asked === undefined
     if (adds && !isFresh(visitor.session, deps.clock.now())) return signInAgain(request, reply)
@@ -80,7 +88,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     const way = asked ?? ways[0] ?? 'recovery'
     const page = provePage(chrome, {
       action,
-      way,
+      choice: way,
       others: ways.filter(each => each !== way),
       ...(way === 'passkey' && { options: await passkeys.authenticationOptions(ceremony, visitor.user) }),
       // What stands in for a factor does not make a browser one that needs none.
@@ -95,18 +103,18 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
 
   /** Whoever only has a session must not add a factor to the account. */
   async function signInAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    return denial.askToSignIn(request, reply, { path: await tasks.onward(request), reauthenticate: true })
+    return denial.askToSignIn(request, reply, { path: await tasks.continueUrl(request), reauthenticate: true })
   }
 
   on('GET /second_factor', async (request, reply) => {
     const task = await tasks.of(request)
-    if (!task) return goTo(request, reply, await tasks.onward(request))
+    if (!task) return goTo(request, reply, await tasks.continueUrl(request))
     return show(request, reply, { task, form: queryForm(request) })
   })
 
   on('POST /second_factor', async (request, reply) => {
     const task = await tasks.of(request)
-    if (!task) return goTo(request, reply, await tasks.onward(request)) // done in another tab
+    if (!task) return goTo(request, reply, await tasks.continueUrl(request)) // done in another tab
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const { user } = task.visitor
@@ -114,11 +122,11 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
       prove(request, task, form),
     )
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
-    const onward = await tasks.onward(request)
+    const continueUrl = await tasks.continueUrl(request)
     if (!(await sessions.strengthen(request, reply, task.visitor, proof.factor))) return goTo(request, reply, '/login')
     if (!proof.isOwnFactor) await changes.reportCodeUsed(await ownerOf(request, task.visitor, pages))
     if (form.get('remember') === 'true' && proof.isOwnFactor) remembered.remember(request, reply, user)
-    return goTo(request, reply, onward)
+    return goTo(request, reply, continueUrl)
   })
 
   /** What the form proves. */

@@ -71,7 +71,7 @@ export interface SecurityAccess {
 export interface NewCodes {
   readonly visitor: Visitor
   readonly codes: readonly string[]
-  readonly onward: string
+  readonly continueUrl: string
 }
 
 /** One instance serves every zone. */
@@ -114,12 +114,12 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
   async function showCodes(
     request: FastifyRequest,
     reply: FastifyReply,
-    { visitor, codes, onward }: NewCodes,
+    { visitor, codes, continueUrl }: NewCodes,
   ): Promise<FastifyReply> {
     const page = recoveryCodesPage(await pages.chrome(request, reply), {
       codes,
       userName: visitor.user.userName,
-      onward: urls.ofZone(request.zone) + onward,
+      continueUrl: urls.ofZone(request.zone) + continueUrl,
     })
     return pages.send(reply, page)
   }

@@ -70,7 +70,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
     fresh(async (request, reply, { visitor }) => {
       if (!hasFactor(visitor.user)) return goTo(request, reply, PATH)
       const codes = await changes.renewRecoveryCodes(await ownerOf(request, visitor, pages))
-      return codes ? showCodes(request, reply, { visitor, codes, onward: PATH }) : goTo(request, reply, PATH)
+      return codes ? showCodes(request, reply, { visitor, codes, continueUrl: PATH }) : goTo(request, reply, PATH)
     }),
   )
 

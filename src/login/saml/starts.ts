@@ -14,7 +14,7 @@ const MAX_NAME_LENGTH = 200
 
 /** See samlEndpoints. */
 export function samlStartHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
-  const { identity, external, journeys, returns, urls, behaviour } = deps
+  const { identity, external, signInTargets, returns, urls, behaviour } = deps
 
   /** A page. UAA: repeats the name; only one that could be meant, because others are a way to put words on the page. */
   function refuse(name: string, sentence: (name: string) => string): never {
@@ -30,9 +30,9 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     reply: FastifyReply,
     { origin, query }: { readonly origin: string | undefined; readonly query: Form },
   ): Promise<FastifyReply> {
-    const journey = await journeys.of(request, query)
+    const signInTarget = await signInTargets.of(request, query)
     const userName = query.get('username')
-    const started = origin !== undefined && (await external.start(request, reply, { origin, journey, userName }))
+    const started = origin !== undefined && (await external.start(request, reply, { origin, signInTarget, userName }))
     return started ? reply : notFound(request, reply)
   }
 

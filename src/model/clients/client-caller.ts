@@ -19,7 +19,7 @@ export interface LimitedBearer extends LimitedCaller {
 }
 
 /** The parts of a record that are limited by its sender. */
-export interface Wanted {
+export interface LimitedFields {
   readonly clientId: string
   readonly grantTypes: readonly string[]
   readonly scope: readonly string[]
@@ -29,7 +29,7 @@ export interface Wanted {
 /** The values that the caller may not set, with the messages of the API. */
 export function callerProblems(
   caller: LimitedCaller,
-  { clientId, grantTypes, scope, authorities }: Wanted,
+  { clientId, grantTypes, scope, authorities }: LimitedFields,
   service: Service,
 ): readonly (readonly [key: string, message: string])[] {
   const problems: [string, string][] = []

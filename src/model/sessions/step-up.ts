@@ -8,7 +8,7 @@ import type { FactorMethod } from '../../records/user.ts'
 import type { User } from '../users/user.ts'
 
 /** The demands of an application, and the user they apply to. */
-export interface Asked {
+export interface LevelRequest {
   /** As the request has it: words with blanks between, the first one preferred. */
   readonly acrValues: string | undefined
   /** The policy of the client. */
@@ -33,7 +33,7 @@ export const levelsAsked = (
 ): string | undefined => (acrValues === undefined || acrValues === '' ? client?.defaultAcrValues?.join(' ') : acrValues)
 
 /** A level to reach, and the factors that reach it. */
-export interface Needed {
+export interface RequiredLevel {
   readonly level: Level
   /** Empty where nothing that counts in the zone reaches it. */
   readonly methods: readonly FactorMethod[]
@@ -43,10 +43,10 @@ export interface Needed {
  * What the sign-in must reach for this application; undefined if one factor is enough. Of several levels the weakest is
  * enough. Where the zone has no second factors, `acr_values` has no effect.
  */
-export function neededLevel(
+export function requiredLevel(
   zone: SecondFactorPolicy,
-  { acrValues, client, user, groupNames }: Asked,
-): Needed | undefined {
+  { acrValues, client, user, groupNames }: LevelRequest,
+): RequiredLevel | undefined {
   if (!isAbout(zone, user)) return undefined
   const byRequest = lowestOf((acrValues ?? '').split(' ')) ?? '1'
   const policy = {

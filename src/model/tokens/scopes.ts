@@ -2,7 +2,7 @@
 import type { Client } from '../clients/client.ts'
 import type { Refusal } from '../compatibility.ts'
 import { OAuthError } from '../oauth-error.ts'
-import type { Because, Rule } from '../rules.ts'
+import type { ScopeTrace, Rule } from '../rules.ts'
 
 declare const granted: unique symbol
 
@@ -46,10 +46,10 @@ const matchesAny = (patterns: readonly string[], scope: string): boolean =>
 /**
  * Those that no rule removes. `removerOf` answers with the rule, so that a decision and its explanation are one and the same.
  */
-function sift(
+function filterScopes(
   scopes: Iterable<string>,
   removerOf: (scope: string) => Rule | undefined,
-  because: Because | undefined,
+  because: ScopeTrace | undefined,
 ): readonly string[] {
   const kept: string[] = []
   for (const scope of scopes) {
@@ -61,7 +61,7 @@ function sift(
 }
 
 /** For a client acting for itself: all its authorities, or those asked for, each of which it must hold. */
-export function clientScopes(client: Client, requested: readonly string[], because?: Because): GrantedScopes {
+export function clientScopes(client: Client, requested: readonly string[], because?: ScopeTrace): GrantedScopes {
   const { authorities } = client
   if (authorities.length === 0) {
     const description = 'Empty scope (client has no registered scopes)'
@@ -95,7 +95,7 @@ export function requestableScopes(
   client: Client,
   requested: readonly string[],
   { dropForeignOpenidScopes }: { dropForeignOpenidScopes: boolean },
-  because?: Because,
+  because?: ScopeTrace,
 ): readonly string[] {
   if (requested.length === 0) return client.scope
   const lenient = dropForeignOpenidScopes && requested.includes('openid')
@@ -130,7 +130,7 @@ export function userScopes(
   requested: readonly string[],
   user: UserGroups,
   options: { dropForeignOpenidScopes: boolean },
-  because?: Because,
+  because?: ScopeTrace,
 ): GrantedScopes {
   if (client.scope.length === 0) {
     const description = 'Empty scope (client has no registered scopes)'
@@ -140,7 +140,7 @@ export function userScopes(
   const barrier = barrierOf(client, user)
   const removerOf = (group: string): Rule | undefined =>
     barrier(group) ?? (matchesAny(patterns, group) ? undefined : 'requested-scope')
-  const scopes = sift(new Set(user.groups), removerOf, because)
+  const scopes = filterScopes(new Set(user.groups), removerOf, because)
   if (scopes.length === 0) {
     throw new OAuthError(
       'invalid_scope',
@@ -181,16 +181,16 @@ export function lostScopes(
   client: Client,
   user: UserGroups,
   scopes: readonly string[],
-  because?: Because,
+  because?: ScopeTrace,
 ): readonly string[] {
   const barrier = barrierOf(client, user)
   const removerOf = (scope: string): Rule | undefined => (user.groups.includes(scope) ? barrier(scope) : 'user-group')
-  const kept = sift(scopes, removerOf, because)
+  const kept = filterScopes(scopes, removerOf, because)
   return kept.length === scopes.length ? [] : scopes.filter(scope => !kept.includes(scope))
 }
 
 /** Fewer scopes than were granted before; throws `invalid_scope` when one was not among them. */
-export function narrow(before: readonly string[], requested: readonly string[], because?: Because): GrantedScopes {
+export function narrow(before: readonly string[], requested: readonly string[], because?: ScopeTrace): GrantedScopes {
   if (requested.length === 0) return grant(before)
   if (requested.every(scope => before.includes(scope))) {
     for (const scope of because ? before : []) if (!requested.includes(scope)) because?.(scope, 'requested-scope')

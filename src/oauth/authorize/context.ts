@@ -6,7 +6,7 @@ import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { OwedBy } from '../../identity/owed.ts'
+import type { DemandFinder } from '../../identity/outstanding-demand.ts'
 import type { Vouching } from '../../identity/vouched.ts'
 import type { Approval } from '../../model/users/approval.ts'
 import type { Client } from '../../model/clients/client.ts'
@@ -15,7 +15,7 @@ import type { Audit } from '../../model/audit/event.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { GrantedScopes, UserGroups } from '../../model/tokens/scopes.ts'
 import type { Service } from '../../model/service.ts'
-import type { Needed } from '../../model/sessions/step-up.ts'
+import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Subjects } from '../../model/tokens/subject.ts'
 import type { TokenFormat } from '../../model/tokens/token.ts'
@@ -74,7 +74,7 @@ export interface AuthorizeDeps extends RefusalDeps {
   readonly limits: Limits
   readonly signInDemands: SignInDemands
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
-  readonly owedBy: OwedBy
+  readonly findOutstandingDemand: DemandFinder
   /** Whether passkeys can be attested as hardware-bound (`phrh`). */
   readonly verifiesAttestation: boolean
   readonly subjects: Subjects
@@ -180,7 +180,7 @@ export interface AuthorizeContext {
   /** What the scope rules leave of the request for this person, or their refusal. */
   scopes?: GrantedScopes | OAuthError
   /** The level that the sign-in lacks for this request. */
-  lacking?: Needed | undefined
+  lacking?: RequiredLevel | undefined
   approvals?: readonly Approval[]
   /** What the response grants. */
   granted?: GrantedScopes

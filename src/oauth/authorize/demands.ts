@@ -8,7 +8,7 @@ import { supportsLevels } from '../../model/users/second-factor.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked } from '../../model/sessions/step-up.ts'
-import type { Needed } from '../../model/sessions/step-up.ts'
+import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 import { MFA_REQUIRED } from '../grants/resource-owner.ts'
 import { lackingLevel } from '../lacking-level.ts'
 import type { LevelQuestion } from '../lacking-level.ts'
@@ -60,7 +60,7 @@ export async function levelToReach(
   zone: AddressedZone,
   question: LevelQuestion,
   deps: Parameters<typeof lackingLevel>[2] & Pick<AuthorizeDeps, 'verifiesAttestation'>,
-): Promise<Needed | undefined> {
+): Promise<RequiredLevel | undefined> {
   const lacking = await lackingLevel(zone, question, deps)
   // Where nothing tells hardware, or a passkey that is none was shown already, nobody is sent to show one in vain.
   const isOutOfReach = lacking?.level === 'phrh' && (!deps.verifiesAttestation || levelOf(question.acr) === 'phr')
@@ -78,8 +78,9 @@ export async function findLackingLevel(context: AuthorizeContext, deps: Authoriz
     deps,
   )
   if (!program) return undefined
-  const isOwed = program.by === 'token' && (await deps.owedBy(zone, user, { acr }))?.name === SECOND_FACTOR.name
-  if (!isOwed && !context.lacking) return undefined
+  const isOutstanding =
+    program.by === 'token' && (await deps.findOutstandingDemand(zone, user, { acr }))?.name === SECOND_FACTOR.name
+  if (!isOutstanding && !context.lacking) return undefined
   // A token cannot bring a second factor, and a password alone is none.
   if (program.by !== 'token') throw new OAuthError('mfa_required', MFA_REQUIRED)
   return { kind: 'refuse', error: 'interaction_required', description: SECOND_FACTOR.description }

@@ -12,7 +12,7 @@ import { meet } from './demands.ts'
 import { wasAskedForHint } from './prompt.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
-import type { Needed } from '../../model/sessions/step-up.ts'
+import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 
 /** The person who is signed in, as far as the decision depends on it. */
 export interface SignedIn {
@@ -27,7 +27,7 @@ export interface SignedIn {
   /** Set when the request's `id_token_hint` names another user; whether a sign-in was demanded for that already. */
   readonly isAnother?: { readonly wasAsked: boolean }
   /** The level that the sign-in lacks for this request. */
-  readonly lacking?: Needed | undefined
+  readonly lacking?: RequiredLevel | undefined
 }
 
 /** One scope on the approval page. */

@@ -23,12 +23,12 @@ import { resolveRedirectUri } from '../../clients/redirect-uri.ts'
 import {
   defaultMode,
   grantsAllow,
-  mayTravel,
+  mayUseMode,
   parseResponseMode,
   parseResponseType,
   withoutIdToken,
 } from './response-type.ts'
-import type { ResponseType, Travel } from './response-type.ts'
+import type { ResponseType, ResponseDelivery } from './response-type.ts'
 
 const pageError = (status: number, code: OAuthErrorCode, description: string): PageError =>
   new PageError(status, description, { code })
@@ -118,29 +118,31 @@ export function verifyRedirectUri(context: AuthorizeContext, { behaviour, settin
     clientId: client.clientId,
     redirectUri,
     type,
-    ...travelOf(params, { type, zone: context.request.zone }, behaviour),
+    ...deliveryOf(params, { type, zone: context.request.zone }, behaviour),
     ...(state !== undefined && { state }),
   }
   context.asked = { ...asked, target, ...(named !== undefined && { namedRedirectUri: named }) }
 }
 
-interface Travelling {
+interface DeliveryRequest {
   readonly type: ResponseType | undefined
   readonly zone: Zone
 }
 
 /** What the request asks for, if it suits; the refusal of a mode that does not suit travels in the default mode (row A6). */
-function travelOf(params: Params, travelling: Travelling, behaviour: Behaviour): Travel {
+function deliveryOf(params: Params, deliveryRequest: DeliveryRequest, behaviour: Behaviour): ResponseDelivery {
   const asked = params.get('response_mode') ?? modeInRequestObject(params)
-  return suitable(asked ?? '', travelling, behaviour) ?? { mode: defaultMode(travelling.type), isSigned: false }
+  return (
+    suitable(asked ?? '', deliveryRequest, behaviour) ?? { mode: defaultMode(deliveryRequest.type), isSigned: false }
+  )
 }
 
 /** The mode, where the zone knows it and the response type may travel so (row A6, JARM §2.3.1). */
-function suitable(text: string, { type, zone }: Travelling, behaviour: Behaviour): Travel | undefined {
-  const travel = parseResponseMode(text, type)
-  if (!travel) return undefined
-  const isKnown = travel.isSigned ? supportsProtocol(zone, 'signedResponses', behaviour) : behaviour.responseModes
-  return isKnown && (type === undefined || mayTravel(type, travel.mode)) ? travel : undefined
+function suitable(text: string, { type, zone }: DeliveryRequest, behaviour: Behaviour): ResponseDelivery | undefined {
+  const delivery = parseResponseMode(text, type)
+  if (!delivery) return undefined
+  const isKnown = delivery.isSigned ? supportsProtocol(zone, 'signedResponses', behaviour) : behaviour.responseModes
+  return isKnown && (type === undefined || mayUseMode(type, delivery.mode)) ? delivery : undefined
 }
 
 const MAX_REQUEST_OBJECT_LENGTH = 8192

@@ -40,14 +40,14 @@ export const RESPONSE_MODES = ['query', 'fragment', 'form_post'] as const satisf
 export const SIGNED_RESPONSE_MODES = ['query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt'] as const
 
 /** How a response travels. */
-export interface Travel {
+export interface ResponseDelivery {
   readonly mode: ResponseMode
   /** Whether its parameters are in a signed JWT. */
   readonly isSigned: boolean
 }
 
 /** What a `response_mode` asks for; undefined for an unknown one. */
-export function parseResponseMode(text: string, type: ResponseType | undefined): Travel | undefined {
+export function parseResponseMode(text: string, type: ResponseType | undefined): ResponseDelivery | undefined {
   const isSigned = SIGNED_RESPONSE_MODES.some(mode => mode === text)
   if (text === 'jwt') return { mode: defaultMode(type), isSigned } // JARM §2.3.4
   const mode = RESPONSE_MODES.find(one => text === (isSigned ? `${one}.jwt` : one))
@@ -59,7 +59,7 @@ export const defaultMode = (type: ResponseType | undefined): ResponseMode =>
   type === undefined || (type.size === 1 && type.has('code')) ? 'query' : 'fragment'
 
 /** Whether a response of this type may travel so. */
-export const mayTravel = (type: ResponseType, mode: ResponseMode): boolean =>
+export const mayUseMode = (type: ResponseType, mode: ResponseMode): boolean =>
   mode !== 'query' || defaultMode(type) === 'query'
 
 /** Whether the answer holds an access token, or nothing but an ID token: what the grant `implicit` is for. */

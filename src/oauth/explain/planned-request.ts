@@ -3,7 +3,7 @@ import type { Client } from '../../model/clients/client.ts'
 import { hasCredential } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import type { Because } from '../../model/rules.ts'
+import type { ScopeTrace } from '../../model/rules.ts'
 import type { User } from '../../model/users/user.ts'
 import { parseForm } from '../../web/requests/form.ts'
 import type { DecidedRequest } from '../grants/grant.ts'
@@ -58,7 +58,7 @@ export function paramsOf(planned: PlannedRequest): Params {
 /** The request as the decisions of the grants take it. */
 export function decidedRequest(
   zone: AddressedZone,
-  { client, params, because }: { readonly client: Client; readonly params: Params; readonly because: Because },
+  { client, params, because }: { readonly client: Client; readonly params: Params; readonly because: ScopeTrace },
 ): DecidedRequest {
   const clientAuthMethod = methodOf(client)
   return { zone, client, params, because, ...(clientAuthMethod !== undefined && { clientAuthMethod }) }

@@ -11,7 +11,7 @@ import { approvedScopes, parseScope, requestableScopes, userScopes } from '../..
 import { supportsLevels } from '../../model/users/second-factor.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked } from '../../model/sessions/step-up.ts'
-import type { Needed } from '../../model/sessions/step-up.ts'
+import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 import { levelToReach } from '../authorize/demands.ts'
 import { nextStep, scopeDecisions } from '../authorize/next-step.ts'
 import type { SignedIn, Step } from '../authorize/next-step.ts'
@@ -48,7 +48,7 @@ async function planSignIn(planning: Planning, deps: ExplainDeps): Promise<Classe
   }
   let acr: Classes
   for (;;) {
-    const demand = await deps.owedBy(zone, user, { acr })
+    const demand = await deps.findOutstandingDemand(zone, user, { acr })
     if (!demand) return acr
     owe(findings, demand.name, demand.name === 'second-factor' ? ASKED_BY_ZONE : 'The user has to set a new password.')
     if (demand.name !== SECOND_FACTOR.name) return acr
@@ -65,7 +65,7 @@ function owe(findings: Findings, rule: Reason['rule'], detail: string): void {
 }
 
 /** The level that the client or the request asks for beyond the zone; owed, and taken for reached. */
-function reach({ level, methods }: Needed, acr: Classes, findings: Findings): Classes {
+function reach({ level, methods }: RequiredLevel, acr: Classes, findings: Findings): Classes {
   owe(findings, 'second-factor', `Client or request ask for a sign-in of level ${level}, by ${methods.join(' or ')}.`)
   return withLevel(level, acr)
 }

@@ -26,7 +26,7 @@ import type { Findings } from './planning.ts'
 import { decidedRequest, findPlannedClient, findPlannedUser, paramsOf } from './planned-request.ts'
 import type { PlannedRequest } from './planned-request.ts'
 import { explainRefusal } from './refusal-details.ts'
-import { explainClientScopes, explainUserScopes, takeNotes } from './scope-reasons.ts'
+import { explainClientScopes, explainUserScopes, createScopeNotes } from './scope-reasons.ts'
 import type { DecidedScopes } from './scope-reasons.ts'
 
 /** What would come of the request now. */
@@ -35,7 +35,7 @@ export async function explainPlanned(
   planned: PlannedRequest,
   deps: ExplainDeps,
 ): Promise<Explanation> {
-  const { because, removedBy } = takeNotes()
+  const { because, removedBy } = createScopeNotes()
   const findings: Findings = { isPending: false, stillOwed: [], notChecked: [] }
   const params = paramsOf(planned)
   let client: Client | undefined
@@ -62,7 +62,7 @@ export async function explainPlanned(
     authorization = meant
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    refusal = await explainRefusal(zone, error, { concerned: { client, user: findings.user }, deps })
+    refusal = await explainRefusal(zone, error, { parties: { client, user: findings.user }, deps })
   }
   const plan = authorization && planTokens(authorization, deps)
   return {

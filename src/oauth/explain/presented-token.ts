@@ -28,7 +28,7 @@ export async function explainToken(zone: AddressedZone, token: string, deps: Exp
     return await explainIssued(zone, { issued, token }, deps)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    return { ...emptyExplanation('invalid'), refusals: [await explainRefusal(zone, error, { concerned: {}, deps })] }
+    return { ...emptyExplanation('invalid'), refusals: [await explainRefusal(zone, error, { parties: {}, deps })] }
   }
 }
 
@@ -119,7 +119,7 @@ async function refusalOf(
     if (!(error instanceof OAuthError)) throw error
     const detail = detailOf(error, presented)
     const detailed = detail === undefined ? error : withDetail(error, detail)
-    return explainRefusal(zone, detailed, { concerned: { client, user }, deps })
+    return explainRefusal(zone, detailed, { parties: { client, user }, deps })
   }
 }
 

@@ -10,7 +10,7 @@ import type { ExplainedRefusal } from './explanation.ts'
 import { shortList } from './scope-reasons.ts'
 
 /** Whom a refusal is about, as far as they were found. */
-export interface Concerned {
+export interface RefusalParties {
   readonly client?: Client | undefined
   readonly user?: User | undefined
 }
@@ -19,19 +19,19 @@ export interface Concerned {
 export async function explainRefusal(
   zone: Zone,
   error: OAuthError,
-  { concerned, deps }: { readonly concerned: Concerned; readonly deps: Pick<ExplainDeps, 'behaviour' | 'store'> },
+  { parties, deps }: { readonly parties: RefusalParties; readonly deps: Pick<ExplainDeps, 'behaviour' | 'store'> },
 ): Promise<ExplainedRefusal> {
   const { rule = 'request' } = error
   const description = plainDescription(error.message, deps.behaviour)
   const detail =
-    error.detail ?? (await detailOf(zone, error, { concerned, deps })) ?? `This does not hold: ${RULES[rule]}`
+    error.detail ?? (await detailOf(zone, error, { parties, deps })) ?? `This does not hold: ${RULES[rule]}`
   return { rule, detail, error: error.error, description }
 }
 
 async function detailOf(
   zone: Zone,
   { rule, message }: OAuthError,
-  { concerned: { client, user }, deps }: { concerned: Concerned; deps: Pick<ExplainDeps, 'store'> },
+  { parties: { client, user }, deps }: { parties: RefusalParties; deps: Pick<ExplainDeps, 'store'> },
 ): Promise<string | undefined> {
   if (rule === undefined) return message
   if (!client) return undefined

@@ -1,6 +1,6 @@
 // Why each scope is granted or not: notes what the rules say while they decide, and adds where the user's groups come from.
 import type { Client } from '../../model/clients/client.ts'
-import type { Because, Rule } from '../../model/rules.ts'
+import type { ScopeTrace, Rule } from '../../model/rules.ts'
 import { scopeMatches } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
@@ -10,12 +10,12 @@ import type { ExplainedScope, Reason } from './explanation.ts'
 
 /** What the rules said of each scope; the first rule that removes one counts. */
 export interface ScopeNotes {
-  readonly because: Because
+  readonly because: ScopeTrace
   readonly removedBy: ReadonlyMap<string, Rule | undefined>
 }
 
 /** Begins to take notes. */
-export function takeNotes(): ScopeNotes {
+export function createScopeNotes(): ScopeNotes {
   const removedBy = new Map<string, Rule | undefined>()
   return {
     removedBy,

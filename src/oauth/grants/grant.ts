@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { OwedBy } from '../../identity/owed.ts'
+import type { DemandFinder } from '../../identity/outstanding-demand.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { allowsProvider } from '../../model/clients/client.ts'
@@ -10,7 +10,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/audit/event.ts'
 import type { TokenGrantType } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Because } from '../../model/rules.ts'
+import type { ScopeTrace } from '../../model/rules.ts'
 import type { UserGroups } from '../../model/tokens/scopes.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
@@ -33,7 +33,7 @@ export interface DecidedRequest {
   /** What the request proved of its sender: what its tokens will be bound to. */
   readonly confirmation?: Confirmation | undefined
   /** Set where the request is explained. */
-  readonly because?: Because | undefined
+  readonly because?: ScopeTrace | undefined
 }
 
 /** A token request whose caller is authenticated. */
@@ -55,7 +55,7 @@ export interface DecisionDeps {
   readonly behaviour: Behaviour
   readonly settings: TokenSettings
   readonly groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
-  readonly owedBy: OwedBy
+  readonly findOutstandingDemand: DemandFinder
 }
 
 /** The services that a grant may use. */

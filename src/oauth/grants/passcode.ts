@@ -61,7 +61,7 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
     audit({ type: 'UnverifiedUserAuthentication', principal: owner.id, origin: owner.origin, ...facts })
     throw refused({ reason: 'account-not-verified' }, deps)
   }
-  const demand = await deps.owedBy(zone, owner, signIn)
+  const demand = await deps.findOutstandingDemand(zone, owner, signIn)
   if (demand) throw refused({ reason: demand.refusal }, deps)
   await requireUsableProvider(request, owner, deps)
   audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })

@@ -100,9 +100,9 @@ export const lacksFactor = (to: Refusal | 'mfa_required' | 'invalid_grant' = 'mf
 export async function requireFactorOfToken(
   zone: Zone,
   { user, acr }: { readonly user: User; readonly acr: readonly string[] | undefined },
-  { owedBy }: Pick<DecisionDeps, 'owedBy'>,
+  { findOutstandingDemand }: Pick<DecisionDeps, 'findOutstandingDemand'>,
 ): Promise<void> {
-  if ((await owedBy(zone, user, { acr }))?.name === 'second-factor') throw lacksFactor()
+  if ((await findOutstandingDemand(zone, user, { acr }))?.name === 'second-factor') throw lacksFactor()
 }
 
 /** The error for a user who may not sign in. */

@@ -68,7 +68,7 @@ interface PendingClient {
 export function createBackChannel(deps: BackChannelDeps): BackChannel {
   const { store, outbound, behaviour, clock, log } = deps
   const breaker = createBreaker({ clock })
-  const places = createPlaces({ clock })
+  const hostSlots = createHostSlots({ clock })
   const outcomes: Record<LogoutOutcome, number> = { delivered: 0, failed: 0, refused: 0, given_up: 0 }
 
   /** Undefined if nothing is left to do. */
@@ -77,7 +77,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     if (uri === undefined || !supportsProtocol(zone, 'backchannelLogout', behaviour)) return undefined
     const share = outboundShareOf(client, 'background')
     const left = (why: string, isBusy = false): PendingClient => ({ clientId, why, isBusy })
-    const leave = await places.enter(`${share.zoneId} ${new URL(uri).host}`)
+    const leave = await hostSlots.enter(`${share.zoneId} ${new URL(uri).host}`)
     if (!leave) return left('too many requests are under way', true)
     // By client, not by server: no client has another one's server left alone.
     const key = `${zone.id} ${clientId}`
@@ -182,7 +182,7 @@ const delaysUntil = (attempts: number): number =>
   DELAYS_SECONDS.slice(0, attempts).reduce((sum, delay) => sum + delay, 0)
 
 /** Requests to one server: so many run, the others wait if it answers quickly, and otherwise come back later. */
-function createPlaces({ clock }: { clock: Clock }) {
+function createHostSlots({ clock }: { clock: Clock }) {
   const servers = new Map<string, { running: number; readonly queue: (() => void)[] }>()
   const quick = new Set<string>()
   function note(key: string, since: Date): void {

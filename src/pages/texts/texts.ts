@@ -216,9 +216,9 @@ export interface Texts extends SelfServiceTexts {
     readonly malformed: string
   }
   /** Descriptions of refusals that a person may well meet; the English ones are those that programs get. */
-  readonly descriptions: Readonly<Record<KnownDescription, string>>
+  readonly descriptions: Readonly<Record<TranslatedDescription, string>>
   /** The same where something stands in them, such as a name or a number. */
-  readonly descriptionsWith: Readonly<Record<KnownPattern, (what: string) => string>>
+  readonly descriptionsWith: Readonly<Record<TranslatedPattern, (what: string) => string>>
   readonly form: {
     /** The button that shows what is typed; pressed and not pressed. */
     readonly show: string
@@ -281,7 +281,7 @@ export interface ReferenceTexts {
   /** A second heading of the approval page. */
   readonly clientHeading: (client: Html) => Html
   /** The second heading of an error page, which its alert comes before. */
-  readonly subheading: (known: KnownDescription | KnownPattern | undefined) => string
+  readonly subheading: (known: TranslatedDescription | TranslatedPattern | undefined) => string
 }
 
 /** Why a sign-in failed, as codes for the sign-in page. */
@@ -317,7 +317,7 @@ export type ProfileSuccess =
   | 'email_change.success'
 
 /** The descriptions that are translated. */
-export type KnownDescription =
+export type TranslatedDescription =
   | 'wrongCurrentPassword'
   | 'passwordElsewhere'
   | 'forged'
@@ -370,7 +370,7 @@ export type KnownDescription =
   | 'invitedTaken'
 
 /** The descriptions that are translated round what stands in them. */
-export type KnownPattern =
+export type TranslatedPattern =
   | 'tooManyAttemptsUntil'
   | 'unknownClient'
   | 'unregisteredRedirect'
@@ -404,19 +404,19 @@ export function scopeText(texts: Texts, scope: string, service: Service): string
 
 // `Object.entries` forgets what `Record` says of its keys.
 const NAMES = new Map(
-  Object.entries(en.descriptions).map(([name, description]) => [description, name as KnownDescription]),
+  Object.entries(en.descriptions).map(([name, description]) => [description, name as TranslatedDescription]),
 )
 const GAP = '\u0000'
 const PATTERNS = Object.entries(en.descriptionsWith).map(([name, sentence]) => {
   const [start = '', end = ''] = sentence(GAP).split(GAP)
-  return { name: name as KnownPattern, start, end }
+  return { name: name as TranslatedPattern, start, end }
 })
 
 const patternOf = (description: string): (typeof PATTERNS)[number] | undefined =>
   PATTERNS.find(({ start, end }) => description.startsWith(start) && description.endsWith(end))
 
 /** The name of an English description. */
-export const nameOfDescription = (description: string): KnownDescription | KnownPattern | undefined =>
+export const nameOfDescription = (description: string): TranslatedDescription | TranslatedPattern | undefined =>
   NAMES.get(description) ?? patternOf(description)?.name
 
 /** An English description in the language of the texts; undefined for one that is known in English only. */

@@ -1,13 +1,13 @@
 import { html } from '../../base/html.ts'
 import { en } from './en.ts'
-import type { KnownDescription, KnownPattern, Texts } from './texts.ts'
+import type { TranslatedDescription, TranslatedPattern, Texts } from './texts.ts'
 
 const NOT_AUTHORIZED = 'Authorization Request Error There was an error. The request for authorization was invalid.'
 const FORGED =
   'You have attempted to make a request that does not meet our security requirements. This may indicate that the request was not originated by you, or the request time limit was reached. Please retry your action.'
 
 /** The second headings of error pages that are about something in particular. */
-const SUBHEADINGS: Readonly<Partial<Record<KnownDescription | KnownPattern, string>>> = {
+const SUBHEADINGS: Readonly<Partial<Record<TranslatedDescription | TranslatedPattern, string>>> = {
   forged: FORGED,
   malicious: en.descriptions.malicious,
   unsupportedRequest: en.descriptions.unsupportedRequest,

@@ -78,7 +78,7 @@ const literal = (text: string): string => text.toLowerCase().replace(/[%_!]/g, c
 const lockOf = (zoneId: string): string => `registrations ${zoneId}`
 
 /** Thrown within the transaction, so that a token is not used up in vain. */
-class Full extends Error {}
+class LimitReached extends Error {}
 
 /** Implements `RegistrationStore` for both databases. */
 export function createRegistrations(db: Database): RegistrationStore {
@@ -93,13 +93,13 @@ export function createRegistrations(db: Database): RegistrationStore {
             if (used.changes === 0) return 'used'
           }
           const [counted] = (await within.run(COUNT, { zone_id: zoneId })).rows
-          if ((counted?.total ?? 0) >= maxClients) throw new Full()
+          if ((counted?.total ?? 0) >= maxClients) throw new LimitReached()
           await within.run(INSERT, row)
           await within.announce({ kind: 'clients', zoneId, key: client.clientId })
           return 'registered'
         })
       } catch (cause) {
-        if (cause instanceof Full) return 'full'
+        if (cause instanceof LimitReached) return 'full'
         throw cause
       }
     },

@@ -51,8 +51,8 @@ const COMMIT = statement(`commit`)
 const ROLLBACK = statement(`rollback`)
 
 /** Why a replica that works must not answer. */
-class Unfit extends Error {}
-class Behind extends Unfit {}
+class UnusableReplica extends Error {}
+class LaggingReplica extends UnusableReplica {}
 
 /** A replica of a primary server. */
 interface Replica {
@@ -131,17 +131,19 @@ function openReplica(
   let isLooking = false
   let isClosed = false
 
-  /** Throws `Unfit` unless what the next statement reads is at least as new as the position. */
+  /** Throws `UnusableReplica` unless what the next statement reads is at least as new as the position. */
   async function reach(client: ClientBase, { identity, lsn }: Position): Promise<void> {
     const elapsed = stopwatch()
     for (;;) {
       const [state] = (await connections.run(client, STATE, { lsn })).rows
-      if (!state?.is_standby) throw new Unfit('it is not a standby; it may have been promoted')
+      if (!state?.is_standby) throw new UnusableReplica('it is not a standby; it may have been promoted')
       if (state.identity !== identity) {
-        throw new Unfit('it is a standby of another database, or has not come to a restart point since a failover')
+        throw new UnusableReplica(
+          'it is a standby of another database, or has not come to a restart point since a failover',
+        )
       }
       if (state.has_replayed) return
-      if (elapsed() > MAX_REPLAY_MS) throw new Behind('it is behind the primary')
+      if (elapsed() > MAX_REPLAY_MS) throw new LaggingReplica('it is behind the primary')
       await pause(REPLAY_PAUSE_MS)
     }
   }
@@ -186,7 +188,7 @@ function openReplica(
 
   function lose(cause: unknown): void {
     isUsed = false
-    if (cause instanceof Behind) {
+    if (cause instanceof LaggingReplica) {
       behind ??= stopwatch()
       if (behind() > BEHIND_REPORTED_MS) report(cause.message)
       return
@@ -225,7 +227,7 @@ function openReplica(
         })
       } catch (error) {
         // The next look decides, which is at most a second away; it does not end what others are asking.
-        if (error instanceof Unfit || error instanceof StoreAway) isUsed = false
+        if (error instanceof UnusableReplica || error instanceof StoreAway) isUsed = false
         return undefined
       }
     },

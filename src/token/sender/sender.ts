@@ -42,13 +42,13 @@ export interface SenderProof {
   /** Whether the request brings a proof that the record need not demand. Must cost nothing. */
   isOffered(request: SentRequest): boolean
   /** The thumbprint that a token request proves; undefined if it proves none and need not. Throws an `OAuthError`. */
-  proven(asked: AskedProof, deps: SenderDeps): Promise<string | undefined>
+  proven(asked: ProvingRequest, deps: SenderDeps): Promise<string | undefined>
   /** Checks that the token is presented by the sender that it is bound to. Throws an `OAuthError`. */
   check(request: SentRequest, bound: BoundToken, deps: SenderDeps): Promise<void>
 }
 
 /** A token request and its client. */
-export interface AskedProof {
+export interface ProvingRequest {
   readonly request: SentRequest
   readonly client: Client
   /** Returns a single-use proof unused, for a caller that consumes it together with the grant; see `unusedProof`. */
@@ -67,7 +67,7 @@ const SENDER_PROOFS: readonly SenderProof[] = [dpop, mutualTls]
 /** Binds tokens to senders. */
 export interface Senders {
   /** What the tokens of this request will be bound to; undefined for bearer tokens. Throws for a proof that is wrong or missing. */
-  confirmationOf(asked: AskedProof): Promise<Confirmation | undefined>
+  confirmationOf(asked: ProvingRequest): Promise<Confirmation | undefined>
   /** What of the request is left to be used up, after `confirmationOf` that keeps it. */
   unusedProof(request: SentRequest): Promise<ProofId | undefined>
   /**

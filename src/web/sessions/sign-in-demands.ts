@@ -20,19 +20,19 @@ export function createSignInDemands(deps: {
   urls: Urls
   sessions: Sessions
   remembered: RememberedDevices
-  /** `createOwedBy` of identity/. */
-  owedBy: (
+  /** `createDemandFinder` of identity/. */
+  findOutstandingDemand: (
     zone: Zone,
     user: User,
     signIn: { readonly acr: readonly string[] | undefined; readonly isRemembered: boolean },
   ) => Promise<SignInDemand | undefined>
 }): SignInDemands {
-  const { urls, sessions, remembered, owedBy } = deps
+  const { urls, sessions, remembered, findOutstandingDemand } = deps
   return {
     open(request, { user, session }) {
       const { acr } = session.signIn
       const isRemembered = !reaches(levelOf(acr), '2') && remembered.isRemembered(request, user)
-      return owedBy(request.zone, user, { acr, isRemembered })
+      return findOutstandingDemand(request.zone, user, { acr, isRemembered })
     },
     async raise(request, reply, demand, path) {
       if (path !== undefined) await sessions.saveRequest(request, reply, { path, reauthenticate: false })

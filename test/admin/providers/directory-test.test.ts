@@ -8,7 +8,7 @@ import { providerTestHandler } from '../../../src/admin/providers/directory-test
 import { TooManyHashes } from '../../../src/base/passwords.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
 import { parseQuery } from '../../../src/web/requests/query.ts'
-import { startFalseDirectory } from '../../support/false-directory.ts'
+import { startFakeDirectory } from '../../support/fake-directory.ts'
 import { MODES } from '../../support/oauth.ts'
 import type { AddressedZone } from '../../../src/model/request.ts'
 import type { Members } from '../../support/provider-api.ts'
@@ -109,7 +109,7 @@ for (const mode of MODES) {
     })
 
     it('says no more of a network than that there is no answer', async () => {
-      const http = await startFalseDirectory(socket => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
+      const http = await startFakeDirectory(socket => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
       const urls = [
         `ldap://localhost:${await freePort()}`,
         `ldaps://localhost:${slapd.port}`,
@@ -220,7 +220,7 @@ for (const mode of MODES) {
     it('refuses to open many connections to one directory', async () => {
       let arrived: () => void = () => {}
       const four = new Promise<void>(resolve => (arrived = resolve))
-      const silent = await startFalseDirectory(() => {
+      const silent = await startFakeDirectory(() => {
         if (silent.connections.length === 4) arrived()
       })
       const provider = ldap({ baseUrl: silent.url })
@@ -237,7 +237,7 @@ for (const mode of MODES) {
 describe('the stored password of a directory’s account', () => {
   it('is never used for a record that is only tested', async () => {
     const server = await startServer({ config: { bootstrap: providerBootstrap } })
-    const thief = await startFalseDirectory(socket => socket.destroy())
+    const thief = await startFakeDirectory(socket => socket.destroy())
     const api = providerApi(() => server)
     const ask = (provider: Members, call: Members = {}) =>
       api.call({ method: 'POST', path: '/test', json: { provider, credentials: MARISSA }, ...call })

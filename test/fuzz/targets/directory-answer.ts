@@ -8,7 +8,7 @@ import { openSession } from '../../../src/identity/directory/session.ts'
 import type { DirectoryAnswer } from '../../../src/identity/directory/session.ts'
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
 import { externalUserOf } from '../../../src/identity/sources/ldap-user.ts'
-import { element, foundEntry, message, result } from '../../support/false-directory.ts'
+import { element, foundEntry, message, result } from '../../support/fake-directory.ts'
 import { changedBytes } from '../changes.ts'
 import { target, verdictLater, verdictOf } from '../target.ts'
 

@@ -9,10 +9,10 @@ import { createRandom } from '../../../src/base/random.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
-import type { FalseDirectory } from '../../support/false-directory.ts'
-import { element, foundEntry, message, result, startFalseDirectory } from '../../support/false-directory.ts'
+import type { FalseDirectory } from '../../support/fake-directory.ts'
+import { element, foundEntry, message, result, startFakeDirectory } from '../../support/fake-directory.ts'
 
-type Answer = Parameters<typeof startFalseDirectory>[0]
+type Answer = Parameters<typeof startFakeDirectory>[0]
 
 const BIND = 0x60
 const SEARCH = 0x63
@@ -39,7 +39,7 @@ async function ask(
   more: Readonly<Record<string, unknown>> = {},
   options: Partial<OutboundOptions> = {},
 ): Promise<DirectoryResult> {
-  directory = await startFalseDirectory(answer)
+  directory = await startFakeDirectory(answer)
   // No test waits for the deadline: whoever leaves a question open without ending the time fails by hanging.
   const deadline = () => new AbortController().signal
   const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline, ...options })
@@ -73,7 +73,7 @@ const reasonOf = (answer: DirectoryResult): string => {
 
 describe('a directory that is honest', () => {
   it('hears nothing of a name or a password that prove nothing', async () => {
-    directory = await startFalseDirectory(entries(foundEntry('cn=marissa')))
+    directory = await startFakeDirectory(entries(foundEntry('cn=marissa')))
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true })
     const directories = createDirectories({ ...shared, outbound, passwords: { verify: () => assert.fail() } })
     const settings = readDirectorySettings({ ...config, baseUrl: directory.url })
@@ -357,10 +357,10 @@ describe('a directory that is silent', () => {
       times.push(new AbortController())
       return times.at(-1)?.signal ?? assert.fail()
     }
-    const silent = await startFalseDirectory(() => times[0]?.abort())
+    const silent = await startFakeDirectory(() => times[0]?.abort())
     try {
       const honest = entries(foundEntry('cn=marissa'))
-      directory = await startFalseDirectory(honest)
+      directory = await startFakeDirectory(honest)
       const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline })
       const settings = readDirectorySettings({ ...config, baseUrl: `${silent.url} ${directory.url}` })
       const directories = createDirectories({ ...shared, outbound, passwords: { verify: () => assert.fail() } })
@@ -413,7 +413,7 @@ describe('connections to directories', () => {
   it('are refused when too many are under way to one, and all end', async () => {
     let arrived: () => void = () => {}
     const four = new Promise<void>(resolve => (arrived = resolve))
-    directory = await startFalseDirectory(() => {
+    directory = await startFakeDirectory(() => {
       if (directory?.connections.length === 4) arrived()
     })
     const times: AbortController[] = []

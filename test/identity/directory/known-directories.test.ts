@@ -13,8 +13,8 @@ import type { Directories, DirectoryAttempt } from '../../../src/identity/direct
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
 import type { TestClock } from '../../support/clock.ts'
 import { createTestClock } from '../../support/clock.ts'
-import type { FalseDirectory } from '../../support/false-directory.ts'
-import { foundEntry, message, result, startFalseDirectory } from '../../support/false-directory.ts'
+import type { FalseDirectory } from '../../support/fake-directory.ts'
+import { foundEntry, message, result, startFakeDirectory } from '../../support/fake-directory.ts'
 import { ACCOUNT, PASSWORD, PEOPLE, startSlapd } from '../../support/slapd.ts'
 
 const BIND = 0x60
@@ -27,7 +27,7 @@ const config = {
   bindPassword: 'hush-hush bind',
 }
 
-type Answer = Parameters<typeof startFalseDirectory>[0]
+type Answer = Parameters<typeof startFakeDirectory>[0]
 
 /** Knows one person, and takes every password. */
 const knowing: Answer = (socket, { id, operation }) => {
@@ -58,7 +58,7 @@ describe('a directory that is asked again', () => {
     answer = knowing
     limits = []
     clock = createTestClock()
-    directory = await startFalseDirectory((socket, asked) => answer(socket, asked))
+    directory = await startFakeDirectory((socket, asked) => answer(socket, asked))
     directories = made()
   })
   afterEach(async () => {
@@ -216,7 +216,7 @@ describe('a directory that is asked again', () => {
     })
 
     it('leaves the people to its next server', async () => {
-      const spare = await startFalseDirectory(knowing)
+      const spare = await startFakeDirectory(knowing)
       try {
         const both = { baseUrl: `${directory.url} ${spare.url}` }
         silence()

@@ -203,10 +203,10 @@ for (const mode of MODES) {
         [{ redirect_uri: 'https://evil.example/' }, undefined],
       ] as const
       let email = 'way@shop.example'
-      for (const [index, [errand, expected]] of cases.entries()) {
+      for (const [index, [requestedReturn, expected]] of cases.entries()) {
         const browser = await signedIn(email)
         email = `way${index}@shop.example`
-        isSent(await ask(browser, email, { ...errand, form_redirect_uri: 'https://evil.example/' }))
+        isSent(await ask(browser, email, { ...requestedReturn, form_redirect_uri: 'https://evil.example/' }))
         const { href } = (await confirmed(browser, await linkTo(server, email))).location()
         assert.equal(href, expected ?? 'http://localhost:8080/profile?success_message_code=email_change.success')
       }

@@ -10,7 +10,7 @@ import { defaultBootstrap, startServer } from '../../support/server.ts'
 
 const APP = 'https://shop.example/cb?from=mail'
 const WELCOME = 'https://shop.example/welcome'
-const errand = { client_id: 'shop', redirect_uri: APP }
+const requestedReturn = { client_id: 'shop', redirect_uri: APP }
 const passwords = { password: NEW_PASSWORD, password_confirmation: NEW_PASSWORD }
 
 for (const mode of ['standard', 'uaa'] as const satisfies readonly CompatibilityMode[]) {
@@ -33,7 +33,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
     after(() => server.stop())
 
     /** Signs in with the page that self-service ended on, and follows our own redirects. */
-    async function onward(browser: Browser, done: TestAnswer, username: string, password: string): Promise<string> {
+    async function finish(browser: Browser, done: TestAnswer, username: string, password: string): Promise<string> {
       const { pathname, search } = done.location()
       assert.equal(pathname, '/login')
       const page = await browser.send(pathname + search)
@@ -47,32 +47,36 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
 
     it('is the application, after a sign-up', async () => {
       const browser = server.browser()
-      await signUpWith(browser, 'new@shop.example', errand)
+      await signUpWith(browser, 'new@shop.example', requestedReturn)
       const done = await confirmed(browser, await linkTo(server, 'new@shop.example'))
-      assert.equal(await onward(browser, done, 'new@shop.example', NEW_PASSWORD), APP)
+      assert.equal(await finish(browser, done, 'new@shop.example', NEW_PASSWORD), APP)
     })
 
     it('is the place for new people, where the client names only that', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'newer@shop.example', { client_id: 'shop' })
       const done = await confirmed(browser, await linkTo(server, 'newer@shop.example'))
-      assert.equal(await onward(browser, done, 'newer@shop.example', NEW_PASSWORD), WELCOME)
+      assert.equal(await finish(browser, done, 'newer@shop.example', NEW_PASSWORD), WELCOME)
     })
 
     it('is the application, after a failed sign-in too', async () => {
       const browser = server.browser()
-      await signUpWith(browser, 'typo@shop.example', errand)
+      await signUpWith(browser, 'typo@shop.example', requestedReturn)
       const done = await confirmed(browser, await linkTo(server, 'typo@shop.example'))
-      await onward(browser, done, 'typo@shop.example', 'wrong')
-      assert.equal(await onward(browser, done, 'typo@shop.example', NEW_PASSWORD), APP)
+      await finish(browser, done, 'typo@shop.example', 'wrong')
+      assert.equal(await finish(browser, done, 'typo@shop.example', NEW_PASSWORD), APP)
     })
 
     it('is the application, after a forgotten password', async () => {
       const browser = server.browser()
-      await submitted(browser, '/forgot_password', { action: '/forgot_password.do', username: 'joel', ...errand })
+      await submitted(browser, '/forgot_password', {
+        action: '/forgot_password.do',
+        username: 'joel',
+        ...requestedReturn,
+      })
       const link = await linkTo(server, 'joel@example.org')
       const done = await submitted(browser, link, { action: '/reset_password.do', ...passwords })
-      assert.equal(await onward(browser, done, 'joel', NEW_PASSWORD), APP)
+      assert.equal(await finish(browser, done, 'joel', NEW_PASSWORD), APP)
     })
 
     it('is the application, after an invitation', async () => {
@@ -87,17 +91,17 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       const link = new_invites[0]?.inviteLink.slice(server.baseUrl.length) ?? assert.fail(invited.text)
       const browser = server.browser()
       const done = await submitted(browser, link, { action: '/invitations/accept.do', ...passwords })
-      assert.equal(await onward(browser, done, 'guest@shop.example', NEW_PASSWORD), APP)
+      assert.equal(await finish(browser, done, 'guest@shop.example', NEW_PASSWORD), APP)
     })
 
     it('is the application, after a new e-mail address that was confirmed elsewhere', async () => {
       const owner = server.browser()
       await owner.signIn('marissa', 'koala')
       const newEmail = 'marissa@shop.example'
-      await submitted(owner, '/change_email', { action: '/change_email.do', newEmail, ...errand })
+      await submitted(owner, '/change_email', { action: '/change_email.do', newEmail, ...requestedReturn })
       const browser = server.browser()
       const done = await confirmed(browser, await linkTo(server, newEmail))
-      assert.equal(await onward(browser, done, 'marissa', 'koala'), APP)
+      assert.equal(await finish(browser, done, 'marissa', 'koala'), APP)
     })
 
     it('is the home page for any other URL', async () => {

@@ -215,13 +215,17 @@ for (const mode of MODES) {
         [{ client_id: '', redirect_uri: APP }, null],
         [{ client_id: 'welcoming', redirect_uri: 'x'.repeat(5000) }, 'https://app.example/welcome'],
       ] as const
-      for (const [index, [errand, expected]] of cases.entries()) {
+      for (const [index, [requestedReturn, expected]] of cases.entries()) {
         const browser = server.browser()
         const email = `way${index}@shop.example`
-        isSent(await signUpWith(browser, email, { ...errand, form_redirect_uri: 'https://evil.example/' }))
+        isSent(await signUpWith(browser, email, { ...requestedReturn, form_redirect_uri: 'https://evil.example/' }))
         const target = (await confirmed(browser, await linkTo(server, email))).location()
         assert.equal(target.pathname, '/login')
-        assert.equal(target.searchParams.get('form_redirect_uri'), expected, JSON.stringify(errand).slice(0, 100))
+        assert.equal(
+          target.searchParams.get('form_redirect_uri'),
+          expected,
+          JSON.stringify(requestedReturn).slice(0, 100),
+        )
       }
     })
 

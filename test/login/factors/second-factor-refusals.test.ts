@@ -335,8 +335,8 @@ for (const mode of MODES) {
         const browser = server.browser()
         for (const path of ['/second_factor?way=recovery', '/second_factor/app']) await browser.send(path)
         await browser.signIn('marissa', 'koala')
-        const { onward } = await enrolApp(server, browser)
-        assert.equal(onward, `${BASE}/`)
+        const { continueUrl } = await enrolApp(server, browser)
+        assert.equal(continueUrl, `${BASE}/`)
         assert.equal((await browser.send('/second_factor')).headers['location'], `${BASE}/`)
       })
 

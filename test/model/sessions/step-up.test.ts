@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { SecondFactorPolicy } from '../../../src/model/users/second-factor.ts'
-import { neededLevel } from '../../../src/model/sessions/step-up.ts'
-import type { Asked, Needed } from '../../../src/model/sessions/step-up.ts'
+import { requiredLevel } from '../../../src/model/sessions/step-up.ts'
+import type { LevelRequest, RequiredLevel } from '../../../src/model/sessions/step-up.ts'
 
 const BOTH = ['passkey', 'totp'] as const
 
@@ -10,8 +10,8 @@ describe('the level that an application needs', () => {
   const cases: readonly {
     readonly name: string
     readonly zone?: Partial<SecondFactorPolicy>
-    readonly asked?: Partial<Asked>
-    readonly want: Needed | undefined
+    readonly asked?: Partial<LevelRequest>
+    readonly want: RequiredLevel | undefined
   }[] = [
     { name: 'is none where nobody asks', want: undefined },
     { name: 'is that of the request', asked: { acrValues: 'phr 2' }, want: { level: '2', methods: BOTH } },
@@ -76,7 +76,7 @@ describe('the level that an application needs', () => {
         ...zone,
       }
       const question = { acrValues: undefined, client: undefined, user: { origin: 'svc' }, groupNames: [], ...asked }
-      assert.deepEqual(neededLevel(policy, question), want)
+      assert.deepEqual(requiredLevel(policy, question), want)
     })
   }
 })

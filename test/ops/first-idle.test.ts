@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { describe, it } from 'node:test'
 
-const MODULE = new URL('../../src/ops/first-rest.ts', import.meta.url).href
+const MODULE = new URL('../../src/ops/first-idle.ts', import.meta.url).href
 // What only the start needed survives the collections of the young, as the sources of a server do.
 const SCRIPT = `
-  const { collectAtFirstRest } = await import(${JSON.stringify(MODULE)})
+  const { collectGarbageWhenIdle } = await import(${JSON.stringify(MODULE)})
   let kept = { text: 'x'.repeat(1000) }
   const left = new WeakRef(kept)
   for (let i = 0; i < 200; i += 1) new Array(100_000).fill(i)
   kept = undefined
-  collectAtFirstRest()
+  collectGarbageWhenIdle()
   const look = setInterval(() => {
     if (left.deref() !== undefined) return
     clearInterval(look)

@@ -9,7 +9,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** The properties of a sign-in that decide its outstanding steps. */
-export interface MadeSignIn {
+export interface CompletedSignIn {
   /** The classes with the level first; absent for one factor. */
   readonly acr?: readonly string[] | undefined
   /** Whether the person has had this browser remembered. */
@@ -17,10 +17,10 @@ export interface MadeSignIn {
 }
 
 /** What the person must still do, if anything; the one place that decides it, for browsers and programs alike. */
-export type OwedBy = (zone: Zone, user: User, signIn: MadeSignIn) => Promise<SignInDemand | undefined>
+export type DemandFinder = (zone: Zone, user: User, signIn: CompletedSignIn) => Promise<SignInDemand | undefined>
 
 /** Makes the function; it reads nothing where the account was read with its groups and the zone asks for no group. */
-export function createOwedBy({
+export function createDemandFinder({
   store,
   clock,
   behaviour,
@@ -30,7 +30,7 @@ export function createOwedBy({
   readonly clock: Clock
   readonly behaviour: Behaviour
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
-}): OwedBy {
+}): DemandFinder {
   return async (zone, user, { acr, isRemembered = false }) => {
     const secondFactor = secondFactorPolicy(zone, behaviour)
     const groupNames = secondFactor.requirement === 'groups' ? (await groupsOf(zone, user)).groups : []

@@ -5,15 +5,15 @@ import { isSafeUri } from '../model/safe-uri.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
-import type { Errand } from './codes.ts'
+import type { RequestedReturn } from './codes.ts'
 
 /** Attributes of clients with a URL to lead to when the request names none, or one that is not registered. */
 export type FallbackAttribute = 'signup_redirect_url' | 'change_email_redirect_url'
 
 const FALLBACKS: readonly FallbackAttribute[] = ['signup_redirect_url', 'change_email_redirect_url']
 
-/** Dependencies of `onwardUrl`. */
-export interface OnwardDeps {
+/** Dependencies of `returnUrl`. */
+export interface ReturnUrlDeps {
   readonly store: Pick<Store, 'clients'>
   readonly behaviour: Behaviour
   readonly settings: Pick<TokenSettings, 'strictRedirects'>
@@ -23,10 +23,10 @@ export interface OnwardDeps {
  * The URL of the errand, if its client has registered it, else the client's own for this purpose; undefined without either or
  * for a client that no administrator created; then the user stays here.
  */
-export async function onwardUrl(
+export async function returnUrl(
   zone: Zone,
-  { clientId, redirectUri }: Errand,
-  { store, behaviour, settings, fallback }: OnwardDeps & { readonly fallback?: FallbackAttribute },
+  { clientId, redirectUri }: RequestedReturn,
+  { store, behaviour, settings, fallback }: ReturnUrlDeps & { readonly fallback?: FallbackAttribute },
 ): Promise<string | undefined> {
   const client = clientId === undefined ? undefined : await store.clients.find(zone.id, clientId)
   // RFC 9700 §4.11.2: our mails must not link to URLs of clients that no administrator created.
@@ -39,11 +39,15 @@ export async function onwardUrl(
 }
 
 /** Whether the client has registered the URL of the errand, as a redirect URI or as where self-service leads. */
-export async function leadsOnward(zone: Zone, errand: Errand, deps: OnwardDeps): Promise<boolean> {
-  const { redirectUri } = errand
+export async function isRegisteredReturn(
+  zone: Zone,
+  requestedReturn: RequestedReturn,
+  deps: ReturnUrlDeps,
+): Promise<boolean> {
+  const { redirectUri } = requestedReturn
   if (redirectUri === undefined) return false
   for (const fallback of FALLBACKS) {
-    if ((await onwardUrl(zone, errand, { ...deps, fallback })) === redirectUri) return true
+    if ((await returnUrl(zone, requestedReturn, { ...deps, fallback })) === redirectUri) return true
   }
   return false
 }

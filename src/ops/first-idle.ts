@@ -7,7 +7,7 @@ const LOOK_EVERY_MS = 1000
 const AT_REST = 0.05
 
 /** Collects once, in less than a tenth of a second, after the first second in which next to nothing is asked of the server. */
-export function collectAtFirstRest(): void {
+export function collectGarbageWhenIdle(): void {
   let before = performance.eventLoopUtilization()
   const timer = setInterval(() => {
     const now = performance.eventLoopUtilization()
@@ -15,7 +15,7 @@ export function collectAtFirstRest(): void {
     before = now
     if (utilization > AT_REST) return
     clearInterval(timer)
-    collectEverything()
+    collectGarbage()
   }, LOOK_EVERY_MS)
   timer.unref()
 }
@@ -24,6 +24,6 @@ export function collectAtFirstRest(): void {
  * Nothing without `--expose-gc`, which the launcher sets. A new context of `node:vm` would have the collector too, but a
  * second context makes V8 run everything a quarter slower for good.
  */
-function collectEverything(): void {
+function collectGarbage(): void {
   globalThis.gc?.({ type: 'major', flavor: 'last-resort' })
 }

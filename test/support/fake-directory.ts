@@ -45,7 +45,7 @@ export interface FalseDirectory {
 }
 
 /** Calls `answer` with every message that comes, whose number and operation it is told. */
-export async function startFalseDirectory(
+export async function startFakeDirectory(
   answer: (socket: Socket, asked: { readonly id: number; readonly operation: number }) => void,
 ): Promise<FalseDirectory> {
   const connections: Socket[] = []

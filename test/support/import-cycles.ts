@@ -29,7 +29,7 @@ function importsOf({ path, text }: SourceFile): readonly Import[] {
 }
 
 /** Groups of files that reach one another (Tarjan's algorithm). */
-function circlesOf(imports: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
+function cyclesOf(imports: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
   const order = new Map<string, number>()
   const lowest = new Map<string, number>()
   const open: string[] = []
@@ -54,12 +54,12 @@ function circlesOf(imports: ReadonlyMap<string, readonly string[]>): readonly (r
 }
 
 /** The circles that are not allowed, each as its files. */
-export function forbiddenCircles(files: readonly SourceFile[]): readonly string[] {
+export function forbiddenCycles(files: readonly SourceFile[]): readonly string[] {
   const all = files.filter(({ path }) => path.startsWith('src/')).map(file => [file.path, importsOf(file)] as const)
   const graph = (keep: (each: Import) => boolean) =>
     new Map(all.map(([path, imports]) => [path, imports.filter(keep).map(({ to }) => to)] as const))
-  const byValue = circlesOf(graph(({ typeOnly }) => !typeOnly)).map(circle => `by value: ${circle.join(', ')}`)
-  const betweenFolders = circlesOf(graph(() => true))
+  const byValue = cyclesOf(graph(({ typeOnly }) => !typeOnly)).map(circle => `by value: ${circle.join(', ')}`)
+  const betweenFolders = cyclesOf(graph(() => true))
     .filter(circle => new Set(circle.map(path => dirname(path))).size > 1)
     .map(circle => `between folders: ${circle.join(', ')}`)
   return [...byValue, ...betweenFolders]

@@ -5,7 +5,7 @@ import { documentUrlProblem } from '../model/clients/document-address.ts'
 import type { Store } from '../store/store.ts'
 
 /** What a person is shown of a client, and what is enough to take its access back. */
-export interface KnownClient {
+export interface ClientSummary {
   readonly clientId: string
   readonly name: string
   /** Absent for a client that is described by a document, which is not fetched for this. */
@@ -16,11 +16,11 @@ export interface KnownClient {
  * The client of an approval. One that is described by a document is known by its address alone: its owner must not be able
  * to hide what a person allowed by taking the document away for a while.
  */
-export async function findKnownClient(
+export async function findClientSummary(
   { clients }: Pick<Store, 'clients'>,
   zone: Pick<Zone, 'id'>,
   clientId: string,
-): Promise<KnownClient | undefined> {
+): Promise<ClientSummary | undefined> {
   if (documentUrlProblem(clientId) === undefined) return { clientId, name: new URL(clientId).host }
   const client = await clients.find(zone.id, clientId)
   return client && { clientId, name: displayName(client), client }

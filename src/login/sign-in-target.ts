@@ -11,7 +11,7 @@ import { ownPath } from '../web/requests/own-path.ts'
 import type { Sessions } from '../web/sessions/session.ts'
 
 /** The target of a sign-in. */
-export interface Journey {
+export interface SignInTarget {
   /** Path and query below the zone's base URL, from the page's field or the saved request. */
   readonly path: string | undefined
   /** The request saved when the person was asked to sign in. */
@@ -25,17 +25,25 @@ export interface Journey {
 }
 
 /** Determines where a sign-in leads. */
-export interface Journeys {
+export interface SignInTargets {
   /** Reads `form_redirect_uri` of a form or query, else the saved request. */
-  of(request: FastifyRequest, form: Form): Promise<Journey>
+  of(request: FastifyRequest, form: Form): Promise<SignInTarget>
   /** The client of an authorization request at this path. */
   clientOf(zone: Zone, path: string | undefined): Promise<Client | undefined>
   /** Passes the target on to the next page, regardless of the session and of other tabs. */
-  keep(request: FastifyRequest, reply: FastifyReply, journey: Journey): Promise<void>
+  keep(request: FastifyRequest, reply: FastifyReply, signInTarget: SignInTarget): Promise<void>
 }
 
 /** One instance serves every zone. */
-export function createJourneys({ store, sessions, urls }: { store: Store; sessions: Sessions; urls: Urls }): Journeys {
+export function createSignInTargets({
+  store,
+  sessions,
+  urls,
+}: {
+  store: Store
+  sessions: Sessions
+  urls: Urls
+}): SignInTargets {
   async function clientOf(zone: Zone, path: string | undefined): Promise<Client | undefined> {
     const clientId = (authorizationQuery(path) ?? deviceQuery(path))?.get('client_id')
     return clientId ? store.clients.find(zone.id, clientId) : undefined
