@@ -1,4 +1,4 @@
-// What people and administrators wait for among a million users of one zone: the store's part of it, on both databases. One
+// What users and administrators wait for among a million users of one zone: the store's part of it, on both databases. One
 // request at a time, of every kind in turn.
 import { systemClock } from '../src/base/clock.ts'
 import type { Filter } from '../src/model/filters/filter.ts'

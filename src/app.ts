@@ -68,7 +68,7 @@ export interface AppDeps {
   /** Absent where the configuration has no key in a token. */
   readonly tokenKeys?: TokenKeys | undefined
   readonly passwords: Passwords
-  /** Separate queue for client secrets, so that a flood of wrong ones does not block people from signing in. */
+  /** Separate queue for client secrets, so that a flood of wrong ones does not block users from signing in. */
   readonly clientSecrets: Passwords
   readonly clock: Clock
   readonly random: Random

@@ -469,7 +469,7 @@ function explained(error: unknown, { host, port }: Pick<Config['listen'], 'host'
   }
 }
 
-/** In a log for programs, a further line; the playground's message is always for people. */
+/** In a log for programs, a further line; the playground's message is always for users. */
 function announce(config: Config, log: Log): void {
   for (const warning of config.warnings) log.warn(warning)
   const { stdout } = process

@@ -77,7 +77,7 @@ describe('docs/agents.md', () => {
     await server.stop()
   })
 
-  /** The person signs in and allows what the agent asks for. */
+  /** The user signs in and allows what the agent asks for. */
   async function allow(goTo: URL, path: string): Promise<URL> {
     const browser = await signedIn(server)
     const page = await browser.send(goTo.pathname + goTo.search)

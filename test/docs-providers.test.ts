@@ -253,7 +253,7 @@ describe('docs/providers', () => {
       .filter(([name]) => name !== 'NameID')
       .map(([name, value]) => ({ name, values: [value].flat().map(String) }))
 
-  /** What a record says of the tests' directory in the place of the real one; its people are found by `cn`. */
+  /** What a record says of the tests' directory in the place of the real one; its users are found by `cn`. */
   const atSlapd = ({ userSearchFilter }: JsonRecord): JsonRecord => ({
     baseUrl: slapd.url,
     tlsConfiguration: 'none',

@@ -165,7 +165,7 @@ describe('docs/step-up.md', () => {
       const { goTo, kept } = await stepUp(await call('/vault', strong))
       assert.equal(kept.acrValues, 'phr')
       assert.equal((await visit(browser, goTo)).pathname, '/second_factor')
-      // The person removes it from the address.
+      // The user removes it from the address.
       goTo.searchParams.delete('acr_values')
       await assert.rejects(recipe.finishStepUp(config, await visit(browser, goTo), kept), /too weak/)
       assert.ok((await stepUp(await call('/vault', strong))).goTo)

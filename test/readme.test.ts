@@ -1,4 +1,4 @@
-// What README.md tells people to paste, pasted. Only ports are changed, so that the tests can run beside other servers.
+// What README.md tells users to paste, pasted. Only ports are changed, so that the tests can run beside other servers.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// Accepts invitations. A code is good for one account as it was when its person was invited, and is used up by accepting.
+// Accepts invitations. A code is good for one account as it was when its user was invited, and is used up by accepting.
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -20,7 +20,7 @@ export interface OpenInvitation {
   readonly requestedReturn: RequestedReturn
   readonly inviter: GoodCode<'invitation'>['data']['inviter']
   /**
-   * What the person does to accept: choose the first password of an unverified account, agree with an account
+   * What the user does to accept: choose the first password of an unverified account, agree with an account
    * that is theirs already, give name and password of their directory, or sign in with their provider.
    */
   readonly step: 'password' | 'agree' | 'directory' | 'elsewhere'
@@ -61,12 +61,12 @@ export async function acceptWithPassword(
 ): Promise<Acceptance> {
   const open = await openInvitation(zone, code, deps)
   if (open?.step !== 'password' || !(await mayHandOver(open, deps))) return { outcome: 'expired' }
-  // Before the code is used up, so that the person can choose another password.
+  // Before the code is used up, so that the user can choose another password.
   const problem = await passwordProblem(zone, { password, owner: open.user }, deps)
   if (problem !== undefined) return { outcome: 'refused', message: problem }
   const taken = await takeInvitation(zone, code, deps)
   if (taken?.step !== 'password') return { outcome: 'expired' }
-  // The existing password may be that of another person who signed up with this address, so it is not compared.
+  // The existing password may be that of another user who signed up with this address, so it is not compared.
   const { passwordHash: _, ...user } = taken.user
   const result = await setNewPassword({ zone, user, password, meetsDemand: true, ...from }, deps)
   switch (result.outcome) {

@@ -1,4 +1,4 @@
-// Codes that open a session in a browser: a client has checked a password, or a person has set a new one through it, and the
+// Codes that open a session in a browser: a client has checked a password, or a user has set a new one through it, and the
 // browser is redirected here with the code. Each is for one client, works once, and ends with the password.
 import { allowsProvider } from '../model/clients/client.ts'
 import type { Client } from '../model/clients/client.ts'
@@ -23,7 +23,7 @@ export interface AutologinAttempt {
   readonly keptUserId?: string | undefined
 }
 
-/** `other-person`: the browser is signed in as another user, and the code was not used up. */
+/** `other-user`: the browser is signed in as another user, and the code was not used up. */
 export type AutologinResult =
   | { readonly outcome: 'good'; readonly user: User; readonly amr: readonly string[] }
   | { readonly outcome: 'bad-code' | 'other-client' | 'other-user' }
@@ -33,7 +33,7 @@ export type AutologinDeps = Omit<CodeDeps, 'random' | 'store'> & {
   readonly store: CodeDeps['store'] & Pick<Store, 'clients' | 'providers'>
 }
 
-/** Uses the code up, also for the wrong client; `bad-code` also if the person may no longer sign in for the client. */
+/** Uses the code up, also for the wrong client; `bad-code` also if the user may no longer sign in for the client. */
 export async function redeemAutologin(
   zone: Zone,
   { code: value, clientId, keptUserId }: AutologinAttempt,

@@ -28,7 +28,7 @@ export interface CodeData {
   readonly 'email-change': RequestedReturn & { readonly email: string }
   readonly 'email-verification': RequestedReturn & { readonly email: string }
   readonly invitation: RequestedReturn & {
-    /** That of the account when its person was invited; with another it is another invitation's. */
+    /** That of the account when its user was invited; with another it is another invitation's. */
     readonly origin: string
     /** Of an account that was not verified: the password that the user may replace. */
     readonly passwordRevision?: string

@@ -17,13 +17,13 @@ export interface FactorOwner {
   readonly zone: AddressedZone
   readonly user: User
   readonly from: AuditOrigin
-  /** In the language of the person. */
+  /** In the language of the user. */
   readonly frame: MailFrame
-  /** Set when it is not the person. */
+  /** Set when it is not the user. */
   readonly byOther?: true
 }
 
-/** A person has no more passkeys than this. */
+/** A user has no more passkeys than this. */
 export const MAX_PASSKEYS = 20
 
 /**

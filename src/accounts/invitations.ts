@@ -1,4 +1,4 @@
-// Invites people: chooses their provider by their e-mail address, finds or makes the account, and gives a code to accept with.
+// Invites users: chooses their provider by their e-mail address, finds or makes the account, and gives a code to accept with.
 // Nothing is mailed: the inviter delivers the link.
 import { isMailAddress } from '../mail/mailer.ts'
 import { allowsProvider } from '../model/clients/client.ts'
@@ -54,7 +54,7 @@ const ANY_DOMAIN = ['*.*', '*.*.*', '*.*.*.*']
 
 const failed = (code: NotInvited['code'], message: string): NotInvited => ({ outcome: 'failed', code, message })
 
-/** Invites one person. An account that was changed or verified meanwhile is not given a new password by the code. */
+/** Invites one user. An account that was changed or verified meanwhile is not given a new password by the code. */
 export async function invite(zone: Zone, invitation: Invitation, deps: InviteDeps): Promise<Invited> {
   const { email, requestedReturn, by } = invitation
   if (!isMailAddress(email)) return failed('email.invalid', `${email} is invalid email.`)

@@ -1,4 +1,4 @@
-// New passwords for people who forgot theirs, for the pages and for login servers: a code that was mailed or handed out takes
+// New passwords for users who forgot theirs, for the pages and for login servers: a code that was mailed or handed out takes
 // the place of the password.
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
@@ -60,7 +60,7 @@ export type ResetResult =
   | { readonly outcome: 'changed'; readonly user: User; readonly requestedReturn: RequestedReturn }
   /** The code is not good, or the password was changed at the same instant. */
   | { readonly outcome: 'invalid' }
-  /** The message is for the person. */
+  /** The message is for the user. */
   | {
       readonly outcome: 'refused'
       readonly message: string

@@ -1,6 +1,6 @@
 // Sign-up: makes an account of the internal provider that cannot sign in until its address is proven. The password
-// becomes valid only with the code of the mail that its own request caused: an attacker who signs up with another person's
-// address gains nothing when that person opens the mail. See docs/decisions/0029-sign-up.md.
+// becomes valid only with the code of the mail that its own request caused: an attacker who signs up with another user's
+// address gains nothing when that user opens the mail. See docs/decisions/0029-sign-up.md.
 import type { Passwords } from '../base/passwords.ts'
 import { sameSecret } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -105,7 +105,7 @@ const sameText = (a: string, b: string): boolean => a.toLowerCase() === b.toLowe
 export const peekSignUp = (zone: Zone, value: string, deps: SignUpDeps): Promise<GoodCode<'sign-up'> | undefined> =>
   peekCode(zone, { purpose: 'sign-up', value }, deps)
 
-/** Whether the person has to enter the password of the request: not in the browser that sent it. */
+/** Whether the user has to enter the password of the request: not in the browser that sent it. */
 export const needsPassword = ({ user, data }: GoodCode<'sign-up'>, browser: string | undefined): boolean =>
   !user.verified &&
   data.passwordHash !== undefined &&

@@ -49,7 +49,7 @@ export function createServerInfo(deps: {
   serviceName: string
   samlEntityId: string
   pageSettings: PageSettings
-  /** The active providers that sign people in on a page. */
+  /** The active providers that sign users in on a page. */
   loginProviders: (zone: AddressedZone) => Promise<readonly LoginProvider[]>
 }): DescribeServer {
   const { store, urls, behaviour, build, serviceName, samlEntityId } = deps

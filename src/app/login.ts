@@ -1,4 +1,4 @@
-// Assembles the pages of people: signing in here or elsewhere, their accounts, and the errors they see.
+// Assembles the pages of users: signing in here or elsewhere, their accounts, and the errors they see.
 import type { FastifyInstance } from 'fastify'
 import type { Background } from '../base/background.ts'
 import type { Clock } from '../base/clock.ts'

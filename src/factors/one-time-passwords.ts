@@ -12,13 +12,13 @@ import { withoutSeparators } from './typed-code.ts'
 
 /** A secret that an app does not have yet, or has and was not confirmed. */
 export interface NewSecret {
-  /** Base32, in groups of four for people to type. */
+  /** Base32, in groups of four for users to type. */
   readonly text: string
   /** `otpauth://totp/…`, which apps understand. */
   readonly uri: string
   /** The rows of the QR code of `uri`, true for dark. */
   readonly code: readonly (readonly boolean[])[]
-  /** For the form: the secret, sealed for this person and session. */
+  /** For the form: the secret, sealed for this user and session. */
   readonly sealed: string
 }
 
@@ -109,7 +109,7 @@ export function createOneTimePasswords(deps: {
     return { text: secret.replace(/.{4}(?=.)/g, '$& '), uri, code: encode(uri, { ecc: 'M', border: 4 }).data, sealed }
   }
 
-  /** The secret in the form, if it was made for this person and session and is not too old. */
+  /** The secret in the form, if it was made for this user and session and is not too old. */
   function open(sealed: string, enrolment: Enrolment): string | undefined {
     if (sealed.length > MAX_SEALED_LENGTH) return undefined
     try {

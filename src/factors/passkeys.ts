@@ -53,7 +53,7 @@ export interface PasskeyRefusal {
 
 /** Passkeys of all zones. */
 export interface Passkeys {
-  /** What `navigator.credentials.create` is asked for a new passkey of the person. */
+  /** What `navigator.credentials.create` is asked for a new passkey of the user. */
   registrationOptions(at: Ceremony, account: { readonly user: User; readonly siteName: string }): Promise<JsonRecord>
   /** The new passkey in what the browser answered; it is not stored yet. */
   readRegistration(
@@ -82,7 +82,7 @@ const library = loadOnce(() => import('@simplewebauthn/server'))
 const libraryHelpers = loadOnce(() => import('@simplewebauthn/server/helpers'))
 
 /**
- * The user handle, which an authenticator keeps with the credential: zone and person. Zones below one host share a relying
+ * The user handle, which an authenticator keeps with the credential: zone and user. Zones below one host share a relying
  * party's id, and a credential of the same handle would replace the one of another zone.
  */
 export const userHandle = (zoneId: string, userId: string): string =>

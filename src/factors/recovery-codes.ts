@@ -1,4 +1,4 @@
-// Codes that stand in for a second factor once: ten of the person's own, and one that an administrator gives. Only keyed
+// Codes that stand in for a second factor once: ten of the user's own, and one that an administrator gives. Only keyed
 // digests are stored.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'

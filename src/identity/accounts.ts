@@ -22,20 +22,20 @@ import type { ExternalUser, ExternalRefusal } from './source.ts'
 /** The user's account, or why there is none. */
 export type Entry = { readonly outcome: 'entered'; readonly user: User } | ExternalRefusal
 
-/** A person with the roles that follow from their groups; absent where the provider says nothing of them. */
+/** A user with the roles that follow from their groups; absent where the provider says nothing of them. */
 export type ExternalUserWithRoles = ExternalUser & { readonly roles?: readonly string[] }
 
 /** Shadow accounts. */
 export interface Accounts {
-  /** Finds and updates the person's account; creates it if the provider allows that (`addShadowUserOnLogin`). */
+  /** Finds and updates the user's account; creates it if the provider allows that (`addShadowUserOnLogin`). */
   enter(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry>
   /**
-   * Links the person to the account that they were invited to, if the provider has verified that they have its address
+   * Links the user to the account that they were invited to, if the provider has verified that they have its address
    *, or updates it where they are linked already. No other account is found, and none is made. A directory's address
    * counts unless it is said to be unverified: administrators keep it, and the invitation was mailed there.
    */
   enterInvited(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles, invited: User): Promise<Entry>
-  /** Finds and updates the person's account; undefined if there is none. */
+  /** Finds and updates the user's account; undefined if there is none. */
   find(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry | undefined>
 }
 
@@ -78,7 +78,7 @@ export function createAccounts(deps: {
   const findOwn = (zone: Zone, origin: string, { externalId }: ExternalUserWithRoles): Promise<User | undefined> =>
     store.users.findByExternalId(zone.id, origin, externalId)
 
-  /** Finds a pre-created account for this person that has never been used. */
+  /** Finds a pre-created account for this user that has never been used. */
   async function findUnbound(
     zone: Zone,
     { originKey, config }: Origin,
@@ -111,7 +111,7 @@ export function createAccounts(deps: {
     }
   }
 
-  /** For an administrator's choice of another format: ends everything of the person who had the account by the former one. */
+  /** For an administrator's choice of another format: ends everything of the user who had the account by the former one. */
   async function changeFormat(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
     const passwordRevision = random.urlSafe(PASSWORD_REVISION_LENGTH)
     await store.users.endAccess(zone.id, user.id, passwordRevision)
@@ -129,7 +129,7 @@ export function createAccounts(deps: {
     })
   }
 
-  /** Binds the account to the person and ends all earlier sessions and tokens of it. */
+  /** Binds the account to the user and ends all earlier sessions and tokens of it. */
   async function bind(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry | undefined> {
     const now = clock.now()
     const { externalId, userName } = externalUser
@@ -301,7 +301,7 @@ function isVerified(user: User, { email, emailVerified }: ExternalUserWithRoles)
 /** Folds A to Z only: Unicode case folding could equate different users of a provider. */
 const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 
-/** The address of a person whose provider names none: the name, if it is one, or else a placeholder. */
+/** The address of a user whose provider names none: the name, if it is one, or else a placeholder. */
 export const assumedEmail = (userName: string, origin: string): string =>
   nameAsEmail(userName) ?? placeholderEmail(userName, origin)
 

@@ -254,7 +254,7 @@ export function createIdentity(given: IdentityDeps): Identity {
     return entered
   }
 
-  /** Whether the sign-in of a provider's person lacks a second factor. Before the logon is recorded, which would clear guesses. */
+  /** Whether the sign-in of a provider's user lacks a second factor. Before the logon is recorded, which would clear guesses. */
   const lacksSecondFactor = async (
     zone: Zone,
     { user, acr }: { readonly user: User; readonly acr?: readonly string[] },

@@ -53,13 +53,13 @@ export function createMemberships(deps: {
   const { store, clock, random, audit, service } = deps
 
   async function findMapped(zone: Zone, { originKey }: Origin, names: readonly string[]) {
-    // Nothing but the case is ignored: people of many providers make groups themselves.
+    // Nothing but the case is ignored: users of many providers make groups themselves.
     const keys = names.filter(name => !name.includes(KELVIN)).map(keyOf)
     return keys.length === 0 ? [] : store.groups.findMapped(zone.id, originKey, keys)
   }
 
   /**
-   * The groups of names that a provider writes as scopes. It may put people into whatever can be a scope and is not
+   * The groups of names that a provider writes as scopes. It may put users into whatever can be a scope and is not
    * everybody's anyway; into an administrative group, or one nested in such a group, only where its record lists the name.
    */
   async function findNamed(

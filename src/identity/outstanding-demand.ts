@@ -12,11 +12,11 @@ import type { Store } from '../store/store.ts'
 export interface CompletedSignIn {
   /** The classes with the level first; absent for one factor. */
   readonly acr?: readonly string[] | undefined
-  /** Whether the person has had this browser remembered. */
+  /** Whether the user has had this browser remembered. */
   readonly isRemembered?: boolean
 }
 
-/** What the person must still do, if anything; the one place that decides it, for browsers and programs alike. */
+/** What the user must still do, if anything; the one place that decides it, for browsers and programs alike. */
 export type DemandFinder = (zone: Zone, user: User, signIn: CompletedSignIn) => Promise<SignInDemand | undefined>
 
 /** Makes the function; it reads nothing where the account was read with its groups and the zone asks for no group. */

@@ -18,13 +18,13 @@ export interface SignOut {
   readonly state?: string | undefined
 }
 
-/** What a verified logout token says (OpenID Connect Back-Channel Logout §2.4): of a person, of a session, or of both. */
+/** What a verified logout token says (OpenID Connect Back-Channel Logout §2.4): of a user, of a session, or of both. */
 export interface LogoutNotice {
   /** Its `jti`, which counts once. */
   readonly id: string
   /** The token is refused from then on. */
   readonly usableUntil: Date
-  /** The person; all of their sessions if there is no `sid`. */
+  /** The user; all of their sessions if there is no `sid`. */
   readonly externalId?: string
   /** The provider's id of the session. */
   readonly sid?: string
@@ -33,7 +33,7 @@ export interface LogoutNotice {
 /** A logout token, read. */
 export type LogoutTokenReading = { readonly outcome: 'genuine'; readonly notice: LogoutNotice } | ExternalRefusal
 
-/** A provider's request to log a person out, as a browser brought it (SAML Core §3.7.1). */
+/** A provider's request to log a user out, as a browser brought it (SAML Core §3.7.1). */
 export interface LogoutMessage {
   readonly zone: AddressedZone
   /** The decoded document. */
@@ -44,7 +44,7 @@ export interface LogoutMessage {
   readonly destinations: readonly string[]
 }
 
-/** What a verified request says: of a person, and of these sessions only unless there is none. */
+/** What a verified request says: of a user, and of these sessions only unless there is none. */
 export interface LogoutRequest extends Required<Pick<LogoutNotice, 'id' | 'usableUntil' | 'externalId'>> {
   readonly sids: readonly string[]
   /** See `ExternalUser`; absent for a request that names none, which says the same of every format. */

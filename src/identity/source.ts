@@ -58,11 +58,11 @@ export interface ExternalUser {
   readonly userName: string
   /** Id that the provider never reassigns; together with the origin it alone identifies the account. */
   readonly externalId: string
-  /** The SAML format of `externalId`: the same text in another format can be another person. */
+  /** The SAML format of `externalId`: the same text in another format can be another user. */
   readonly externalIdFormat?: string
   /** Whether the provider's record asks for that format. */
   readonly isRequestedFormat?: boolean
-  /** Whether the provider's administrators gave `userName` to this person alone: an account prepared with it is theirs. */
+  /** Whether the provider's administrators gave `userName` to this user alone: an account prepared with it is theirs. */
   readonly nameIsAssigned?: boolean
   readonly email?: string
   /** Whether the provider has verified `email`; absent if it does not say. */

@@ -1,4 +1,4 @@
-// People whom an external login server has signed in (`source=login`): it names them, and nothing here verifies that. Decides
+// Users whom an external login server has signed in (`source=login`): it names them, and nothing here verifies that. Decides
 // for whom it may speak: never for accounts of the internal provider, and never for those of another provider of the zone.
 import { createHash } from 'node:crypto'
 import { hasControlCharacter } from '../base/control-characters.ts'
@@ -23,7 +23,7 @@ import { assumedEmail, createAccounts } from './accounts.ts'
 import type { DemandFinder } from './outstanding-demand.ts'
 import type { ExternalUser } from './source.ts'
 
-/** A person as the login server describes them; with `userId` the rest must describe the same user. */
+/** A user as the login server describes them; with `userId` the rest must describe the same user. */
 export interface VouchedUser {
   readonly userId?: string | undefined
   readonly userName?: string | undefined
@@ -37,11 +37,11 @@ export interface VouchedUser {
 /** A sign-in that a login server asserts. */
 export interface VouchedSignIn {
   readonly vouchedUser: VouchedUser
-  /** Whether to create an account for a person who has none. */
+  /** Whether to create an account for a user who has none. */
   readonly addNew: boolean
   /** The client of the login server, whose token came with the request. */
   readonly server: Client
-  /** The client that the person signs in for, which must allow the origin. */
+  /** The client that the user signs in for, which must allow the origin. */
   readonly client?: Client
 }
 
@@ -56,13 +56,13 @@ export type VouchedResult =
 
 /** Signs in users that a login server asserts. The caller has verified the token of the login server. */
 export interface Vouching {
-  /** Throws `OAuthError` for a person of whom no account can be made. */
+  /** Throws `OAuthError` for a user of whom no account can be made. */
   signIn(from: RequestOrigin, signIn: VouchedSignIn): Promise<VouchedResult>
 }
 
 const MAX_JSON_LENGTH = 10_000
 
-/** Reads the parameters of a person, or the members of the same names in the JSON of `login`. */
+/** Reads the parameters of a user, or the members of the same names in the JSON of `login`. */
 export function vouchedUserOf(get: (name: string) => string | undefined): VouchedUser {
   const json = get('login')?.slice(0, MAX_JSON_LENGTH)
   const sent = json?.startsWith('{') === true ? parseJson(json) : undefined
@@ -103,7 +103,7 @@ export function createVouching(deps: {
   const { store, clock, audit, users, behaviour, serviceName } = deps
   const accounts = createAccounts(deps)
 
-  /** Why the login server may not speak for people of this origin. No other origin may pass for a provider's, either. */
+  /** Why the login server may not speak for users of this origin. No other origin may pass for a provider's, either. */
   async function refuseOrigin(zone: Zone, origin: string): Promise<VouchedResult | undefined> {
     const key = origin.toLowerCase()
     if (key === serviceName) return refuse(`${serviceName} origin not allowed for external login server`)
@@ -149,7 +149,7 @@ export function createVouching(deps: {
       return await users.create(from.zone, { draft, vouched: true, by })
     } catch (error) {
       if (!(error instanceof OAuthError) || error.error !== 'scim_resource_already_exists') throw error
-      // A concurrent sign-in of the same person; or a user whose name differs only in case.
+      // A concurrent sign-in of the same user; or a user whose name differs only in case.
       const found = await findByName(from.zone, vouchedUser)
       return found === 'not-usable' ? undefined : found
     }
@@ -215,12 +215,12 @@ const ORIGIN = /^[\x21-\x7e]+$/
 
 const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
 
-/** A person with a name, which is their stable identifier: compared exactly, and never reused for another user. */
+/** A user with a name, which is their stable identifier: compared exactly, and never reused for another user. */
 interface NamedUser extends Pick<ExternalUser, 'userName' | 'email' | 'givenName' | 'familyName'> {
   readonly origin: string
 }
 
-/** Only what describes the person; refuses what no account can have. */
+/** Only what describes the user; refuses what no account can have. */
 function readable(
   { email, givenName, familyName }: VouchedUser,
   named: { readonly userName: string; readonly origin: string },
@@ -236,7 +236,7 @@ function readable(
 const defined = (values: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined))
 
-/** UAA: the parts of the address are the names of a person who has none. See docs/compatibility.md, E2. */
+/** UAA: the parts of the address are the names of a user who has none. See docs/compatibility.md, E2. */
 function namesIn(email: string): { readonly givenName?: string; readonly familyName?: string } {
   const [givenName, familyName] = email.split('@')
   return { ...(givenName && { givenName }), ...(familyName && { familyName }) }

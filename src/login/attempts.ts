@@ -26,7 +26,7 @@ export interface Attempt {
   readonly maxAge?: number
   /** Path to continue with, if it differs from the session's saved request. */
   readonly path?: string
-  /** The code of the invitation that the person accepts by signing in. */
+  /** The code of the invitation that the user accepts by signing in. */
   readonly invitation?: string
 }
 
@@ -59,7 +59,7 @@ export interface Attempts {
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
 }
 
-/** Time that a person may spend at the provider. */
+/** Time that a user may spend at the provider. */
 const LIFE_SECONDS = 600
 const STATE_LENGTH = 43 // 258 bits
 

@@ -1,4 +1,4 @@
-// A password check for programs, and the sign-in of a person whom an external login server vouches for. Neither opens a
+// A password check for programs, and the sign-in of a user whom an external login server vouches for. Neither opens a
 // session nor makes a token.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
@@ -36,7 +36,7 @@ export interface AuthenticateDeps {
 
 const PATH = '/authenticate'
 
-/** `POST /authenticate`; a login server, with its token, learns more of the account and may vouch for people. */
+/** `POST /authenticate`; a login server, with its token, learns more of the account and may vouch for users. */
 export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDeps): void {
   const { identity, vouching, limits, behaviour, settings } = deps
   const access = { by: 'anyone', because: 'it checks a password, under the limits of every sign-in' } as const
@@ -122,7 +122,7 @@ interface Sent {
   readonly server: Client | undefined
 }
 
-/** The parameters that name a person here. */
+/** The parameters that name a user here. */
 const NAMED: ReadonlySet<string> = new Set(['username', 'origin', 'email', 'given_name', 'family_name'])
 
 const malformed = (

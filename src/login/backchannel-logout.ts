@@ -1,5 +1,5 @@
 // Logout that a provider asks for (OpenID Connect Back-Channel Logout): ends the session that came from one of the provider's,
-// or everything of the person. Only the provider's own people are concerned, in the zone that the request is for.
+// or everything of the user. Only the provider's own users are concerned, in the zone that the request is for.
 import type { FastifyInstance } from 'fastify'
 import { digest } from '../base/secrets.ts'
 import type { Identity } from '../identity/identity.ts'

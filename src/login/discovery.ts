@@ -1,4 +1,4 @@
-// Finds a person's provider by e-mail address or by origin.
+// Finds a user's provider by e-mail address or by origin.
 import type { FastifyInstance } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
 import { discover } from '../identity/login-policy.ts'

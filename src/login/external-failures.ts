@@ -18,7 +18,7 @@ export const LOST: Failure = {
   description: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
 }
 
-/** The answer to it; `name` is what people call the provider. */
+/** The answer to it; `name` is what users call the provider. */
 export function failureOf(result: Refused, name: string): Failure {
   switch (result.outcome) {
     case 'no-provider':

@@ -1,4 +1,4 @@
-// Signs a person in at another provider: redirects the browser there, and takes its answer. What the answer must prove is in
+// Signs a user in at another provider: redirects the browser there, and takes its answer. What the answer must prove is in
 // returns.ts; does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { allowsProvider } from '../model/clients/client.ts'
@@ -33,7 +33,7 @@ export interface ExternalSignIn {
       readonly origin: string
       readonly signInTarget: SignInTarget
       readonly userName?: string | undefined
-      /** The code of the invitation that the person accepts by signing in. */
+      /** The code of the invitation that the user accepts by signing in. */
       readonly invitation?: string
     },
   ): Promise<boolean>

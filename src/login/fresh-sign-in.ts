@@ -38,7 +38,7 @@ export function createFreshSignIn({ sessions, denial, clock, urls, behaviour }: 
       case 'old':
         return denial.askToSignIn(request, reply, { path, reauthenticate: true })
       case 'unproven':
-        // Where the zone asks the person for no factor, there is no page to prove one.
+        // Where the zone asks the user for no factor, there is no page to prove one.
         if (!isAbout(secondFactorPolicy(zone, behaviour), user)) return answer()
         await sessions.saveRequest(request, reply, { path, reauthenticate: false })
         return reply.redirect(urls.ofZone(zone) + SECOND_FACTOR_PATH, 302)

@@ -1,4 +1,4 @@
-// Signs a person in with a form, then redirects to the saved request; usually that is /oauth/authorize, which decides the
+// Signs a user in with a form, then redirects to the saved request; usually that is /oauth/authorize, which decides the
 // next step.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../accounts/switches.ts'
@@ -127,7 +127,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
 
-  /** Whether a passkey is offered before the person goes on: not on the way to where one is added anyway. */
+  /** Whether a passkey is offered before the user goes on: not on the way to where one is added anyway. */
   const isOffered = (zone: AddressedZone, user: User, destination = '/'): boolean =>
     mayBeOfferedPasskey(secondFactorPolicy(zone, deps.behaviour), user, deps.service.name) &&
     !changesFactors(destination) &&

@@ -1,4 +1,4 @@
-// The mails that the playground would send. No other server has this page: mails hold links that sign people in.
+// The mails that the playground would send. No other server has this page: mails hold links that sign users in.
 import type { FastifyInstance } from 'fastify'
 import { isLoopbackHost } from '../base/loopback.ts'
 import type { Vault } from '../base/secrets.ts'

@@ -1,4 +1,4 @@
-// A code for programs that cannot show a sign-in page: the person takes it there from the browser.
+// A code for programs that cannot show a sign-in page: the user takes it there from the browser.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -55,7 +55,7 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
 
   app.get(
     '/passcode',
-    // HEAD would invalidate the person's current code.
+    // HEAD would invalidate the user's current code.
     { config: { access: { by: 'session' }, audience: 'page' }, exposeHeadRoute: false },
     async (request, reply) => {
       const visitor = await sessions.visitor(request)
@@ -74,7 +74,7 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
 }
 
 /**
- * Whether the person asked for the code: by typing the URL, or from our own page. Links and images of other sites, and
+ * Whether the user asked for the code: by typing the URL, or from our own page. Links and images of other sites, and
  * prefetching, must neither create nor invalidate a code. Requests without `Sec-Fetch-Site` are allowed: they come from
  * programs and from browsers over plain http, where the worst outcome is an invalidated code.
  */

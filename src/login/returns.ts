@@ -72,9 +72,9 @@ interface Completion {
 export interface Returns {
   /** The fields of the provider's answers. */
   shapeOf(zone: Zone, origin: string): Promise<AnswerShape>
-  /** Signs the person in and leads on, if this browser began the sign-in. */
+  /** Signs the user in and leads on, if this browser began the sign-in. */
   comeBack(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply>
-  /** Signs the person in who began at the provider, regardless of the browser's session and of what it waits for. */
+  /** Signs the user in who began at the provider, regardless of the browser's session and of what it waits for. */
   arrive(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -226,7 +226,7 @@ export function createReturns(deps: ExternalDeps): Returns {
       if (failurePath === '/saml_error') deps.samlFailures.keep(reply, failure.description)
       return reply.redirect(`${urls.ofZone(request.zone)}${failurePath}`, 302)
     }
-    // The person may be signed in already if the callback is opened a second time.
+    // The user may be signed in already if the callback is opened a second time.
     const isSignedIn = (await sessions.visitor(request)) !== undefined
     const chrome = await pages.chrome(request, reply)
     const { basePath } = chrome

@@ -14,7 +14,7 @@ import type { Sessions } from '../web/sessions/session.ts'
 export interface SignInTarget {
   /** Path and query below the zone's base URL, from the page's field or the saved request. */
   readonly path: string | undefined
-  /** The request saved when the person was asked to sign in. */
+  /** The request saved when the user was asked to sign in. */
   readonly saved: SavedRequest | undefined
   /** The client, if the path is an authorization request. */
   readonly client: Client | undefined

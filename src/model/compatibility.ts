@@ -152,11 +152,11 @@ const rows = {
   strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
   /** C9: whether a provider's token used as an assertion must have been issued to this server, if it names a party or several audiences. */
   assertionsForUsOnly: { id: 'C9', standard: true, uaa: false },
-  /** C10: whether SAML providers may sign people in without a request, unless `allowIdpInitiated` of the record says. */
+  /** C10: whether SAML providers may sign users in without a request, unless `allowIdpInitiated` of the record says. */
   unsolicitedSignIn: { id: 'C10', standard: false, uaa: true },
   /** C10: whether sign-in at a SAML provider starts at `/saml/discovery`, by the links that UAA's clients know. */
   samlDiscoveryLinks: { id: 'C10', standard: false, uaa: true },
-  /** C10: whether a SAML provider must name people in the format that its record asks for, if it asks for one. */
+  /** C10: whether a SAML provider must name users in the format that its record asks for, if it asks for one. */
   requestedNameIdOnly: { id: 'C10', standard: true, uaa: false },
   /** C10: whether the SAML metadata offers names that stay the same first, and no transient ones. */
   stableSamlNamesFirst: { id: 'C10', standard: true, uaa: false },
@@ -232,7 +232,7 @@ const rows = {
   namesAsSent: { id: 'E2', standard: true, uaa: false },
   /** E3: whether the answer about a user authenticated by a login server has the e-mail address. */
   emailOfVouched: { id: 'E3', standard: true, uaa: false },
-  /** E4: whether the sign-in code of one person leaves the session of another alone; otherwise it replaces it. */
+  /** E4: whether the sign-in code of one user leaves the session of another alone; otherwise it replaces it. */
   keepOtherSession: { id: 'E4', standard: true, uaa: false },
   /** E4: whether a sign-in code of another client has a page of its own; otherwise 406. */
   pageOfForeignCode: { id: 'E4', standard: true, uaa: false },
@@ -272,7 +272,7 @@ const rows = {
   refuseGuessablePasswords: { id: 'P7', standard: true, uaa: false },
   /** P8: whether passcodes are twenty characters in groups that can be read out; otherwise 32 of base64url. */
   groupedPasscodes: { id: 'P8', standard: true, uaa: false },
-  /** P8: whether tokens from a passcode tell when and how the person signed in, where tokens tell levels. */
+  /** P8: whether tokens from a passcode tell when and how the user signed in, where tokens tell levels. */
   passcodeTokensShowSignIn: { id: 'P8', standard: true, uaa: false },
   /** T2: whether `acr` is one class; otherwise an object with all of them. */
   acrAsText: { id: 'T2', standard: true, uaa: false },

@@ -8,6 +8,6 @@ export const isSafeUri = (uri: string): boolean =>
   URL.canParse(uri) &&
   !/^(javascript|data|vbscript|blob|file):/i.test(uri)
 
-/** Whether an answer goes to a site, not to a program on the device of the person. */
+/** Whether an answer goes to a site, not to a program on the device of the user. */
 export const leavesDevice = (redirectUri: string): boolean =>
   redirectUri.startsWith('https:') && URL.canParse(redirectUri) && !isLoopbackHost(new URL(redirectUri).hostname)

@@ -222,7 +222,7 @@ function shown({ claims }: VerifiedToken): Record<string, unknown> {
   return Object.fromEntries(SHOWN.map(name => [name, claims[name]]))
 }
 
-/** Claims about the person (OpenID Connect Core §5.3.2, row T6); absent members are left out. */
+/** Claims about the user (OpenID Connect Core §5.3.2, row T6); absent members are left out. */
 export function userInfo(
   user: User,
   scopes: readonly string[],

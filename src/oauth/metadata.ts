@@ -129,7 +129,7 @@ export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): voi
   ])
 }
 
-/** The levels that people of the zone can reach here; none without second factors. */
+/** The levels that users of the zone can reach here; none without second factors. */
 function levelsOf(
   zone: AddressedZone,
   { behaviour, verifiesAttestation }: Pick<MetadataDeps, 'behaviour' | 'verifiesAttestation'>,

@@ -1,4 +1,4 @@
-// How the person of a presented token signed in, for what is granted in exchange: never more than the token tells.
+// How the user of a presented token signed in, for what is granted in exchange: never more than the token tells.
 import { memberOf } from '../base/json.ts'
 import { foreignClasses, levelOf, withLevel } from '../model/sessions/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -22,7 +22,7 @@ export function signInOf(
 }
 
 /**
- * Of an ID token of the zone. One of a provider's person may be older than the policy, and have a word of the provider that
+ * Of an ID token of the zone. One of a provider's user may be older than the policy, and have a word of the provider that
  * reads like a level.
  */
 export function signInOfIdToken(

@@ -210,7 +210,7 @@ function revocationApi(app: FastifyInstance, deps: RevokeDeps): void {
   const mayRevokeAll = (request: FastifyRequest): boolean =>
     revokers.some(scope => holderOf(request).scopes.includes(scope))
 
-  /** What other clients have of the person is not for one that must not act as the owner of the account. */
+  /** What other clients have of the user is not for one that must not act as the owner of the account. */
   const isOwnersClient = (request: FastifyRequest): boolean =>
     actsAsOwner(request.zone, holderOf(request).client, behaviour)
 

@@ -29,7 +29,7 @@ export interface UpstreamLogoutDeps {
 
 /** What follows the end of a session here. */
 export interface AfterLogout {
-  /** Where the browser goes in the end; undefined for the page that says that the person is signed out. */
+  /** Where the browser goes in the end; undefined for the page that says that the user is signed out. */
   readonly target: string | undefined
   /** UAA: the parameters of the return, with which the same target is found then; otherwise a cookie holds it. */
   readonly query?: string | undefined
@@ -43,7 +43,7 @@ export interface UpstreamLogout {
   returnTarget(request: FastifyRequest, reply: FastifyReply, state: string | undefined): string | undefined
 }
 
-/** Time that a person may spend at the provider. */
+/** Time that a user may spend at the provider. */
 const LIFE_SECONDS = 600
 const STATE_LENGTH = 43 // 258 bits
 /** Browsers store 4096 bytes with the name and the attributes (RFC 6265 §6.1). */

@@ -1,4 +1,4 @@
-// The log for people at a terminal: aligned, coloured, one line per event. Escapes untrusted values such as user names, so
+// The log for reading at a terminal: aligned, coloured, one line per event. Escapes untrusted values such as user names, so
 // that they cannot move the cursor or forge a line.
 import { styleText } from 'node:util'
 

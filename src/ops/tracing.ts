@@ -1,5 +1,5 @@
 // Traces by the API of OpenTelemetry only: operators install the SDK and its exporter; without them the spans are no-ops.
-// Spans hold no credentials, names or addresses of people. Loaded only where tracing is configured.
+// Spans hold no credentials, names or addresses of users. Loaded only where tracing is configured.
 import { SpanKind, SpanStatusCode, context, isSpanContextValid, propagation, trace } from '@opentelemetry/api'
 import type { Attributes, Context, Span } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'

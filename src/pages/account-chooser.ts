@@ -22,10 +22,10 @@ export interface ChoosableAccount {
 /** What the choice of an account shows. */
 export interface AccountChooserProps {
   readonly accounts: readonly ChoosableAccount[]
-  /** The application that the person is on the way to. */
+  /** The application that the user is on the way to. */
   readonly clientName?: string | undefined
   readonly message?: Message | undefined
-  /** Where the person is on the way to: a URL of this server. */
+  /** Where the user is on the way to: a URL of this server. */
   readonly formRedirectUri?: string | undefined
 }
 

@@ -13,7 +13,7 @@ export interface ScopeChoice {
   readonly value: string
   /** What it means, in the words of the zone; the scope itself where the zone has none. */
   readonly text: string
-  /** What the person decided the last time. */
+  /** What the user decided the last time. */
   readonly state: 'undecided' | 'approved' | 'denied'
 }
 
@@ -22,7 +22,7 @@ export interface ApprovalProps {
   readonly clientName: string
   /** Base64 PNG of the application; its initial stands for it where there is none. */
   readonly clientIcon?: string | undefined
-  /** Where the person is sent on to; shown by its host. */
+  /** Where the user is sent on to; shown by its host. */
   readonly redirectUri: string
   readonly userName: string
   /** The authorization request that the answer is posted to: a URL of this server. */
@@ -90,7 +90,7 @@ function choice({ texts: { approval: texts, reference } }: Chrome, { name, value
 `
 }
 
-/** What a person must know of an application that no administrator made. */
+/** What a user must know of an application that no administrator made. */
 function notesOnClient(texts: Texts['approval'], props: ApprovalProps): Html | undefined {
   const { documentUrl, redirectUri, registeredUris } = props
   if (documentUrl !== undefined) return documentNote(texts, documentUrl, redirectUri)
@@ -105,7 +105,7 @@ function documentNote(texts: Texts['approval'], documentUrl: string, redirectUri
 `
 }
 
-/** The APIs by their whole addresses: two of one host may belong to different people. */
+/** The APIs by their whole addresses: two of one host may belong to different owners. */
 function resourcesNote(texts: Texts['approval'], resources: readonly string[]): Html {
   const names = resources.map((name, index) => html`${index > 0 && ', '}<strong>${isolated(name, 1100)}</strong>`)
   return html`<p class="note" id="resources">${texts.forResources(names)}</p>
@@ -136,7 +136,7 @@ function linksNote(texts: Texts['approval'], links: ApprovalProps['links'] = {})
 `
 }
 
-/** The host, uncut, which is what a person can judge; what has none, such as an app's own scheme, without its query. */
+/** The host, uncut, which is what a user can judge; what has none, such as an app's own scheme, without its query. */
 function destination(redirectUri: string): string {
   if (URL.canParse(redirectUri)) {
     const { protocol, host } = new URL(redirectUri)

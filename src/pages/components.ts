@@ -5,7 +5,7 @@ import { plain, pngDataUri } from './foreign.ts'
 import { moment } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** One line that a person fills in. */
+/** One line that a user fills in. */
 export interface FieldProps {
   readonly id: string
   /** The name that is posted; the id, unless given. */
@@ -30,7 +30,7 @@ export interface FieldProps {
   readonly aside?: { readonly text: string; readonly url: string } | undefined
 }
 
-/** A label with its input. Spelling is not corrected: what people type here are names and addresses. */
+/** A label with its input. Spelling is not corrected: what users type here are names and addresses. */
 export function field(props: FieldProps): Html {
   return fieldWith(props)
 }
@@ -62,7 +62,7 @@ ${more}${aside && html`<a class="aside" href="${aside.url}">${aside.text}</a>\n`
 export const submit = (text: string, name?: string): Html =>
   html`<input class="button" type="submit"${name !== undefined && html` name="${name}"`} value="${text}">\n`
 
-/** A moment in the person's language: in UTC, and by the script in the time of the person's own clock. */
+/** A moment in the user's language: in UTC, and by the script in the time of the user's own clock. */
 export const time = (texts: Texts, at: Date): Html =>
   html`<time datetime="${at.toISOString()}" data-moment>${moment(texts, at)}</time>`
 

@@ -3,7 +3,7 @@ import { MESSAGE_ID } from './alert.ts'
 import { plain, safeLink } from './foreign.ts'
 import type { Chrome } from './layout.ts'
 
-/** What a zone asks people to agree to before they get an account (`config.branding.consent`); nothing without it. */
+/** What a zone asks users to agree to before they get an account (`config.branding.consent`); nothing without it. */
 export function consentField(
   { branding }: Pick<Chrome, 'branding'>,
   { consent: words, isWrong }: { readonly consent: (terms: Html) => Html; readonly isWrong: boolean },

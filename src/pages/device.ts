@@ -1,4 +1,4 @@
-// The pages of the device grant (RFC 8628 §3.3): a code is entered, a person decides, and goes back to the device.
+// The pages of the device grant (RFC 8628 §3.3): a code is entered, a user decides, and goes back to the device.
 import { type Html, html } from '../base/html.ts'
 import { alertBox, MESSAGE_ID } from './alert.ts'
 import { clientPicture, field, submit, tick, time } from './components.ts'
@@ -8,7 +8,7 @@ import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 /** Why a code is not accepted. */
 export type DeviceProblem =
   | { readonly kind: 'unknown' }
-  /** The person may not use the application, at all or with this sign-in. */
+  /** The user may not use the application, at all or with this sign-in. */
   | { readonly kind: 'refused'; readonly clientName: string }
 
 /** What the question for the code shows. */
@@ -79,7 +79,7 @@ export interface DeviceDoneProps {
   readonly isAllowed: boolean
 }
 
-/** Sends the person back to the device. */
+/** Sends the user back to the device. */
 export function deviceDonePage(chrome: Chrome, { clientName, isAllowed }: DeviceDoneProps): Html {
   const texts = chrome.texts.device
   const { title, heading, lead } = isAllowed ? texts.allowed : texts.denied

@@ -1,4 +1,4 @@
-// Untrusted values on pages: names chosen by clients and people, links and images of operators, descriptions with
+// Untrusted values on pages: names chosen by clients and users, links and images of operators, descriptions with
 // parameters. `html` escapes markup; this file prevents spoofing: strings cannot change the direction of surrounding text,
 // links cannot run scripts, images must be PNG.
 import { type Html, html } from '../base/html.ts'

@@ -3,7 +3,7 @@ import { clientPicture } from './components.ts'
 import { isolated, safeLink } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
 
-/** An application that the person can open. */
+/** An application that the user can open. */
 export interface Tile {
   readonly name: string
   readonly url: string

@@ -8,7 +8,7 @@ import type { Message } from './messages.ts'
 
 /** What all of them show. */
 interface DiscoveryProps {
-  /** The application that the person is on the way to. */
+  /** The application that the user is on the way to. */
   readonly clientName?: string | undefined
   readonly message?: Message | undefined
   readonly formRedirectUri?: string | undefined

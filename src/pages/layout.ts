@@ -29,7 +29,7 @@ export interface AssetUrls {
 
 /** What surrounds the content of a page: the same for all pages of one answer. */
 export interface Chrome {
-  /** The words of the page, its content included, in the person's language. */
+  /** The words of the page, its content included, in the user's language. */
   readonly texts: Texts
   readonly zoneName: string
   readonly isDefaultZone: boolean
@@ -43,7 +43,7 @@ export interface Chrome {
     | {
         readonly userName: string
         readonly signOutAction: string
-        /** When the person signed in before this time; absent at the first time. */
+        /** When the user signed in before this time; absent at the first time. */
         readonly lastSignIn?: Date | undefined
       }
     | undefined

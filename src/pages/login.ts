@@ -17,7 +17,7 @@ export interface LoginProps {
   readonly message?: Message | undefined
   readonly formRedirectUri?: string | undefined
   readonly loginHint?: string | undefined
-  /** The application that the person is on the way to. */
+  /** The application that the user is on the way to. */
   readonly clientName?: string | undefined
   readonly links: { readonly createAccount?: string | undefined; readonly resetPassword?: string | undefined }
   /** Whether a passkey is enough. */

@@ -1,4 +1,4 @@
-// The parts of the profile about what is done with the account: where the person is signed in, and what happened.
+// The parts of the profile about what is done with the account: where the user is signed in, and what happened.
 import { type Html, html } from '../base/html.ts'
 import type { AccountEventType } from '../model/users/account-event.ts'
 import { isolated } from './foreign.ts'
@@ -6,14 +6,14 @@ import { type Chrome, csrfField } from './layout.ts'
 import { timeAgo } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** A kind of browser and system, with the sessions that the person has there. */
+/** A kind of browser and system, with the sessions that the user has there. */
 export interface Device {
   /** Browser and system in words. */
   readonly name: string
   readonly sessions: readonly SignedInBrowser[]
 }
 
-/** A session of the person. */
+/** A session of the user. */
 export interface SignedInBrowser {
   /** What the form posts to end it. */
   readonly handle: string
@@ -45,7 +45,7 @@ export interface ActivityProps {
   readonly now: Date
 }
 
-/** Where the person is signed in, by device. */
+/** Where the user is signed in, by device. */
 export function devicesSection(chrome: Chrome, { devices, now }: ActivityProps): Html {
   const texts = chrome.texts.profile
   return html`<section aria-labelledby="sessions">
@@ -128,7 +128,7 @@ function eventItem(texts: Texts, { type, at, byOther, device, address, clientNam
 `
 }
 
-/** How long ago, for people. */
+/** How long ago, for users. */
 export function ago(texts: Texts, moment: Date, now: Date): Html {
   const minutes = Math.max(0, Math.floor((now.getTime() - moment.getTime()) / 60_000))
   return html`<time datetime="${moment.toISOString()}">${timeAgo(texts, minutes)}</time>`

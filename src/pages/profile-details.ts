@@ -10,7 +10,7 @@ import { type Chrome, csrfField } from './layout.ts'
 export interface OtherProvider {
   readonly name: string
   readonly origin: string
-  /** The person's id there. */
+  /** The user's id there. */
   readonly externalId?: string | undefined
 }
 
@@ -23,7 +23,7 @@ export interface DetailsProps {
   readonly language?: Language | undefined
   /** What the user may change. */
   readonly mayChange: { readonly names: boolean; readonly language: boolean }
-  /** Where the page for it is; undefined when there is none for this person. */
+  /** Where the page for it is; undefined when there is none for this user. */
   readonly changeEmail?: string | undefined
   readonly changePassword?: string | undefined
   readonly provider?: OtherProvider | undefined
@@ -80,7 +80,7 @@ ${option('browser', texts.account.browserLanguage, chosen === undefined)}${LANGU
 `
 }
 
-/** How the person signs in. */
+/** How the user signs in. */
 export function providerSection({ texts }: Chrome, provider: OtherProvider | undefined): Html {
   const { account } = texts
   return html`<section aria-labelledby="provider">

@@ -26,10 +26,10 @@ export interface ApprovedScope {
   readonly approved: boolean
 }
 
-/** What the page of the person's own account shows. */
+/** What the page of the user's own account shows. */
 export interface ProfileProps extends DetailsProps, ActivityProps {
   readonly message?: Message | undefined
-  /** Where second factors are managed, and which the person has; absent where there are none. */
+  /** Where second factors are managed, and which the user has; absent where there are none. */
   readonly security?: Parameters<typeof securitySection>[1] | undefined
   readonly clients: readonly ApprovedClient[]
 }

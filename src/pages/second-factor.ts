@@ -17,16 +17,16 @@ export interface ProveProps {
   /** Where the form is posted to. */
   readonly action: string
   readonly choice: FactorChoice
-  /** The other ways that the person has. */
+  /** The other ways that the user has. */
   readonly others: readonly FactorChoice[]
   /** The options for the browser's passkey request. */
   readonly options?: JsonRecord | undefined
   /** Offers to remember the browser for so many days; 0 does not. */
   readonly rememberDays: number
   readonly problem?: string | undefined
-  /** Whether the person has no factor that counts, and must not add one. */
+  /** Whether the user has no factor that counts, and must not add one. */
   readonly isStuck: boolean
-  /** Whether the person has no recovery codes: only an administrator can have given a code. */
+  /** Whether the user has no recovery codes: only an administrator can have given a code. */
   readonly isBypass: boolean
   /** Where to add a factor instead. */
   readonly back?: string | undefined
@@ -77,7 +77,7 @@ ${csrfField(chrome)}${hiddenField('way', choice)}${field({
   })
 }
 
-/** What the page shows where a person gets a factor. */
+/** What the page shows where a user gets a factor. */
 export interface EnrolProps {
   readonly passkey?: { readonly action: string; readonly options: JsonRecord } | undefined
   /** The address of the page for an authenticator app. */

@@ -1,4 +1,4 @@
-// The pages where people add, name and remove a second factor, and the one that offers a passkey after a sign-in with a password.
+// The pages where users add, name and remove a second factor, and the one that offers a passkey after a sign-in with a password.
 import { type Html, html } from '../base/html.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { Passkey } from '../model/users/passkey.ts'

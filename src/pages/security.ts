@@ -1,4 +1,4 @@
-// The page where people see their second factors.
+// The page where users see their second factors.
 import { type Html, html } from '../base/html.ts'
 import type { FactorCodesLeft, Passkey, Totp } from '../model/users/passkey.ts'
 import type { FactorMethod } from '../records/user.ts'

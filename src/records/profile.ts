@@ -1,4 +1,4 @@
-// What a person's record holds beside names, address and state: the attributes of SCIM 2.0 (RFC 7643 §4.1 and §4.3) and those
+// What a user's record holds beside names, address and state: the attributes of SCIM 2.0 (RFC 7643 §4.1 and §4.3) and those
 // of OpenID Connect's standard claims that SCIM lacks. Kept together, since nothing but answers and claims uses them.
 import * as v from 'valibot'
 import type { Kind } from './kinds.ts'
@@ -112,7 +112,7 @@ export const profileKind = v.pipe(
   v.readonly(),
 )
 
-/** A person's profile; every member is optional. */
+/** A user's profile; every member is optional. */
 export type Profile = v.InferOutput<typeof profileKind>
 
 /** An entry of `emails`, `phoneNumbers` and the like. */

@@ -16,7 +16,7 @@ export interface UserFactors {
   readonly methods: readonly FactorMethod[]
   /** Grows with each change that ends what browsers were told to remember. */
   readonly revision: number
-  /** Whether the person was offered a passkey and wants none; they are not asked again. */
+  /** Whether the user was offered a passkey and wants none; they are not asked again. */
   readonly hasDeclined?: true
 }
 

@@ -19,7 +19,7 @@ export const REQUIREMENTS = ['off', 'optional', 'required', 'groups'] as const
 /** Who may register clients by themselves. */
 export const REGISTRATION_MODES = ['off', 'token', 'open'] as const
 
-/** The grants that a registered client may have: none without a person who approves what it gets. */
+/** The grants that a registered client may have: none without a user who approves what it gets. */
 export const REGISTRABLE_GRANT_TYPES = ['authorization_code', 'implicit', 'refresh_token'] as const
 
 /** A colour of a banner. */

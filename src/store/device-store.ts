@@ -1,7 +1,7 @@
 // The store's interface for device codes (RFC 8628).
 import type { DeviceDecision, DevicePoll, DeviceRequest } from '../model/tokens/device-code.ts'
 
-/** Devices that wait for a person. */
+/** Devices that wait for a user. */
 export interface DeviceStore {
   /** Throws `AlreadyExists` when another device of the zone shows the same code. */
   insert(zoneId: string, request: DeviceRequest): Promise<void>

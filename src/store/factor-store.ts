@@ -8,7 +8,7 @@ export interface FactorStore {
   /** The oldest first. */
   passkeysOf(zoneId: string, userId: string): Promise<readonly Passkey[]>
   findPasskey(zoneId: string, credentialId: string): Promise<Passkey | undefined>
-  /** False if the zone has the credential already, the person has `max` passkeys, or other factors than `expected`. */
+  /** False if the zone has the credential already, the user has `max` passkeys, or other factors than `expected`. */
   addPasskey(zoneId: string, passkey: Passkey, max: number, expected?: readonly FactorMethod[]): Promise<boolean>
   /** False, and nothing is written, unless the counter moves forward or neither side counts; of two equal uses one is true. */
   usePasskey(zoneId: string, credentialId: string, use: PasskeyUse): Promise<boolean>
@@ -16,7 +16,7 @@ export interface FactorStore {
   /** With `leaves`, false unless one of these is left. */
   removePasskey(zoneId: string, of: PasskeyOfUser, leaves?: readonly FactorMethod[]): Promise<boolean>
   totpOf(zoneId: string, userId: string): Promise<Totp | undefined>
-  /** Takes the place of an earlier one; false if the person has other factors than `expected`. */
+  /** Takes the place of an earlier one; false if the user has other factors than `expected`. */
   setTotp(zoneId: string, userId: string, totp: Totp, expected?: readonly FactorMethod[]): Promise<boolean>
   /** False if this step or a later one was used before, here or by another process. */
   useTotp(zoneId: string, userId: string, use: { readonly step: number; readonly at: Date }): Promise<boolean>
@@ -37,7 +37,7 @@ export interface FactorStore {
   declineOffer(zoneId: string, userId: string): Promise<boolean>
 }
 
-/** A passkey of one person, by our id. */
+/** A passkey of one user, by our id. */
 export interface PasskeyOfUser {
   readonly userId: string
   readonly id: string

@@ -59,7 +59,7 @@ export interface SessionStore {
   deleteSomeOthers(zoneId: string, of: { userId: string; kept: string }): Promise<number>
   /** Replaces the session `oldDigest`, if given, by a signed-in one, in one transaction. */
   replace(zoneId: string, oldDigest: string | undefined, session: NewSession): Promise<void>
-  /** As `replace`, and clears the person's failed sign-ins; false, and nothing changes, if the old session is gone. */
+  /** As `replace`, and clears the user's failed sign-ins; false, and nothing changes, if the old session is gone. */
   replaceAndClear(zoneId: string, oldDigest: string, session: NewSession): Promise<boolean>
   /**
    * As `replace`, and records the logon (`users.recordLogon`) at the session's `createdAt`. The failed sign-ins are cleared,

@@ -4,7 +4,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import { documentUrlProblem } from '../model/clients/document-address.ts'
 import type { Store } from '../store/store.ts'
 
-/** What a person is shown of a client, and what is enough to take its access back. */
+/** What a user is shown of a client, and what is enough to take its access back. */
 export interface ClientSummary {
   readonly clientId: string
   readonly name: string
@@ -14,7 +14,7 @@ export interface ClientSummary {
 
 /**
  * The client of an approval. One that is described by a document is known by its address alone: its owner must not be able
- * to hide what a person allowed by taking the document away for a while.
+ * to hide what a user allowed by taking the document away for a while.
  */
 export async function findClientSummary(
   { clients }: Pick<Store, 'clients'>,

@@ -1,4 +1,4 @@
-// The claims that clients get about a person under the scopes of OpenID Connect Core §5.4: the same in ID tokens and at userinfo.
+// The claims that clients get about a user under the scopes of OpenID Connect Core §5.4: the same in ID tokens and at userinfo.
 import { epochSeconds } from '../base/clock.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 import type { User } from '../model/users/user.ts'
@@ -8,7 +8,7 @@ import type { Profile } from '../records/profile.ts'
 /** Maps a blank string to undefined: OpenID Connect Core §5.3.2 omits what is not known. */
 export const nonEmpty = (text: string | undefined): string | undefined => (text?.trim() ? text : undefined)
 
-/** The standard claims of OpenID Connect Core §5.1 under the scopes that `has`; what a person lacks is undefined. */
+/** The standard claims of OpenID Connect Core §5.1 under the scopes that `has`; what a user lacks is undefined. */
 export function userClaims(user: User, has: (scope: string) => boolean): Record<string, unknown> {
   const [email, phoneNumber] = [nonEmpty(user.email), nonEmpty(user.phoneNumber)]
   return {

@@ -68,9 +68,9 @@ interface RequestingProvider {
 
 /** The user that a provider signs out. */
 interface ProviderLogoutSubject {
-  /** The person; all of their sessions if there is no `sid`. */
+  /** The user; all of their sessions if there is no `sid`. */
   readonly externalId?: string
-  /** The format of a SAML name: an account of another one is not the person's. */
+  /** The format of a SAML name: an account of another one is not the user's. */
   readonly externalIdFormat?: string
   /** The provider's id of the session. */
   readonly sid?: string

@@ -1,5 +1,5 @@
-// Changes what a person allows clients to do: for the profile page and for `/approvals`. Each change is reported, and a
-// client without any approval left loses what it holds for the person.
+// Changes what a user allows clients to do: for the profile page and for `/approvals`. Each change is reported, and a
+// client without any approval left loses what it holds for the user.
 import type { Approval } from '../model/users/approval.ts'
 import { clientsWithoutApproval } from '../model/users/approval.ts'
 import { ALL_REVOKED } from '../model/audit/event.ts'

@@ -2,7 +2,7 @@ import type { AuditEvent, AuditOrigin } from '../model/audit/event.ts'
 
 /** The caller of a change, for the audit trail. */
 export interface Caller extends AuditOrigin {
-  /** Where it is a person. */
+  /** Where it is a user. */
   readonly userId?: string
   /** Whether they administer the whole server, and so may change copies of users in other zones. */
   readonly isServerAdmin?: boolean

@@ -16,7 +16,7 @@ export interface Guess {
 
 /**
  * Tries it and counts it unless it is right. After a failure every attempt counts from its beginning, so that those that other
- * processes make at the same time cannot pass the policy together; before one, several of the person's own can be made at once.
+ * processes make at the same time cannot pass the policy together; before one, several of the user's own can be made at once.
  * `locked`: too many were made meanwhile; the password was not checked.
  */
 export async function countedGuess(

@@ -22,7 +22,7 @@ export interface PasswordRuleDeps {
 
 const PRODUCT = 'latchkey'
 
-/** Why the zone's internal provider does not accept the password, as sentences for a person; undefined if it does. */
+/** Why the zone's internal provider does not accept the password, as sentences for a user; undefined if it does. */
 export async function passwordProblem(
   zone: Zone,
   { password, owner }: { readonly password: string; readonly owner: PasswordOwner },

@@ -1,4 +1,4 @@
-// Sets a new password. Does not know how the person was authenticated, or
+// Sets a new password. Does not know how the user was authenticated, or
 // what happens to sessions.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'

@@ -81,7 +81,7 @@ const IDLE_ORIGINS: ReadonlySet<string> = new Set(['keystone', 'ldap'])
 
 /**
  * Refuses an origin without a provider: sign-in would be impossible, and a later provider would take over the account. An
- * external login server signs people in to the accounts of its own origin.
+ * external login server signs users in to the accounts of its own origin.
  */
 export async function checkOrigin(
   { providers }: Pick<Store, 'providers'>,

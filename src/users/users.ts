@@ -41,7 +41,7 @@ export interface RecordChange extends UserChange {
   readonly password?: string | undefined
 }
 
-/** What a person signs in by or gets a new password by, and the salt: one of before makes revoked JWTs valid again. */
+/** What a user signs in by or gets a new password by, and the salt: one of before makes revoked JWTs valid again. */
 const IDENTITY = ['userName', 'email', 'externalId', 'salt'] as const satisfies readonly (keyof User)[]
 
 const hasOtherIdentity = (before: User, after: User): boolean => IDENTITY.some(name => before[name] !== after[name])

@@ -1,4 +1,4 @@
-// Maps everything that can be thrown to an answer: JSON for programs, a page for people. Details of a fault go to the log
+// Maps everything that can be thrown to an answer: JSON for programs, a page for users. Details of a fault go to the log
 // only, never to the caller.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { QueueFull } from '../base/fair-queue.ts'
@@ -16,7 +16,7 @@ import { Overloaded } from './limits/overload.ts'
 import type { PageWriter } from './pages.ts'
 import { TooManyRequests } from './limits/too-many-requests.ts'
 
-/** A refusal shown to a person: status and sentence, with the protocol's error code where there is one. */
+/** A refusal shown to a user: status and sentence, with the protocol's error code where there is one. */
 export class PageError extends Error {
   readonly status: number
   readonly code: string | undefined
@@ -137,7 +137,7 @@ const PAGE_TYPES = new Set(['text/html', 'text/*', '*/*', 'application/x-www-for
 export const acceptsPage = (request: FastifyRequest): boolean =>
   (request.headers.accept ?? '').trim() === '' || acceptedTypes(request).some(type => PAGE_TYPES.has(type))
 
-/** Whether to refuse with a page: on routes for people, and elsewhere if `Accept` names HTML. */
+/** Whether to refuse with a page: on routes for users, and elsewhere if `Accept` names HTML. */
 export function prefersPage(request: FastifyRequest): boolean {
   const audience = request.audience ?? request.routeOptions.config.audience
   if (audience === 'api') return false

@@ -22,13 +22,13 @@ import { languageOf, languageOfUser } from './language.ts'
 /** Sends pages in the layout of the request's zone. */
 export interface PageWriter {
   /**
-   * The layout of a page in the person's language; sets `Content-Language`. With `form: true` it includes the anti-forgery
+   * The layout of a page in the user's language; sets `Content-Language`. With `form: true` it includes the anti-forgery
    * value and sets its cookie.
    */
   chrome(request: FastifyRequest, reply: FastifyReply, options?: { form?: boolean }): Promise<Chrome>
   /** The zone's branding, with the default zone's where it has none, except for the product logo. */
   brandingOf(zone: Zone): Promise<Branding>
-  /** The texts in the person's language; use the layout's own for the content of a page. */
+  /** The texts in the user's language; use the layout's own for the content of a page. */
   texts(request: FastifyRequest): Texts
   /** The frame of a mail to the user who makes the request, or in the language of another user whose account it is about. */
   mailFrame(request: FastifyRequest, to?: User): Promise<MailFrame>

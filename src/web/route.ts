@@ -1,4 +1,4 @@
-// What every route must declare when it is registered: its access, and whether it answers programs or people. A route
+// What every route must declare when it is registered: its access, and whether it answers programs or users. A route
 // without this declaration prevents the server from starting.
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/sessions/session.ts'
@@ -47,7 +47,7 @@ export interface Rights {
   readonly ofDefaultZone?: readonly string[]
 }
 
-/** Programs (`api`) get JSON errors, people (`page`) get pages; `open` answers may be framed and cached. */
+/** Programs (`api`) get JSON errors, users (`page`) get pages; `open` answers may be framed and cached. */
 export type Audience = 'api' | 'page' | 'open'
 
 /** The `config` of every route. */

@@ -31,7 +31,7 @@ const handlesOn = (page: string): readonly string[] =>
 
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
 
-/** What people do with their own accounts must be out of reach for everybody else. */
+/** What users do with their own accounts must be out of reach for everybody else. */
 export const accountAttacks: readonly Attack[] = [
   {
     attack: 'ends the session of another person, or of the namesake in another zone, by its handle',

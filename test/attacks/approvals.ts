@@ -38,7 +38,7 @@ interface Scene {
   readonly put: (path: string, approvals: unknown) => Promise<TestAnswer>
 }
 
-/** With the token of a person who manages approvals, in both modes. */
+/** With the token of a user who manages approvals, in both modes. */
 const inBothModes = (attempt: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const server = await startServer({ mode, config: { bootstrap } })
@@ -61,7 +61,7 @@ const inBothModes = (attempt: (scene: Scene) => Promise<void>) => async (): Prom
 
 const approved = (scope: string, given: object = {}) => ({ clientId: 'app', scope, status: 'APPROVED', ...given })
 
-/** Nobody but the person decides what clients may do, and a revoked decision is final. */
+/** Nobody but the user decides what clients may do, and a revoked decision is final. */
 export const approvalAttacks: readonly Attack[] = [
   {
     attack: 'approves a scope in advance that the client may be given one day',

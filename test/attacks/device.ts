@@ -55,7 +55,7 @@ async function enter(browser: Browser, code: string): Promise<TestAnswer> {
 const allow = (browser: Browser, page: TestAnswer): Promise<TestAnswer> =>
   browser.send('/device/decision', { form: { ...hiddenFields(page.text), user_oauth_approval: 'true' } })
 
-/** Nobody’s device gets a person’s tokens unless that person means it. */
+/** Nobody’s device gets a user’s tokens unless that user means it. */
 export const deviceAttacks: readonly Attack[] = [
   {
     attack: 'sends a link with the code of their own device, for an application that asks for no approval',

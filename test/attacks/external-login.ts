@@ -17,7 +17,7 @@ const inBothModes = (attempt: (api: LoginServerApi) => Promise<void>) => async (
 
 type Form = Readonly<Record<string, string | undefined>>
 
-/** The same person, vouched for at each of the three places. */
+/** The same user, vouched for at each of the three places. */
 async function everywhere(api: LoginServerApi, form: Form, bearer = api.token): Promise<readonly TestAnswer[]> {
   const sent = Object.entries({ source: 'login', add_new: 'true', origin: 'ext-a', username: 'erin', ...form })
   const person = Object.fromEntries(sent.filter((entry): entry is [string, string] => entry[1] !== undefined))
@@ -32,7 +32,7 @@ const assertAllRefused = (answers: readonly TestAnswer[]): void => {
   for (const { status, text } of answers) assert.ok([400, 401, 403].includes(status), `${status} ${text}`)
 }
 
-/** Whoever may vouch for people, or would like to, must not become anybody else. */
+/** Whoever may vouch for users, or would like to, must not become anybody else. */
 export const externalLoginAttacks: readonly Attack[] = [
   {
     attack: 'vouches for a person of this server, by name or by id',

@@ -14,16 +14,16 @@ import type { Attack } from './attack.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** A server whose people come from `corp`, and what an attacker has: accounts there, and browsers. */
+/** A server whose users come from `corp`, and what an attacker has: accounts there, and browsers. */
 export interface Scene {
   readonly mode: CompatibilityMode
   readonly server: TestServer
   readonly upstream: Upstream
-  /** Signs in at `corp` as the person of the claims. */
+  /** Signs in at `corp` as the user of the claims. */
   readonly signIn: (claims: Claims) => Promise<{ readonly browser: Browser; readonly answer: TestAnswer }>
   /** Whose session the browser has; undefined when it has none. */
   readonly userOf: (browser: Browser) => Promise<string | undefined>
-  /** The tokens of the person signed in with the browser. */
+  /** The tokens of the user signed in with the browser. */
   readonly tokensOf: (browser: Browser) => Promise<{ readonly access_token: string; readonly refresh_token: string }>
 }
 
@@ -109,7 +109,7 @@ const subjectOf = (answer: TestAnswer): string =>
 
 const shadow = (given: object) => ({ origin: 'corp', ...given })
 
-/** The victim signs in, then the attacker as somebody else who is like the victim: two people, two accounts. */
+/** The victim signs in, then the attacker as somebody else who is like the victim: two users, two accounts. */
 const likeTheVictim = (victim: Claims, attacker: Claims, config: Claims = {}): (() => Promise<void>) =>
   inBothModes(async ({ signIn, userOf }) => {
     const theirs = await signIn(victim)
@@ -119,7 +119,7 @@ const likeTheVictim = (victim: Claims, attacker: Claims, config: Claims = {}): (
     assert.notEqual(attackerId, victimId)
   }, config)
 
-/** An upstream person must never enter somebody else's account (federation: who a person is). */
+/** An upstream user must never enter somebody else's account (federation: who a user is). */
 export const identityAttacks: readonly Attack[] = [
   {
     attack: 'signs in upstream under another sub with the verified address of the victim',

@@ -7,13 +7,13 @@ import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
-/** A server whose people come from an OAuth 2.0 provider, with the origin `github` or its twin. */
+/** A server whose users come from an OAuth 2.0 provider, with the origin `github` or its twin. */
 interface Scene {
   readonly server: TestServer
   readonly github: Github
   /** Sends a browser to the provider; returns where it is now. */
   readonly leave: (browser: Browser, origin?: string) => Promise<URL>
-  /** Signs in as the person; returns the id of the account, or undefined. */
+  /** Signs in as the user; returns the id of the account, or undefined. */
   readonly signIn: (person: unknown, origin?: string) => Promise<string | undefined>
 }
 
@@ -66,7 +66,7 @@ const refused = async (browser: Browser, answer: TestAnswer): Promise<void> => {
 
 const asked = (github: Github, path: string): number => github.requests.filter(each => each.path === path).length
 
-/** OAuth 2.0 has no ID token: nothing but the code flow and the provider's number ties a sign-in to a person. */
+/** OAuth 2.0 has no ID token: nothing but the code flow and the provider's number ties a sign-in to a user. */
 export const oauth2Attacks: readonly Attack[] = [
   {
     attack: 'takes the user name that the victim has given up at the provider',

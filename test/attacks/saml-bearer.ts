@@ -12,7 +12,7 @@ import type { Attack } from './attack.ts'
 
 type World = ReturnType<typeof samlWorld>
 
-/** A server with providers that both the attacker and honest people use. */
+/** A server with providers that both the attacker and honest users use. */
 interface Scene extends World {
   readonly mode: CompatibilityMode
   readonly server: TestServer
@@ -55,7 +55,7 @@ const findUser = (server: TestServer, origin: string, userName: string) =>
 
 const minutes = ({ clock }: Scene, count: number): Date => new Date(clock.now().getTime() + count * 60_000)
 
-/** What people can try with assertions at the token endpoint. */
+/** What users can try with assertions at the token endpoint. */
 export const samlBearerAttacks: readonly Attack[] = [
   {
     attack: 'presents a SAML assertion again, twenty times at the same moment, to two servers',

@@ -1,4 +1,4 @@
-// Attacks through the browsers of people who sign in, or do not, at SAML providers.
+// Attacks through the browsers of users who sign in, or do not, at SAML providers.
 import assert from 'node:assert/strict'
 import { AUTO_REQUEST, authorize, signedIn } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'

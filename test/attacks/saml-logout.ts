@@ -111,7 +111,7 @@ const statusOf = (answer: TestAnswer): string | undefined =>
 
 const SIGNATURE = /<ds:Signature[\s\S]*<\/ds:Signature>/
 
-/** What people can try with single logout. */
+/** What users can try with single logout. */
 export const samlLogoutAttacks: readonly Attack[] = [
   {
     attack: 'sends a logout request without a signature, by form and by query, which UAA’s newer generation obeys',

@@ -77,7 +77,7 @@ async function assertRefused(server: TestServer, parts: ResponseParts & { origin
   assert.equal((await browser.send('/home')).headers['location'], `${BASE}/login`)
 }
 
-/** Attacks of SAML providers, their administrators and their people. */
+/** Attacks of SAML providers, their administrators and their users. */
 export const samlProviderAttacks: readonly Attack[] = [
   {
     attack: 'a provider names somebody else’s account: an internal user, or one of another provider',

@@ -36,7 +36,7 @@ const groupsOf = (scim: ScimServer, userId: string): Promise<readonly string[]> 
 
 const ADMINISTRATIVE = ['svc.admin', 'clients.admin', 'zones.z1.admin', 'scim.zones', 'idps.write']
 
-/** Whoever provisions people, or is one, must not get more than that. */
+/** Whoever provisions users, or is one, must not get more than that. */
 export const scimAttacks: readonly Attack[] = [
   {
     attack: 'adds itself to administrative groups with scim.write: by POST, PUT, PATCH, nesting and Bulk',

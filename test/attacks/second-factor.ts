@@ -9,7 +9,7 @@ import type { Attack } from './attack.ts'
 
 const RESPONSE_TYPES = ['code', 'token', 'id_token', 'token id_token', 'code id_token', 'code token', 'none']
 
-/** Ways around the page of the second factor, with the password or with a browser of the person. */
+/** Ways around the page of the second factor, with the password or with a browser of the user. */
 export const secondFactorAttacks: readonly Attack[] = [
   {
     attack: 'opens every page, and posts every form, of signed-in people with the password alone',

@@ -1,4 +1,4 @@
-// Attacks on what people do with their accounts by themselves.
+// Attacks on what users do with their accounts by themselves.
 import assert from 'node:assert/strict'
 import { MODES, userNamed } from '../support/oauth.ts'
 import { confirmed, linkTo, mailTo, NEW_PASSWORD, signUpWith, submitted } from '../support/self-service.ts'
@@ -15,7 +15,7 @@ const inBothModes = (attempt: (server: TestServer) => Promise<void>) => async ()
   }
 }
 
-/** A provider whose people have addresses of these domains. */
+/** A provider whose users have addresses of these domains. */
 const corpFor = (emailDomain: readonly string[]) => ({
   originKey: 'corp',
   type: 'oidc1.0',

@@ -91,7 +91,7 @@ const staysSignedIn = (play: (scene: Scene) => Promise<void>): (() => Promise<vo
 
 const EVIL = 'https://evil.example/'
 
-/** What people can try with the logout of others, and with where a logout leads. */
+/** What users can try with the logout of others, and with where a logout leads. */
 export const upstreamLogoutAttacks: readonly Attack[] = [
   {
     attack: 'sends a logout token without a signature, or with the public key as a shared secret',

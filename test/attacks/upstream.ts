@@ -20,7 +20,7 @@ const mapped = (count: number): Readonly<Record<string, string>> =>
 
 const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified: true }
 
-/** What whoever runs a provider, or a person known there, can try with its answers. */
+/** What whoever runs a provider, or a user known there, can try with its answers. */
 export const upstreamAttacks: readonly Attack[] = [
   {
     attack: 'names administrative groups in the group claim of a provider whose groups are scopes',

@@ -1,4 +1,4 @@
-// The configuration of the nodes: a client for each grant, people who stay, and a SAML provider.
+// The configuration of the nodes: a client for each grant, users who stay, and a SAML provider.
 import { systemClock } from '../../src/base/clock.ts'
 import { SAML_BEARER, samlRecord } from '../support/saml-bearer.ts'
 import { createSamlIdp, type SamlIdp } from '../support/saml-idp.ts'
@@ -17,7 +17,7 @@ export const PASSWORD = 'correct-horse-battery'
 /** Who is never deleted. */
 export const PEOPLE: readonly string[] = Array.from({ length: 10 }, (_, index) => `resident-${index}`)
 
-/** Whose assertions the SAML bearer grant takes. Its people are made at their first sign-in. */
+/** Whose assertions the SAML bearer grant takes. Its users are made at their first sign-in. */
 export const corp: SamlIdp = createSamlIdp({
   clock: systemClock,
   to: { entityId: 'latchkey', recipient: 'named by each assertion' },

@@ -16,7 +16,7 @@ export interface Entries<T> {
   end<R>(entry: T, work: () => Promise<R>): Promise<R>
 }
 
-/** A person made by the SCIM API. */
+/** A user made by the SCIM API. */
 export interface Person {
   readonly userName: string
   id: string
@@ -35,7 +35,7 @@ export type Session = Visitor['cookies']
 /** Everything that is compared with the server afterwards. */
 export interface Ledger {
   readonly people: Entries<Person>
-  /** Names of people who may exist, since nobody answered. */
+  /** Names of users who may exist, since nobody answered. */
   readonly doubtfulNames: Set<string>
   readonly refreshTokens: Entries<string>
   readonly opaqueTokens: Entries<string>

@@ -1,4 +1,4 @@
-// A mixed load at a fixed rate: operations begin at fixed times, whether earlier ones have ended or not, as people do.
+// A mixed load at a fixed rate: operations begin at fixed times, whether earlier ones have ended or not, as users do.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Broken, Unavailable, Violation } from './client.ts'
 import type { Operations } from './operations.ts'

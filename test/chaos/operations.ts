@@ -1,4 +1,4 @@
-// What people and programs do, one function each: every grant, introspection, revocation, changes by SCIM, logouts. Each is tried
+// What users and programs do, one function each: every grant, introspection, revocation, changes by SCIM, logouts. Each is tried
 // with whatever the ledger has, notes what was acknowledged, and throws for what must not be.
 import { createHash, randomBytes } from 'node:crypto'
 import { hiddenFields } from '../support/forms.ts'
@@ -103,7 +103,7 @@ export function createOperations(nodes: RoundRobin, ledger: Ledger, baseUrl: str
     return nodes.ask(path, { method, bearer: bearer.value, ...(json !== undefined && { json }) })
   }
 
-  /** A person for whose record nobody else does anything meanwhile. */
+  /** A user for whose record nobody else does anything meanwhile. */
   async function withPerson(
     work: (person: Person) => Promise<unknown>,
     fits?: (person: Person) => boolean,

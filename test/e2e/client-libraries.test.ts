@@ -1,5 +1,5 @@
 // The grants, methods and flows that openid-client knows, each driven by it against a listening server: what a library
-// that others wrote refuses, their clients would too. The person's browser is the one of the other tests.
+// that others wrote refuses, their clients would too. The user's browser is the one of the other tests.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
@@ -67,7 +67,7 @@ describe('openid-client', () => {
   const library = (): Promise<client.Configuration> => discover('library', client.ClientSecretBasic('s e+c%r:ét'))
   const key = () => ({ key: signer, kid: 'k1' })
 
-  /** Opens the URL as the signed-in person does, and answers where the browser was sent to. */
+  /** Opens the URL as the signed-in user does, and answers where the browser was sent to. */
   async function visit(url: URL): Promise<URL> {
     const answer = await browser.send(url.pathname + url.search)
     assert.equal(answer.status, 302, answer.text)

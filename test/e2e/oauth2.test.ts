@@ -1,4 +1,4 @@
-// A person with a browser who has an account at a provider of OAuth 2.0: from the application to our sign-in page, by its link
+// A user with a browser who has an account at a provider of OAuth 2.0: from the application to our sign-in page, by its link
 // to the provider, and back to the application.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-// A person with a browser, an application with a library that others wrote, and the real process between them: once with
+// A user with a browser, an application with a library that others wrote, and the real process between them: once with
 // nothing configured, once with a file, once as an unchanged client of the reference system would find it. With
 // LATCHKEY_SHOTS every page seen is also written there as pictures, for a phone and a desktop, light and dark.
 import assert from 'node:assert/strict'

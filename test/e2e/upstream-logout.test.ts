@@ -1,4 +1,4 @@
-// Logout with another implementation of OpenID Connect, the package oidc-provider: a person who signs out here is signed out
+// Logout with another implementation of OpenID Connect, the package oidc-provider: a user who signs out here is signed out
 // there, and one who signs out there is signed out here.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'

@@ -1,4 +1,4 @@
-// A person with a browser who has an account at somebody else's server, which runs the package oidc-provider: with a key of
+// A user with a browser who has an account at somebody else's server, which runs the package oidc-provider: with a key of
 // ours and a code, with an ID token in a posted form, and with one in the fragment.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// A person with a browser who has an account at another provider, which is another zone of the same process: from the
+// A user with a browser who has an account at another provider, which is another zone of the same process: from the
 // application to our sign-in page, by its link to the other zone, through that one's sign-in and approval, and back.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
 // One-time passwords and recovery codes without pages: the numbers of the standard, what is stored, and what is asked of
-// people who type.
+// users who type.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Secret, TOTP } from 'otpauth'

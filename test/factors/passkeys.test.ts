@@ -68,7 +68,7 @@ describe('passkeys', () => {
     return credential
   }
 
-  /** Signs in with the credential: as a second factor of a person, or alone. */
+  /** Signs in with the credential: as a second factor of a user, or alone. */
   async function prove(
     credential: Credential,
     lies: AssertionLies = {},

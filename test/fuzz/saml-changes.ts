@@ -91,7 +91,7 @@ const MUTATIONS: readonly ((xml: string, pick: Pick) => string)[] = [
     const without = xml.slice(0, one.at) + xml.slice(one.at + one.text.length)
     return without.slice(0, place.at) + one.text + without.slice(place.at)
   },
-  // A second assertion beside, around or within the genuine one, with another person.
+  // A second assertion beside, around or within the genuine one, with another user.
   (xml, pick) => {
     const genuine = elements(xml).find(({ text }) => text.startsWith('<saml:Assertion'))
     if (!genuine) return xml

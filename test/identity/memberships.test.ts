@@ -55,7 +55,7 @@ describe('what a provider says of groups', () => {
   const names = () => store.groups.namesOfUser(zone.id, 'pat')
 
   const says = (groups: Partial<ExternalGroups>): ExternalGroups => ({ roles: [], addsMissing: true, ...groups })
-  /** Signs the person in; the roles, or why not. */
+  /** Signs the user in; the roles, or why not. */
   async function arrive(groups: Partial<ExternalGroups>, whitelist?: readonly string[]): Promise<unknown> {
     const provider = { originKey: 'corp', config: { ...(whitelist && { externalGroupsWhitelist: whitelist }) } }
     const resolved = await memberships.resolve(zone, provider, says(groups))

@@ -1,4 +1,4 @@
-// What becomes of the claims of a person who signs in at another provider.
+// What becomes of the claims of a user who signs in at another provider.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'

@@ -1,4 +1,4 @@
-// When and how strongly a person signed in at another provider, and what the client asked of that.
+// When and how strongly a user signed in at another provider, and what the client asked of that.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'

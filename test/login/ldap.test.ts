@@ -1,4 +1,4 @@
-// The sign-in page with people of a directory: a real one, OpenLDAP's slapd.
+// The sign-in page with users of a directory: a real one, OpenLDAP's slapd.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields } from '../support/forms.ts'

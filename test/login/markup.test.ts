@@ -10,7 +10,7 @@ const EVIL = `"><script>alert(1)</script><img src=x onerror=alert(1)>'\`</textar
 /** A text of the same place that cannot do harm. */
 const HARMLESS = 'harmless'
 
-/** Names that a client, a group, a person and a zone chose. */
+/** Names that a client, a group, a user and a zone chose. */
 const bootstrap = (text: string) => ({
   ...authorizeBootstrap,
   groups: [{ displayName: 'cloud.read', description: text }],

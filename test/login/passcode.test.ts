@@ -123,7 +123,7 @@ for (const mode of MODES) {
       await out.send('/logout.do', { form: { 'X-Svc-Csrf': out.csrf } })
       for (const browser of [server.browser(), onTheWay, out]) {
         const answer = await browser.send('/passcode', { headers: JSON_ONLY })
-        // UAA: sent to sign in like a person (row M7).
+        // UAA: sent to sign in like a user (row M7).
         if (mode === 'uaa') assert.equal(answer.headers['location'], 'http://localhost:8080/login')
         else assert.deepEqual(answer.json(), { error: 'Full authentication is required to access this resource' })
       }

@@ -1,4 +1,4 @@
-// Passkeys on the sign-in page as a person uses them, with a real browser and its virtual authenticator.
+// Passkeys on the sign-in page as a user uses them, with a real browser and its virtual authenticator.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -69,7 +69,7 @@ describe('a passkey in a browser', () => {
     await page.waitForURL(url => !url.pathname.endsWith('/login')) // and its script has run
   }
 
-  /** A browser that offers no passkeys by itself: the virtual person would take them before the button is pressed. */
+  /** A browser that offers no passkeys by itself: the virtual user would take them before the button is pressed. */
   const withoutAutofill = (page: Page): Promise<unknown> =>
     page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
 

@@ -1,4 +1,4 @@
-// The offer of a passkey after a sign-in with a password: once for each person, where it can be taken.
+// The offer of a passkey after a sign-in with a password: once for each user, where it can be taken.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { APP_REQUEST, authorizeBootstrap } from '../support/authorize.ts'

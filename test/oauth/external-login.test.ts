@@ -1,4 +1,4 @@
-// `source=login`: an external login server signs people in and vouches for them with its token.
+// `source=login`: an external login server signs users in and vouches for them with its token.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { responseOf } from '../support/authorize.ts'

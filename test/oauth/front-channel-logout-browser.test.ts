@@ -74,7 +74,7 @@ describe('front-channel logout in a browser', () => {
       asked.length = 0
       const query = new URLSearchParams({ id_token_hint: hint, post_logout_redirect_uri: `${site}/bye`, state: 's1' })
       await page.goto(`${base}/logout.do?${query}`, { waitUntil: 'commit' })
-      // A browser without script waits for the frames: the person need not.
+      // A browser without script waits for the frames: the user need not.
       if (!javaScriptEnabled) await page.click('#onward', { noWaitAfter: true })
       await page.waitForURL(`${site}/bye?state=s1`)
       const paths = asked.map(path => path.split('?')[0])

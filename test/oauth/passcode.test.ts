@@ -55,7 +55,7 @@ const bootstrap = {
 }
 const Z1 = 'z1.localhost:8080'
 
-/** A passcode as the person's browser gets it. */
+/** A passcode as the user's browser gets it. */
 async function passcodeOf(server: TestServer, password = 'koala', host?: string): Promise<string> {
   const browser = await signedIn(server, 'marissa', password, host)
   const answer = await browser.send('/passcode', { headers: { accept: 'application/json' } })
@@ -204,7 +204,7 @@ for (const mode of MODES) {
 
     it('refuses a passcode that is cut, padded or another one', async () => {
       const passcode = await passcodeOf(server)
-      // UAA: case and blanks count; in `standard` they do not, since people type it.
+      // UAA: case and blanks count; in `standard` they do not, since users type it.
       const nearest =
         mode === 'uaa' ? [` ${passcode}`, passcode.replace(/[a-z]/i, other)] : [passcode.replace(/^./, next)]
       for (const near of [passcode.slice(1), `${passcode}a`, ...nearest]) {

@@ -1,4 +1,4 @@
-// The password grant with people of a directory: a real one, OpenLDAP's slapd.
+// The password grant with users of a directory: a real one, OpenLDAP's slapd.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -135,7 +135,7 @@ for (const mode of MODES) {
       await server.store.zones.update(zone)
       assert.equal(answers[0]?.status, 200)
       assert.equal(answers[1] && told(answers[1]), REFUSED)
-      // A refresh token of a person whose provider was disabled is of no use.
+      // A refresh token of a user whose provider was disabled is of no use.
       const refresh = { grant_type: 'refresh_token', refresh_token: tokensOf(mine).refresh_token ?? '' }
       const provider = await server.store.providers.findByOrigin('svc', 'ldap')
       assert.ok(provider)

@@ -15,7 +15,7 @@ export interface Means {
   readonly endpoint: Endpoint
   /** The provider that the server trusts. Its key signs what the attacker was given, or what a careless provider would sign. */
   readonly idp: SamlIdp
-  /** Another provider that the same server trusts, for people of its own. */
+  /** Another provider that the same server trusts, for users of its own. */
   readonly rival: SamlIdp
   /** A key of the attacker's, with a certificate that names the provider. */
   readonly ownKey: SamlTestKey
@@ -52,7 +52,7 @@ export interface SamlAttack extends SamlMessage {
   readonly source?: string
   /** One of these words of Latchkey's audit trail says why. */
   readonly reasons: readonly string[]
-  /** Taken is right too, if the person is this one to the letter: the message means them. */
+  /** Taken is right too, if the user is this one to the letter: the message means them. */
   readonly means?: string
   /** Is sent twice: taken once, then refused. */
   readonly isReplay?: true

@@ -39,7 +39,7 @@ export interface SamlTarget {
    * answer to a request of a new browser if it is about that; both are read by the same code.
    */
   send(endpoint: Endpoint, message: SamlMessage | SamlAttack, given?: Means): Promise<Outcome>
-  /** Sends an attack, which must be refused or mean the person that it says; answers what went wrong otherwise. */
+  /** Sends an attack, which must be refused or mean the user that it says; answers what went wrong otherwise. */
   complaints(endpoint: Endpoint, attack: SamlAttack): Promise<readonly string[]>
   stop(): Promise<void>
 }

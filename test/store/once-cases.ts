@@ -1,4 +1,4 @@
-// What every database must do with what counts once only: codes that people carry, and the ids of assertions.
+// What every database must do with what counts once only: codes that users carry, and the ids of assertions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { PushedRequest } from '../../src/model/tokens/pushed-request.ts'

@@ -1,4 +1,4 @@
-// What every database must do with what a person can see and change of their own: sessions and approvals.
+// What every database must do with what a user can see and change of their own: sessions and approvals.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Approval } from '../../src/model/users/approval.ts'
@@ -7,7 +7,7 @@ import { approval, at, session, signIn, signedIn } from './records.ts'
 import type { Lent } from './token-cases.ts'
 import { inBatches } from './batches.ts'
 
-/** The cases of a person's own records, inside the suite of a database. */
+/** The cases of a user's own records, inside the suite of a database. */
 export function ownSessionCases({ store, newZone }: Lent): void {
   const insert = (zoneId: string, ...sessions: readonly Partial<Session>[]): Promise<unknown> =>
     inBatches(sessions, each => store().sessions.insert(zoneId, { ...signedIn({ zoneId }), ...each }))

@@ -1,4 +1,4 @@
-// A provider of OAuth 2.0 without OpenID Connect, as GitHub is one, on loopback: it knows its people by a number, answers
+// A provider of OAuth 2.0 without OpenID Connect, as GitHub is one, on loopback: it knows its users by a number, answers
 // tokens as a form unless asked for JSON, and errors with status 200. A test can make its endpoints answer anything else.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
@@ -36,12 +36,12 @@ export interface Github {
   person: unknown
   /** Answer the next requests in place of the provider; undefined lets it answer itself. */
   answers: { token?: GithubAnswer | undefined; user?: GithubAnswer | undefined }
-  /** Issues a code to whoever was sent to the address, as if the person had agreed. */
+  /** Issues a code to whoever was sent to the address, as if the user had agreed. */
   agree(address: URL): { readonly code: string; readonly state: string }
   stop(): Promise<void>
 }
 
-/** A person as `GET /user` describes them. */
+/** A user as `GET /user` describes them. */
 export const OCTOCAT = { id: 583_231, login: 'octocat', name: 'Mona Lisa', email: null, type: 'User' }
 
 /** Settings of a provider record for it, with a change. */

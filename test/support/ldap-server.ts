@@ -40,7 +40,7 @@ export interface LdapServer {
   account(userName: string): Promise<User | undefined>
 }
 
-/** A client whose people come from one provider; its secret is its id. */
+/** A client whose users come from one provider; its secret is its id. */
 const only = (origin: string) => ({
   client_id: `only-${origin}`,
   client_secret: `only-${origin}`,

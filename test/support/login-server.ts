@@ -1,4 +1,4 @@
-// What tests of external login servers share: a server with the client of a login server, clients that people sign in for,
+// What tests of external login servers share: a server with the client of a login server, clients that users sign in for,
 // and providers of which one must not be vouched for.
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { User } from '../../src/model/users/user.ts'
@@ -27,9 +27,9 @@ export interface LoginServerApi {
   readonly token: string
   tokenOf(id: string, host?: string): Promise<string>
   tokenOfUser(userName: string, password: string): Promise<string>
-  /** `POST /oauth/token` with `source=login` for a person of the origin `ext-a`, for the client `shop`. */
+  /** `POST /oauth/token` with `source=login` for a user of the origin `ext-a`, for the client `shop`. */
   tokens(form?: Readonly<Record<string, string | undefined>>, request?: TestRequest): Promise<TestAnswer>
-  /** `POST /oauth/authorize` with `source=login`, for the same person and client. */
+  /** `POST /oauth/authorize` with `source=login`, for the same user and client. */
   authorize(form?: Readonly<Record<string, string | undefined>>, request?: TestRequest): Promise<TestAnswer>
   userOf(origin: string, userName: string, zoneId?: string): Promise<User | undefined>
   stop(): Promise<void>

@@ -24,7 +24,7 @@ export interface DocumentServer {
   stop(): void
 }
 
-/** Where people are sent back to: a program on their machine. */
+/** Where users are sent back to: a program on their machine. */
 export const LOOPBACK_CALLBACK = 'http://127.0.0.1:4321/cb'
 
 /** The document of a plain application. */

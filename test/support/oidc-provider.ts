@@ -1,4 +1,4 @@
-// Somebody else's OpenID Connect provider: keys of its own, tokens about its people, and a loopback server that publishes
+// Somebody else's OpenID Connect provider: keys of its own, tokens about its users, and a loopback server that publishes
 // both its keys and its discovery document.
 import assert from 'node:assert/strict'
 import { createPublicKey } from 'node:crypto'
@@ -23,7 +23,7 @@ export interface OidcProvider {
   readonly pem: string
   /** JSON text of its key set. */
   readonly jwks: string
-  /** An ID token about its person `pat`, good for five minutes; an undefined claim is left out. */
+  /** An ID token about its user `pat`, good for five minutes; an undefined claim is left out. */
   token(claims?: Claims, header?: Claims): Promise<string>
 }
 

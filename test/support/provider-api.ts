@@ -155,7 +155,7 @@ export const oidc = (originKey: string, config: Members = {}, more: Members = {}
 
 const samlKey = samlTestKey('ec')
 
-/** Metadata of an entity that signs people in. */
+/** Metadata of an entity that signs users in. */
 export const metadata = (entityId: string): string =>
   `<?xml version="1.0"?>${createSamlIdp({ clock: systemClock, to: { entityId: 'x', recipient: 'x' }, entityId, key: samlKey }).metadata()}`
 

@@ -30,7 +30,7 @@ export interface SamlIdpServer extends SamlIdp {
   parts: ResponseParts
   /** Where a browser begins a sign-in that the provider starts itself. */
   readonly startUrl: string
-  /** Where a browser begins a logout at the provider, of the person named there. */
+  /** Where a browser begins a logout at the provider, of the user named there. */
   logoutUrl(parts: LogoutParts): string
   stop(): Promise<void>
 }
@@ -59,7 +59,7 @@ function messageOf(query: string, form: URLSearchParams | undefined): SamlMessag
   return { kind, binding, xml, id: attributeOf(xml, 'ID'), relayState: fields.get('RelayState') ?? '', query }
 }
 
-/** Starts one on a free port; `to` is the service provider its people go to, `logoutAt` the URL of its single logout. */
+/** Starts one on a free port; `to` is the service provider its users go to, `logoutAt` the URL of its single logout. */
 export async function startSamlIdp({
   clock,
   to,

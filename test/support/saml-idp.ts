@@ -70,7 +70,7 @@ export const SAML = {
   oaep: 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p',
 } as const
 
-/** An attribute of a person; several values give several `AttributeValue` elements. */
+/** An attribute of a user; several values give several `AttributeValue` elements. */
 export interface SamlTestAttribute {
   readonly name: string
   readonly friendlyName?: string
@@ -245,7 +245,7 @@ const attributeStatement = (attributes: readonly SamlTestAttribute[]): string =>
 
 const FIVE_MINUTES = 300_000
 
-/** Makes a provider; its people come to `to`. */
+/** Makes a provider; its users come to `to`. */
 export function createSamlIdp({
   clock,
   to,

@@ -1,4 +1,4 @@
-// People of a SAML identity provider in tests: its record, and the way of a browser there and back.
+// Users of a SAML identity provider in tests: its record, and the way of a browser there and back.
 import assert from 'node:assert/strict'
 import { inflateRawSync } from 'node:zlib'
 import { hiddenFields, unescaped } from './forms.ts'
@@ -51,7 +51,7 @@ export const attributeIn = (xml: string, name: string): string | undefined =>
 const unescapedXml = (text: string | undefined): string | undefined =>
   text?.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
 
-/** Signs in at the provider as the person of the parts; the answer is the last one here. */
+/** Signs in at the provider as the user of the parts; the answer is the last one here. */
 export async function signInSaml(
   browser: Browser,
   idp: SamlIdp,

@@ -1,4 +1,4 @@
-// What tests of second factors share: an authenticator app, and persons who have one.
+// What tests of second factors share: an authenticator app, and users who have one.
 import assert from 'node:assert/strict'
 import { Secret, TOTP } from 'otpauth'
 import { digest } from '../../src/base/secrets.ts'

@@ -18,7 +18,7 @@ export const lacksSimplesamlphp: string | false = !existsSync(join(PROGRAM, 'www
   : spawnSync('php', ['-r', 'exit(class_exists("DOMDocument") ? 0 : 1);']).status !== 0 &&
     'PHP with XML is not installed'
 
-/** People there, with their passwords. */
+/** Users there, with their passwords. */
 export const PEOPLE = {
   ann: {
     password: 'ann-of-simplesamlphp',

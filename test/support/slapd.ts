@@ -27,7 +27,7 @@ export interface Slapd {
 
 /** Everything is below it. */
 export const SUFFIX = 'dc=example,dc=org'
-/** Where people are. */
+/** Where users are. */
 export const PEOPLE = `ou=people,${SUFFIX}`
 /** Where groups are. */
 export const GROUPS = `ou=groups,${SUFFIX}`

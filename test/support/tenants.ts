@@ -144,7 +144,7 @@ export const tenantsConfig = {
   bootstrap: { ...contentOf('svc'), identity_zones: [tenantZone('zone-a'), tenantZone('zone-b')] },
 }
 
-/** Everything by which the people and programs of a tenant are known, and the ids of its records. */
+/** Everything by which the users and programs of a tenant are known, and the ids of its records. */
 export interface Belongings {
   readonly tenant: Tenant
   /** A program with every right. */

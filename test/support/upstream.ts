@@ -38,7 +38,7 @@ export interface Upstream extends OidcProvider {
   stop(): Promise<void>
 }
 
-/** The record of a provider that people come from, with a change of its settings. */
+/** The record of a provider that users come from, with a change of its settings. */
 export const upstreamRecord = (
   { url }: Pick<Upstream, 'url'>,
   originKey: string,
@@ -58,7 +58,7 @@ export const upstreamRecord = (
   },
 })
 
-/** Signs in at the provider as the person of the claims; the answer is that of the callback. */
+/** Signs in at the provider as the user of the claims; the answer is that of the callback. */
 export async function signInUpstream(
   browser: Browser,
   upstream: Upstream,

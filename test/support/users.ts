@@ -1,4 +1,4 @@
-// What tests of users and groups share: a server with a client for each right, zones, and people with tokens.
+// What tests of users and groups share: a server with a client for each right, zones, and users with tokens.
 import assert from 'node:assert/strict'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
@@ -54,7 +54,7 @@ export interface UserAnswer {
 /** A server with these callers in the default zone and two more zones, and requests to it. */
 export interface UserApi {
   readonly server: TestServer
-  /** A request with the token of a client, `admin` unless another is named, or of a person. */
+  /** A request with the token of a client, `admin` unless another is named, or of a user. */
   send(method: string, path: string, body?: unknown, request?: UserRequest): Promise<TestAnswer>
   /** Makes a user, who has what the body does not say from the name. */
   create(userName: string, more?: object, request?: UserRequest): Promise<UserAnswer>

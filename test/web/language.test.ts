@@ -108,7 +108,7 @@ describe('a page in standard', () => {
       const approval = await browser.send(done.location().pathname + done.location().search, request)
       assert.equal(languageOf(approval), 'fr')
       assert.match(approval.text, /The application<\/bdi> demande un accès/)
-      // What the person asks for themselves is in their own language again.
+      // What the user asks for themselves is in their own language again.
       assert.equal(languageOf(await browser.send('/home', request)), 'de')
     })
     it('speaks it where a form leads back to the request, whatever the session remembers', async () => {

@@ -1,4 +1,4 @@
-// `/invite_users`: invites people by their e-mail addresses and answers the links, which the caller delivers.
+// `/invite_users`: invites users by their e-mail addresses and answers the links, which the caller delivers.
 import type { FastifyRequest } from 'fastify'
 import { invite } from '../../accounts/invitations.ts'
 import type { Invited, InviteDeps } from '../../accounts/invitations.ts'

@@ -1,4 +1,4 @@
-// UAA's API of a person's own approvals: what they allow and deny clients, for a token that may change it.
+// UAA's API of a user's own approvals: what they allow and deny clients, for a token that may change it.
 import type { ClientSummary } from '../../token/client-summary.ts'
 import { findClientSummary } from '../../token/client-summary.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -22,7 +22,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import { refuseUnreadable, UNREADABLE } from './refusal.ts'
 import type { ApprovalRoute } from './routes.ts'
 
-/** Of one request; more than a person decides on. */
+/** Of one request; more than a user decides on. */
 export const MAX_APPROVALS = 1000
 const MAX_SCOPE_LENGTH = 255
 /** Longer ones belong to no client. */

@@ -1,4 +1,4 @@
-// The stored audit trail of a zone, for auditors: newest first, by person, administrator, client, type, outcome and time.
+// The stored audit trail of a zone, for auditors: newest first, by user, administrator, client, type, outcome and time.
 import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { AuditEventType } from '../../model/audit/event.ts'

@@ -1,4 +1,4 @@
-// A person's own approvals.
+// A user's own approvals.
 import { approvalFields } from '../../records/approval.ts'
 import { sentSchemas, shownSchemas } from '../../records/json-schema.ts'
 import type { Area, Operation } from './description.ts'

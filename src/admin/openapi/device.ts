@@ -6,7 +6,7 @@ import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
 
 const OFF = 'The zone does not speak the protocol (`protocols.deviceGrant`).'
 
-/** The endpoint for devices, and the page for people. */
+/** The endpoint for devices, and the page for users. */
 export function deviceArea({ service }: Facts): Area {
   const csrf = { [service.csrfName]: must('The anti-forgery value.') }
   const answers = {

@@ -94,7 +94,7 @@ const passkeyId: Fields = { passkey: may('Id of the passkey.') }
 const target: Fields = { ...passkeyId, factor: may('`app` for the authenticator app.', oneOf(['app'])) }
 const refused = page('The page, with the reason for the refusal.')
 
-/** What people do with their own factors. All but the list need a sign-in that is at most five minutes old. */
+/** What users do with their own factors. All but the list need a sign-in that is at most five minutes old. */
 function securityPages(csrf: Fields): Readonly<Record<string, Operation>> {
   const shows = (summary: string, query: Fields = {}): Operation => ({
     summary,

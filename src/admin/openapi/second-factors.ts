@@ -1,4 +1,4 @@
-// Second factors: the pages where people prove them, and the API of administrators.
+// Second factors: the pages where users prove them, and the API of administrators.
 import type { Area, Facts, Operation } from './description.ts'
 import { closed, described, empty, flag, json, listOf, must, oneOf, ref, sent, text, whole } from './description.ts'
 import { secondFactorPages } from './second-factor-pages.ts'

@@ -1,4 +1,4 @@
-// The pages where people make an account, change its e-mail address and set its password.
+// The pages where users make an account, change its e-mail address and set its password.
 import type { Answer, Area, Facts, Fields } from './description.ts'
 import { may, must, page, redirect, ref, text } from './description.ts'
 

@@ -8,7 +8,7 @@ import type { Json } from './attribute.ts'
 import { ScimError } from './error.ts'
 import { OWN_USER } from './schemas.ts'
 
-/** What people may change of themselves, where their account is kept here. */
+/** What users may change of themselves, where their account is kept here. */
 const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([
   'name',
   'displayName',

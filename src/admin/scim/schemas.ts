@@ -289,7 +289,7 @@ const ownGroup: Schema = {
   attributes: [text('description', 'What the group is for, as pages show it.', { at: 'description' })],
 }
 
-/** People. */
+/** Users. */
 export const USER: ResourceType = {
   name: 'User',
   endpoint: '/Users',

@@ -142,7 +142,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
 
   const by = (request: FastifyRequest): GroupCaller => groupCallerOf(request, service)
 
-  /** People without a right to write users may change the names of their own account, if it is an internal one. */
+  /** Users without a right to write users may change the names of their own account, if it is an internal one. */
   function isSelfEdit(request: FastifyRequest, id: string): boolean {
     const rights = { scopes: [service.scope('admin'), 'scim.write'] }
     return request.bearer?.user?.id === id && !hasRight(request, rights, service)

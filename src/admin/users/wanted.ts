@@ -152,7 +152,7 @@ function without<T extends object, K extends keyof T>(record: T, ...names: reado
   return copy
 }
 
-/** Whether nothing but the name differs, which is all that people may change of themselves. */
+/** Whether nothing but the name differs, which is all that users may change of themselves. */
 export const differsInNamesOnly = (before: User, after: User): boolean =>
   SELF_KEPT.every(member => before[member] === after[member])
 

@@ -1,4 +1,4 @@
-// The login name of an entry: the value of the attribute that people are found by.
+// The login name of an entry: the value of the attribute that users are found by.
 import type { DirectoryEntry } from './session.ts'
 import type { DirectorySettings } from './settings.ts'
 

@@ -39,7 +39,7 @@ export async function checkPassword(request: DirectoryRequest): Promise<Director
       : await searchAndCheck(request, profile)
   if (!found) return BAD_CREDENTIALS
   const { entry, session } = found
-  // Of several attributes that people are found by, some may be their own to change, and groups have members by name.
+  // Of several attributes that users are found by, some may be their own to change, and groups have members by name.
   const { text: userName } = loginNameOf({ typedName: attempt.userName, entry }, settings)
   const groups = await asMisconfigured('groups', findGroups(settings.groups, { entry, userName }, session))
   return { outcome: 'found', entry, groups }
@@ -133,7 +133,7 @@ async function searchAndCheck(
   }
   const name = comparison.attribute.toLowerCase()
   const stored = (whole.attributes.get(name) ?? []).slice(0, MAX_STORED_PASSWORDS)
-  // People write their own entry in many directories: together the values may take no longer than one.
+  // Users write their own entry in many directories: together the values may take no longer than one.
   let left = 1
   for (const value of stored) {
     left -= costOf(value)

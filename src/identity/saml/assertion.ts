@@ -19,7 +19,7 @@ export function readBearerAssertion(base64url: string, expected: Omit<Expectatio
   checkAssertions(root, root)
   checkSignaturePlaces(root, isEncrypted(root) ? [] : [root])
   const assertion = verifiedAssertion(text, root, expected)
-  // Whoever issued it may have made it without the person (§3 item 7). It answers no request of ours.
+  // Whoever issued it may have made it without the user (§3 item 7). It answers no request of ours.
   return readStatement(assertion, { ...expected, inResponseTo: 'none' }, { needsAuthentication: false })
 }
 

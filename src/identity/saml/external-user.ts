@@ -82,13 +82,13 @@ export function externalUserOf(statement: SamlStatement, mapping: Mapping): Exte
   }
 }
 
-/** The name, which alone says who the person is. */
+/** The name, which alone says who the user is. */
 function stableName(nameId: SamlNameId, mapping: Mapping): string {
   const { value, format = UNSPECIFIED, nameQualifier, spNameQualifier } = nameId
   const { config, entityId, ownEntityId, requestedFormatOnly } = mapping
   // SAML Core §8.3.8: another one at every sign-in. Everyone would get a new account each time.
   if (format === TRANSIENT) throw unstable('the NameID is transient: the provider must send one that stays the same')
-  // SAML Core §8.3.7: of other qualifiers, the same value may be another person.
+  // SAML Core §8.3.7: of other qualifiers, the same value may be another user.
   if (nameQualifier !== undefined && nameQualifier !== entityId) throw unstable('the NameID is of another name space')
   if (spNameQualifier !== undefined && spNameQualifier !== ownEntityId) {
     throw unstable('the NameID is for another service provider')

@@ -1,4 +1,4 @@
-// Single logout (SAML Core §3.7): asks providers to log a person out, reads their requests, and answers them.
+// Single logout (SAML Core §3.7): asks providers to log a user out, reads their requests, and answers them.
 import type { KeyObject } from 'node:crypto'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -28,7 +28,7 @@ const { protocol: PROTOCOL, assertion: ASSERTION } = NAMESPACES
 /** How long a request of ours may take to arrive. */
 const REQUEST_SECONDS = 300
 const ID_LENGTH = 43
-/** People have one or two sessions at a provider. */
+/** Users have one or two sessions at a provider. */
 const MAX_SESSIONS = 100
 
 /** What a session keeps for its logout (`UpstreamSession.logoutHint`), as JSON. */
@@ -48,7 +48,7 @@ export interface SamlLogoutDeps {
 /** Single logout with the providers of all zones, in both directions. */
 export interface SamlLogout {
   /**
-   * A signed request to log the person out there; undefined if the provider takes none or is not known now, and if the
+   * A signed request to log the user out there; undefined if the provider takes none or is not known now, and if the
    * session names nobody. Asks nobody.
    */
   request(record: IdentityProvider, signOut: SignOut): Promise<Destination | undefined>
@@ -153,7 +153,7 @@ interface ReadRequest extends Pick<LogoutMessage, 'destinations'> {
   readonly now: Date
 }
 
-/** What the request asks for; throws `SamlProblem` for one that is not for us, not of now, or without a person. */
+/** What the request asks for; throws `SamlProblem` for one that is not for us, not of now, or without a user. */
 function requestIn(root: XmlElement, { id, destinations, provider, own, now }: ReadRequest): LogoutRequest {
   const { Destination: destination } = root.attributes
   // Required of a signed message (SAML Bindings §3.4.5.2, §3.5.5.2).
@@ -181,7 +181,7 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
   }
 }
 
-/** The person, as at the sign-in (`externalUserOf`). */
+/** The user, as at the sign-in (`externalUserOf`). */
 function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): SamlNameId {
   const children = root.children.map(child =>
     isNamed(child, 'EncryptedID', ASSERTION) ? parseXml(decryptedText(child, keysOf(own))) : child,

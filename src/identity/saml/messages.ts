@@ -38,7 +38,7 @@ export interface AuthnRequest extends Message {
   readonly nameIdFormat?: string | undefined
   /** Authentication context classes, of which the provider must use one. */
   readonly authnContext?: readonly string[] | undefined
-  /** Whether the provider must authenticate the person anew. */
+  /** Whether the provider must authenticate the user anew. */
   readonly forceAuthn?: boolean | undefined
 }
 
@@ -50,7 +50,7 @@ export interface LogoutName {
   readonly spNameQualifier?: string | undefined
 }
 
-/** A request to end a person's session at the provider. */
+/** A request to end a user's session at the provider. */
 export interface LogoutRequest extends Message {
   readonly name: LogoutName
   readonly sessionIndex?: string | undefined

@@ -7,7 +7,7 @@ import { readSamlMetadata } from '../../providers/saml-metadata.ts'
 import type { SamlEndpoint, SamlEntity } from '../../providers/saml-metadata.ts'
 import { SamlProblem } from './problem.ts'
 
-/** A provider that people can be sent to, and whose messages can be verified. */
+/** A provider that users can be sent to, and whose messages can be verified. */
 export interface SamlProvider {
   readonly entityId: string
   /** At least one; any of them signs. */

@@ -1,4 +1,4 @@
-// Signs people in at a SAML identity provider (SAML 2.0 Profiles §4.1): the request, and what its answer proves.
+// Signs users in at a SAML identity provider (SAML 2.0 Profiles §4.1): the request, and what its answer proves.
 import type { Clock } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -51,7 +51,7 @@ export type Demand = Omit<Expectation, 'provider' | 'inResponseTo'>
 /** Reads a message with the provider's keys; throws a `SamlProblem`. */
 export type Verify = (demand: Demand & Pick<Expectation, 'provider'>) => SamlStatement
 
-/** The person that a verified message identifies. */
+/** The user that a verified message identifies. */
 export interface Vouched {
   readonly outcome: 'genuine'
   readonly externalUser: ExternalUser

@@ -58,7 +58,7 @@ export interface SamlAttribute {
 export const SKEW_SECONDS = 60
 /** Age of an assertion, whatever it says itself: how long its id has to be remembered. */
 const MAX_AGE_SECONDS = 3000
-/** How long ago the person may have signed in at the provider: ten days, as in UAA. */
+/** How long ago the user may have signed in at the provider: ten days, as in UAA. */
 const MAX_AUTHENTICATION_AGE_SECONDS = 864_000
 const MAX_NAME_LENGTH = 255
 const MAX_TEXT_LENGTH = 2048
@@ -238,7 +238,7 @@ export const MAX_ID_LENGTH = 1024
 export const isUsableId = (text: string | undefined): text is string =>
   text !== undefined && text !== '' && text.length <= MAX_ID_LENGTH && isStorable(text)
 
-/** The name of the person: white space around it would make it another one in another place. */
+/** The name of the user: white space around it would make it another one in another place. */
 export function nameIdOf(parent: XmlElement): SamlNameId {
   if (inAssertion(parent, 'EncryptedID').length > 0) {
     throw new SamlProblem('decryption', 'encrypted names are not supported')

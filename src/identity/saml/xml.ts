@@ -37,7 +37,7 @@ export interface XmlLimits {
 /** Bytes of a message. */
 export const MAX_MESSAGE_BYTES = 256 * 1024
 /**
- * What takes time is nodes, not bytes: for every signature, xml-crypto looks at each of them several times. A person in 1,400
+ * What takes time is nodes, not bytes: for every signature, xml-crypto looks at each of them several times. A user in 1,400
  * groups has about as many, or one in 400 where each value says its type.
  */
 export const MAX_SIGNED_NODES = 1500

@@ -1,4 +1,4 @@
-// Finds the stable identifier in what an OAuth 2.0 provider says about a person. Unlike OpenID Connect, OAuth has no claim
+// Finds the stable identifier in what an OAuth 2.0 provider says about a user. Unlike OpenID Connect, OAuth has no claim
 // for it. See docs/decisions/0025-identifying-oauth-2-users.md.
 import { memberOf } from '../../base/json.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
@@ -11,7 +11,7 @@ export interface Identifier {
 
 /**
  * Reads the claim that `attributeMappings.external_id` names; without it `sub`, or `id` where there is no `sub`. Returns
- * the reason, for the log, if no claim identifies the person.
+ * the reason, for the log, if no claim identifies the user.
  */
 export function identifierIn(claims: ForeignClaims, mappings: unknown): Identifier | string {
   const named = memberOf(mappings, 'external_id')
@@ -25,7 +25,7 @@ export function identifierIn(claims: ForeignClaims, mappings: unknown): Identifi
   const value = identifier(claim === 'sub' ? sub : id)
   if (value === undefined)
     return 'neither sub nor id is an identifier; attributeMappings.external_id can name the claim'
-  // If people of the provider can add claims, one whose identifier is `id` could add the `sub` of their choice.
+  // If users of the provider can add claims, one whose identifier is `id` could add the `sub` of their choice.
   if (claim === 'sub' && isGiven(id) && identifier(id) !== value) {
     return 'sub and id differ; attributeMappings.external_id must name one of them'
   }

@@ -1,4 +1,4 @@
-// Signs people in at OAuth 2.0 providers that have no OpenID Connect, such as GitHub: by the authorization code flow, then by
+// Signs users in at OAuth 2.0 providers that have no OpenID Connect, such as GitHub: by the authorization code flow, then by
 // what the userinfo endpoint answers to the access token, or else by the access token itself if it is a signed JWT. See
 // docs/decisions/0025-identifying-oauth-2-users.md.
 import type { Outbound } from '../../base/outbound.ts'
@@ -141,13 +141,13 @@ function settingsOf(config: OidcProviderConfig): Oauth2Settings | undefined {
 const scopesOf = ({ scopes }: OidcProviderConfig): string =>
   Array.isArray(scopes) ? scopes.filter(scope => typeof scope === 'string' && scope !== '').join(' ') : ''
 
-/** The endpoint describes a person; how and when they signed in is for signed tokens to say. */
+/** The endpoint describes a user; how and when they signed in is for signed tokens to say. */
 function withoutAuthentication(claims: ForeignClaims): ForeignClaims {
   const { amr: _amr, acr: _acr, auth_time: _authTime, ...rest } = claims
   return rest
 }
 
-/** Maps the claims to a person, with the identifier in the place of `sub`. */
+/** Maps the claims to a user, with the identifier in the place of `sub`. */
 function read(
   claims: ForeignClaims,
   config: OidcProviderConfig,

@@ -81,7 +81,7 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     const key = await keyFor(settings, { kid, alg, share })
     if (!key) throw new Error('no key of the provider matches')
     const { payload } = await compactVerify(token, key, { algorithms: [alg] })
-    // Refuses what is no UTF-8: replaced characters could make the identifiers of two people equal.
+    // Refuses what is no UTF-8: replaced characters could make the identifiers of two users equal.
     const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload))
     if (typeof claims !== 'object' || claims === null) throw new Error('the payload is not an object')
     return { outcome: 'verified', claims: { ...claims }, alg }

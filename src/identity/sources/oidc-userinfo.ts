@@ -16,13 +16,13 @@ export interface UserinfoAccess {
   readonly share: OutboundShare
 }
 
-/** Claims that a person usually has, if the record does not map others. */
+/** Claims that a user usually has, if the record does not map others. */
 const PROFILE_CLAIMS = ['email', 'given_name', 'family_name'] as const
 /** How and when the user signed in comes only from the signed token. */
 const OF_THE_TOKEN = ['amr', 'acr', 'auth_time'] as const
 
 /**
- * The claims, completed where one is missing that the record maps or a person usually has. The usual ones may be missing
+ * The claims, completed where one is missing that the record maps or a user usually has. The usual ones may be missing
  * in the end; one that the record maps must not, because of an endpoint that fails: missing groups would be taken away.
  */
 export async function completed(

@@ -1,4 +1,4 @@
-// Asks a provider's userinfo endpoint about a person, with the access token that it gave for them (RFC 6750 §2.1).
+// Asks a provider's userinfo endpoint about a user, with the access token that it gave for them (RFC 6750 §2.1).
 import { isJsonRecord } from '../../base/json.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
@@ -38,7 +38,7 @@ export async function readUserinfo(
   }
 }
 
-/** Refuses what is no UTF-8: replaced characters could make the identifiers of two people equal. */
+/** Refuses what is no UTF-8: replaced characters could make the identifiers of two users equal. */
 function parse(body: ArrayBuffer): ForeignClaims | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))

@@ -1,4 +1,4 @@
-// The pages on which people get an account and change it: who may open them. Their code is loaded at the first visit.
+// The pages on which users get an account and change it: who may open them. Their code is loaded at the first visit.
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'

@@ -37,7 +37,7 @@ const WRONG = 'Please enter a valid current password.'
 export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePasswordDeps): void {
   const { store, sessions, pages, urls, limits, service, behaviour } = deps
 
-  /** The person, whose password must be kept here. */
+  /** The user, whose password must be kept here. */
   async function owner(request: FastifyRequest): Promise<Visitor> {
     await checkOwnAccounts(request, deps)
     const visitor = await sessions.visitor(request)

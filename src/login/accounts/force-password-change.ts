@@ -1,4 +1,4 @@
-// The required password change: until it is done, the person can do nothing else. Does not ask for the old password: the person
+// The required password change: until it is done, the user can do nothing else. Does not ask for the old password: the user
 // has just used it to sign in, or has to do so again.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../../users/password.ts'
@@ -35,7 +35,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
   const { store, sessions, denial, csrf, pages, urls, behaviour, signInDemands } = deps
   const config = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 
-  /** The signed-in person, if a password change is required of them; undefined otherwise. */
+  /** The signed-in user, if a password change is required of them; undefined otherwise. */
   async function demanded(request: FastifyRequest): Promise<Visitor | undefined> {
     const visitor = await sessions.visitor(request)
     const demand = visitor && (await signInDemands.open(request, visitor))

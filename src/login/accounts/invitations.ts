@@ -1,5 +1,5 @@
 // Accepting invitations. The link shows what there is to accept and uses nothing up, because programs open links of mails; a
-// form accepts, or the person's provider, which must vouch for the address that was invited.
+// form accepts, or the user's provider, which must vouch for the address that was invited.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptWithPassword, openInvitation, takeInvitation } from '../../accounts/accept-invitation.ts'
 import type { AcceptDeps, OpenInvitation } from '../../accounts/accept-invitation.ts'
@@ -83,7 +83,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
   const refuse = (request: FastifyRequest, reply: FastifyReply, problem: InvitationProblem): Promise<FastifyReply> =>
     show(request, reply, { code: '', problem, status: 422 })
 
-  /** Whether people may get accounts of the internal provider here; those of others have accounts there. */
+  /** Whether users may get accounts of the internal provider here; those of others have accounts there. */
   async function isServed({ zone }: FastifyRequest, { step }: OpenInvitation): Promise<boolean> {
     if (step === 'directory') return (await identity.loginProviders(zone)).some(({ origin }) => origin === LDAP_ORIGIN)
     return step === 'elsewhere' || (await switchesIn(zone, { store, serviceName: service.name })).ownAccounts
@@ -181,7 +181,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     return leadToSignIn(request, reply, invitation.requestedReturn)
   })
 
-  /** The account is the person's already, so all that is left is where the invitation leads. */
+  /** The account is the user's already, so all that is left is where the invitation leads. */
   async function agree(request: FastifyRequest, reply: FastifyReply, code: string): Promise<FastifyReply> {
     const taken = await takeInvitation(request.zone, code, deps)
     if (taken?.step !== 'agree') return refuse(request, reply, 'code_expired')

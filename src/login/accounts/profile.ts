@@ -1,4 +1,4 @@
-// What people can see and change themselves: name and language, approvals of clients, sessions and events of the account.
+// What users can see and change themselves: name and language, approvals of clients, sessions and events of the account.
 import { findClientSummary } from '../../token/client-summary.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
@@ -64,7 +64,7 @@ const PRECISE: ReadonlySet<AccountEventType> = new Set(['password-changed', 'ema
 
 /**
  * `GET` and `POST /profile`; `POST /profile/details`, which changes name and language, and `POST /profile/sessions`, which
- * ends the person's other sessions.
+ * ends the user's other sessions.
  */
 export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
   const { store, sessions, denial, csrf, pages, clock, urls, service, users, history, behaviour } = deps

@@ -66,7 +66,7 @@ export function firstFactorHandlers(
     const result = await oneTimePasswords.confirm(sealed, form.get('code') ?? '', enrolment)
     if (result.outcome === 'confirmed') {
       const isKept = await changes.setTotp(await ownerOf(request, visitor, pages), result.totp)
-      // Otherwise another session of the person was first.
+      // Otherwise another session of the user was first.
       if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
       return finish(request, reply, { visitor, factor: { level: '2', amr: ['otp'] } })
     }

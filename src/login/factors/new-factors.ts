@@ -1,4 +1,4 @@
-// Where people add a passkey or an authenticator app to their account, and are offered a passkey after a sign-in with a password.
+// Where users add a passkey or an authenticator app to their account, and are offered a passkey after a sign-in with a password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { MAX_PASSKEYS } from '../../accounts/factor-changes.ts'
@@ -110,7 +110,7 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
         const problem = result.outcome === 'wrong' ? wrongCode : expired
         return pages.send(reply.status(422), appPage(chrome, { ...appLinks(request), secret, problem }))
       }
-      // Otherwise another session of the person added a first factor, which is to be proven first.
+      // Otherwise another session of the user added a first factor, which is to be proven first.
       const isKept = await changes.setTotp(await ownerOf(request, visitor, pages), result.totp)
       if (!isKept) return goTo(request, reply, PATH)
       const continueUrl = `${PATH}?done=app_added`

@@ -1,4 +1,4 @@
-// Signing in with a passkey alone, without typing a name. For accounts of this server; people of directories and providers are
+// Signing in with a passkey alone, without typing a name. For accounts of this server; users of directories and providers are
 // signed in there, so that users who are blocked there are blocked here.
 import type { FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'

@@ -39,7 +39,7 @@ export const APP_PATH = `${SECOND_FACTOR_PATH}/app`
 /** Where a new passkey is posted to. */
 export const PASSKEY_PATH = `${SECOND_FACTOR_PATH}/passkey`
 
-/** What to tell the person, in the language of the page. */
+/** What to tell the user, in the language of the page. */
 export type Problem = (texts: FactorTexts, shared: Texts) => string
 
 /** A page to show, and what went wrong before. */
@@ -49,14 +49,14 @@ export interface Shown {
   readonly problem?: Problem
 }
 
-/** What a person has to do. */
+/** What a user has to do. */
 export interface Task {
   readonly visitor: Visitor
-  /** Whether the person has proven one factor only so far. */
+  /** Whether the user has proven one factor only so far. */
   readonly isFirstStep: boolean
   /** The factors that are enough. */
   readonly reaching: readonly FactorMethod[]
-  /** What the person can prove now. */
+  /** What the user can prove now. */
   readonly provable: readonly FactorMethod[]
   /** Whether a factor may be added: by users who have none, and by users who have proven one. */
   readonly mayAdd: boolean
@@ -70,7 +70,7 @@ export interface Task {
 export interface Tasks {
   /** Undefined for nothing. */
   of(request: FastifyRequest): Promise<Task | undefined>
-  /** Where the person was going. */
+  /** Where the user was going. */
   continueUrl(request: FastifyRequest): Promise<string>
 }
 
@@ -130,21 +130,21 @@ export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, 
 /** Whether the task is to add a factor. */
 export const addsFactor = ({ provable, mayAdd }: Task): boolean => provable.length === 0 && mayAdd
 
-/** The ways that a person has, the strongest first. Codes reach level 2 and no more. */
+/** The ways that a user has, the strongest first. Codes reach level 2 and no more. */
 export const choicesOf = ({ provable, isFirstStep }: Task): readonly FactorChoice[] => [
   ...(provable.includes('passkey') ? (['passkey'] as const) : []),
   ...(provable.includes('totp') ? (['app'] as const) : []),
   ...(isFirstStep ? (['recovery'] as const) : []),
 ]
 
-/** Where the person uses or makes a passkey. */
+/** Where the user uses or makes a passkey. */
 export const ceremonyOf = (request: FastifyRequest, { session }: Visitor, urls: Urls) => ({
   zoneId: request.zone.id,
   baseUrl: urls.ofZone(request.zone),
   browser: `session ${session.idDigest}`,
 })
 
-/** Where the person sets up an authenticator app. */
+/** Where the user sets up an authenticator app. */
 export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: Visitor, chrome: Chrome): Enrolment => ({
   zoneId: zone.id,
   userId: user.id,
@@ -153,7 +153,7 @@ export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: Visitor
   userName: user.userName,
 })
 
-/** The person, for changes of the factors. */
+/** The user, for changes of the factors. */
 export const ownerOf = async (
   request: FastifyRequest,
   { user }: Visitor,
@@ -165,7 +165,7 @@ export const ownerOf = async (
   frame: await pages.mailFrame(request),
 })
 
-/** The browser that makes the passkey, or asks for it: where most people look for it later. */
+/** The browser that makes the passkey, or asks for it: where most users look for it later. */
 export function nameOfBrowser({ headers }: FastifyRequest, { texts }: Pick<Chrome, 'texts'>): string {
   const userAgent = userAgentIn(headers)
   return userAgent === undefined ? factorTexts(texts).enrol.passkeyName : describeUserAgent(userAgent, texts.browsers)

@@ -1,4 +1,4 @@
-// The second step of a sign-in: until the factor that is owed is proven, the person can do nothing else. Whoever has none gets
+// The second step of a sign-in: until the factor that is owed is proven, the user can do nothing else. Whoever has none gets
 // one here (first-factor.ts), and whoever has to show more than before, because an application asks for it, does so here as
 // well.
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -136,7 +136,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     const answer = form.get('credential')
     if (answer !== undefined) {
       const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
-      // The script sends nothing when the person gave up, which is no attempt.
+      // The script sends nothing when the user gave up, which is no attempt.
       if (answer === '' || !provable.includes('passkey')) return wrong
       const result = await passkeys.authenticate(ceremonyOf(request, visitor, urls), { answer, user })
       report(request, visitor, result.outcome === 'proved' ? undefined : result.reason)

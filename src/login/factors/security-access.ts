@@ -85,7 +85,7 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
   const done = (request: FastifyRequest, reply: FastifyReply, what: SecurityDone): FastifyReply =>
     goTo(request, reply, `${PATH}?done=${what}`)
 
-  /** Where the zone asks this person for nothing, the pages are not there. */
+  /** Where the zone asks this user for nothing, the pages are not there. */
   async function entryOf(request: FastifyRequest): Promise<Entry> {
     const visitor = await sessions.visitor(request)
     if (!visitor) throw new Error('the gate lets nobody through without a session')
@@ -130,7 +130,7 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
 /** The form of the request. */
 export const formOf = (request: FastifyRequest): Form => bodyForm(request) ?? EMPTY_FORM
 
-/** What to tell the person, in the language of the page. */
+/** What to tell the user, in the language of the page. */
 export type Problem = (chrome: Pick<Chrome, 'texts'>) => string
 
 /** Of a name that is none. */

@@ -1,4 +1,4 @@
-// Where people see, name and remove their second factors, get new recovery codes and forget remembered devices.
+// Where users see, name and remove their second factors, get new recovery codes and forget remembered devices.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { MAX_PASSKEYS } from '../../accounts/factor-changes.ts'
@@ -74,7 +74,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
     }),
   )
 
-  /** A passkey of the person; undefined for any other. */
+  /** A passkey of the user; undefined for any other. */
   async function ownPasskey({ zone }: FastifyRequest, { user }: Visitor, form: Form): Promise<Passkey | undefined> {
     const id = form.get('passkey')
     return (await store.factors.passkeysOf(zone.id, user.id)).find(passkey => passkey.id === id)
@@ -118,7 +118,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
     }),
   )
 
-  /** What is to be removed: a passkey of the person, or the app; undefined if it is not there. */
+  /** What is to be removed: a passkey of the user, or the app; undefined if it is not there. */
   async function target(request: FastifyRequest, visitor: Visitor, form: Form): Promise<Target | undefined> {
     const own = await store.factors.passkeysOf(request.zone.id, visitor.user.id)
     const methods = visitor.user.factors?.methods ?? []
@@ -130,7 +130,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
     return passkey && { passkey, left: methods.filter(method => method !== 'passkey' || !isLast) }
   }
 
-  /** Whether the zone asks the person for a second factor, if they have one or not. */
+  /** Whether the zone asks the user for a second factor, if they have one or not. */
   async function isRequired(request: FastifyRequest, { visitor: { user }, policy }: Entry): Promise<boolean> {
     const { groups } = await deps.groupsOf(request.zone, user)
     return asksForSecondFactor(policy, { origin: user.origin }, groups)
@@ -194,7 +194,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
   )
 }
 
-/** A factor to remove, and the kinds that the person has without it. */
+/** A factor to remove, and the kinds that the user has without it. */
 interface Target {
   /** Absent for the authenticator app. */
   readonly passkey?: Passkey

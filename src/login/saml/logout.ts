@@ -1,4 +1,4 @@
-// Single logout (SAML Profiles §4.4): a provider's requests to log people out, and its answers to ours, which lead the browser
+// Single logout (SAML Profiles §4.4): a provider's requests to log users out, and its answers to ours, which lead the browser
 // on to where the logout was to end.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord, parseJson } from '../../base/json.ts'

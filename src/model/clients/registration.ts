@@ -21,7 +21,7 @@ const DEFAULT_MAX_CLIENTS = 1000
 const DEFAULT_SCOPES = ['openid', 'profile', 'email', 'phone', 'address']
 const DEFAULT_GRANT_TYPES = ['authorization_code', 'refresh_token']
 
-/** First words of the scopes of our own APIs; some of them need no right but the account of the person. */
+/** First words of the scopes of our own APIs; some of them need no right but the account of the user. */
 const OWN_SCOPES: ReadonlySet<string> = new Set([
   'approvals',
   'clients',

@@ -24,13 +24,13 @@ export function freshnessOf(
 /** Whether the user has a second factor, whether or not it counts. */
 export const hasFactor = ({ factors }: Pick<User, 'factors'>): boolean => (factors?.methods ?? []).length > 0
 
-/** The page where people manage their second factors; others are below it. */
+/** The page where users manage their second factors; others are below it. */
 export const SECURITY_PATH = '/profile/security'
 
 /** Whether the path is one where factors are changed: visitors have to prove one. */
 export const changesFactors = (path: string | undefined): boolean => path?.startsWith(`${SECURITY_PATH}/`) ?? false
 
-/** The page where people change their e-mail address. */
+/** The page where users change their e-mail address. */
 export const EMAIL_CHANGE_PATH = '/change_email'
 
 /** Whether visitors of the path have to prove the factor that they have, also in a remembered browser. */

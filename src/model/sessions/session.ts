@@ -80,7 +80,7 @@ const FRESH_SECONDS = 300
 /** Whether a sign-in was just now. One that seems to be in the future, after the clock was set back, was not. */
 export const isRecent = (at: Date, now: Date): boolean => Math.abs(now.getTime() - at.getTime()) <= FRESH_SECONDS * 1000
 
-/** Whether the person has signed in just now. A second factor does not renew it. */
+/** Whether the user has signed in just now. A second factor does not renew it. */
 export const isFresh = ({ createdAt }: Pick<Session, 'createdAt'>, now: Date): boolean => isRecent(createdAt, now)
 
 /** Whether the session can still be used. */
@@ -110,7 +110,7 @@ export interface SavedRequest {
 
 /** How a sign-in was made. */
 export interface SignInMethod extends Pick<SignIn, 'amr' | 'acr'>, Partial<Pick<SignIn, 'authenticatedAt'>> {
-  /** The session at the provider that signed the person in. */
+  /** The session at the provider that signed the user in. */
   readonly upstream?: UpstreamSession | undefined
 }
 

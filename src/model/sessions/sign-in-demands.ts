@@ -22,7 +22,7 @@ export interface SignInFacts {
   readonly now: Date
 }
 
-/** Something that the person must do first. */
+/** Something that the user must do first. */
 export interface SignInDemand {
   readonly name: 'second-factor' | 'password-change'
   /** The page where it is done, below the zone's base URL. */

@@ -1,13 +1,13 @@
-// The device grant (RFC 8628): a device shows a short code, which a person enters in a browser.
+// The device grant (RFC 8628): a device shows a short code, which a user enters in a browser.
 import type { Random } from '../../base/random.ts'
 
-/** How long a person has to enter the code. */
+/** How long a user has to enter the code. */
 export const DEVICE_CODE_SECONDS = 600
 
 /** Seconds between two requests of the device; five more after each that comes too soon (RFC 8628 §3.5). */
 export const POLL_SECONDS = 5
 
-/** How often one code may be entered: limits attempts by a person who reads it off another's screen. */
+/** How often one code may be entered: limits attempts by anyone who reads it off another's screen. */
 export const MAX_ENTRIES = 10
 
 /** 34 bits, which cannot be guessed in ten minutes at the allowed rate. */
@@ -29,7 +29,7 @@ export interface DeviceRequest {
   readonly expiresAt: Date
 }
 
-/** What a person allowed, and how they had signed in. */
+/** What a user allowed, and how they had signed in. */
 export interface DeviceDecision {
   readonly userId: string
   readonly scopes: readonly string[]

@@ -22,5 +22,5 @@ export const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 /** How long a browser has to bring a pushed request; FAPI 2.0 allows less than 600 seconds. */
 export const PUSHED_SECONDS = 90
 
-/** How long people have for signing in and approving, once the request has come. */
+/** How long users have for signing in and approving, once the request has come. */
 export const BEGUN_SECONDS = 3600

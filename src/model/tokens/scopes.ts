@@ -219,7 +219,7 @@ export function repeatedScopes(
   return requested.filter(scope => !OPENID_SCOPES.has(scope) || isGrantable(scope))
 }
 
-/** Those of the scopes that the person, the client's autoapproval or an earlier decision approved. */
+/** Those of the scopes that the user, the client's autoapproval or an earlier decision approved. */
 export const approvedScopes = (scopes: GrantedScopes, isApproved: (scope: string) => boolean): GrantedScopes =>
   grant(scopes.filter(isApproved))
 
@@ -229,6 +229,6 @@ export const storedScopes = (scopes: readonly string[]): GrantedScopes => grant(
 /** Whether the client may be given the scope for its users. */
 export const isScopeOf = (client: Client, scope: string): boolean => matchesAny(client.scope, scope)
 
-/** Whether the client approves the scope without asking the person. */
+/** Whether the client approves the scope without asking the user. */
 export const isAutoApproved = (client: Client, scope: string): boolean =>
   client.autoapprove === true || matchesAny(client.autoapprove, scope)

@@ -24,7 +24,7 @@ export interface AccountEvent {
   readonly userId: string
   readonly type: AccountEventType
   readonly at: Date
-  /** Whether it was done for the person, by an administrator or a client; then it has neither address nor device. */
+  /** Whether it was done for the user, by an administrator or a client; then it has neither address nor device. */
   readonly byOther: boolean
   readonly remoteAddress?: string
   /** See `keptUserAgent`. */
@@ -52,7 +52,7 @@ const TYPES: Readonly<Partial<Record<AuditEventType, AccountEventType>>> = {
   MfaFactorModifiedEvent: 'factor-changed',
   MfaFactorRemovedEvent: 'factor-removed',
 }
-/** Those with a client that matters to the person. */
+/** Those with a client that matters to the user. */
 const WITH_CLIENT: ReadonlySet<AccountEventType> = new Set(['signed-in', 'access-changed', 'access-revoked'])
 
 /** The part of an audit event that the owner of the account sees; undefined for none. Cheap for all other events. */
@@ -68,7 +68,7 @@ export function accountEventOf(event: AuditEvent, at: Date): AccountEvent | unde
     type,
     at,
     byOther,
-    // The address of an administrator is not the person's to know.
+    // The address of an administrator is not the user's to know.
     ...(!byOther && remoteAddress !== undefined && { remoteAddress }),
     ...(!byOther && userAgent !== undefined && { userAgent }),
     ...(clientId !== undefined && WITH_CLIENT.has(type) && { clientId }),

@@ -1,6 +1,6 @@
 import type { ApprovalFields } from '../../records/approval.ts'
 
-/** A person's stored decision about one scope for one client. */
+/** A user's stored decision about one scope for one client. */
 export interface Approval extends ApprovalFields {}
 
 /** Whether the decision still counts. */

@@ -1,4 +1,4 @@
-// The form of passcodes, which people read from one screen and may type at another (row P8), and what is kept with them.
+// The form of passcodes, which users read from one screen and may type at another (row P8), and what is kept with them.
 import { memberOf, parseJson } from '../../base/json.ts'
 import type { Random } from '../../base/random.ts'
 import type { Behaviour } from '../compatibility.ts'

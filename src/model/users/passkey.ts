@@ -1,4 +1,4 @@
-/** A passkey: a public-key credential of a person (Web Authentication Level 3 §4). */
+/** A passkey: a public-key credential of a user (Web Authentication Level 3 §4). */
 export interface Passkey {
   /** Ours, random: names it in forms and APIs. */
   readonly id: string
@@ -12,17 +12,17 @@ export interface Passkey {
   readonly transports: readonly string[]
   /** The model of the authenticator; zeros where it does not say. */
   readonly aaguid: string
-  /** Whether other devices of the person have it, too. */
+  /** Whether other devices of the user have it, too. */
   readonly isBackedUp: boolean
   /** Whether a trusted attestation says that hardware protects the private key. */
   readonly isAttested: boolean
-  /** What the person calls it. */
+  /** What the user calls it. */
   readonly name: string
   readonly createdAt: Date
   readonly lastUsedAt?: Date
 }
 
-/** The secret that a person's authenticator app makes one-time passwords from (RFC 6238). */
+/** The secret that a user's authenticator app makes one-time passwords from (RFC 6238). */
 export interface Totp {
   /** Sealed; see `factors/one-time-passwords.ts`. */
   readonly sealedSecret: string
@@ -32,10 +32,10 @@ export interface Totp {
   readonly lastUsedAt?: Date
 }
 
-/** What stands in for a second factor once: a code of the person's own, or one that an administrator gave. */
+/** What stands in for a second factor once: a code of the user's own, or one that an administrator gave. */
 export type FactorCodeKind = 'recovery' | 'bypass'
 
-/** The codes that a person still has. */
+/** The codes that a user still has. */
 export interface FactorCodesLeft {
   readonly recovery: number
   readonly recoveryCreatedAt?: Date

@@ -70,17 +70,17 @@ export const supportsLevels = (
   { secondFactorByDefault }: Pick<Behaviour, 'secondFactorByDefault'>,
 ): boolean => (config.secondFactor?.requirement ?? secondFactorByDefault) !== 'off'
 
-/** Whether the person's provider is one that the policy is about. */
+/** Whether the user's provider is one that the policy is about. */
 export const isAbout = ({ requirement, origins }: SecondFactorPolicy, { origin }: Pick<User, 'origin'>): boolean =>
   requirement !== 'off' && (origins === undefined || origins.includes(origin))
 
-/** The factors of the person that count under the policy. */
+/** The factors of the user that count under the policy. */
 export const countingMethods = (
   { methods }: Pick<SecondFactorPolicy, 'methods'>,
   { factors }: Pick<User, 'factors'>,
 ): readonly FactorMethod[] => (factors?.methods ?? []).filter(method => methods.includes(method))
 
-/** Whether the policy asks this person for a second factor. `groupNames` are those that the person is in. */
+/** Whether the policy asks this user for a second factor. `groupNames` are those that the user is in. */
 export function asksForSecondFactor(
   policy: SecondFactorPolicy,
   user: Pick<User, 'origin' | 'factors'>,
@@ -105,7 +105,7 @@ export function asksForSecondFactor(
 export const methodsFor = (level: Level, { methods }: Pick<SecondFactorPolicy, 'methods'>): readonly FactorMethod[] =>
   level === 'phr' || level === 'phrh' ? methods.filter(method => method === 'passkey') : methods
 
-/** Whether people of this server's own accounts may sign in by a passkey alone. */
+/** Whether users of this server's own accounts may sign in by a passkey alone. */
 export const offersPasskeySignIn = (policy: SecondFactorPolicy, serviceName: string): boolean =>
   isAbout(policy, { origin: serviceName }) && policy.methods.includes('passkey')
 

@@ -3,7 +3,7 @@ import type { UserFields } from '../../records/user.ts'
 
 export type { Profile } from '../../records/profile.ts'
 
-/** A person's account. Those of the internal provider have a password here; the others are shadows of a directory's. */
+/** A user's account. Those of the internal provider have a password here; the others are shadows of a directory's. */
 export interface User extends UserFields {
   /** Names of the groups that the user is in, directly or through others, where they were read with the account. */
   readonly groupNames?: readonly string[]
@@ -15,7 +15,7 @@ export function fullName(user: User): string | undefined {
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
-/** What people can be called by, in the order of forms. */
+/** What users can be called by, in the order of forms. */
 export const OWN_NAMES = ['givenName', 'familyName', 'displayName'] as const
 /** Characters; as many as UAA's columns have. */
 export const MAX_NAME_LENGTH = 255

@@ -8,13 +8,13 @@ export type { IdentityProvider } from '../../records/provider.ts'
 /** The origin of users authenticated by an external login server that names no other origin. */
 export const LOGIN_SERVER_ORIGIN = 'login-server'
 
-/** The origin of people of a directory; a zone has one at most. */
+/** The origin of users of a directory; a zone has one at most. */
 export const LDAP_ORIGIN = 'ldap'
 
 /** Origins that are meant for one kind of provider, whether or not the zone has it. */
 export const RESERVED_ORIGINS: ReadonlySet<string> = new Set([LDAP_ORIGIN, 'keystone', 'unknown'])
 
-/** UAA's words for a person of a SAML provider whose account an administrator must make first. */
+/** UAA's words for a user of a SAML provider whose account an administrator must make first. */
 export const SAML_NOT_PRECREATED =
   'SAML user does not exist. You can correct this by creating a shadow user for the SAML user.'
 

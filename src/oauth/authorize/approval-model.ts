@@ -1,4 +1,4 @@
-// The approval page as JSON, for programs that ask the person themselves.
+// The approval page as JSON, for programs that ask the user themselves.
 import { displayName } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { audience } from '../../token/claims.ts'
@@ -24,7 +24,7 @@ const REPEATED = [
   'code_challenge_method',
 ] as const
 
-/** Those of a login server, which names the person. */
+/** Those of a login server, which names the user. */
 const REPEATED_TO_LOGIN_SERVER = [...REPEATED, 'source', 'username', 'user_id', 'origin'] as const
 
 /** The question, and how the request and its addresses are written. */
@@ -32,7 +32,7 @@ export interface ApprovalModelParts {
   readonly question: ApprovalQuestion
   /** The parameters of the request. */
   readonly form: Form
-  /** Whether a login server asks the person. */
+  /** Whether a login server asks the user. */
   readonly toLoginServer: boolean
   readonly originalUri: string
   /** Path of the endpoint on this host. */

@@ -104,7 +104,7 @@ export async function takePendingRequest(
   return query
 }
 
-/** Records the answer of the approval page; refuses when the person denied, or approved what was not asked. */
+/** Records the answer of the approval page; refuses when the user denied, or approved what was not asked. */
 export async function recordApproval(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
   const { request, answer, scopes } = context
   if (!answer || !scopes || scopes instanceof OAuthError) return
@@ -142,7 +142,7 @@ export async function recordApproval(context: AuthorizeContext, deps: AuthorizeD
   audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, ...originOf(request), clientId, data })
 }
 
-/** Finds the person's current approvals for the client; no look-up where the client approves everything by itself. */
+/** Finds the user's current approvals for the client; no look-up where the client approves everything by itself. */
 export async function findApprovals(context: AuthorizeContext, { store, clock }: AuthorizeDeps): Promise<void> {
   const { client, forceConsent } = checkedRequest(context)
   const scopes = found(context.scopes)

@@ -1,4 +1,4 @@
-// The checks of the person: who is there, whom the request means, what is due before they continue, what they may grant.
+// The checks of the user: who is there, whom the request means, what is due before they continue, what they may grant.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { displayName } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -18,7 +18,7 @@ import { LOGIN_REQUIRED } from './next-step.ts'
 import type { Step } from './next-step.ts'
 import { RedirectRefusal } from './redirect.ts'
 
-/** Finds who is signed in in this browser, or the person whom the bearer token stands for. */
+/** Finds who is signed in in this browser, or the user whom the bearer token stands for. */
 export async function findAuthenticatedUser(
   context: AuthorizeContext,
   { store, sessions, behaviour }: AuthorizeDeps,
@@ -76,7 +76,7 @@ export async function readIdTokenHint(context: AuthorizeContext, { reader, store
   throw new RedirectRefusal(found(context.asked.target), new OAuthError('invalid_request', description))
 }
 
-/** What the scope rules leave of the request for this person; their refusal waits for the questions before it. */
+/** What the scope rules leave of the request for this user; their refusal waits for the questions before it. */
 export async function findScopes(context: AuthorizeContext, { groupsOf, behaviour }: AuthorizeDeps): Promise<void> {
   const { client, requestedScopes } = checkedRequest(context)
   const groups = await groupsOf(context.request.zone, found(context.authenticatedUser).user)
@@ -91,7 +91,7 @@ export async function findScopes(context: AuthorizeContext, { groupsOf, behaviou
   }
 }
 
-/** Offers another sign-in to a person whose identity provider the client does not allow. */
+/** Offers another sign-in to a user whose identity provider the client does not allow. */
 export async function switchProvider(context: AuthorizeContext, { pages, urls }: AuthorizeDeps): Promise<FastifyReply> {
   const { request, reply, query } = context
   if (signsInLater(context)) throw providerNotAllowed()
@@ -114,7 +114,7 @@ export async function switchProvider(context: AuthorizeContext, { pages, urls }:
   return pages.send(reply.status(401), page)
 }
 
-/** The token of a person, with the scope `<service>.user`; refuses any other (RFC 6750 §3.1). */
+/** The token of a user, with the scope `<service>.user`; refuses any other (RFC 6750 §3.1). */
 export async function readCaller(
   request: FastifyRequest,
   { reader, service, behaviour }: AuthorizeDeps,
@@ -128,7 +128,7 @@ export async function readCaller(
   throw withScopeChallenge(missing, behaviour.exactCallScope ? service.oauthRealm : undefined)
 }
 
-/** Whether a program calls with the token of a person: a bearer, for a code, naming its client. */
+/** Whether a program calls with the token of a user: a bearer, for a code, naming its client. */
 export const isCall = (request: FastifyRequest, form: Form): boolean =>
   bearerHeader(request) !== undefined &&
   (form.get('response_type') ?? '').startsWith('code') &&

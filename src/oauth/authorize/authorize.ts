@@ -234,7 +234,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     )
   })
 
-  /** A program that has the person's token instead of the person requests a code, and nothing else. */
+  /** A program that has the user's token instead of the user requests a code, and nothing else. */
   async function answerCall(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
     const bearer = await readCaller(request, deps)
     if (behaviour.stateWithToken && !form.get('state')) {

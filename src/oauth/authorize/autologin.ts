@@ -1,11 +1,11 @@
-// `code` in an authorization request: signs the person in whose password a client has checked with POST /autologin.
+// `code` in an authorization request: signs the user in whose password a client has checked with POST /autologin.
 import { AUTOLOGIN_REFUSALS, redeemAutologin } from '../../accounts/autologin.ts'
 import { PageError } from '../../web/answers.ts'
 import { isNavigation } from '../../web/requests/navigation.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { findAuthenticatedUser } from './authenticated-user.ts'
 
-/** Signs the person in before the sign-in page is shown; the code of another client counts as none. */
+/** Signs the user in before the sign-in page is shown; the code of another client counts as none. */
 export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
   const { request, reply, form, params, silent, program, answer } = context
   const code = form.get('code')

@@ -100,7 +100,7 @@ export interface Demands {
   readonly silent: boolean
   readonly forceLogin: boolean
   readonly forceConsent: boolean
-  /** The person selects the account to continue with. */
+  /** The user selects the account to continue with. */
   readonly chooseAccount: boolean
   /** Seconds. */
   readonly maxAge?: number | undefined
@@ -129,7 +129,7 @@ export interface AuthorizationRequest extends Demands {
   readonly acrValues?: string
 }
 
-/** The person whom the response is about, and how they signed in. */
+/** The user whom the response is about, and how they signed in. */
 export interface AuthenticatedUser {
   readonly user: User
   readonly authenticatedAt: Date
@@ -175,9 +175,9 @@ export interface AuthorizeContext {
 
   asked: Partial<AuthorizationRequest>
   authenticatedUser?: AuthenticatedUser | undefined
-  /** The `sub` of `id_token_hint`, and the client that calls the person so. */
+  /** The `sub` of `id_token_hint`, and the client that calls the user so. */
   hinted?: { readonly subject: string; readonly client: Client }
-  /** What the scope rules leave of the request for this person, or their refusal. */
+  /** What the scope rules leave of the request for this user, or their refusal. */
   scopes?: GrantedScopes | OAuthError
   /** The level that the sign-in lacks for this request. */
   lacking?: RequiredLevel | undefined
@@ -190,7 +190,7 @@ export interface AuthorizeContext {
 export const isMarked = ({ form, source }: Pick<AuthorizeContext, 'form' | 'source'>, mark: string): boolean =>
   (source?.sent ?? form).get(mark) !== undefined
 
-/** Whether the person has signed in since the request first came, which meets what it asks of the sign-in. */
+/** Whether the user has signed in since the request first came, which meets what it asks of the sign-in. */
 export const signedInSince = ({ request, source }: Pick<AuthorizeContext, 'request' | 'source'>): boolean =>
   source?.begunAt !== undefined && request.visit?.signIn !== undefined && request.visit.createdAt >= source.begunAt
 

@@ -1,4 +1,4 @@
-// Authorization requests in which a program sends the person's user name and password, and gets tokens in the fragment.
+// Authorization requests in which a program sends the user's user name and password, and gets tokens in the fragment.
 // There is no browser: no session is looked up, and every refusal that is not a redirect is JSON.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayUseGrant } from '../../model/clients/client.ts'
@@ -50,7 +50,7 @@ export function requirePasswordGrant({ asked, program }: AuthorizeContext): void
   throw new RedirectRefusal(found(asked.target), new OAuthError('unauthorized_client', 'Unauthorized grant type'))
 }
 
-/** Signs the person in for this request only; the client is known by now, so that passwords cannot be guessed without one. */
+/** Signs the user in for this request only; the client is known by now, so that passwords cannot be guessed without one. */
 export async function signInWithPassword(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
   const { request, form, asked, program } = context
   if (program?.by !== 'password') return
@@ -77,7 +77,7 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
   }
 }
 
-/** The refusal of a person whose identity provider the client does not allow. */
+/** The refusal of a user whose identity provider the client does not allow. */
 export const providerNotAllowed = (): OAuthError => unauthorized('The application is not authorized for your account.')
 
 const MAX_CREDENTIALS_LENGTH = 10_000

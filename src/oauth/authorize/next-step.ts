@@ -14,11 +14,11 @@ import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 
-/** The person who is signed in, as far as the decision depends on it. */
+/** The user who is signed in, as far as the decision depends on it. */
 export interface SignedIn {
   readonly origin: string
   readonly authenticatedAt: Date
-  /** What the scope rules leave of the request for this person, or their refusal. */
+  /** What the scope rules leave of the request for this user, or their refusal. */
   readonly scopes: GrantedScopes | OAuthError
   /** Unexpired decisions for this client. */
   readonly approvals: readonly Approval[]
@@ -38,7 +38,7 @@ export interface ScopeDecision {
   readonly isAutomatic: boolean
 }
 
-/** The scopes that the person is asked to approve. */
+/** The scopes that the user is asked to approve. */
 export interface ApprovalQuestion {
   /** The scopes that the page lists. */
   readonly scopes: readonly ScopeDecision[]
@@ -51,15 +51,15 @@ export type Step =
   /** An outstanding step of the sign-in, for the zone or for this request. */
   | { readonly kind: 'meet-demand'; readonly demand: SignInDemand }
   | { readonly kind: 'sign-in' }
-  /** The person selects the account to continue with. */
+  /** The user selects the account to continue with. */
   | { readonly kind: 'choose-account' }
   | ({ readonly kind: 'approve' } & ApprovalQuestion)
   | { readonly kind: 'respond'; readonly scopes: GrantedScopes }
   | { readonly kind: 'refuse'; readonly error: OAuthErrorCode; readonly description: string }
-  /** The person's provider is not one of the client's: offer another sign-in. */
+  /** The user's provider is not one of the client's: offer another sign-in. */
   | { readonly kind: 'switch-provider' }
 
-/** Tells the client that the person is not signed in. */
+/** Tells the client that the user is not signed in. */
 export const LOGIN_REQUIRED: Step = { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
 
 /** The check that asks `nextStep`; continues when the response can be made. */
@@ -84,7 +84,7 @@ export function decide(context: AuthorizeContext, { clock, behaviour, subjects }
   return undefined
 }
 
-/** The order is that of the questions to a person: sign in? sign in again? which account? may this client? */
+/** The order is that of the questions to a user: sign in? sign in again? which account? may this client? */
 export function nextStep(
   request: Pick<AuthorizationRequest, keyof Demands | 'client' | 'responseType'>,
   signedIn: SignedIn | undefined,
@@ -132,7 +132,7 @@ export function nextStep(
   return { kind: 'respond', scopes }
 }
 
-/** What client and person have decided about each of the scopes. */
+/** What client and user have decided about each of the scopes. */
 export const scopeDecisions = (
   { client, forceConsent }: Pick<AuthorizationRequest, 'client' | 'forceConsent'>,
   scopes: readonly string[],

@@ -1,4 +1,4 @@
-// prompt and max_age (OpenID Connect Core §3.1.2.1): what a request asks of the person's sign-in, and how it is asked.
+// prompt and max_age (OpenID Connect Core §3.1.2.1): what a request asks of the user's sign-in, and how it is asked.
 import { leavesDevice } from '../../model/safe-uri.ts'
 import type { FastifyReply } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -55,7 +55,7 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
 }
 
 /**
- * RFC 8252 §8.6: any program on the person's device could say that it is this application, whose document any program may name
+ * RFC 8252 §8.6: any program on the user's device could say that it is this application, whose document any program may name
  * and which proves nothing. So a former approval does not count.
  */
 function asksAlways({ asked: { client, target } }: AuthorizeContext): boolean {
@@ -134,7 +134,7 @@ const asksForAge = (form: Form): boolean => /^\d+$/.test(form.get('max_age') ?? 
 
 const wordsOf = (prompt: string): ReadonlySet<string> => new Set(prompt.split(' ').filter(word => word !== ''))
 
-/** Marks a request whose `id_token_hint` has led to a sign-in, so that the person is not asked a second time. */
+/** Marks a request whose `id_token_hint` has led to a sign-in, so that the user is not asked a second time. */
 const ASKED_FOR_HINT = 'hint_was_asked'
 
 /** Marks a request whose client's `default_max_age` has led to a sign-in. */
@@ -146,6 +146,6 @@ const ACCOUNT_WAS_CHOSEN = 'account_was_chosen'
 /** What this endpoint adds to the URL of a request with which the browser comes back. */
 export const MARKS: readonly string[] = [ASKED_FOR_HINT, ASKED_FOR_AGE, ACCOUNT_WAS_CHOSEN]
 
-/** Whether the person was already asked to sign in because of `id_token_hint`. */
+/** Whether the user was already asked to sign in because of `id_token_hint`. */
 export const wasAskedForHint = (context: Pick<AuthorizeContext, 'form' | 'source'>): boolean =>
   isMarked(context, ASKED_FOR_HINT)

@@ -1,5 +1,5 @@
 // What answers `POST /oauth/par` (RFC 9126): authenticates the client, makes the checks of an authorization request that need
-// no person, and keeps the request until a browser brings its reference.
+// no user, and keeps the request until a browser brings its reference.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'

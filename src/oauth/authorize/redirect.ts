@@ -45,7 +45,7 @@ export function errorMode(
   return type?.has('token') === true ? 'fragment' : 'query'
 }
 
-/** UAA: how it travels that the person would have to sign in, or to choose a new password (row R7). */
+/** UAA: how it travels that the user would have to sign in, or to choose a new password (row R7). */
 export const signInErrorMode = ({ type }: Pick<ResponseTarget, 'type'>): LocationMode =>
   type?.has('code') === false ? 'fragment' : 'query'
 

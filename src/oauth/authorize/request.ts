@@ -283,7 +283,7 @@ export function requireProfile(context: AuthorizeContext, deps: AuthorizeDeps): 
   }
 }
 
-/** Reads `scope`: what the client may request at all, whoever the person is. */
+/** Reads `scope`: what the client may request at all, whoever the user is. */
 export function readScope(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const namedScopes = parseScope(context.params.get('scope'))
   try {

@@ -242,5 +242,5 @@ function queryOf(
   ]
   const query = pairs.map(pair => pair.map(encodeURIComponent).join('=')).join('&')
   if (program?.by !== 'login-server') return query
-  return `${query}&${encodeForm(sent, [...pairs.map(([own = '']) => own), 'login', 'user_oauth_approval'])}` // and the person
+  return `${query}&${encodeForm(sent, [...pairs.map(([own = '']) => own), 'login', 'user_oauth_approval'])}` // and the user
 }

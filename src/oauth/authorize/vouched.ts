@@ -1,4 +1,4 @@
-// Authorization requests of an external login server (`source=login`): its token asserts the person whom the request
+// Authorization requests of an external login server (`source=login`): its token asserts the user whom the request
 // names. There is no browser: no session is looked up, and the question for approval is JSON, which the login server asks.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { vouchedUserOf } from '../../identity/vouched.ts'
@@ -48,17 +48,17 @@ export async function vouchedContext(
     params: readParams(form),
     silent: false,
     program: { by: 'login-server', server },
-    // The login server repeats the request with the answer of the person: there is no session that keeps the question.
+    // The login server repeats the request with the answer of the user: there is no session that keeps the question.
     ...(form.get('user_oauth_approval') !== undefined && { answer: form }),
     asked: {},
   }
 }
 
-/** Signs the person in for this request only; the client is known by now, so that none is created in vain. */
+/** Signs the user in for this request only; the client is known by now, so that none is created in vain. */
 export async function signInVouched(context: AuthorizeContext, { vouching, clock }: AuthorizeDeps): Promise<void> {
   const { request, form, source, asked, program } = context
   if (program?.by !== 'login-server') return
-  // The client signs the parameters, and the login server asserts the person beside them.
+  // The client signs the parameters, and the login server asserts the user beside them.
   const sent = source?.sent ?? form
   const result = await vouching.signIn(contextOf(request), {
     vouchedUser: vouchedUserOf(name => sent.get(name)),

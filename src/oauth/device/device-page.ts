@@ -1,4 +1,4 @@
-// The page where a person enters the code of a device and decides about it (RFC 8628 §3.3). A link may fill in the code, and
+// The page where a user enters the code of a device and decides about it (RFC 8628 §3.3). A link may fill in the code, and
 // never more: who asks, from where and for what is shown first, to somebody who is signed in.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
@@ -62,7 +62,7 @@ export interface DevicePageDeps {
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** A device that waits for a decision, and what the person can let it have. */
+/** A device that waits for a decision, and what the user can let it have. */
 interface Asked {
   readonly device: DeviceRequest
   readonly client: Client
@@ -109,7 +109,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     return pages.send(reply.status(problem === undefined ? 200 : 422), deviceCodePage(chrome, { userCode, problem }))
   }
 
-  /** The device with the code. Wrong ones are counted: by the person, who may have many addresses, and by the address. */
+  /** The device with the code. Wrong ones are counted: by the user, who may have many addresses, and by the address. */
   async function find(
     request: FastifyRequest,
     { user }: Visitor,
@@ -128,7 +128,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     return limits.wrongUserCodes.attempt(userKey, () => limits.wrongUserCodesAt.attempt(place, enter, isWrong), isWrong)
   }
 
-  /** What the device asks for, as far as this person can give it; undefined when the request is answered otherwise. */
+  /** What the device asks for, as far as this user can give it; undefined when the request is answered otherwise. */
   async function examine(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -187,7 +187,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     return pages.send(reply, page)
   }
 
-  /** What the person allowed counts for the next time, too, and is among what they can take back. */
+  /** What the user allowed counts for the next time, too, and is among what they can take back. */
   async function recordApproval(request: FastifyRequest, user: User, { client, scopes }: Asked): Promise<void> {
     const { zoneId } = user
     const { clientId } = client

@@ -1,4 +1,4 @@
-// Sign-in for devices without a browser (RFC 8628): where a device gets its codes, and the page where a person enters one.
+// Sign-in for devices without a browser (RFC 8628): where a device gets its codes, and the page where a user enters one.
 import type { FastifyInstance } from 'fastify'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'

@@ -74,7 +74,7 @@ export interface Explanation {
   readonly tokens: readonly ExplainedToken[]
   readonly claims: readonly ExplainedClaim[]
   readonly refusals: readonly ExplainedRefusal[]
-  /** What the person or the client has to do first. */
+  /** What the user or the client has to do first. */
   readonly still_owed: readonly Reason[]
   /** What only a real request can show. */
   readonly not_checked: readonly string[]

@@ -1,5 +1,5 @@
 // What each grant would decide. The decisions are those of the grants themselves; here is what comes before them in a request:
-// the sign-in, the questions to the person, and what a plan cannot show.
+// the sign-in, the questions to the user, and what a plan cannot show.
 import { afterSignIn, problemOf } from '../../identity/sources/internal.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { allowsProvider } from '../../model/clients/client.ts'

@@ -12,7 +12,7 @@ import { stillGranted } from './still-granted.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** Gives a device its tokens once a person has allowed it (RFC 8628 §3.4). */
+/** Gives a device its tokens once a user has allowed it (RFC 8628 §3.4). */
 export const deviceCode: Grant = {
   type: TYPE,
   caller: 'client',
@@ -33,7 +33,7 @@ export const deviceCode: Grant = {
   },
 }
 
-/** What a device gets of what the person allowed. */
+/** What a device gets of what the user allowed. */
 export function authorizeByDecision(
   {
     decision,

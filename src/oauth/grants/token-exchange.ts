@@ -24,7 +24,7 @@ const MAX_ACTORS = 5
 type Actor = Readonly<Record<string, unknown>>
 
 /**
- * Exchanges a person's access token for one for somebody else (RFC 8693): by a rule of the calling client and never for
+ * Exchanges a user's access token for one for somebody else (RFC 8693): by a rule of the calling client and never for
  * more than the token is good for: not for further scopes, not for longer, and not after it was revoked.
  */
 export const tokenExchange: Grant = {
@@ -171,7 +171,7 @@ function ruleFor(client: Client, subject: VerifiedToken, audience: string | unde
   throw new OAuthError('invalid_target', description, { rule: 'token-exchange-rule' })
 }
 
-/** Who acts for the person: the actors so far, and with delegation the calling client. */
+/** Who acts for the user: the actors so far, and with delegation the calling client. */
 async function actorOf(
   request: DecidedRequest,
   { rule, subject }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken },
@@ -209,7 +209,7 @@ function requireMayAct(mayAct: unknown, actor: Actor): void {
 
 const depthOf = ({ act }: Actor): number => 1 + (isJsonRecord(act) ? depthOf(act) : 0)
 
-/** Those of the token that the rule, the calling client and the person's groups still allow, or fewer. */
+/** Those of the token that the rule, the calling client and the user's groups still allow, or fewer. */
 async function scopesFor(
   { zone, client, params, because }: DecidedRequest,
   { rule, subject, user }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken; readonly user: User },

@@ -28,7 +28,7 @@ export async function authorizeByUser(
 ): Promise<Authorization> {
   const { behaviour, store, random } = deps
   const receiver = await store.clients.find(zone.id, params.get('client_id') ?? '')
-  // What registered itself has people sign in to it, and approve each time where it proves nothing.
+  // What registered itself has users sign in to it, and approve each time where it proves nothing.
   if (!receiver || !mayUseGrant(receiver, 'refresh_token') || receiver.registration) {
     throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-grant-type' })
   }

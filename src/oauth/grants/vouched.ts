@@ -1,4 +1,4 @@
-// `grant_type=password` with `source=login`: an external login server gets tokens for a person whom it has signed in. Two
+// `grant_type=password` with `source=login`: an external login server gets tokens for a user whom it has signed in. Two
 // parties call at once: the login server by its bearer token, and the client of the tokens by its credentials in the form.
 import type { FastifyRequest } from 'fastify'
 import type { AuthenticatedClient, ClientAuthenticator } from '../../clients/authentication/authentication.ts'
@@ -71,7 +71,7 @@ function requireAddNew(params: Params, { behaviour, service }: VouchedDeps): voi
   throw withScopeChallenge(insufficientScope([service.scope('admin'), service.scope('user')]), undefined)
 }
 
-/** Grants what a password would: all of the person's scopes that the client may have. */
+/** Grants what a password would: all of the user's scopes that the client may have. */
 export async function authorizeVouched(
   request: GrantRequest,
   server: Client,

@@ -2,7 +2,7 @@
 import { isLoopbackHost } from '../../base/loopback.ts'
 import { isSafeUri } from '../../model/safe-uri.ts'
 
-/** Where an application runs: on a server, or on the device of the person. */
+/** Where an application runs: on a server, or on the device of the user. */
 export type ApplicationType = 'web' | 'native'
 
 const MAX_LENGTH = 2000

@@ -243,7 +243,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
       registration: { tokenDigest: digest(token), responseTypes: requested.responseTypes },
       updatedAt: clock.now(),
     }
-    // People approved what they saw: where it leads, and who it says it is.
+    // Users approved what they saw: where it leads, and who it says it is.
     const forgetApprovals = addedUris.length > 0 || client.name !== existing.name
     await commit(request, [update(stored, client, { forgetApprovals })])
     return answer(reply, request, { client, token, secret, status: 200 })

@@ -1,4 +1,4 @@
-// The words of mails about changed second factors in each language. Apart from the other texts, so that a server whose people
+// The words of mails about changed second factors in each language. Apart from the other texts, so that a server whose users
 // have none does not load them.
 import type { Texts } from './texts.ts'
 
@@ -20,7 +20,7 @@ export interface FactorMailTexts {
     Record<FactorNotice, { readonly subject: string; readonly lead: (userName: string) => string }>
   >
   readonly button: string
-  /** Where it should have been the person. */
+  /** Where it should have been the user. */
   readonly note: string
   /** Where it was an administrator or a client. */
   readonly noteByOther: string

@@ -1,8 +1,8 @@
-// The words of second factors and passkeys in each language. Apart from the other texts, so that a server whose people have
+// The words of second factors and passkeys in each language. Apart from the other texts, so that a server whose users have
 // none does not load them.
 import type { Texts } from './texts.ts'
 
-/** Pages on which people prove a second factor, get one, and change theirs. */
+/** Pages on which users prove a second factor, get one, and change theirs. */
 export interface FactorTexts {
   readonly prove: {
     readonly title: string
@@ -25,7 +25,7 @@ export interface FactorTexts {
     readonly wrongCode: string
     readonly wrongRecovery: string
     readonly wrongPasskey: string
-    /** Nothing that the person has counts here, and nothing may be added. */
+    /** Nothing that the user has counts here, and nothing may be added. */
     readonly stuck: string
     readonly needsScript: string
   }
@@ -33,7 +33,7 @@ export interface FactorTexts {
     readonly title: string
     readonly heading: string
     readonly lead: string
-    /** Where an application asks for more than the person has. */
+    /** Where an application asks for more than the user has. */
     readonly stepUpLead: string
     readonly passkey: string
     readonly passkeyLead: string

@@ -1,4 +1,4 @@
-// The words of the page where people manage their second factors, and of the page that offers a passkey, in each language.
+// The words of the page where users manage their second factors, and of the page that offers a passkey, in each language.
 // Apart from the other texts, so that they are loaded with the page.
 import { type Html, html } from '../../base/html.ts'
 import type { Texts } from './texts.ts'
@@ -12,7 +12,7 @@ export interface SecurityTexts {
   readonly lead: string
   readonly secondStep: string
   readonly manage: string
-  /** Where the person has no second factor. */
+  /** Where the user has no second factor. */
   readonly off: string
   readonly passkeys: string
   readonly passkeysLead: string

@@ -6,11 +6,11 @@ export interface Named {
   readonly title: string
   readonly heading: string
 }
-/** Pages on which people get an account and change it, and the mails about it. */
+/** Pages on which users get an account and change it, and the mails about it. */
 export interface SelfServiceTexts {
   readonly invitation: Named & {
     readonly lead: (email: Html) => Html
-    /** Where the account is the person's already. */
+    /** Where the account is the user's already. */
     readonly agreeLead: (email: Html) => Html
     readonly otherAccount: (userName: Html) => Html
     readonly password: string

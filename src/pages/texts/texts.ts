@@ -47,7 +47,7 @@ export interface Texts extends SelfServiceTexts {
     readonly newHere: (link: Html) => Html
     readonly createAccount: string
     readonly passkey: string
-    /** After the button, when the person or the browser gave up. */
+    /** After the button, when the user or the browser gave up. */
     readonly passkeyUnused: string
   }
   readonly discovery: {
@@ -81,7 +81,7 @@ export interface Texts extends SelfServiceTexts {
     readonly alsoReturns: (others: readonly Html[]) => Html
     /** Of a client that is described by a document on this host. */
     readonly describedAt: (host: Html) => Html
-    /** Of such a client on the person's own device. */
+    /** Of such a client on the user's own device. */
     readonly runsHere: string
     /** Which APIs the access is for. */
     readonly forResources: (resources: readonly Html[]) => Html
@@ -215,7 +215,7 @@ export interface Texts extends SelfServiceTexts {
     /** The message instead for users who hit an application's mistake. */
     readonly malformed: string
   }
-  /** Descriptions of refusals that a person may well meet; the English ones are those that programs get. */
+  /** Descriptions of refusals that a user may well meet; the English ones are those that programs get. */
   readonly descriptions: Readonly<Record<TranslatedDescription, string>>
   /** The same where something stands in them, such as a name or a number. */
   readonly descriptionsWith: Readonly<Record<TranslatedPattern, (what: string) => string>>

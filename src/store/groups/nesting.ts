@@ -1,5 +1,5 @@
 // Groups inside groups. `group_nesting` has every pair of a group and one that it is in, directly or through others, so that
-// a person's groups are found by one join. Every change of a group's membership updates the pairs in the same
+// a user's groups are found by one join. Every change of a group's membership updates the pairs in the same
 // transaction. A pair of a group with itself is a cycle: this server makes none, but another may have left one.
 import { type ColumnTypes, statement, type Transaction } from '../database.ts'
 import { InvalidNesting } from '../group-store.ts'
@@ -14,7 +14,7 @@ export const nestingTable = ({ text, tableEnd }: ColumnTypes): readonly string[]
   `create table group_nesting (zone_id ${text} not null, inner_id ${text} not null, outer_id ${text} not null,
     primary key (zone_id, inner_id, outer_id))${tableEnd}`,
   `create index group_nesting_by_outer on group_nesting (zone_id, outer_id, inner_id)`,
-  // Covers the search for a person's groups.
+  // Covers the search for a user's groups.
   `create index group_members_of_member on group_members (zone_id, member_id, member_type, group_id)`,
   `drop index group_members_by_member`,
   `create index group_members_nested on group_members (zone_id, group_id, member_id) where member_type = 'GROUP'`,

@@ -1,4 +1,4 @@
-// The limits that are always on, and high enough for people; they hold across all processes on one database. Those that
+// The limits that are always on, and high enough for users; they hold across all processes on one database. Those that
 // operators configure by path and caller are in rate-limit.ts.
 import { networkOf, siteOf } from '../../base/network-address.ts'
 import { digest } from '../../base/secrets.ts'
@@ -22,7 +22,7 @@ export const ALLOWANCES = {
   wrongClientSecretsAt: { max: 1000, seconds: MINUTE },
   /** Wrong old secrets in a client's change of its own secret, by client. */
   wrongSecrets: { max: 100, seconds: MINUTE },
-  /** Passcodes that a person requests; each is a database write. */
+  /** Passcodes that a user requests; each is a database write. */
   newPasscodes: { max: 60, seconds: MINUTE },
   /** Mails that anonymous callers can cause to be sent to one address, whether or not it has an account. */
   mailsTo: { max: 10, seconds: HOUR },
@@ -30,7 +30,7 @@ export const ALLOWANCES = {
   mailsBy: { max: 300, seconds: HOUR },
   /** The same by zone: one zone must not use up the mail server's capacity for all. */
   mailsOfZone: { max: 10_000, seconds: HOUR },
-  /** Changes of the user's own second factors and password, by user: each sends a mail, perhaps to another person. */
+  /** Changes of the user's own second factors and password, by user: each sends a mail, perhaps to somebody else. */
   ownChanges: { max: 30, seconds: HOUR },
   /** Codes that devices request, by network. */
   deviceCodes: { max: 100, seconds: MINUTE },

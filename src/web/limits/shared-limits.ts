@@ -1,5 +1,5 @@
 // Limits that hold across all processes on one database. A process counts for itself first, and reports what it has counted
-// only when that is a noticeable part of the limit: one person, or an address with few failures, costs no statement. Until
+// only when that is a noticeable part of the limit: one user, or an address with few failures, costs no statement. Until
 // the report is answered the request waits, so that a process never lets through more than `unreportedOf` without asking.
 // While the database is away, each process goes on with what it knows and counts for itself.
 import type { Clock } from '../../base/clock.ts'

@@ -13,7 +13,7 @@ export const contextOf = (request: FastifyRequest): RequestContext => ({
   clientCertificate: request.clientCertificate,
 })
 
-/** For the audit trail: where a change of a person's own account comes from. */
+/** For the audit trail: where a change of a user's own account comes from. */
 export function originOf({ ip, headers }: FastifyRequest): AuditOrigin {
   const userAgent = userAgentIn(headers)
   return { remoteAddress: ip, ...(userAgent !== undefined && { userAgent }) }

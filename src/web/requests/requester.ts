@@ -5,7 +5,7 @@ import type { AuditOrigin } from '../../model/audit/event.ts'
 /** The zone and address under which `FairQueue` queues a request's slow work. */
 export const requesterOf = ({ zone, ip }: FastifyRequest): Requester => ({ zoneId: zone.id, address: ip })
 
-/** The request's address, and client and person of its bearer token, for the audit trail. */
+/** The request's address, and client and user of its bearer token, for the audit trail. */
 export const auditOriginOf = ({ bearer, ip: remoteAddress }: FastifyRequest): AuditOrigin => ({
   remoteAddress,
   ...(bearer && { clientId: bearer.client.clientId }),

@@ -8,7 +8,7 @@ import type { Sessions } from './session.ts'
 
 /** Redirects anonymous visitors to sign-in, and refuses forged forms. */
 export interface Denial {
-  /** Redirects a person to sign-in and saves the requested URL; a program gets 403 (row M7). */
+  /** Redirects a user to sign-in and saves the requested URL; a program gets 403 (row M7). */
   askToSignIn(request: FastifyRequest, reply: FastifyReply, saved?: SavedRequest): Promise<FastifyReply>
   /** Treats the path as unknown (row M7): that of a protocol that the zone does not speak. */
   refuseUnknownPath(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>

@@ -45,7 +45,7 @@ export interface Sessions {
   visitor(request: FastifyRequest): Promise<Visitor | undefined>
   /** Whether the browser sent a session cookie; with `SameSite` it does not for a form posted by another site. */
   wasSent(request: FastifyRequest): boolean
-  /** The request that the person made before being asked to sign in. */
+  /** The request that the user made before being asked to sign in. */
   savedRequest(request: FastifyRequest): Promise<SavedRequest | undefined>
   /**
    * Saves the URL to continue with after sign-in: in the current session, else in a cookie, which avoids a database row for
@@ -60,12 +60,12 @@ export interface Sessions {
   setPendingApproval(request: FastifyRequest, query: string | undefined): Promise<void>
   /** Treats the request as one of a browser without a session: what follows neither reads nor replaces an older one. */
   forget(request: FastifyRequest): void
-  /** Signs the person in under a new session id, against session fixation. */
+  /** Signs the user in under a new session id, against session fixation. */
   signIn(request: FastifyRequest, reply: FastifyReply, user: User, method: SignInMethod): Promise<void>
-  /** Like `signIn`, for a person who is signed in already: records no logon, and keeps the saved request. */
+  /** Like `signIn`, for a user who is signed in already: records no logon, and keeps the saved request. */
   renew(request: FastifyRequest, reply: FastifyReply, visitor: Visitor): Promise<void>
   /**
-   * After a second factor: the same sign-in, stronger, under a new session id. Clears the person's failed sign-ins. False if
+   * After a second factor: the same sign-in, stronger, under a new session id. Clears the user's failed sign-ins. False if
    * the session has ended meanwhile.
    */
   strengthen(request: FastifyRequest, reply: FastifyReply, visitor: Visitor, factor: ProvenFactor): Promise<boolean>
@@ -74,11 +74,11 @@ export interface Sessions {
    * undefined if it is on the list already, or the list is full.
    */
   lacksClient(request: FastifyRequest, clientId: string): Promise<string | undefined>
-  /** The signed-in person's live sessions in this zone, most recently seen first. */
+  /** The signed-in user's live sessions in this zone, most recently seen first. */
   ownSessions(request: FastifyRequest): Promise<readonly OwnSession[]>
-  /** Ends another session of the same person; false for an unknown handle, and for the current session. */
+  /** Ends another session of the same user; false for an unknown handle, and for the current session. */
   endOther(request: FastifyRequest, handle: string): Promise<boolean>
-  /** Ends every other session of the person in this zone. */
+  /** Ends every other session of the user in this zone. */
   endOthers(request: FastifyRequest): Promise<void>
   /** The hint that the session's provider needs at logout; undefined without one, and if it was too long to keep. */
   upstreamHint(request: FastifyRequest): Promise<string | undefined>

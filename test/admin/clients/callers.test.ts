@@ -241,7 +241,7 @@ for (const mode of MODES) {
       it('may be people, who have the rights of the client that they came through', async () => {
         const bearer = await api.userToken()
         assert.equal((await create({ scope: ['web.read', 'clients.write'] }, { bearer })).status, 201)
-        // The client may carry it for others; this person has not got it.
+        // The client may carry it for others; this user has not got it.
         assertInvalid(await create({ scope: ['clients.admin'] }, { bearer }), /^clients\.admin is not an allowed scope/)
         assertInvalid(
           await create({ scope: ['cloud.read'] }, { bearer }),

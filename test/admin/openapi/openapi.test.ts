@@ -111,7 +111,7 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'GET /device', // a zone with the grant
   'POST /device', // the same
   'POST /device/decision', // the same
-  'DELETE /Users/{id}/mfa/passkeys/{passkey}', // a person with a passkey
+  'DELETE /Users/{id}/mfa/passkeys/{passkey}', // a user with a passkey
   'DELETE /Users/{id}/mfa/recovery-codes', // with recovery codes
   'DELETE /Users/{id}/mfa/totp', // with an authenticator app
   'GET /Users/{id}/verify-link', // an account that is not verified

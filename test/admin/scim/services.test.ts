@@ -1,4 +1,4 @@
-// What provisioning services send from the first test of the connection to the removal of a person, in their order and form.
+// What provisioning services send from the first test of the connection to the removal of a user, in their order and form.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Resource, ScimServer } from './support.ts'

@@ -61,7 +61,7 @@ const PIECES = [
   'I',
 ]
 
-/** What people type, and what browsers say of them: codes, names, addresses, hints. */
+/** What users type, and what browsers say of them: codes, names, addresses, hints. */
 export const personInput = target({
   name: 'person-input',
   inputs: fc.oneof({ weight: 3, arbitrary: changed(fc.constantFrom(...TEXTS), PIECES) }, jumble(PIECES), anyText),

@@ -29,7 +29,7 @@ const config = {
 
 type Answer = Parameters<typeof startFakeDirectory>[0]
 
-/** Knows one person, and takes every password. */
+/** Knows one user, and takes every password. */
 const knowing: Answer = (socket, { id, operation }) => {
   if (operation === BIND) return void socket.write(message(id, result(0x61)))
   if (operation !== SEARCH) return undefined

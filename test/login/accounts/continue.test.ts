@@ -1,4 +1,4 @@
-// Where self-service leads in the end: to the application that asked for it, once the person has signed in.
+// Where self-service leads in the end: to the application that asked for it, once the user has signed in.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'

@@ -1,4 +1,4 @@
-// Invitations of people of a directory, OpenLDAP's slapd: they accept with the name and password that they have there.
+// Invitations of users of a directory, OpenLDAP's slapd: they accept with the name and password that they have there.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields } from '../../support/forms.ts'

@@ -1,4 +1,4 @@
-// Invitations of people whose accounts are at another provider: it must vouch for the very address that was invited.
+// Invitations of users whose accounts are at another provider: it must vouch for the very address that was invited.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'

@@ -1,4 +1,4 @@
-// What people see and change of their own account beside approvals and sessions: names, language, events.
+// What users see and change of their own account beside approvals and sessions: names, language, events.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorizeBootstrap, signedIn } from '../../support/authorize.ts'

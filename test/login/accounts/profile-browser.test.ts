@@ -1,4 +1,4 @@
-// The profile as a person uses it with a real browser, without the help of a script.
+// The profile as a user uses it with a real browser, without the help of a script.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,4 +1,4 @@
-// What a person does with an account from its beginning, in a real browser, with mails that a real mail server receives: signs up,
+// What a user does with an account from its beginning, in a real browser, with mails that a real mail server receives: signs up,
 // verifies, changes address and password, forgets the password and sets another. Each page is looked at narrow and wide.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

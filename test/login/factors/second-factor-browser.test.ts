@@ -1,4 +1,4 @@
-// The second step of a sign-in as a person takes it, with a real browser: passkeys with its virtual authenticator, and an
+// The second step of a sign-in as a user takes it, with a real browser: passkeys with its virtual authenticator, and an
 // authenticator app without a script.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -115,7 +115,7 @@ describe('a second factor in a browser', () => {
     await page.waitForURL(`${base}/profile`)
     await page.context().clearCookies()
 
-    // The browser offers it among what it fills in, and the virtual person takes it.
+    // The browser offers it among what it fills in, and the virtual user takes it.
     await page.goto(`${base}/profile`)
     await page.waitForURL(`${base}/profile`)
     await page.getByRole('heading', { name: 'Account settings' }).waitFor()

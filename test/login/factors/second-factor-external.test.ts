@@ -1,4 +1,4 @@
-// The second step of people whom another provider signs in: it asks them as it asks others, and their guesses count, too.
+// The second step of users whom another provider signs in: it asks them as it asks others, and their guesses count, too.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'

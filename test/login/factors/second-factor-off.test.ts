@@ -1,4 +1,4 @@
-// What a zone without second factors is like: as if there were none, also for people who had one before it was switched off.
+// What a zone without second factors is like: as if there were none, also for users who had one before it was switched off.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'

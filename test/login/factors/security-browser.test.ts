@@ -1,4 +1,4 @@
-// One's own second factors as a person manages them, with a real browser and its virtual authenticator; all but passkeys
+// One's own second factors as a user manages them, with a real browser and its virtual authenticator; all but passkeys
 // without a script.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Second factors of the same person's name in two zones by path, which share a host and so a relying party's id.
+// Second factors of the same user's name in two zones by path, which share a host and so a relying party's id.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createAuthenticator } from '../../support/authenticator.ts'

@@ -1,4 +1,4 @@
-// What people see and change of their own second factors, and who may not.
+// What users see and change of their own second factors, and who may not.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Passkey } from '../../../src/model/users/passkey.ts'
@@ -284,7 +284,7 @@ for (const mode of MODES) {
           assert.equal(locationOf(await joel.send(`${path}?passkey=${form.passkey}`)), `${PAGE}?error=unknown`)
         }
         assert.equal((await passkeys())[0]?.name, 'Hers')
-        // A registration that was begun by one person is nothing for the other, and nothing twice.
+        // A registration that was begun by one user is nothing for the other, and nothing twice.
         const page = await joel.send(PASSKEY)
         const { answer } = device.create(optionsOf(await browser.send(PASSKEY)))
         const sent = { ...hiddenFields(page.text), name: 'x', credential: JSON.stringify(answer) }

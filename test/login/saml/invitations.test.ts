@@ -1,4 +1,4 @@
-// Invitations of people of SAML providers: the link leads to the provider and back, which must not name another address.
+// Invitations of users of SAML providers: the link leads to the provider and back, which must not name another address.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'

@@ -49,7 +49,7 @@ const mismatch = (uri: string): Record<CompatibilityMode, Answer> => ({
     text: `Invalid redirect ${uri} did not match one of the registered values`,
   },
 })
-/** What `standard` tells the client and UAA the person. */
+/** What `standard` tells the client and UAA the user. */
 const request400 = (description: string): Record<CompatibilityMode, Answer> => ({
   standard: invalidRequest(description),
   uaa: { page: 400, error: 'invalid_request', text: description },

@@ -46,7 +46,7 @@ describe('registration by libraries', () => {
     await server.stop()
   })
 
-  /** Opens the request as the person does, and allows it. */
+  /** Opens the request as the user does, and allows it. */
   async function allow(url: URL): Promise<URL> {
     const page = await browser.send(url.pathname + url.search)
     if (page.status === 302) return page.location()
@@ -60,7 +60,7 @@ describe('registration by libraries', () => {
     return answer.location()
   }
 
-  /** Signs the person in by code with PKCE and nonce. */
+  /** Signs the user in by code with PKCE and nonce. */
   async function signIn(config: client.Configuration) {
     const verifier = client.randomPKCECodeVerifier()
     const [state, nonce] = [client.randomState(), client.randomNonce()]

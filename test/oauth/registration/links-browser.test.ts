@@ -1,4 +1,4 @@
-// The approval page of a client that registered itself, in a real browser: what a person sees, and where its links lead.
+// The approval page of a client that registered itself, in a real browser: what a user sees, and where its links lead.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -11,7 +11,7 @@ const method = (name: string): string => `urn:oasis:names:tc:SAML:2.0:cm:${name}
 const NAME = /<saml:NameID.*<\/saml:NameID>/s
 const CONFIRMATION = /<saml:SubjectConfirmation .*<\/saml:SubjectConfirmation>/s
 
-/** Signed, in time and for this service, and yet no sign-in of a person. */
+/** Signed, in time and for this service, and yet no sign-in of a user. */
 export const statements: AttackClass = {
   name: 'statements that say something else',
   sources: ['SAML Core 2.3.3, 2.4, 2.5, 3.2.2', 'SAML Profiles 4.1.4', 'RFC 7522 3', 'CVE-2026-18967'],
