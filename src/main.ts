@@ -119,7 +119,7 @@ async function follow(config: Config, contact: Contact): Promise<void> {
   try {
     const parts = await prepare(config, contact)
     await closeOnFailure(parts.store, async () => {
-      await keepKeys(parts) // before the primary process learns that it may pass signals on
+      await keepKeys(parts) // before the primary process may forward signals
       await serve(parts)
     })
     onStop(parts, () => stopServing(parts))

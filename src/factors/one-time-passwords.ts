@@ -1,5 +1,5 @@
 // One-time passwords of an authenticator app: TOTP (RFC 6238) with what every app understands, SHA-1, six digits and thirty
-// seconds. Knows neither sessions nor pages; guesses are counted in code-check.ts.
+// seconds. Independent of sessions and pages; guesses are counted in code-check.ts.
 import type { Clock } from '../base/clock.ts'
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import { loadOnce } from '../base/load-once.ts'
@@ -103,7 +103,7 @@ export function createOneTimePasswords(deps: {
 
   async function describe(secret: string, sealed: string, enrolment: Enrolment): Promise<NewSecret> {
     const [issuer, userName] = [labelOf(enrolment.issuer), labelOf(enrolment.userName)]
-    // Algorithm, digits and period are what every app takes where nothing is said.
+    // Algorithm, digits and period are the defaults of every app.
     const uri = `otpauth://totp/${issuer}:${userName}?secret=${secret}&issuer=${issuer}`
     const { encode } = await qrLibrary()
     return { text: secret.replace(/.{4}(?=.)/g, '$& '), uri, code: encode(uri, { ecc: 'M', border: 4 }).data, sealed }

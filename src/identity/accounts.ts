@@ -186,7 +186,7 @@ export function createAccounts(deps: {
       active: true,
       verified: email !== undefined && externalUser.emailVerified === true,
     }
-    // Without a password: nobody signs in to it here.
+    // Without a password, so it cannot be used with one here.
     const user = newUser(draft, { zoneId: zone.id }, deps)
     return withDetails({ ...user, ...(externalIdFormat !== undefined && { externalIdFormat }) }, externalUser)
   }

@@ -1,4 +1,4 @@
-// Signs a user in: chooses the provider and delegates to its source. Decides which provider may authenticate whom; does not
+// Signs a user in: chooses the provider and delegates to its source. Decides which provider may authenticate which users; does not
 // know HTTP, sessions or tokens.
 import { hasControlCharacter } from '../base/control-characters.ts'
 import { loadOnce } from '../base/load-once.ts'

@@ -159,7 +159,7 @@ const KELVIN = '\u212a'
 
 /**
  * Whether a name fits one of the patterns of a whitelist, in which `*` stands for any characters, or none. Patterns that no
- * record may have are ignored: a thousand names times a thousand patterns must take no time to speak of.
+ * record may have are ignored: a thousand names times a thousand patterns must take almost no time.
  */
 export function matcherOf(patterns: readonly string[]): (name: string) => boolean {
   const exact = new Set(patterns.filter(pattern => !pattern.includes('*')))

@@ -1,5 +1,5 @@
 // The format of a SAML NameID (SAML Core §8.3). The same text can be two users in two formats: an id that the provider assigned,
-// and an address that somebody chose. See docs/decisions/0018-identifying-upstream-users.md.
+// and an address that a user chose. See docs/decisions/0018-identifying-upstream-users.md.
 import type { User } from '../model/users/user.ts'
 import type { ExternalUser, ExternalRefusal } from './source.ts'
 

@@ -82,9 +82,9 @@ export interface ExternalUser {
   readonly attributes?: Readonly<Record<string, readonly string[]>>
 }
 
-/** A user's groups at a provider, and what becomes of them here. Names that are no short text are left out by the source. */
+/** A user's groups at a provider, and how they are mapped here. Names that are no short text are left out by the source. */
 export interface ExternalGroups {
-  /** Names that the mappings of `/Groups/External` are looked up by, whatever the case. */
+  /** Names that the mappings of `/Groups/External` are looked up by, case-insensitively. */
   readonly mapped?: readonly string[]
   /** Names of groups here. Administrative ones count only where `externalGroupsWhitelist` has them to the letter. */
   readonly asScopes?: readonly string[]
@@ -99,7 +99,7 @@ export interface ExternalGroups {
 /** Why a provider's user cannot sign in; the description is for the caller. */
 export interface ExternalRefusal {
   readonly outcome: 'refused'
-  /** `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. `not-precreated`: their account must be made beforehand. `not-invited`: not whom the invitation is for. `second-factor-required`: where there is no browser to ask for it. */
+  /** `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. `not-precreated`: their account must be made beforehand. `not-invited`: not the user that was invited. `second-factor-required`: where there is no browser to ask for it. */
   readonly reason: 'untrusted' | 'unusable' | 'not-precreated' | 'not-invited' | 'second-factor-required'
   readonly description: string
   /** For the log only. */

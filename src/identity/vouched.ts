@@ -1,5 +1,5 @@
-// Users whom an external login server has signed in (`source=login`): it names them, and nothing here verifies that. Decides
-// for whom it may speak: never for accounts of the internal provider, and never for those of another provider of the zone.
+// Users that an external login server has signed in (`source=login`): it names them, and nothing here verifies that. Decides
+// which users it may assert: never those of the internal provider, and never those of another provider of the zone.
 import { createHash } from 'node:crypto'
 import { hasControlCharacter } from '../base/control-characters.ts'
 import { memberOf, parseJson } from '../base/json.ts'
@@ -56,7 +56,7 @@ export type VouchedResult =
 
 /** Signs in users that a login server asserts. The caller has verified the token of the login server. */
 export interface Vouching {
-  /** Throws `OAuthError` for a user of whom no account can be made. */
+  /** Throws `OAuthError` for a user that cannot get an account. */
   signIn(from: RequestOrigin, signIn: VouchedSignIn): Promise<VouchedResult>
 }
 
@@ -103,7 +103,7 @@ export function createVouching(deps: {
   const { store, clock, audit, users, behaviour, serviceName } = deps
   const accounts = createAccounts(deps)
 
-  /** Why the login server may not speak for users of this origin. No other origin may pass for a provider's, either. */
+  /** Why the login server may not assert users of this origin. No other origin may pass for a provider's, either. */
   async function refuseOrigin(zone: Zone, origin: string): Promise<VouchedResult | undefined> {
     const key = origin.toLowerCase()
     if (key === serviceName) return refuse(`${serviceName} origin not allowed for external login server`)

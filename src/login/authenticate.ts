@@ -1,4 +1,4 @@
-// A password check for programs, and the sign-in of a user whom an external login server vouches for. Neither opens a
+// A password check for programs, and the sign-in of a user that an external login server asserts. Neither opens a
 // session nor makes a token.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Identity } from '../identity/identity.ts'
@@ -36,7 +36,7 @@ export interface AuthenticateDeps {
 
 const PATH = '/authenticate'
 
-/** `POST /authenticate`; a login server, with its token, learns more of the account and may vouch for users. */
+/** `POST /authenticate`; a login server, with its token, gets more details of the account and may assert users. */
 export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDeps): void {
   const { identity, vouching, limits, behaviour, settings } = deps
   const access = { by: 'anyone', because: 'it checks a password, under the limits of every sign-in' } as const
@@ -86,7 +86,7 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
       const { email } = user
       return reply.send(server ? { ...factsOf(user), email, user_id: user.id } : { username: user.userName, email })
     }
-    // Only whoever sent the right password learns this.
+    // Revealed only after the right password.
     switch (result.outcome === 'refused' ? result.reason : undefined) {
       case 'account-not-verified':
         return sendJson(reply, { error: 'account not verified' }, 403)

@@ -126,7 +126,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
 
 const NO_PASSWORDS = 'This client may not hand in passwords'
 
-/** Not a client that nobody vouches for, and not one whose profile rules passwords out. */
+/** Not a client that registered itself, and not one whose profile forbids passwords. */
 function mayHandlePasswords({ zone }: FastifyRequest, client: Client): boolean {
   const { grantTypes } = demandsOn(zone, client)
   return client.registration === undefined && (!grantTypes || grantTypes.includes('password'))

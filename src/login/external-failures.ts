@@ -12,7 +12,7 @@ export interface Failure {
 /** A sign-in that failed. */
 export type Refused = Exclude<RedirectResult, { readonly outcome: 'signed-in' }>
 
-/** Nobody waits for the answer. */
+/** No sign-in is waiting for the answer. */
 export const LOST: Failure = {
   status: 400,
   description: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',

@@ -24,7 +24,7 @@ import type { ExternalDeps, Returns } from './returns.ts'
 export interface ExternalSignIn {
   /**
    * Redirects to the provider; false, without answering, if it is unavailable or not allowed for the client. A promise of the
-   * reply would become undefined: whoever awaits a reply waits for its end, and gets nothing.
+   * reply would become undefined: awaiting a reply waits for its end, and yields nothing.
    */
   start(
     request: FastifyRequest,

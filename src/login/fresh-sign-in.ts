@@ -19,7 +19,7 @@ export interface FreshSignInDeps {
 }
 
 /**
- * Lets whoever has signed in just now have the answer. Others are led to the sign-in, and those who have not shown the second
+ * Answers users who have just signed in. Others are redirected to the sign-in, and those who have not shown the second
  * factor that they have to that; both come back to the path, below the zone's base URL.
  */
 export type FreshSignIn = (

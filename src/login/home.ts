@@ -26,7 +26,7 @@ const MAX_ICON_LENGTH = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
 export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSettings, behaviour }: HomeDeps): void {
-  /** Those of the home page; one that can begin a sign-in by itself is sent there (OpenID Connect Core §4). */
+  /** Those of the home page; one that can initiate a sign-in is opened at that URL (OpenID Connect Core §4). */
   async function applicationsOf(zone: AddressedZone): Promise<readonly ClientMetadata[]> {
     const shown = await store.clients.listOnHomePage(zone.id)
     if (!behaviour.furtherProtocols) return shown

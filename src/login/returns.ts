@@ -1,4 +1,4 @@
-// The return of a browser from another provider: what it must prove, whom it signs in, where it goes on, and which message a
+// The return of a browser from another provider: what it must prove, which user it signs in, where it continues, and which message a
 // failure gets. Does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayBeLinked, openInvitation, takeInvitation } from '../accounts/accept-invitation.ts'
@@ -50,7 +50,7 @@ export interface Return {
   readonly failurePath: '/oauth_error' | '/saml_error'
   /** The path that it came to, below the zone's base URL; the provider's own unless given. */
   readonly path?: string
-  /** Called for an answer that nobody waits for; returns what the log says of it. */
+  /** Called for an answer to no pending request; returns the message for the log. */
   readonly lost?: () => string
   /** Answers a refusal in a way of its own: with another text, or by leading to a URL; `path` is where the sign-in leads. */
   readonly refused?: (result: Refused, path: string | undefined) => Promise<Failure | string | undefined>
@@ -91,7 +91,7 @@ export interface Returns {
 /** The path of a provider's answers, below the zone's base URL, unless its protocol has another one. */
 export const callbackPath = (origin: string): string => `/login/callback/${encodeURIComponent(origin)}`
 
-/** Settings that decide who is asked, and as whom. */
+/** Settings that decide which provider is asked, and for which client. */
 const ADDRESSES = [
   'issuer',
   'relyingPartyId',
@@ -111,7 +111,7 @@ export const fingerprint = ({ id, config }: IdentityProvider): string =>
 /** Accepted difference to the provider's clock, when it says at what time it authenticated the user. */
 const SKEW_SECONDS = 60
 
-/** For a provider that is gone, so that its answer is refused like any other that nobody waits for. */
+/** For a provider that is gone, so that its answer is refused like any other without a pending request. */
 const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
 
 /** Every field of the answer. */
@@ -161,7 +161,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     const known = await identity.answersOf(zone, origin)
     const provider = await store.providers.findByOrigin(zone.id, origin)
     if (!known || !provider || !isPlain(form, known.shape)) return fail(request, reply, { ...given, failure: LOST })
-    // A form of another site carries no cookies anyway; nothing that waits in this browser is for whoever signs in now.
+    // A form of another site carries no cookies anyway; nothing pending in this browser belongs to the user who signs in now.
     sessions.forget(request)
     const redirectUri = urls.ofZone(zone) + (given.path ?? known.path ?? callbackPath(origin))
     const to = { provider, shape: known.shape, redirectUri, path: ownPath(urls.addressesOf(zone), target) }
@@ -210,7 +210,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     return reply.redirect(urls.ofZone(zone) + target, 302)
   }
 
-  /** How recent the sign-in at the provider must be; whoever was asked for `max_age` must say (OpenID Connect Core §2). */
+  /** How recent the sign-in at the provider must be; a provider that was sent `max_age` must say (OpenID Connect Core §2). */
   function recency({ maxAge, beganAt }: Attempt): Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'> {
     if (maxAge === undefined || !behaviour.upstreamAuthTime) return {}
     const from = maxAge === 0 ? new Date(beganAt) : addSeconds(deps.clock.now(), -maxAge)

@@ -114,7 +114,7 @@ const rows = {
   revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
   /** T11: whether the reuse of a code revokes the tokens issued from it (RFC 6749 §4.1.2). */
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
-  /** T12: whether a token counts at this server's own interfaces only while the user approves its scopes, as introspection tells it. */
+  /** T12: whether a token counts at this server's own interfaces only while the user approves its scopes, as introspection reports it. */
   ownApisNeedApproval: { id: 'T12', standard: true, uaa: false },
   /** C1: whether client assertions are accepted at every endpoint; otherwise at the token endpoint and its alias only. */
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
@@ -272,13 +272,13 @@ const rows = {
   refuseGuessablePasswords: { id: 'P7', standard: true, uaa: false },
   /** P8: whether passcodes are twenty characters in groups that can be read out; otherwise 32 of base64url. */
   groupedPasscodes: { id: 'P8', standard: true, uaa: false },
-  /** P8: whether tokens from a passcode tell when and how the user signed in, where tokens tell levels. */
+  /** P8: whether tokens from a passcode show when and how the user signed in, where tokens contain levels. */
   passcodeTokensShowSignIn: { id: 'P8', standard: true, uaa: false },
   /** T2: whether `acr` is one class; otherwise an object with all of them. */
   acrAsText: { id: 'T2', standard: true, uaa: false },
   /** P12: what a zone asks for unless its policy of second factors says. */
   secondFactorByDefault: { id: 'P12', standard: 'optional', uaa: 'off' },
-  /** N1: whether a zone speaks the protocols that came after UAA unless its `protocols` say; `model/zones/protocols.ts` asks. */
+  /** N1: whether a zone supports the protocols that came after UAA unless its `protocols` say otherwise; `model/zones/protocols.ts` asks. */
   furtherProtocols: { id: 'N1', standard: true, uaa: false },
   /** P10: whether the time at which the provider authenticated the user counts; otherwise that of the return. */
   upstreamAuthTime: { id: 'P10', standard: true, uaa: false },

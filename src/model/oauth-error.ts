@@ -125,7 +125,7 @@ export class OAuthError extends Error {
   }
 }
 
-/** The error; a refusal knows the user then. */
+/** The error, with the user added to a refusal. */
 export function concerning(error: unknown, userId: string | undefined): unknown {
   if (error instanceof OAuthError) error.userId ??= userId
   return error

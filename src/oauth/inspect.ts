@@ -174,7 +174,7 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     throw new OAuthError('access_denied', 'Access is denied')
   }
 
-  /** The token, or undefined for one that is worth nothing, whatever the reason (RFC 7662 §2.2). */
+  /** The token, or undefined for one that is not active, for any reason (RFC 7662 §2.2). */
   async function readQuietly(zone: AddressedZone, token: string): Promise<VerifiedToken | undefined> {
     try {
       const found = await reader.read({ zone, inspected: true }, token)
@@ -233,7 +233,7 @@ export function userInfo(
     user_attributes: has('user_attributes') ? customAttributes(user) : undefined,
     roles: has('roles') ? roles(user) : undefined,
   }
-  // A pairwise client must learn nothing that another client knows the account by, unless a scope says so.
+  // A pairwise client must not get identifiers that other clients have, unless a scope allows it.
   if (isPairwise) return { sub, ...userClaims(user, has), ...fromProvider }
   const identity = { user_id: user.id, sub, user_name: user.userName }
   if (!behaviour.claimsByScope) {

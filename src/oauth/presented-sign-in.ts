@@ -1,4 +1,4 @@
-// How the user of a presented token signed in, for what is granted in exchange: never more than the token tells.
+// How the user of a presented token signed in, for what is granted in exchange: never more than the token contains.
 import { memberOf } from '../base/json.ts'
 import { foreignClasses, levelOf, withLevel } from '../model/sessions/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -11,7 +11,7 @@ export interface PresentedSignIn {
   readonly acr: readonly string[] | undefined
 }
 
-/** Of an access token of the zone, which told no class before the zone had second factors. */
+/** Of an access token of the zone, which contained no class before the zone had second factors. */
 export function signInOf(
   { amr, acr }: Readonly<Record<string, unknown>>,
   zone: Zone,
@@ -30,7 +30,7 @@ export function signInOfIdToken(
   zone: Zone,
   behaviour: Behaviour,
 ): PresentedSignIn {
-  const amr = strings(claims['amr']) // UAA: whatever the zone's policy is
+  const amr = strings(claims['amr']) // UAA: regardless of the zone's policy
   const { acr = [] } = signInOf(claims, zone, behaviour)
   const classes = amr.includes('ext') ? foreignClasses(acr) : acr
   return { amr, acr: classes.length > 0 ? classes : undefined }

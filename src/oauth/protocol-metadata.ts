@@ -1,4 +1,4 @@
-// What discovery tells of the protocols that a zone can switch off: one entry for each.
+// The discovery metadata of the protocols that a zone can switch off: one entry for each.
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Protocol } from '../model/zones/protocols.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
@@ -87,7 +87,7 @@ export function endpointAliases(
   return { mtls_endpoint_aliases: Object.fromEntries(aliases) }
 }
 
-/** The members of every protocol that the zone speaks. */
+/** The members of every protocol that the zone supports. */
 export function protocolMetadata(zone: AddressedZone, facts: Facts): Members {
   const supported = Object.entries(PROTOCOL_METADATA).flatMap(
     ([protocol, members]) =>

@@ -1,5 +1,5 @@
 // Refusals in the stored audit trail: the request, the rule, and the detail that the caller does not get. Only there, where
-// administrators read it (`/explain`); never a token, a code or anything else that only the caller knows.
+// administrators read it (`/explain`); never a token, a code or any other secret of the caller.
 import type { Client } from '../model/clients/client.ts'
 import type { Audit } from '../model/audit/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'

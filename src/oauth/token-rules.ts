@@ -1,4 +1,4 @@
-// The rules of the token endpoint around a grant: what client and zone must allow before it is asked, and what becomes of its
+// The rules of the token endpoint around a grant: what client and zone must allow before it is asked, and what happens to its
 // decision. They write nothing, so that `/explain` asks them as well.
 import type { Authorization } from '../model/tokens/authorization.ts'
 import type { Client } from '../model/clients/client.ts'
@@ -73,7 +73,7 @@ export function requireGrantOfProfile(
   throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-profile' })
 }
 
-/** Refuses a sign-in that is too weak for the client, whatever the grant; a refresh has been refused before the token was used up. */
+/** Refuses a sign-in that is too weak for the client, for every grant; a refresh has been refused before the token was used up. */
 export async function requireClientLevel(
   { zone, client, subject, grantType, refreshed }: Authorization,
   deps: Pick<GrantDeps, 'groupsOf' | 'behaviour'>,

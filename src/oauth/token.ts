@@ -143,8 +143,8 @@ async function grantTo(
 }
 
 /**
- * A proof that holds costs a row of the database, whatever becomes of the grant. Of clients without a credential, which
- * anybody can name, those whose grant fails are limited by where they come from.
+ * A proof that holds costs a row of the database, even if the grant fails. Of clients without a credential, which
+ * anyone can name, those whose grant fails are limited by their address.
  */
 async function withLimitedProofs<T>(
   context: RequestContext,

@@ -1,5 +1,5 @@
 // Logout at the provider that a session came from, after the logout here (OpenID Connect RP-Initiated Logout §2, SAML
-// Profiles §4.4), and the return from there. Where the browser goes in the end is decided before it leaves; see `targetOf` in
+// Profiles §4.4), and the return from there. The final target of the browser is decided before it leaves; see `targetOf` in
 // logout.ts. SAML's answers arrive at login/saml/logout.ts, which leads them on to the same return.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
@@ -29,7 +29,7 @@ export interface UpstreamLogoutDeps {
 
 /** What follows the end of a session here. */
 export interface AfterLogout {
-  /** Where the browser goes in the end; undefined for the page that says that the user is signed out. */
+  /** The final target of the browser; undefined for the page that says that the user is signed out. */
   readonly target: string | undefined
   /** UAA: the parameters of the return, with which the same target is found then; otherwise a cookie holds it. */
   readonly query?: string | undefined
@@ -37,7 +37,7 @@ export interface AfterLogout {
 
 /** Ends sessions here and at providers. */
 export interface UpstreamLogout {
-  /** Ends the session here; the logout at its provider, or undefined if the browser goes on by itself. */
+  /** Ends the session here; the logout at its provider, or undefined if there is none. */
   end(request: FastifyRequest, reply: FastifyReply, afterLogout: AfterLogout): Promise<Destination | undefined>
   /** The target of a browser that returns from a provider; undefined for any other request. Works once. */
   returnTarget(request: FastifyRequest, reply: FastifyReply, state: string | undefined): string | undefined

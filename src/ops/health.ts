@@ -40,7 +40,7 @@ const SUSPICION_PAUSE_MILLISECONDS = 1000
 const RECOVERY_MILLISECONDS = 1000
 
 /**
- * `check` rejects if the database does not answer or accepts no writes; `isAway` tells without asking. Before the first
+ * `check` rejects if the database does not answer or accepts no writes; `isAway` answers without a query. Before the first
  * probe the state is `unknown`. A database that too many wait for works.
  */
 export function createHealth({

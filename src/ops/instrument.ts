@@ -38,7 +38,7 @@ export function combined(given: readonly (Observer | undefined)[]): Instrument |
   }
 }
 
-/** One function that calls each; undefined without any, so that nothing is measured in vain. */
+/** One function that calls each; undefined without any, so that nothing is measured unnecessarily. */
 function toAll<T>(counters: readonly ((measured: T) => void)[]): ((measured: T) => void) | undefined {
   if (counters.length <= 1) return counters[0]
   return measured => {

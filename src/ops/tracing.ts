@@ -100,7 +100,7 @@ export function createTracing({
     },
     counted: audit => audit,
     countQuery: milliseconds => addSpan('database', SpanKind.CLIENT, { milliseconds, 'db.system.name': system }),
-    /** The URL is not recorded: it may contain secrets. Other servers do not learn of the trace either. */
+    /** The URL is not recorded: it may contain secrets. The trace is not propagated to other servers either. */
     countOutbound({ method, purpose, address, milliseconds, outcome }) {
       if (!isTraced()) return
       const isFailed = typeof outcome === 'string' || outcome >= 400

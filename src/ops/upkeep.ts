@@ -1,5 +1,5 @@
 // Work that one process does for all that share the database: the holder of a task's lease does it. A lease is kept
-// between two runs, so that no other process begins; when its holder is killed, another process goes on once it has expired.
+// between two runs, so that no other process begins; when its holder is killed, another process continues once it has expired.
 import { setTimeout as systemPause } from 'node:timers/promises'
 import { type Clock, stopwatch } from '../base/clock.ts'
 import type { LeaseStore, Store } from '../store/store.ts'
@@ -34,7 +34,7 @@ export interface UpkeepDeps {
 
 const MIN_PAUSE_MS = 5
 
-/** How soon another process may go on with a task that is done so often. */
+/** How soon another process may take over a task with this interval. */
 export const leaseMillisecondsOf = ({ everyMilliseconds }: Pick<Task, 'everyMilliseconds'>): number =>
   2 * everyMilliseconds + 15_000
 

@@ -23,12 +23,12 @@ ${hiddenField('posted_again', 'true')}
   return layout({ ...chrome, user: undefined, csrf: undefined }, { title, heading, body })
 }
 
-/** Posts an authorization response to the client (OAuth 2.0 Form Post Response Mode §2): by itself, or by its button. */
+/** Posts an authorization response to the client (OAuth 2.0 Form Post Response Mode §2): automatically, or by its button. */
 export function formPostPage(chrome: Chrome, { clientName, ...form }: FormPostProps): Html {
   return posting(chrome, form, chrome.texts.formPost.lead(html`<strong>${isolated(clientName, 80)}</strong>`))
 }
 
-/** Posts a form to another server, which gets named by its host: by itself, or by its button. */
+/** Posts a form to another server, and names its host: automatically, or by its button. */
 export function outboundPostPage(chrome: Chrome, form: PostedForm): Html {
   const { host } = new URL(form.action)
   return posting(chrome, form, chrome.texts.formPost.outbound(html`<strong>${isolated(host, 80)}</strong>`))

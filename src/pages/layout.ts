@@ -13,7 +13,7 @@ export interface AssetUrls {
   readonly stylesheet: string
   /** An SVG, best as a `data:` URI: it is small, and a page then needs its stylesheet and nothing else. */
   readonly icon: string
-  /** What posts a form by itself. */
+  /** The script that posts a form automatically. */
   readonly formPostScript: string
   readonly fragmentPostScript: string
   readonly logoutFramesScript: string

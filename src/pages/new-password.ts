@@ -51,7 +51,7 @@ export const sentencesIn = (texts: Texts, english: string): string =>
     .map(each => translatedDescription(texts, each) ?? each)
     .join(' ')
 
-/** Tells a password manager whose entry is to be changed; it ignores fields of type `hidden`. */
+/** Identifies the account for password managers; they ignore fields of type `hidden`. */
 export const usernameField = (userName: string): Html =>
   html`<input type="text" name="username" value="${userName}" autocomplete="username" readonly hidden>`
 

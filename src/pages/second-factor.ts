@@ -149,7 +149,7 @@ ${csrfField(chrome)}${hiddenField('secret', secret.sealed)}${field({
 export interface RecoveryCodesProps {
   readonly codes: readonly string[]
   readonly userName: string
-  /** Where to go on. */
+  /** Where the browser continues. */
   readonly continueUrl: string
 }
 

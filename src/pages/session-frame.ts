@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts'
 
 /** The parameters of a session management frame. */
 export interface SessionFrameProps {
-  /** Which of the three dialects its script speaks. */
+  /** Which of the three dialects its script uses. */
   readonly frame: 'session' | 'session_management' | 'check_session'
   readonly script: string
   /** The name of the cookie that shows which user is signed in. */

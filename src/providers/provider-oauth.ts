@@ -106,12 +106,12 @@ export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem
 export function checkOidc(config: OidcProviderConfig): readonly ProviderProblem[] {
   const problems = [...checkOauth(config)]
   const { jwtClientAuthentication: own } = config
-  // UAA: resolves references to settings of the server, which whoever manages providers could read so.
+  // UAA: resolves references to settings of the server, which administrators of providers could read that way.
   if (isJsonRecord(own) && Object.values(own).some(value => typeof value === 'string' && value.includes('${'))) {
     const message = 'must hold the values themselves: references (${...}) are not resolved'
     problems.push({ key: 'jwtClientAuthentication', message, kind: 'invalid' })
   }
-  if (isSet(config.discoveryUrl)) return problems // whatever is missing is found there, at sign-in
+  if (isSet(config.discoveryUrl)) return problems // missing settings are found there, at sign-in
   if (!isSet(config.authUrl)) problems.push(unusable('authUrl', 'Authorization URL must be a valid URL'))
   if (!isSet(config.tokenUrl)) problems.push(unusable('tokenUrl', 'Token URL must be a valid URL'))
   if (!isSet(config.tokenKey) && !isSet(config.tokenKeyUrl)) {

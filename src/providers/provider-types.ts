@@ -66,7 +66,7 @@ function checkInternal(config: InternalProviderConfig): readonly ProviderProblem
 /** Characters; ten chains of certificates have fewer. Reading a megabyte of them would take long. */
 const MAX_CERTIFICATES_LENGTH = 65_536
 
-/** Certificates of whoever signs the metadata; whether they are needed depends on where it is. */
+/** Certificates of the signer of the metadata; whether they are needed depends on where it is. */
 function checkSaml({ metadataCertificates: pem }: SamlProviderConfig): readonly ProviderProblem[] {
   if (pem === undefined || pem === null) return []
   if (pem.length <= MAX_CERTIFICATES_LENGTH && readCertificates(pem)) return []

@@ -10,7 +10,7 @@ export const MAX_GROUP_TEXT = 255
 /** The fields of a group. */
 export const groupFields = describeRecord({
   ...keyFields,
-  /** As written; unique in the zone, whatever the case. */
+  /** As written; unique in the zone, case-insensitively. */
   displayName: {
     wire: 'displayName',
     kind: string,
@@ -20,7 +20,7 @@ export const groupFields = describeRecord({
     filter: 'text',
     sort: true,
     schema: { minLength: 1, maxLength: MAX_GROUP_TEXT },
-    about: 'The scope that its members may receive in tokens; unique in the zone, whatever the case.',
+    about: 'The scope that its members may receive in tokens; unique in the zone, case-insensitively.',
   },
   description: {
     wire: 'description',

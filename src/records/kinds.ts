@@ -98,7 +98,7 @@ export const everythingOrList = v.pipe(
 /** A moment in milliseconds since 1970. */
 export const milliseconds = v.pipe(v.number(), v.integer())
 
-/** The last moment that the four digits of a year in ISO 8601 can tell. */
+/** The last moment that the four digits of a year in ISO 8601 can express. */
 const LAST_MOMENT = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
 const MOMENT = 'must be a date and time'
@@ -110,7 +110,7 @@ export const moment = v.pipe(
   v.check(date => date.getTime() >= 0 && date.getTime() <= LAST_MOMENT, MOMENT),
 )
 
-/** The moment that the value tells, as `moment` reads it; undefined if it tells none. */
+/** The moment that the value denotes, as `moment` reads it; undefined if it denotes none. */
 export function readMoment(value: unknown): Date | undefined {
   const read = v.safeParse(moment, value)
   return read.success ? read.output : undefined

@@ -1,6 +1,6 @@
 // The protocols that a zone can switch on or off, by the name of the setting in its `protocols`.
 
-/** Each is a standard of its own; `model/zones/protocols.ts` decides whether a zone speaks it. */
+/** Each is a standard of its own; `model/zones/protocols.ts` decides whether a zone supports it. */
 export const PROTOCOLS = {
   requestObjects: 'Request objects, by value and by reference (RFC 9101).',
   pushedRequests: 'Pushed authorization requests (RFC 9126).',

@@ -1,4 +1,4 @@
-// Derives from a record's description: readers, output, rows, filters and sort orders. Knows no particular record;
+// Derives from a record's description: readers, output, rows, filters and sort orders. Independent of particular records;
 // rules across fields are plain functions beside the records.
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'

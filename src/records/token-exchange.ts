@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { isKeepable, UNKEEPABLE } from './kinds.ts'
 
-/** Whether the new token tells who acts. */
+/** Whether the new token names the actor. */
 export const EXCHANGE_MODES = ['delegation', 'impersonation'] as const
 
 const MAX_RULES = 50
@@ -29,7 +29,7 @@ export const exchangeRules = v.pipe(
   v.array(
     v.strictObject(
       {
-        /** Whom the new token is for: the id of a client, or a resource. */
+        /** The audience of the new token: the id of a client, or a resource. */
         audience: name,
         /** The clients whose tokens may be exchanged. */
         subjects: names('subjects'),

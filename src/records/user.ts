@@ -23,7 +23,7 @@ export interface UserFactors {
 /** The fields of a user. */
 export const userFields = describeRecord({
   ...keyFields,
-  /** As written; unique with the origin inside the zone, whatever the case or the Unicode form. */
+  /** As written; unique with the origin inside the zone, regardless of case and Unicode form. */
   userName: {
     wire: 'userName',
     kind: string,
@@ -172,7 +172,7 @@ export const userFields = describeRecord({
     attribute: 'alias_zid',
     sort: true,
   },
-  /** What the provider said at the last sign-in: claim `roles`. */
+  /** Sent by the provider at the last sign-in: claim `roles`. */
   providerRoles: { kind: own<readonly string[]>(), column: 'provider_roles', storage: 'json', optional: true },
   profile: { kind: profileKind, column: 'profile', storage: 'json', optional: true },
   ...metaFields,

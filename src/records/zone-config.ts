@@ -13,7 +13,7 @@ import { section, setting } from './settings.ts'
 import { FACTOR_METHODS } from './user.ts'
 import type { SettingsOf } from './settings.ts'
 
-/** Whether a second factor is asked for: of nobody, of those who have one, of everybody, or of members of some groups. */
+/** Which users must prove a second factor: none, those who have one, all, or members of some groups. */
 export const REQUIREMENTS = ['off', 'optional', 'required', 'groups'] as const
 
 /** Who may register clients by themselves. */

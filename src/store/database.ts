@@ -1,4 +1,4 @@
-// The interface between the areas of the store and the two databases: statements, writes and transactions. Knows no
+// The interface between the areas of the store and the two databases: statements, writes and transactions. Contains no
 // table. Both databases run the same SQL; their differences are in sqlite.ts and postgres.ts, behind `Database`.
 // Statements are parsed once, when their module is loaded, and prepared by name.
 import type { Clock } from '../base/clock.ts'

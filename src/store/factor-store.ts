@@ -25,7 +25,7 @@ export interface FactorStore {
   /** Takes the place of all codes of the kind. */
   setCodes(zoneId: string, userId: string, codes: NewFactorCodes): Promise<boolean>
   codesLeft(zoneId: string, userId: string, now: Date): Promise<FactorCodesLeft>
-  /** Deletes the code and tells its kind; undefined if it is unknown or expired. Of two concurrent uses one gets it. */
+  /** Deletes the code and returns its kind; undefined if it is unknown or expired. Of two concurrent uses one gets it. */
   useCode(zoneId: string, userId: string, digest: string, now: Date): Promise<FactorCodeKind | undefined>
   /** Deletes all codes of the kind. */
   removeCodes(zoneId: string, userId: string, kind: FactorCodeKind): Promise<boolean>

@@ -41,7 +41,7 @@ export interface StoreOptions extends MigrationProgress {
   readonly clock: Clock
   /** Receives errors in the background, such as a lost connection that is being re-established. */
   readonly onError?: (error: unknown) => void
-  /** How changes of other processes are heard of on PostgreSQL: `listen` also reads the table of changes, `poll` only that. */
+  /** How changes of other processes are received on PostgreSQL: `listen` also reads the table of changes, `poll` only that. */
   readonly changes?: 'listen' | 'poll' | undefined
   /** Standby servers of a PostgreSQL that may answer searches. */
   readonly replicas?: ReplicaOptions | undefined

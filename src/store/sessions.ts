@@ -159,7 +159,7 @@ export function createSessions(db: Database): SessionStore {
 }
 
 /**
- * False, and nothing is written, if the old session is needed and gone. Where the same sign-in goes on under another id,
+ * False, and nothing is written, if the old session is needed and gone. Where the same sign-in continues under another id,
  * clients are notified when the new one ends; where another takes its place, they are notified of the old one now.
  */
 async function replace(

@@ -352,7 +352,7 @@ export interface ServerKey {
   readonly createdAt: Date
 }
 
-/** Key pairs that the server makes for itself; each is made once and never changes. */
+/** Key pairs that the server generates; each is generated once and never changes. */
 export interface ServerKeyStore {
   find(name: string): Promise<ServerKey | undefined>
   /** Stores the key unless there is one with this name; returns the stored one, the same to all concurrent callers. */

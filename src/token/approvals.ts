@@ -7,7 +7,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { VerifiedToken } from './reader.ts'
 
-/** A user who tells a client the password asks for no approval; an exchange is approved by the rule of the client. */
+/** A user who gives a client the password is not asked for approval; an exchange is approved by the rule of the client. */
 const WITHOUT_APPROVAL: ReadonlySet<unknown> = new Set<TokenGrantType>([
   'password',
   'urn:ietf:params:oauth:grant-type:token-exchange',

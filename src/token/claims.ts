@@ -17,7 +17,7 @@ export interface Facts {
   readonly issuedAt: Date
   readonly expiresAt: Date
   readonly revocationSignature: string
-  /** What the client calls the user, where it must not learn the account's id (OpenID Connect Core §8.1). */
+  /** The identifier of the user for this client, where it must not get the account's id (OpenID Connect Core §8.1). */
   readonly pairwiseSubject?: string
 }
 

@@ -1,5 +1,5 @@
 // What the tokens of an authorization will be, before anything is signed or stored: which ones, for how long, in which form, with
-// which claims. The issuer issues what is decided here, and `/explain` tells it.
+// which claims. The issuer issues what is decided here, and `/explain` reports it.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'

@@ -50,7 +50,7 @@ export type Expected = 'access_token' | 'refresh_token'
 /** Verifies tokens; every refusal is an `invalid_token`. */
 export interface TokenReader {
   /**
-   * Checks signature or row, issuer, expiry, revocation, that client, user and scopes are still valid, and that whoever
+   * Checks signature or row, issuer, expiry, revocation, that client, user and scopes are still valid, and that the client that
    * presents an access token is the one it is bound to.
    */
   read(request: TokenPresentation, token: string, expected?: Expected): Promise<VerifiedToken>
@@ -142,7 +142,7 @@ export function createTokenReader(deps: {
   }
 
   /**
-   * A token that names only others as its audience is not for our own endpoints (RFC 8707 §2.2): whoever received it must
+   * A token that names only others as its audience is not for our own endpoints (RFC 8707 §2.2): a server that received it must
    * not be able to use it here. Other tokens have their client among them.
    */
   function requireOwn(zone: AddressedZone, { aud, client_id: clientId }: Claims): void {

@@ -26,7 +26,7 @@ export function userClaims(user: User, has: (scope: string) => boolean): Record<
 export const customAttributes = ({ profile }: User): Profile['custom'] =>
   profile?.custom && Object.keys(profile.custom).length > 0 ? profile.custom : undefined
 
-/** What the user's provider said at the last sign-in, which has a scope of its own; undefined for nothing. */
+/** The attributes that the user's provider sent at the last sign-in, under a scope of their own; undefined without any. */
 export const roles = ({ providerRoles = [] }: User): readonly string[] | undefined =>
   providerRoles.length > 0 ? providerRoles : undefined
 

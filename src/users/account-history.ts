@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts'
 export interface AccountHistory {
   /** An audit that also keeps what concerns accounts. */
   readonly recorded: (audit: Audit) => Audit
-  /** Recent events of the account, newest first, with all that this process knows of. */
+  /** Recent events of the account, newest first, including the events of this process that are not stored yet. */
   readonly list: (zone: Pick<Zone, 'id'>, userId: string) => Promise<readonly AccountEvent[]>
 }
 

@@ -29,7 +29,7 @@ const NESTING_TEXTS = {
   'too many': 'the zone has too many nested groups',
 } as const
 
-/** What is said of a member that the store does not take; anything else as it is. */
+/** The refusal of a member that the store does not accept; anything else unchanged. */
 export function refusalOf(
   cause: unknown,
   { group, code }: { readonly group: string; readonly code: 'scim' | 'scim_resource_not_found' },

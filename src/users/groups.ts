@@ -1,5 +1,5 @@
 // Creates, changes and deletes groups for every API: the rules of names and members, the rights of callers, one
-// transaction for each operation, and the audit trail after it. Knows no request and no answer.
+// transaction for each operation, and the audit trail after it. Independent of HTTP.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Behaviour } from '../model/compatibility.ts'

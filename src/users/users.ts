@@ -1,5 +1,5 @@
 // Creates, changes and deletes users for every API: the rules every user keeps, the password, one transaction for each
-// operation, and the audit trail after it. Knows no request and no answer.
+// operation, and the audit trail after it. Independent of HTTP.
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'

@@ -73,7 +73,7 @@ declare module 'fastify' {
     audience: Audience | undefined
     /** The Basic credentials form-encoded, for clients that send them unencoded; see plain-basic.ts. */
     encodedBasic: string | undefined
-    /** Whether it has a proof or a token of DPoP (RFC 9449), in a zone that speaks it. */
+    /** Whether it has a proof or a token of DPoP (RFC 9449), in a zone that supports it. */
     usesDpop: boolean
     /** For challenges; see resource-metadata-url.ts. */
     readonly resourceMetadata: string | undefined

@@ -24,7 +24,7 @@ const MAX_COUNT = 500
 const MAX_TYPES = 20
 const ONCE = ['principal', 'actor', 'client_id', 'outcome', 'from', 'to', 'before', 'count']
 
-/** Answers `GET /audit/events`, with all that this process knows of. */
+/** Answers `GET /audit/events`, including the events of this process that are not stored yet. */
 export function auditHandlers(on: On<AuditRoute>, { store, behaviour, trail }: AuditEndpointDeps): void {
   on('GET /audit/events', async (request, reply) => {
     if (!trail) throw new OAuthError('not_found', 'This server does not store the audit trail')

@@ -47,7 +47,7 @@ function singleHandlers(
   async function post(request: FastifyRequest, reply: FastifyReply, withSecondSecret: boolean): Promise<FastifyReply> {
     const draft = writer.readNew(request, jsonBody(request), { withSecondSecret })
     const { clientId } = draft.definition
-    // Avoids hashing in vain. The write detects a client created in between.
+    // Avoids unnecessary hashing. The write detects a client created in between.
     if (await store.clients.findForChange(request.zone.id, clientId)) throw alreadyExists(clientId)
     const write = await writer.create(request, draft)
     await writer.commit(request, [write])

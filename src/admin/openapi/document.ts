@@ -91,7 +91,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   serverArea(facts),
 ]
 
-/** Merges descriptions and route table. A route without a description is included with what the table knows. */
+/** Merges descriptions and route table. A route without a description is included with the facts of the table. */
 export function describeRoutes(deps: DocumentDeps): Described {
   const { routes, urls } = deps
   const areas = areasOf(deps)

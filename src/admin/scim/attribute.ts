@@ -1,5 +1,5 @@
 // What a description of a SCIM resource consists of (RFC 7643 §7), and how its attributes are found by name. Reading,
-// answers, PATCH paths, filters and `/Schemas` are all derived from descriptions; none of them knows a single attribute.
+// answers, PATCH paths, filters and `/Schemas` are all derived from descriptions; none of them names a single attribute.
 
 /** RFC 7643 §2.3, without the types that no attribute has. */
 export type AttributeType = 'string' | 'boolean' | 'integer' | 'dateTime' | 'reference' | 'binary' | 'complex'

@@ -1,4 +1,4 @@
-// What SCIM clients learn about this server (RFC 7644 §4, RFC 7643 §5 to §7): its abilities, its types of resources and their
+// What SCIM clients can discover about this server (RFC 7644 §4, RFC 7643 §5 to §7): its abilities, its types of resources and their
 // schemas, all made from the descriptions.
 import type { Attribute, Json, ResourceType, Schema } from './attribute.ts'
 import { PROTOCOL_SCHEMAS } from './protocol-schemas.ts'

@@ -1,5 +1,5 @@
 // What the endpoints of users and groups, `/Bulk` and `/Me` need of a type of resource. Each answers with what it has become;
-// nothing here knows a request or a reply.
+// independent of requests and replies.
 import type { Zone } from '../../model/zones/zone.ts'
 import type { CursorPage, CursorQuery, ListQuery, Page } from '../../store/store.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'

@@ -132,7 +132,7 @@ function onlyEmail(emails: readonly EmailInBody[]): EmailInBody {
   return email
 }
 
-/** Whether the address of the account was said to be the primary one. */
+/** Whether the address of the account was marked as the primary one. */
 export const isPrimary = ({ profile, email }: User): boolean =>
   profile?.emails?.find(({ value }) => value === email)?.primary === true
 

@@ -15,7 +15,7 @@ export interface ClientAuthRequest {
   readonly authorization: string | undefined
   readonly params: CredentialParams
   readonly endpoint: AuthenticatingEndpoint
-  /** What a trusted proxy wrote about the caller's certificate, in a zone that speaks RFC 8705. */
+  /** What a trusted proxy wrote about the caller's certificate, in a zone that supports RFC 8705. */
   readonly certificate?: string | undefined
 }
 
@@ -84,6 +84,6 @@ export interface ClientAuthMethod {
   recognises(request: ClientAuthRequest): boolean
   /** Reads the credential of a request that uses the method. Throws `invalid_client` for a malformed one. */
   read(request: ClientAuthRequest): Attempt
-  /** The method that it is for this client, where the request alone does not tell. */
+  /** The method that it is for this client, where the request alone does not decide. */
   forClient?(client: Client | undefined, request: ClientAuthRequest): ClientAuthMethod
 }

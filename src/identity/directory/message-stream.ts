@@ -40,7 +40,7 @@ export class MessageStream extends Duplex {
     return this.#socket
   }
 
-  /** Nothing is expected until `wake`: whatever the other side sends meanwhile ends the connection. */
+  /** Nothing is expected until `wake`: anything that the other side sends meanwhile ends the connection. */
   rest(): void {
     this.#isResting = true
   }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { DirectoryError } from './directory-error.ts'
 
-/** Whom a provider believes. */
+/** Which certificates a provider accepts. */
 export interface TlsTrust {
   readonly verifiesCertificate: boolean
   /** Certificates in PEM, instead of those that the server trusts; read before. */

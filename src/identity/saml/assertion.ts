@@ -19,7 +19,7 @@ export function readBearerAssertion(base64url: string, expected: Omit<Expectatio
   checkAssertions(root, root)
   checkSignaturePlaces(root, isEncrypted(root) ? [] : [root])
   const assertion = verifiedAssertion(text, root, expected)
-  // Whoever issued it may have made it without the user (§3 item 7). It answers no request of ours.
+  // The issuer may have made it in the user's absence (§3 item 7). It answers no request of ours.
   return readStatement(assertion, { ...expected, inResponseTo: 'none' }, { needsAuthentication: false })
 }
 

@@ -6,7 +6,7 @@ import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
 /**
- * Of the content. CBC is what directories and simpleSAMLphp use unless told otherwise. It lets whoever holds an encrypted
+ * Of the content. CBC is what directories and simpleSAMLphp use unless told otherwise. It lets anyone who holds an encrypted
  * assertion try changed ones; every failure from the decryption up to the signature within is the same refusal, and what
  * was changed has no valid signature.
  */
@@ -32,7 +32,7 @@ export const notDecrypted = (): SamlProblem => failed('it does not decrypt to an
 
 /**
  * The text within an element such as `EncryptedAssertion`, which contains the encrypted data and, beside it or in it, one
- * encrypted key. Throws a `SamlProblem`, which says the same whatever fails of the cryptography.
+ * encrypted key. Throws a `SamlProblem`, the same for every cryptographic failure.
  */
 export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): string {
   const [data, second] = childrenNamed(element, 'EncryptedData', NAMESPACES.encryption)

@@ -59,7 +59,7 @@ export function externalUserOf(statement: SamlStatement, mapping: Mapping): Exte
     externalIdFormat: format,
     isRequestedFormat: format === config.nameID && format !== UNSPECIFIED,
     ...(email !== undefined && { email }),
-    // The mapping speaks of the address that the provider names, and of no other.
+    // The mapping applies to the address that the provider names, and to no other.
     ...(email !== undefined &&
       mappedTo(config, 'email_verified') !== undefined && {
         emailVerified: first('email_verified')?.toLowerCase() === 'true',

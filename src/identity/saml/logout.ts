@@ -49,7 +49,7 @@ export interface SamlLogoutDeps {
 export interface SamlLogout {
   /**
    * A signed request to log the user out there; undefined if the provider takes none or is not known now, and if the
-   * session names nobody. Asks nobody.
+   * session names no user. Sends no request itself.
    */
   request(record: IdentityProvider, signOut: SignOut): Promise<Destination | undefined>
   /** Reads a request of the provider. */
@@ -223,7 +223,7 @@ export function documentIn(value: string, { isDeflated }: { readonly isDeflated:
 
 /**
  * The id of the request that a response answers, empty if it does not say; undefined if it is none. Reads nothing else, and
- * needs no signature: our session has ended, whatever became of the provider's, and the id leads only to where this browser
+ * needs no signature: our session has ended in any case, and the id only selects where this browser
  * was to go.
  */
 export function requestAnsweredBy(xml: string): string | undefined {

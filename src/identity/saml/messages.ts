@@ -42,7 +42,7 @@ export interface AuthnRequest extends Message {
   readonly forceAuthn?: boolean | undefined
 }
 
-/** Whom a logout is about, as the provider named them. */
+/** The user of a logout, as the provider named them. */
 export interface LogoutName {
   readonly value: string
   readonly format?: string | undefined

@@ -12,7 +12,7 @@ export interface SamlProvider {
   readonly entityId: string
   /** At least one; any of them signs. */
   readonly signingKeys: readonly KeyObject[]
-  /** Without an address where the provider has none that we speak; it can sign bearer assertions then. */
+  /** Without an address where the provider has none with a binding that we support; it can sign bearer assertions then. */
   readonly signOn: Endpoints & { readonly preferred?: keyof Endpoints }
   readonly logout?: Endpoints & {
     readonly preferred?: keyof Endpoints
@@ -126,7 +126,7 @@ const BINDINGS: Readonly<Record<string, keyof Endpoints>> = {
 const bindingOf = ({ binding }: SamlEndpoint): keyof Endpoints | undefined =>
   Object.hasOwn(BINDINGS, binding) ? BINDINGS[binding] : undefined
 
-/** The first of each binding that we speak; preferred is what stands first, as in UAA. */
+/** The first of each binding that we support; preferred is what stands first, as in UAA. */
 function endpointsIn(endpoints: readonly SamlEndpoint[]): Endpoints & { readonly preferred?: keyof Endpoints } {
   const usable = endpoints.flatMap(endpoint => {
     const binding = bindingOf(endpoint)

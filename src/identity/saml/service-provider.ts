@@ -62,7 +62,7 @@ export interface ServiceProviders {
 
 type Keys = Pick<ServiceProvider, 'active' | 'others'>
 
-/** Name of the key that the server makes for itself, and its id as a key. */
+/** Name of the key that the server generates, and its id as a key. */
 const SERVER_KEY = 'saml'
 /** Ten years: providers that check the date make every renewal an appointment with their administrators. */
 const CERTIFICATE_DAYS = 3652

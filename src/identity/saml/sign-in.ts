@@ -69,7 +69,7 @@ export interface SamlSignIn {
     answer: RedirectAnswer,
     arrival: MessageContext & Pick<Expectation, 'inResponseTo'>,
   ): Promise<RedirectSuccess | RedirectRefusal>
-  /** Has a message verified, counts it as used and reads whom it speaks of. */
+  /** Verifies a message, records it as used and reads its user. */
   admit(record: IdentityProvider, arrival: MessageContext, verify: Verify): Promise<Vouched | RedirectRefusal>
 }
 
@@ -157,7 +157,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
   }
 }
 
-/** What the logout there needs: whom the provider named, and its id of the session. */
+/** For the logout at the provider: the name that it gave the user, and its id of the session. */
 function upstreamOf({ nameId, sessionIndex, sessionEndsAt }: SamlStatement): UpstreamSession {
   return {
     logoutHint: JSON.stringify({ nameId, sessionIndex }),

@@ -1,5 +1,5 @@
 // Verifies XML signatures. xml-crypto canonicalizes and compares; this file decides what may be asked of it, and gives out
-// nothing but the bytes that were verified, parsed again. Whatever else the document contains is never seen by a caller.
+// nothing but the bytes that were verified, parsed again. Callers never see anything else of the document.
 import { createHash, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { DOMParser } from '@xmldom/xmldom'
@@ -51,7 +51,7 @@ export function signatureOf(element: XmlElement): XmlElement | undefined {
 
 /**
  * Refuses a document with a signature in any other place than directly in one of these elements, and names of signatures in
- * other namespaces: somebody may look for them by local name.
+ * other namespaces: a parser may look for them by local name.
  */
 export function checkSignaturePlaces(root: XmlElement, places: readonly XmlElement[]): void {
   const expected = places.reduce((sum, place) => sum + (signatureOf(place) ? 1 : 0), 0)
@@ -205,7 +205,7 @@ function checked(
   const signer = new SignedXml({ publicCert: first, getCertFromKeyInfo: () => null, idAttribute: 'ID' })
   signer.idAttributes = ['ID']
   const Verifier = verifierOf(algorithm, usable)
-  // The only algorithms that it knows, so that it can take no others than those that were looked at. Tries every key at
+  // The only algorithms that it is given, so that it cannot use any that were not checked. Tries every key at
   // once: whatever it does before takes far longer.
   Object.assign(signer, {
     SignatureAlgorithms: { [algorithm.name]: Verifier },
@@ -224,8 +224,8 @@ function checked(
 }
 
 /**
- * Whether the provider signed this SignedInfo. xml-crypto looks at what it refers to before; whoever has no message of the
- * provider shall not make it do so (XML Signature Best Practices, practice 1). It can only refuse: xml-crypto looks again.
+ * Whether the provider signed this SignedInfo. xml-crypto looks at what it refers to before; a sender without a message of the
+ * provider must not make it do so (XML Signature Best Practices, practice 1). It can only refuse: xml-crypto looks again.
  */
 function isOfProvider(signature: Element, verifier: InstanceType<ReturnType<typeof verifierOf>>): boolean {
   const parts = childElements(signature)
@@ -251,7 +251,7 @@ const verifierOf = ({ name, hash }: Algorithm, keys: readonly KeyObject[]) =>
     }
   }
 
-/** xml-crypto knows no SHA-384. */
+/** xml-crypto does not implement SHA-384. */
 const hashOf = ({ digest, digestName }: Algorithm) =>
   class {
     getAlgorithmName = (): string => digestName

@@ -56,7 +56,7 @@ export interface SamlAttribute {
 
 /** Accepted difference of clocks. */
 export const SKEW_SECONDS = 60
-/** Age of an assertion, whatever it says itself: how long its id has to be remembered. */
+/** Maximum age of an assertion, regardless of its own conditions: how long its id has to be stored. */
 const MAX_AGE_SECONDS = 3000
 /** How long ago the user may have signed in at the provider: ten days, as in UAA. */
 const MAX_AUTHENTICATION_AGE_SECONDS = 864_000

@@ -44,7 +44,7 @@ export const MAX_SIGNED_NODES = 1500
 /** What takes as long as one node: characters of text, and references to characters, `&amp;` as well as `&#65;`. */
 const CHARACTERS_PER_NODE = 360
 const REFERENCES_PER_NODE = 45
-/** Whatever a message of 256 kB is made of, it takes less than 50 ms. */
+/** Any message of 256 kB takes less than 50 ms. */
 const MESSAGE: XmlLimits = { bytes: MAX_MESSAGE_BYTES, nodes: MAX_SIGNED_NODES, countsText: true }
 const MAX_DEPTH = 32
 const MAX_ATTRIBUTES_OF_ONE = 40
@@ -58,8 +58,8 @@ interface Open {
 
 /**
  * Parses one document, a message unless other limits are given. Throws a `SamlProblem` for document types, processing instructions, comments (signatures leave them
- * out, so that whoever carries a message can add them), entities other than XML's own, ids that occur twice, relative
- * namespaces, and for whatever is too large.
+ * out, so that any intermediary can add them), entities other than XML's own, ids that occur twice, relative
+ * namespaces, and for anything that is too large.
  */
 export const parseXml = (text: string, limits: XmlLimits = MESSAGE): XmlElement => parseCounted(text, limits).root
 
@@ -164,7 +164,7 @@ function checkNamespace(uri: string): void {
 
 /**
  * Namespaces in XML §4: what stands behind a prefix begins like a name, which the parser asks of the whole name only. The parser
- * behind the signatures knows no name with characters beyond the first plane.
+ * behind the signatures rejects names with characters beyond the first plane.
  */
 function checkName(local: string): void {
   if (!/^[\p{L}_][^\u{10000}-\u{10ffff}]*$/u.test(local)) throw notXml('an odd name')

@@ -130,7 +130,7 @@ const proof = (fields: ClientProof['fields'], headers: ClientProof['headers'] = 
 })
 
 /**
- * Whoever manages providers chooses what the assertion says. With a key that other servers trust it must say nothing
+ * Administrators of providers choose what the assertion says. With a key that other servers trust it must say nothing
  * that another zone, or this server, could be meant by.
  */
 function checkZoneKey({ zoneId }: IdentityProvider, key: ZoneSigningKey, own: JsonRecord): void {

@@ -59,7 +59,7 @@ export function externalUserOf(claims: ForeignClaims, config: MappingConfig, now
   }
 }
 
-/** The settings that decide what becomes of claims. */
+/** The settings that map claims. */
 export type MappingConfig = Pick<
   OidcProviderConfig,
   'attributeMappings' | 'externalGroupsWhitelist' | 'groupMappingMode' | 'storeCustomAttributes'

@@ -122,7 +122,7 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     )
 }
 
-/** Whoever else is an audience could present the token, so that it must say to whom it was issued (OpenID Connect Core §3.1.3.7). */
+/** Any other audience could present the token, so it must name the client that it was issued to (OpenID Connect Core §3.1.3.7). */
 export function partyProblem({ aud, azp }: ForeignClaims, parties: readonly unknown[]): ExternalRefusal | undefined {
   const isForSeveral = Array.isArray(aud) && aud.length > 1
   if ((azp === undefined && !isForSeveral) || (azp !== undefined && parties.includes(azp))) return undefined

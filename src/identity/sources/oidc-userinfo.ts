@@ -47,7 +47,7 @@ export async function completed(
   return { outcome: 'described', claims: merged(claims, answer.claims, claimsFor(config.attributeMappings, 'email')) }
 }
 
-/** What the token says counts. `email_verified` stays with the address that it was said of. */
+/** The token takes precedence. `email_verified` stays with the address that it was asserted for. */
 function merged(token: ForeignClaims, userinfo: ForeignClaims, [email = 'email']: readonly string[]): ForeignClaims {
   const all: Record<string, unknown> = { ...userinfo, ...token }
   for (const name of OF_THE_TOKEN) if (!Object.hasOwn(token, name)) delete all[name]

@@ -1,4 +1,4 @@
-// Requests to providers: those that keep not answering are asked once in a while only, in each zone for itself.
+// Requests to providers, with a circuit breaker for each zone and provider: one that does not answer is retried at intervals.
 import { createBreaker } from '../../base/breaker.ts'
 import type { Clock } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'

@@ -8,7 +8,7 @@ import type { SamlSignIn } from '../saml/sign-in.ts'
 import { decodeXml, parseXml } from '../saml/xml.ts'
 import type { AssertionReader, ExternalRefusal, Presentation, RedirectRefusal } from '../source.ts'
 
-/** Verifies an assertion of the provider and reads whom it is about. */
+/** Verifies an assertion of the provider and reads its subject. */
 export async function readAssertion(
   record: IdentityProvider,
   { assertion, presentation }: { readonly assertion: string; readonly presentation: Presentation },
@@ -34,7 +34,7 @@ const UNREADABLE: readonly (string | undefined)[] = [
   'document-type',
 ] satisfies readonly SamlReason[]
 
-/** UAA's descriptions: they tell what cannot be read from what is not valid, and nothing else. */
+/** UAA's descriptions: they distinguish unreadable from invalid, and nothing else. */
 function refusalOf(refusal: RedirectRefusal): ExternalRefusal {
   if (refusal.outcome === 'declined') return untrusted('Error validating SAML message')
   if (refusal.outcome === 'unavailable') {

@@ -1,4 +1,4 @@
-// Changing one's e-mail address: a mail to the new address proves it, and another tells the old one.
+// Changes the e-mail address of an account: a mail to the new address proves it, and another notifies the old one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../../accounts/account-mails.ts'
 import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
@@ -59,7 +59,7 @@ function formPath({ clientId, redirectUri }: RequestedReturn): string {
 /** `/change_email`, `/change_email.do`, `/email_sent` and `/verify_email`. */
 export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
   const { sessions, denial, csrf, pages, urls, service } = deps
-  // Whoever reads the mail of the account gets a new password for it.
+  // Access to the mail of the account is enough to reset its password.
   const afterFreshSignIn = createFreshSignIn(deps)
 
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
@@ -114,7 +114,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     return goTo(request, reply, '/email_sent?code=email_change')
   }
 
-  /** To the new address the code, unless somebody else signs in with it, which only its owner is told; a notice to the old one. */
+  /** To the new address the code, unless another user signs in with it, which only its owner learns by mail; a notice to the old one. */
   async function sendMails(
     order: Omit<AccountMailOrder, 'mail' | 'to'> & { readonly email: string },
     { user, form }: { readonly user: User; readonly form: Form },
@@ -122,7 +122,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     const { zone, email } = order
     const isTaken = (await emailProblem(zone, { user, email }, deps)) !== undefined
     if (isTaken) {
-      // As a new code would: whether an earlier one still works must not tell, either.
+      // As a new code would: whether an earlier one still works must not reveal it, either.
       await deps.store.oneTimeCodes.forget(zone.id, PURPOSE, user.id)
       await sendAccountMail({ ...order, mail: 'newEmailTaken', to: email }, deps)
     } else {

@@ -42,7 +42,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
     return demand?.name === 'password-change' ? visitor : undefined
   }
 
-  /** A change may be demanded while a session is open, and whoever has stolen that does not know the password. */
+  /** A change may be demanded while a session is open, and an attacker who has stolen it does not know the password. */
   const mayChange = ({ session }: Visitor): boolean => isFresh(session, deps.clock.now())
   async function askAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (await sessions.savedRequest(request))?.path ?? '/'

@@ -60,7 +60,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
     return showForgotten(request, reply, readRequestedReturn(queryForm(request)))
   })
 
-  // UAA: without an anti-forgery value. All that it does is a mail, which anybody can cause from anywhere.
+  // UAA: without an anti-forgery value. It only sends a mail, which anyone can cause from anywhere.
   on('POST /forgot_password.do', async (request, reply) => {
     await checkSelfService(request, deps)
     const form = bodyForm(request) ?? EMPTY_FORM
@@ -159,7 +159,7 @@ async function accountNamed(
   return user && !another ? { kept: 'here', user } : undefined
 }
 
-/** Sends the link, or says that the password is kept elsewhere; nothing to an account that nobody may use. */
+/** Sends the link, or says that the password is kept elsewhere; nothing to an account that is not usable. */
 async function sendLink(
   order: Pick<AccountMailOrder, 'zone' | 'frame'>,
   {

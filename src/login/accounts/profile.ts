@@ -200,7 +200,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     return { name: provider?.name ?? origin, origin, externalId }
   }
 
-  /** Grouped by what can be told apart, the device at hand first. */
+  /** Grouped by what can be distinguished, the current device first. */
   async function devicesOf(request: FastifyRequest, texts: Texts): Promise<readonly Device[]> {
     const own = (await sessions.ownSessions(request)).toSorted((a, b) => Number(b.isCurrent) - Number(a.isCurrent))
     const byName = Map.groupBy(own, ({ session }) => describeUserAgent(session.signIn.userAgent, texts.browsers))
@@ -260,7 +260,7 @@ function userOf(request: FastifyRequest): User {
   return request.user
 }
 
-/** What the form asks for; undefined for what nobody can be called, and for an unknown language. */
+/** The submitted details; undefined for an invalid name or an unknown language. */
 function detailsIn(form: Form): OwnDetails | undefined {
   const names: Partial<Record<(typeof OWN_NAMES)[number], string>> = {}
   for (const name of OWN_NAMES) {

@@ -51,7 +51,7 @@ export function requiredField(form: Form, name: string): string {
 const MAX_CLIENT_ID_LENGTH = 255
 const MAX_URI_LENGTH = 2000
 
-/** Where somebody wants to go afterwards; checked when they are there. Too long to be registered counts as absent. */
+/** The requested return; checked when it is used. Values too long to be registered count as absent. */
 export function readRequestedReturn(form: Form): RequestedReturn {
   const upTo = (value: string | undefined, max: number) =>
     value === '' || (value?.length ?? 0) > max ? undefined : value
@@ -61,7 +61,7 @@ export function readRequestedReturn(form: Form): RequestedReturn {
   }
 }
 
-/** Counts a mail that the request causes, before anybody knows whether there is an account. Throws `TooManyRequests`. */
+/** Counts a mail that the request causes, before it is known whether there is an account. Throws `TooManyRequests`. */
 export async function countMail(
   request: FastifyRequest,
   address: string,
@@ -94,7 +94,7 @@ export async function countMailOf({ zoneId, id }: User, { mailsTo }: Pick<Limits
   }
 }
 
-/** Runs what the answer must not wait for; 503 for everybody while too much waits. */
+/** Runs what the answer must not wait for; 503 for all requests while too much waits. */
 export function runLater(background: Background, task: () => Promise<void>): void {
   if (!background.run(task)) throw new PageError(503, 'Too many sign-ins at the moment. Try again in a few seconds.')
 }

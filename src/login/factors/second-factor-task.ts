@@ -39,7 +39,7 @@ export const APP_PATH = `${SECOND_FACTOR_PATH}/app`
 /** Where a new passkey is posted to. */
 export const PASSKEY_PATH = `${SECOND_FACTOR_PATH}/passkey`
 
-/** What to tell the user, in the language of the page. */
+/** A message for the user, in the language of the page. */
 export type Problem = (texts: FactorTexts, shared: Texts) => string
 
 /** A page to show, and what went wrong before. */

@@ -1,5 +1,5 @@
-// The second step of a sign-in: until the factor that is owed is proven, the user can do nothing else. Whoever has none gets
-// one here (first-factor.ts), and whoever has to show more than before, because an application asks for it, does so here as
+// The second step of a sign-in: until the required factor is proven, the user can do nothing else. Users without one add
+// one here (first-factor.ts), and users who must prove more than before, because an application requires it, do so here as
 // well.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
@@ -101,7 +101,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     return pages.send(reply, page)
   }
 
-  /** Whoever only has a session must not add a factor to the account. */
+  /** A session alone must not be enough to add a factor to the account. */
   async function signInAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     return denial.askToSignIn(request, reply, { path: await tasks.continueUrl(request), reauthenticate: true })
   }
@@ -152,7 +152,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     if (result.outcome === 'good') {
       return { outcome: 'proved', factor: { level: '2', amr: ['otp'] }, isOwnFactor: result.by === 'totp' }
     }
-    // The password was right, so that this tells nobody whether there is such an account.
+    // The password was right, so this does not reveal whether there is such an account.
     return result.reason === 'locked' ? { ...wrong, problem: (_, { errors }) => errors.account_locked } : wrong
   }
 

@@ -1,4 +1,4 @@
-// Who may see and change second factors. Whoever only holds a session sees them; adding, naming and removing needs a sign-in of
+// Who may see and change second factors. A session is enough to see them; adding, naming and removing needs a sign-in of
 // the last minutes, with the second factor of those who have one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
@@ -49,16 +49,16 @@ export interface Entry {
   readonly policy: SecondFactorPolicy
 }
 
-/** Answers a request of somebody who may be here. */
+/** Answers an authorized request. */
 export type Answer = (request: FastifyRequest, reply: FastifyReply, entry: Entry) => Promise<FastifyReply>
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 /** What the pages share. */
 export interface SecurityAccess {
-  /** For whoever is signed in. */
+  /** For any signed-in user. */
   readonly entered: (answer: Answer) => Handler
-  /** For whoever has just signed in; others sign in and come back, to the page of the form that they sent. */
+  /** For users who have just signed in; others sign in and come back, to the page of the form that they sent. */
   readonly fresh: (answer: Answer) => Handler
   /** The path of a page below `/profile/security`. */
   readonly pathOf: (request: FastifyRequest, path?: string) => string
@@ -130,7 +130,7 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
 /** The form of the request. */
 export const formOf = (request: FastifyRequest): Form => bodyForm(request) ?? EMPTY_FORM
 
-/** What to tell the user, in the language of the page. */
+/** A message for the user, in the language of the page. */
 export type Problem = (chrome: Pick<Chrome, 'texts'>) => string
 
 /** Of a name that is none. */

@@ -186,7 +186,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
 
   on(
     'POST /profile/security/devices',
-    // Takes something from whoever holds the session, and gives them nothing.
+    // An attacker with the session loses something by it and gains nothing.
     entered(async (request, reply, { visitor }) => {
       await changes.forgetDevices(await ownerOf(request, visitor, pages))
       return done(request, reply, 'forgotten')

@@ -111,7 +111,7 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     return pages.send(reply, formPostPage(chrome, { clientName: siteName(chrome), action, fields }))
   }
 
-  /** Tells the audit trail of an answer that nobody waits for, or that no provider gave; `identity` reports all others. */
+  /** Reports to the audit trail an answer to no pending request, or from no provider; `identity` reports all others. */
   function report(
     { zone, ip, headers }: FastifyRequest,
     { message, why, origin }: { readonly message: string; readonly why: string; readonly origin?: string },
@@ -135,7 +135,7 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     { issuer, alias }: { readonly issuer: string | undefined; readonly alias: string | undefined },
   ): Promise<Failure> {
     if (behaviour.ownWords) return NO_PROVIDER
-    // Of the cache: anybody can ask, and the records of a zone may have megabytes.
+    // From the cache: anyone can ask, and the records of a zone may have megabytes.
     const all = (await store.providers.listKnown(zone.id)).filter(({ type }) => type === 'saml')
     const disabled = all.find(
       ({ active, externalKey }) => !active && externalKey !== undefined && externalKey === issuer,

@@ -1,4 +1,4 @@
-// Tells the client that somebody whom a SAML provider signed in has no account here, as UAA does.
+// Reports to the client that a user signed in at a SAML provider has no account here, as UAA does.
 import { resolveRedirectUri } from '../../clients/redirect-uri.ts'
 import { mayUseGrant } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'

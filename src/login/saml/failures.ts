@@ -1,5 +1,5 @@
 // Why the last sign-in at a SAML provider failed, for the page that UAA redirects to. It travels in a cookie that only this
-// server can write: nobody else puts words on the page.
+// server can write: no one else can put text on the page.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Vault } from '../../base/secrets.ts'
 import type { AddressedZone } from '../../model/request.ts'

@@ -71,7 +71,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     },
   })
 
-  /** Nobody is redirected anywhere for a request that is not the provider's own. */
+  /** Never redirects for a request that is not the provider's own. */
   async function handleRequest(
     request: Route,
     reply: FastifyReply,

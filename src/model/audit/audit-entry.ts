@@ -74,7 +74,7 @@ export const FAILURE_TYPES: readonly AuditEventType[] = [...FAILURES]
 /** The outcome that an event of this type reports. */
 export const outcomeOf = (type: AuditEventType): AuditOutcome => (FAILURES.has(type) ? 'failure' : 'success')
 
-/** Whether anonymous callers can cause events of this type at will. */
+/** Whether anonymous callers can cause any number of events of this type. */
 export const canBeAnonymous = (type: AuditEventType): boolean => FAILURES.has(type) || type === 'PasswordResetRequest'
 
 const MAX_ID_LENGTH = 255

@@ -8,7 +8,7 @@ interface GrantTypeRow {
   readonly type: string
   /** `token`: served by a file in oauth/grants/. `authorize`: served by the authorization endpoint. */
   readonly endpoint: 'token' | 'authorize'
-  /** The protocol that the zone must speak. */
+  /** The protocol that the zone must support. */
   readonly protocol?: Protocol
 }
 

@@ -26,7 +26,7 @@ export interface SignIn {
   readonly authenticatedAt: Date
   /** Methods, RFC 8176. */
   readonly amr: readonly string[]
-  /** Authentication context classes, if the provider said any. */
+  /** Authentication context classes, if the provider sent any. */
   readonly acr?: readonly string[]
   /** Random; each client's `sid` is derived from it, so that clients cannot correlate theirs. */
   readonly sessionSalt: string

@@ -15,7 +15,7 @@ export type Subject =
       readonly authenticatedAt?: Date
       /** RFC 8176. */
       readonly amr: readonly string[]
-      /** Authentication context classes, if the provider said any. */
+      /** Authentication context classes, if the provider sent any. */
       readonly acr?: readonly string[] | undefined
       /** The `sid` of the browser session for this client. */
       readonly sessionId?: string

@@ -1,7 +1,7 @@
 // What a sender-constrained token is bound to: the claim `cnf` (RFC 7800 §3).
 import { isJsonRecord } from '../../base/json.ts'
 
-/** The methods that this server knows, by the member of `cnf`. */
+/** The supported methods, by the member of `cnf`. */
 export const CONFIRMATION_MEMBERS = ['jkt', 'x5t#S256'] as const
 
 /** One of `CONFIRMATION_MEMBERS`. */

@@ -1,4 +1,4 @@
-// Whether a zone speaks a protocol: the one place that decides.
+// Whether a zone supports a protocol: the one place that decides.
 import type { Protocol } from '../../records/protocols.ts'
 import type { Behaviour } from '../compatibility.ts'
 import type { Zone } from './zone.ts'
@@ -9,8 +9,8 @@ export type { Protocol } from '../../records/protocols.ts'
 const ONLY_IF_SET: ReadonlySet<Protocol> = new Set(['clientMetadataDocuments'])
 
 /**
- * The zone's setting, otherwise the mode's (row N1). A protocol that a zone does not speak is unknown there: its
- * endpoints, grants, parameters and headers are treated as if they had never been thought of.
+ * The zone's setting, otherwise the mode's (row N1). A protocol that a zone does not support is unknown there: its
+ * endpoints, grants, parameters and headers are treated as if they did not exist.
  */
 export function supportsProtocol(
   { config }: Pick<Zone, 'config'>,

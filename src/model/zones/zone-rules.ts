@@ -48,7 +48,7 @@ export function checkZoneConfig(
 
 /**
  * Throws `InvalidZoneConfig` for the SAML entity id of the default zone, or one that another zone has by its subdomain:
- * zones may share a key, so a provider could not tell their messages apart. Compared without case, as some providers do.
+ * zones may share a key, so a provider could not distinguish their messages. Compared without case, as some providers do.
  */
 export function refuseForeignEntityId(
   samlConfig: Pick<SamlConfig, 'entityID'> | undefined,

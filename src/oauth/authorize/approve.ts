@@ -117,7 +117,7 @@ export async function recordApproval(context: AuthorizeContext, deps: AuthorizeD
   const ticked = answer.names.filter(name => /^scope\.\d+$/.test(name)).flatMap(name => answer.all(name))
   if (ticked.some(value => !value.startsWith('scope.') || !scopes.includes(value.slice('scope.'.length)))) {
     const description = 'The requested scopes are invalid. Please use valid scope names in the request.'
-    // UAA: in the query, whatever was asked for. See docs/compatibility.md, R1.
+    // UAA: in the query, regardless of the requested mode. See docs/compatibility.md, R1.
     const mode = behaviour.errorsLikeSuccess ? undefined : 'query'
     throw new RedirectRefusal(target, new OAuthError('invalid_scope', description), mode)
   }
@@ -142,7 +142,7 @@ export async function recordApproval(context: AuthorizeContext, deps: AuthorizeD
   audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, ...originOf(request), clientId, data })
 }
 
-/** Finds the user's current approvals for the client; no look-up where the client approves everything by itself. */
+/** Finds the user's current approvals for the client; no look-up where everything is approved automatically. */
 export async function findApprovals(context: AuthorizeContext, { store, clock }: AuthorizeDeps): Promise<void> {
   const { client, forceConsent } = checkedRequest(context)
   const scopes = found(context.scopes)

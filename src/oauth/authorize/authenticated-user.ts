@@ -1,4 +1,4 @@
-// The checks of the user: who is there, whom the request means, what is due before they continue, what they may grant.
+// The checks of the user: who is signed in, which user the request names, which steps are required first, what they may grant.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { displayName } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -18,7 +18,7 @@ import { LOGIN_REQUIRED } from './next-step.ts'
 import type { Step } from './next-step.ts'
 import { RedirectRefusal } from './redirect.ts'
 
-/** Finds who is signed in in this browser, or the user whom the bearer token stands for. */
+/** Finds the user who is signed in in this browser, or the user of the bearer token. */
 export async function findAuthenticatedUser(
   context: AuthorizeContext,
   { store, sessions, behaviour }: AuthorizeDeps,

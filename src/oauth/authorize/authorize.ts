@@ -118,8 +118,8 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
 }
 
 /**
- * RFC 9700 §4.11.2: a link to this server leads nobody on by itself to an address that a stranger registered; the refusal comes
- * after the sign-in. Only silence must be answered at once.
+ * RFC 9700 §4.11.2: a link to this server must not redirect on its own to an address of a self-registered client; the refusal comes
+ * after the sign-in. Only `prompt=none` must be answered at once.
  */
 async function needsSignInFirst(
   { request, silent, program }: AuthorizeContext,
@@ -234,7 +234,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     )
   })
 
-  /** A program that has the user's token instead of the user requests a code, and nothing else. */
+  /** A program with the user's token can request a code, and nothing else. */
   async function answerCall(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
     const bearer = await readCaller(request, deps)
     if (behaviour.stateWithToken && !form.get('state')) {

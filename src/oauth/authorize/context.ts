@@ -129,7 +129,7 @@ export interface AuthorizationRequest extends Demands {
   readonly acrValues?: string
 }
 
-/** The user whom the response is about, and how they signed in. */
+/** The user that the response is about, and how they signed in. */
 export interface AuthenticatedUser {
   readonly user: User
   readonly authenticatedAt: Date

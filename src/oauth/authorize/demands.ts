@@ -62,7 +62,7 @@ export async function levelToReach(
   deps: Parameters<typeof lackingLevel>[2] & Pick<AuthorizeDeps, 'verifiesAttestation'>,
 ): Promise<RequiredLevel | undefined> {
   const lacking = await lackingLevel(zone, question, deps)
-  // Where nothing tells hardware, or a passkey that is none was shown already, nobody is sent to show one in vain.
+  // Without attestation, or after a passkey that is not hardware, asking for a hardware key would be futile.
   const isOutOfReach = lacking?.level === 'phrh' && (!deps.verifiesAttestation || levelOf(question.acr) === 'phr')
   return isOutOfReach ? { ...lacking, methods: [] } : lacking
 }

@@ -42,7 +42,7 @@ export interface ScopeDecision {
 export interface ApprovalQuestion {
   /** The scopes that the page lists. */
   readonly scopes: readonly ScopeDecision[]
-  /** Everything that would be granted, including what the client approves by itself. */
+  /** Everything that would be granted, including what is approved automatically. */
   readonly asked: GrantedScopes
 }
 
@@ -59,7 +59,7 @@ export type Step =
   /** The user's provider is not one of the client's: offer another sign-in. */
   | { readonly kind: 'switch-provider' }
 
-/** Tells the client that the user is not signed in. */
+/** The error for the client of a user who is not signed in. */
 export const LOGIN_REQUIRED: Step = { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
 
 /** The check that asks `nextStep`; continues when the response can be made. */
@@ -145,7 +145,7 @@ export const scopeDecisions = (
   })
 
 function isTooOld(authenticatedAt: Date, maxAge: number | undefined, now: Date): boolean {
-  if (maxAge === 0) return true // as prompt=login (OpenID Connect Core §3.1.2.1), whatever the clock says
+  if (maxAge === 0) return true // as prompt=login (OpenID Connect Core §3.1.2.1), regardless of the clock
   return maxAge !== undefined && now.getTime() - authenticatedAt.getTime() > maxAge * 1000
 }
 

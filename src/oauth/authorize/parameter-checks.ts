@@ -1,4 +1,4 @@
-// The checks of the parameters alone, whoever the user is: of a request at the authorization endpoint, and of one that is
+// The checks of the parameters alone, independent of the user: of a request at the authorization endpoint, and of one that is
 // pushed (RFC 9126 §2.1). A new parameter adds its check to both lists.
 import { readKeyThumbprint, refuseUnboundTokens } from './bound-tokens.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'

@@ -25,7 +25,7 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   const silent = isSilent(params, deps.behaviour)
   const age = params.get('max_age')
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
-  // The URL of a source cannot be rewritten, as `without` does: the session tells that the sign-in happened.
+  // The URL of a source cannot be rewritten, as `without` does: the session records that the sign-in happened.
   const isMet = signedInSince(context)
   const maxAge = isMet ? undefined : age === undefined ? defaultAge(context) : Number(age)
   if (!deps.behaviour.promptWords) {

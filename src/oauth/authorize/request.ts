@@ -75,7 +75,7 @@ export async function findClient(context: AuthorizeContext, { store, behaviour }
   context.asked = { ...context.asked, client }
 }
 
-/** The author of a metadata document, who sees no log of ours, learns that the document is what fails, and not how. */
+/** The author of a metadata document, who cannot see our log, gets the fact that the document fails, without details. */
 function unknownClient(clientId: string, zone: Zone, behaviour: Behaviour): string {
   const description = `No client with requested id: ${clientId.slice(0, 255)}`
   if (!isAddress(clientId) || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return description
@@ -129,7 +129,7 @@ interface DeliveryRequest {
   readonly zone: Zone
 }
 
-/** What the request asks for, if it suits; the refusal of a mode that does not suit travels in the default mode (row A6). */
+/** The requested mode, if it is allowed; the refusal of another one is sent in the default mode (row A6). */
 function deliveryOf(params: Params, deliveryRequest: DeliveryRequest, behaviour: Behaviour): ResponseDelivery {
   const asked = params.get('response_mode') ?? modeInRequestObject(params)
   return (
@@ -137,7 +137,7 @@ function deliveryOf(params: Params, deliveryRequest: DeliveryRequest, behaviour:
   )
 }
 
-/** The mode, where the zone knows it and the response type may travel so (row A6, JARM §2.3.1). */
+/** The mode, where the zone supports it and the response type allows it (row A6, JARM §2.3.1). */
 function suitable(text: string, { type, zone }: DeliveryRequest, behaviour: Behaviour): ResponseDelivery | undefined {
   const delivery = parseResponseMode(text, type)
   if (!delivery) return undefined
@@ -283,7 +283,7 @@ export function requireProfile(context: AuthorizeContext, deps: AuthorizeDeps): 
   }
 }
 
-/** Reads `scope`: what the client may request at all, whoever the user is. */
+/** Reads `scope`: what the client may request at all, independent of the user. */
 export function readScope(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const namedScopes = parseScope(context.params.get('scope'))
   try {

@@ -192,7 +192,7 @@ function refusalTo(
 const sealOf = ({ request }: AuthorizeContext, { clientId }: Client, of: { value: string; browser: string }): string =>
   JSON.stringify(['begun request', request.zone.id, clientId, digest(of.value), of.browser])
 
-/** What the seal tells, if it is of this request and not too old. */
+/** The sealed data, if it belongs to this request and is not too old. */
 function begunOf(context: AuthorizeContext, client: Client, { vault, clock, csrf }: AuthorizeDeps): Begun | undefined {
   const { form: sent, program, request } = context
   const sealed = sent.get(BEGUN)

@@ -39,7 +39,7 @@ export const RESPONSE_MODES = ['query', 'fragment', 'form_post'] as const satisf
 /** The same with the parameters in a signed JWT (JARM §2.3), as discovery lists them. */
 export const SIGNED_RESPONSE_MODES = ['query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt'] as const
 
-/** How a response travels. */
+/** How a response is delivered. */
 export interface ResponseDelivery {
   readonly mode: ResponseMode
   /** Whether its parameters are in a signed JWT. */
@@ -58,7 +58,7 @@ export function parseResponseMode(text: string, type: ResponseType | undefined):
 export const defaultMode = (type: ResponseType | undefined): ResponseMode =>
   type === undefined || (type.size === 1 && type.has('code')) ? 'query' : 'fragment'
 
-/** Whether a response of this type may travel so. */
+/** Whether a response of this type may use the mode. */
 export const mayUseMode = (type: ResponseType, mode: ResponseMode): boolean =>
   mode !== 'query' || defaultMode(type) === 'query'
 

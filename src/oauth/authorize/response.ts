@@ -146,7 +146,7 @@ async function issue(
   }
 }
 
-/** Stores a code; the session learns with it, in one transaction, that the client has a response. */
+/** Stores a code and, in the same transaction, records in the session that the client has a response. */
 async function issueCode(
   context: AuthorizeContext,
   { grantId, answering }: { readonly grantId: string; readonly answering: AnsweringSession | undefined },

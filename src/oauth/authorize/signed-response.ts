@@ -35,7 +35,7 @@ export async function inSignedResponse(
 /** Those that clients expect, if the active key is a shared secret. */
 const COMMON = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
-/** Of the algorithm that the client registered; otherwise the active one, if others can verify with it: whatever its profile allows. */
+/** Of the algorithm that the client registered; otherwise the active one, if others can verify with it, regardless of the profile. */
 async function keyFor(
   zone: AddressedZone,
   client: Client,

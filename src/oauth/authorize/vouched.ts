@@ -1,4 +1,4 @@
-// Authorization requests of an external login server (`source=login`): its token asserts the user whom the request
+// Authorization requests of an external login server (`source=login`): its token asserts the user that the request
 // names. There is no browser: no session is looked up, and the question for approval is JSON, which the login server asks.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { vouchedUserOf } from '../../identity/vouched.ts'
@@ -23,7 +23,7 @@ export function isVouched(request: FastifyRequest): boolean {
   const isMeant = sent('source') === 'login' || sent('login')?.startsWith('{') === true
   if (!isMeant) return false
   if (acceptsJson(request.headers.accept)) return true
-  if (bearerHeader(request) === undefined) return false // of a browser, which cannot vouch for anybody
+  if (bearerHeader(request) === undefined) return false // of a browser, which cannot assert a user
   throw new PageError(406, 'A request with source=login must be sent with Accept: application/json.')
 }
 
@@ -54,7 +54,7 @@ export async function vouchedContext(
   }
 }
 
-/** Signs the user in for this request only; the client is known by now, so that none is created in vain. */
+/** Signs the user in for this request only; the client is known by now, so that no account is created unnecessarily. */
 export async function signInVouched(context: AuthorizeContext, { vouching, clock }: AuthorizeDeps): Promise<void> {
   const { request, form, source, asked, program } = context
   if (program?.by !== 'login-server') return

@@ -87,7 +87,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const zones = createCache<OfZone>(MAX_ZONES)
   const underWay = new Map<string, Promise<Kept | undefined>>()
 
-  /** Whoever names many addresses keeps the zone from fetching more of them for a minute, and nobody from what is known. */
+  /** Naming many addresses stops the zone from fetching more of them for a minute; cached documents remain usable. */
   async function mayFetch(zone: Zone): Promise<boolean> {
     try {
       await deps.limits.documentFetches.take(zone.id)
@@ -159,7 +159,7 @@ async function textAt(zone: Zone, address: string, outbound: Outbound): Promise<
   const answer = await outbound.fetch(address, {
     headers: { accept: 'application/json' },
     maxBytes: MAX_BYTES,
-    share: registrantShare(zone.id, 'sign-in'), // somebody waits for it
+    share: registrantShare(zone.id, 'sign-in'), // a user waits for it
   })
   if (answer.status >= 500) throw new OutboundError('unreachable', `the answer has status ${answer.status}`)
   if (answer.status !== 200) throw new OAuthError('invalid_client', `the answer has status ${answer.status}`)

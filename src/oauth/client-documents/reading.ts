@@ -98,7 +98,7 @@ function nameOf(clientId: string, name: unknown): string {
   return typeof name === 'string' ? `${host} (${name})` : host
 }
 
-/** A document speaks for its own host, and for programs on the device of the user, which have none. */
+/** A document may name its own host, and programs on the device of the user, which have none. */
 function requireOwnHost(uri: string, clientId: string): void {
   const { protocol, host, hostname } = new URL(uri)
   if (protocol !== 'https:' || isLoopbackHost(hostname) || host === new URL(clientId).host) return

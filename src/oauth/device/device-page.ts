@@ -1,5 +1,5 @@
 // The page where a user enters the code of a device and decides about it (RFC 8628 §3.3). A link may fill in the code, and
-// never more: who asks, from where and for what is shown first, to somebody who is signed in.
+// never more: who asks, from where and for what is shown first, to a signed-in user.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -73,7 +73,7 @@ interface Asked {
 export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): void {
   const { store, sessions, denial, csrf, pages, limits, signInDemands, clock, random, behaviour, audit } = deps
 
-  /** The page again, with the code filled in; `client_id` tells the pages of the sign-in what it is for. */
+  /** The page again, with the code filled in; `client_id` lets the sign-in pages show the application. */
   const pathOf = (code: string | undefined, client?: Client): string => {
     if (code === undefined) return DEVICE_PATH
     const forClient = client ? `&client_id=${encodeURIComponent(client.clientId)}` : ''

@@ -71,7 +71,7 @@ const HIDDEN: ReadonlySet<string> = new Set(['jti', 'rev_sig', 'at_hash', 'c_has
 export const shownValue = (claim: string, value: unknown): { readonly value?: unknown } =>
   HIDDEN.has(claim) ? {} : { value }
 
-/** Scopes that tokens tell more of a user for. */
+/** Scopes that add claims about a user to tokens. */
 const CLAIM_SCOPES: readonly string[] = ['profile', ...CONTACT_SCOPES, 'roles', 'user_attributes']
 
 /** The claims of the tokens to come, and those that are missing. */

@@ -1,13 +1,13 @@
 // What an explanation says, in the form of the API.
 import type { Rule } from '../../model/rules.ts'
 
-/** A rule, and what it comes to here. */
+/** A rule, and its result for this request. */
 export interface Reason {
   readonly rule: Rule
   readonly detail: string
 }
 
-/** What became of a scope. */
+/** The outcome for a scope. */
 export interface ExplainedScope {
   readonly scope: string
   /**

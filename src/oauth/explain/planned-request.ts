@@ -64,7 +64,7 @@ export function decidedRequest(
   return { zone, client, params, because, ...(clientAuthMethod !== undefined && { clientAuthMethod }) }
 }
 
-/** The claim `client_auth_method` that the client will have, as far as its record tells. */
+/** The claim `client_auth_method` that the client will have, as far as its record shows. */
 function methodOf(client: Client): string | undefined {
   if (!hasCredential(client)) return 'none'
   if (client.secrets.some(secret => secret.empty !== true)) return undefined

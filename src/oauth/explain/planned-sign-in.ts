@@ -58,7 +58,7 @@ async function planSignIn(planning: Planning, deps: ExplainDeps): Promise<Classe
 
 const ASKED_BY_ZONE = 'The policy of the zone asks the user for a second factor.'
 
-/** Notes what is owed; the plan goes on as if it were done. */
+/** Notes the outstanding step; the plan continues as if it were done. */
 function owe(findings: Findings, rule: Reason['rule'], detail: string): void {
   findings.isPending = true
   findings.stillOwed.push({ rule, detail })

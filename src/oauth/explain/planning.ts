@@ -28,7 +28,7 @@ export interface Planning {
   readonly findings: Findings
 }
 
-/** The user of the question, whom this grant needs. */
+/** The user of the question, required by this grant. */
 export function userOf({ findings: { user } }: Planning): User {
   if (!user) throw missing('The question names no user, whom this grant needs.')
   if (user.active) return user

@@ -139,7 +139,7 @@ function checkIdToken({ issued, client, user }: Presented, { clock }: ExplainDep
   }
 }
 
-/** What the records tell of a token that is no longer good. */
+/** What the records show about a token that is no longer valid. */
 function detailOf({ rule, message }: OAuthError, { issued, client, user, isOfUser }: Presented): string | undefined {
   const { claims, expiresAt } = issued
   switch (rule) {
@@ -175,7 +175,7 @@ function outdatedBy(claims: Claims, user: User | undefined): string {
   return `Since it was issued ${known}. A new secret of the client, and a revocation of all tokens of client or user, end it too.`
 }
 
-/** What a new token of the same grant would be; undefined for a grant that cannot be planned from what the token tells. */
+/** What a new token of the same grant would be; undefined for a grant that cannot be planned from the contents of the token. */
 async function planToday(
   zone: AddressedZone,
   { issued, token, user }: { readonly issued: IssuedToken; readonly token: string; readonly user: User | undefined },

@@ -1,4 +1,4 @@
-// What a refusal comes to here: the sentence of its rule, with what the records say.
+// Explains a refusal: the sentence of its rule, with the values of the records.
 import type { Client } from '../../model/clients/client.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { RULES } from '../../model/rules.ts'
@@ -9,7 +9,7 @@ import type { ExplainDeps } from './deps.ts'
 import type { ExplainedRefusal } from './explanation.ts'
 import { shortList } from './scope-reasons.ts'
 
-/** Whom a refusal is about, as far as they were found. */
+/** The client and the user of a refusal, as far as they were found. */
 export interface RefusalParties {
   readonly client?: Client | undefined
   readonly user?: User | undefined

@@ -8,13 +8,13 @@ import { defaultGroupsOf } from '../../users/default-groups.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { ExplainedScope, Reason } from './explanation.ts'
 
-/** What the rules said of each scope; the first rule that removes one counts. */
+/** The result of the rules for each scope; the first rule that removes one counts. */
 export interface ScopeNotes {
   readonly because: ScopeTrace
   readonly removedBy: ReadonlyMap<string, Rule | undefined>
 }
 
-/** Begins to take notes. */
+/** Collects the results while the rules run. */
 export function createScopeNotes(): ScopeNotes {
   const removedBy = new Map<string, Rule | undefined>()
   return {
@@ -28,11 +28,11 @@ export function createScopeNotes(): ScopeNotes {
 /** How a scope came to be approved. */
 export type ApprovalRule = Extract<Rule, 'auto-approve' | 'approval-given' | 'approval-missing' | 'approval-denied'>
 
-/** A request for scopes that was decided, and what the rules said. */
+/** A request for scopes that was decided, and the results of the rules. */
 export interface DecidedScopes {
   readonly client: Client
   readonly requested: readonly string[]
-  /** Further scopes to tell of. */
+  /** Further scopes to explain. */
   readonly about: readonly string[]
   readonly removedBy: ScopeNotes['removedBy']
   /** The token that gives no more than it has; absent where the user's groups are what there is. */

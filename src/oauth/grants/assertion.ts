@@ -39,7 +39,7 @@ export async function authorizeByAssertion(
     grantType,
     subject: { kind: 'user', user, amr, acr, ...(authenticatedAt && { authenticatedAt }) },
     scopes: await scopesOfUser(user, request, deps),
-    tokens: ['access_token', 'refresh_token'], // no ID token: nobody signed in to this client
+    tokens: ['access_token', 'refresh_token'], // no ID token: no user signed in to this client
     grantId: deps.random.hex(16),
     ...(format && { format }),
     ...(clientAuthMethod !== undefined && { clientAuthMethod }),

@@ -73,7 +73,7 @@ async function ownUser(
   const { claims, expiresAt } = token
   if (Number.isNaN(expiresAt.getTime())) throw untrusted('Token does not bear a valid EXP claim.', deps)
   if (expiresAt <= clock.now()) throw untrusted(`Token expired at ${expiresAt.toISOString()}`, deps)
-  // Whatever its kind: an access token of a client named `openid` looks like an ID token.
+  // Of any kind: an access token of a client named `openid` looks like an ID token.
   if (claims['revocable'] === true && !token.stored) throw untrusted(REVOKED, deps)
   requireAllowedProvider(client, { origin }, behaviour)
   const user = await store.users.find(zone.id, String(claims['user_id']))

@@ -70,7 +70,7 @@ export function refusal(to: Refusal, description: string, service: Service, rule
   }
 }
 
-/** Refuses users of a disabled provider, whatever valid tokens or codes exist. */
+/** Refuses users of a disabled provider, even if valid tokens or codes exist. */
 export async function checkProvider(
   zone: Zone,
   { origin }: User,

@@ -24,7 +24,7 @@ const MAX_ACTORS = 5
 type Actor = Readonly<Record<string, unknown>>
 
 /**
- * Exchanges a user's access token for one for somebody else (RFC 8693): by a rule of the calling client and never for
+ * Exchanges a user's access token for one for another audience (RFC 8693): by a rule of the calling client and never for
  * more than the token is good for: not for further scopes, not for longer, and not after it was revoked.
  */
 export const tokenExchange: Grant = {
@@ -95,7 +95,7 @@ export async function authorizeByExchange(
     expiresBefore: subject.expiresAt,
     issuedTokenType: ACCESS_TOKEN,
     ...(actor && { actor }),
-    // Whatever ends the grant of the one ends the other.
+    // Anything that ends the grant of the one ends the other.
     ...(grantId !== undefined && { grantId }),
     ...(format && { format }),
     ...(clientAuthMethod !== undefined && { clientAuthMethod }),

@@ -52,7 +52,7 @@ export async function authorizeByUser(
     },
     scopes: await scopesOfUser(user, { zone, client: receiver, params, because }, deps),
     tokens: ['refresh_token'],
-    format: 'opaque', // whatever `token_format` asks for: only this server reads it
+    format: 'opaque', // regardless of `token_format`: only this server reads it
     grantId: random.hex(16),
     // The client did not authenticate here; without this claim, one that has no credential could not refresh later.
     ...(!hasCredential(receiver) && { clientAuthMethod: 'none' }),

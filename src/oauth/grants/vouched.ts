@@ -1,4 +1,4 @@
-// `grant_type=password` with `source=login`: an external login server gets tokens for a user whom it has signed in. Two
+// `grant_type=password` with `source=login`: an external login server gets tokens for a user that it has signed in. Two
 // parties call at once: the login server by its bearer token, and the client of the tokens by its credentials in the form.
 import type { FastifyRequest } from 'fastify'
 import type { AuthenticatedClient, ClientAuthenticator } from '../../clients/authentication/authentication.ts'

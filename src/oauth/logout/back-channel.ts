@@ -40,13 +40,13 @@ export interface BackChannelDeps extends LogoutTokenDeps {
 
 /** Delivers what is due. */
 export interface BackChannel {
-  /** Tells the clients of every session that is due now, until `isStopping`; the number of sessions. */
+  /** Notifies the clients of every session that is due now, until `isStopping`; the number of sessions. */
   deliver(isStopping?: () => boolean): Promise<number>
-  /** For metrics: attempts since the start by what became of them, and what waits. */
+  /** For metrics: attempts since the start by outcome, and what waits. */
   totals(): Promise<LogoutTotals>
 }
 
-/** What became of an attempt to tell a client; `failed` is tried again, `given_up` was the last one. */
+/** The outcome of an attempt to notify a client; `failed` is tried again, `given_up` was the last one. */
 export type LogoutOutcome = 'delivered' | 'failed' | 'refused' | 'given_up'
 
 /** Ended sessions that wait, and attempts by outcome. */

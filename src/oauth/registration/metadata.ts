@@ -40,7 +40,7 @@ const MAX_LENGTH = 2000
 
 type Kind = 'string' | 'link' | 'links' | 'strings' | 'flag' | 'number' | 'keys'
 
-/** Members that are stored as they are sent, where the zone speaks their protocol. */
+/** Members that are stored as they are sent, where the zone supports their protocol. */
 const MEMBERS: readonly (readonly [name: string, kind: Kind, protocol?: Protocol])[] = [
   ['client_uri', 'link'],
   ['logo_uri', 'link'],
@@ -91,7 +91,7 @@ export const REGISTERED_MEMBERS: ReadonlySet<string> = new Set([
   'allowpublic',
 ])
 
-/** Asked for and not given, they would leave readable what the client believes to be encrypted. */
+/** If they were ignored, responses would be readable that the client believes to be encrypted. */
 const ENCRYPTED =
   /^(?:id_token|userinfo|request_object|authorization|introspection)_encrypt(?:ed_response|ion)_(?:alg|enc)$/
 

@@ -9,7 +9,7 @@ const MAX_LENGTH = 2000
 
 /**
  * The problem of a redirect URI; undefined if it may be registered. Web: https only. Native: loopback by http, https, and
- * schemes of its own, which must have a dot, as names of their owner do: other schemes belong to the system or to nobody.
+ * schemes of its own, which must have a dot, as names of their owner do: other schemes belong to the system or to no one.
  */
 export function redirectUriProblem(uri: string, type: ApplicationType): string | undefined {
   if (uri.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters`

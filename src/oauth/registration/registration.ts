@@ -133,7 +133,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
   async function isHostTaken(zoneId: string, host: string): Promise<boolean> {
     if (await store.registrations.isHostTaken(zoneId, host)) return true
     if (behaviour.exactRedirectUri) return false
-    // UAA: an entry may stand for many hosts (row A15). One that names no more than the last of their words is nobody's.
+    // UAA: an entry may stand for many hosts (row A15). One that fixes only the last label belongs to no one.
     const domain = host.split('.').slice(-2).join('.')
     const lists = await store.registrations.redirectUrisWith(zoneId, domain)
     return lists.flat().some(entry => entry.toLowerCase().includes(domain) && acceptsHost(entry, host))
@@ -183,7 +183,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     return answer(reply, request, { client, token, secret, status: 201 })
   })
 
-  /** The client whose registration access token was sent; whatever is wrong, the answer is the same (RFC 7592 §2). */
+  /** The client whose registration access token was sent; every failure gives the same answer (RFC 7592 §2). */
   async function ofCaller(request: FastifyRequest<OfClient>): Promise<StoredClient & { readonly token: string }> {
     const token = bearerHeader(request)
     const found = await store.clients.findForChange(request.zone.id, request.params.client_id)

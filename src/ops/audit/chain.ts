@@ -68,7 +68,7 @@ export function linked(
   return { entries, chain: sealed(hashes, { zoneId, base, head: place }), alteration }
 }
 
-/** Where the next entry goes on; what is not sealed is left before the base. */
+/** Where the next entry is appended; what is not sealed is left before the base. */
 function startOf(hashes: AuditHashes, { chain, last }: AuditState): Pick<AuditChain, 'base' | 'head'> {
   if (chain && isSealed(hashes, chain)) {
     const number = Math.max(chain.head.number, last?.number ?? 0)

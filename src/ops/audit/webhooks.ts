@@ -1,5 +1,5 @@
 // Sends the audit trail to webhooks, signed as https://www.standardwebhooks.com says. Each webhook has a place in the chain of
-// each zone, in the database, so that any process can go on and nothing is skipped. No request waits for it.
+// each zone, in the database, so that any process can continue and nothing is skipped. No request waits for it.
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createBreaker } from '../../base/breaker.ts'

@@ -69,7 +69,7 @@ ${lead.map(paragraph)}${
 
 const paragraph = (sentence: string): Html => html`<p style="margin:0 0 12px">${plain(sentence, 2000)}</p>\n`
 
-// Tables and attributes are for Outlook, which knows neither max-width nor padding of links; classes are for dark mode, which
+// Tables and attributes are for Outlook, which supports neither max-width nor padding of links; classes are for dark mode, which
 // clients that drop styles do not have.
 const document = ({ tag }: Texts, title: string, content: Html): Html => html`<!doctype html>
 <html lang="${tag}" dir="ltr">

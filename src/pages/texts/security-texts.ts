@@ -3,7 +3,7 @@
 import { type Html, html } from '../../base/html.ts'
 import type { Texts } from './texts.ts'
 
-/** What was done, as the address of the page tells it. */
+/** Confirmations, by the parameter `done` of the page. */
 export type SecurityDone = 'passkey_added' | 'app_added' | 'renamed' | 'removed' | 'forgotten'
 
 /** The words of these pages. */

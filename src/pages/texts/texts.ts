@@ -60,9 +60,9 @@ export interface Texts extends SelfServiceTexts {
     readonly origin: string
     readonly byOrigin: string
   }
-  /** By the codes of `/login?error=`, and what is said for any other one. */
+  /** By the codes of `/login?error=`, with a default for any other one. */
   readonly errors: Readonly<Record<SignInError | 'unknown', string>>
-  /** By the codes of `/login?success=`, and what is said for any other one. */
+  /** By the codes of `/login?success=`, with a default for any other one. */
   readonly successes: Readonly<Record<SignInSuccess | 'unknown', string>>
   readonly approval: {
     readonly title: string
@@ -124,7 +124,7 @@ export interface Texts extends SelfServiceTexts {
     /** Both as from `timeAgo`. */
     readonly times: (of: { readonly signedIn: Html; readonly lastSeen: Html }) => Html
     readonly signOut: string
-    /** Read out after `signOut`, to tell the buttons apart. */
+    /** Read out after `signOut`, to distinguish the buttons. */
     readonly whichSession: (of: { readonly name: Html; readonly signedIn: Html }) => Html
     readonly signOutOthers: string
     /** By the codes of `/profile?error_message_code=`; any other one is answered as on the sign-in page. */

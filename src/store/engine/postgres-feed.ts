@@ -1,4 +1,4 @@
-// The connection to PostgreSQL that receives changes, and by which the store knows whether the database is available. It reads
+// The connection to PostgreSQL that receives changes, and by which the store detects whether the database is available. It reads
 // the table of changes several times a second; in between it gets notifications of changes, which a pooler may lose.
 // When the connection ends or falls silent, another one is opened at once. If that takes more than a moment, the database
 // is away until it succeeds.

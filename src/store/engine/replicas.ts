@@ -155,7 +155,7 @@ function openReplica(
       const wanted = await position()
       if (wanted && !isClosed) await lookFor(wanted)
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) lose(error) // the primary is there, but may not tell its position
+      if (!(error instanceof StoreUnavailable)) lose(error) // the primary is there, but may not report its position
     } finally {
       isLooking = false
     }

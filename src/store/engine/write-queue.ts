@@ -138,7 +138,7 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
     open = runBatch(jobs).finally(() => {
       open = undefined
       if (waiting.length > 0) {
-        setImmediate(runNext) // lets the event loop turn, so that reading and answering go on
+        setImmediate(runNext) // lets the event loop turn, so that reading and answering continue
         return
       }
       resolveIdle()

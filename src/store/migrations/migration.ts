@@ -4,7 +4,7 @@ import type { ColumnTypes, Transaction } from '../database.ts'
 export interface Migration {
   readonly id: string
   /**
-   * `expand`: versions that do not know it go on working, before and after it; `test/store/migrations.test.ts` has the rules.
+   * `expand`: versions that do not know it keep working, before and after it; `test/store/migrations.test.ts` has the rules.
    * `contract`: they do not, so they are stopped before it.
    */
   readonly kind: 'expand' | 'contract'

@@ -197,7 +197,7 @@ export const MIGRATIONS: readonly Migration[] = [
     statements: ({ text }) => [`alter table users add column external_id_format ${text}`],
   },
   {
-    // So that a version can tell whether it may work with what a newer one has done.
+    // Lets a version determine whether it may work with the changes of a newer one.
     id: KINDS_ID,
     kind: 'expand',
     statements: ({ text }) => [`alter table migrations add column kind ${text}`],

@@ -6,7 +6,7 @@ import type { Migration } from './migration.ts'
 /** The migration that lets a database say which kind each one is of. */
 export const KINDS_ID = '0030-kinds-of-migrations'
 
-/** What a database lacks, and has more than this version knows. */
+/** The migrations that a database lacks, and those that this version does not know. */
 export interface SchemaState {
   /** Whether nothing was ever applied. */
   readonly isNew: boolean

@@ -79,7 +79,7 @@ function uaaAttributes(): ListedAttributes {
       ['phonenumbers.value', phoneNumber],
       ['groups.display', GROUP_NAME],
       ['identity_zone_id', { column: 'zone_id', type: 'text' }],
-      // UAA: every user has a password as far as a filter knows, and none has this one.
+      // UAA: in filters, every user has a password, and none equals this one.
       ['password', { column: `cast('' as text)`, type: 'text' }],
     ]),
     orders: new Map([

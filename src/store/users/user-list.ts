@@ -47,7 +47,7 @@ const MAX_ZONES = 100
 
 /**
  * The number of users is read each time; places in the order of creation are kept. New users come behind all places, unless
- * clocks differ by more than the minutes that a list takes, and the number of deletions tells when places have moved.
+ * clocks differ by more than the minutes that a list takes, and the number of deletions shows when places have moved.
  */
 function createOutlines(db: Database): (zoneId: string) => Promise<Outline> {
   const known = new Map<string, { readonly removed: number; readonly places: Outline['places'] }>()

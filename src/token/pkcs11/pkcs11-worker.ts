@@ -1,4 +1,4 @@
-// The process of one session: signs what it is sent, one after the other. It knows nothing but the token, and ends with the
+// The process of one session: signs what it is sent, one after the other. It has access to nothing but the token, and ends with the
 // server, or at the first failure: the next process begins with a new session.
 import type { OpenAnswer, OpenRequest, SignAnswer, SignRequest } from './messages.ts'
 import type { ForeignFunctions, TokenSession } from './module.ts'

@@ -1,4 +1,4 @@
-// One session with a token, in a process of its own: whatever the module does, the server goes on.
+// One session with a token, in a process of its own: a crash of the module does not affect the server.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { SigningUnavailable } from '../signer.ts'

@@ -60,7 +60,7 @@ const MAX_PROOF_LENGTH = 8192
 const MAX_JTI_LENGTH = 256
 /** How far the clocks of client and server may differ, and so how old a proof without a nonce may be. */
 const SKEW_SECONDS = 60
-/** The same for a proof with a nonce, which says by itself that the proof is new. */
+/** The same for a proof with a nonce, which alone shows that the proof is new. */
 const SKEW_WITH_NONCE_SECONDS = 1800
 /** Longer than any proof is accepted, with or without a nonce. */
 const REMEMBERED_SECONDS = 3 * NONCE_SECONDS + SKEW_SECONDS
@@ -140,7 +140,7 @@ function checkTarget({ htm, htu }: JsonRecord, request: SentRequest, { urls }: P
   if (htm !== request.method) throw bad('The htm of the proof is not the method of this request')
   const path = request.originalUrl.replace(/^https?:\/\/[^/?#]*/i, '') // RFC 9112 §3.2.2
   const sent = typeof htu === 'string' ? comparable(htu) : undefined
-  // The same path, at either host: which one a client reached, only the proxy knows.
+  // The same path, at either host: only the proxy knows which one a client used.
   const bases = [urls.ofZone(request.zone), urls.certificateBaseOf(request.zone)].filter(base => base !== undefined)
   if (sent !== undefined && bases.some(base => comparable(new URL(base).origin + path) === sent)) return
   throw bad('The htu of the proof is not the URL of this request')

@@ -1,4 +1,4 @@
-// Tokens that only one sender may use (RFC 7800): what a token request proves, and whether whoever presents a token proves the
+// Tokens that only one sender may use (RFC 7800): what a token request proves, and whether the presenter of a token proves the
 // same. Each way is one file and one entry in the list.
 import { createCache } from '../../base/cache.ts'
 import type { Cache } from '../../base/cache.ts'

@@ -6,7 +6,7 @@ import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
 import { tokenByDpop } from '../../token/sender/dpop.ts'
 
 /**
- * The token of `Authorization: Bearer` (RFC 6750 §2.1), or of `Authorization: DPoP` where the zone speaks DPoP; the scheme is
+ * The token of `Authorization: Bearer` (RFC 6750 §2.1), or of `Authorization: DPoP` where the zone supports DPoP; the scheme is
  * case-insensitive.
  */
 export function bearerHeader(request: FastifyRequest): string | undefined {

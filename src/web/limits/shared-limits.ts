@@ -1,7 +1,7 @@
-// Limits that hold across all processes on one database. A process counts for itself first, and reports what it has counted
+// Limits that hold across all processes on one database. A process counts locally first, and reports what it has counted
 // only when that is a noticeable part of the limit: one user, or an address with few failures, costs no statement. Until
 // the report is answered the request waits, so that a process never lets through more than `unreportedOf` without asking.
-// While the database is away, each process goes on with what it knows and counts for itself.
+// While the database is away, each process continues with the counts that it has, and counts locally.
 import type { Clock } from '../../base/clock.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { CLOCKS_AGREE_WITHIN_MS } from '../../store/rate-count-store.ts'
@@ -29,7 +29,7 @@ export interface SharedLimit {
   take(key: string): Promise<Taken>
   /** Counts an attempt when it begins, so that parallel attempts cannot pass the limit, and gives it back unless it failed. */
   attempt<T>(key: string, work: () => Promise<T>, hasFailed: (result: T) => boolean): Promise<T>
-  /** Throws while this process knows the key's window to be full; counts nothing, and makes the key only if it needs it. */
+  /** Throws while the key's window is full as far as this process knows; counts nothing, and makes the key only if it needs it. */
   check(key: () => string): void
 }
 
@@ -225,7 +225,7 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
     }
   }
 
-  /** Resolves when the count of all processes is known, or the database cannot tell. */
+  /** Resolves when the count of all processes is known, or the database is unavailable. */
   function report(window: Window): Promise<void> {
     const now = clock.now().getTime()
     if (now < pausedUntil && pausedUntil <= now + PAUSE_MS) {
