@@ -130,7 +130,9 @@ export function createPrometheus({
   build.set({ version }, 1)
 
   const endpoints = new WeakMap<object, Map<string, Endpoint>>()
-  const byGrant = new Map<string, Series>()
+  const grantSeries = cached((type, status) => grants.labels(type, status))
+  const signatureSeries = cached((algorithm, place, outcome) => signatures.labels(algorithm, place, outcome))
+  const eventSeries = cached(type => events.labels(type))
 
   /** Routes are identified by their configuration object, which is unique per route. */
   function endpointFor(request: FastifyRequest): Endpoint {
@@ -147,20 +149,12 @@ export function createPrometheus({
     return endpoint
   }
 
-  function observeGrant(request: FastifyRequest, status: number, seconds: number): void {
-    const type = grantTypeOf(request)
-    const key = `${type} ${status}`
-    let series = byGrant.get(key)
-    if (!series) byGrant.set(key, (series = grants.labels(type, statusOf(status))))
-    series.observe(seconds)
-  }
-
   function end(request: FastifyRequest, status: number, seconds: number): void {
     pending -= 1
     const endpoint = endpointFor(request)
     const series = (endpoint.series[status] ??= requests.labels(endpoint.name, methodOf(request), statusOf(status)))
     series.observe(seconds)
-    if (endpoint.isToken) observeGrant(request, status, seconds)
+    if (endpoint.isToken) grantSeries(grantTypeOf(request), statusOf(status)).observe(seconds)
   }
 
   /** `close` is emitted for every response, even if the client has disconnected. */
@@ -183,7 +177,7 @@ export function createPrometheus({
       http.addHook('onError', onError)
     },
     counted: audit => event => {
-      events.inc({ type: event.type })
+      eventSeries(event.type).inc()
       audit(event)
     },
     countQuery: milliseconds => queries.observe(milliseconds / 1000),
@@ -193,8 +187,19 @@ export function createPrometheus({
       outbound.observe({ purpose, outcome: label }, milliseconds / 1000)
     },
     countSignature({ algorithm, place, milliseconds, isMade }: Signature) {
-      signatures.observe({ algorithm, place, outcome: isMade ? 'made' : 'failed' }, milliseconds / 1000)
+      signatureSeries(algorithm, place, isMade ? 'made' : 'failed').observe(milliseconds / 1000)
     },
+  }
+}
+
+/** Finds a series by its labels, which prom-client would check and hash at every observation. */
+function cached<Labels extends string[], Found>(find: (...labels: Labels) => Found): (...labels: Labels) => Found {
+  const known = new Map<string, Found>()
+  return (...labels) => {
+    const key = labels.join(' ')
+    let series = known.get(key)
+    if (series === undefined) known.set(key, (series = find(...labels)))
+    return series
   }
 }
 
