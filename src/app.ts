@@ -91,7 +91,7 @@ export interface App {
   readonly health: Health
   /** Notifies applications of ended sessions; loaded when the first notification is due. */
   readonly backChannel: () => Promise<BackChannel>
-  /** What answers do not wait for; to be waited for before the store is closed. */
+  /** Tasks after a response; await them before the store is closed. */
   readonly background: Background
   /** The stored audit trail; absent where only the log has it. */
   readonly trail: AuditTrail | undefined

@@ -43,7 +43,7 @@ import type { Limits } from '../web/limits/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import type { RegisteredRoute } from '../web/route.ts'
 
-/** What this API is made of. */
+/** Dependencies of this API. */
 export interface AdminParts {
   readonly config: Config
   readonly store: Store

@@ -54,7 +54,7 @@ import { createSuspicion } from '../web/limits/suspicion.ts'
 import { createZoneSwitch } from '../web/zones/zone-switch.ts'
 import { createZoneResolver } from '../web/zones/zone.ts'
 
-/** What the server is made of. */
+/** Dependencies of the server. */
 export interface HttpParts {
   readonly config: Config
   readonly store: Store

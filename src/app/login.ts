@@ -56,7 +56,7 @@ import type { Sessions } from '../web/sessions/session.ts'
 import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 import type { DescribeServer } from '../admin/info.ts'
 
-/** What these pages are made of. */
+/** Dependencies of these pages. */
 export interface LoginParts {
   readonly config: Config
   readonly store: Store

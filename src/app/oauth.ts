@@ -53,7 +53,7 @@ import type { PageWriter } from '../web/pages.ts'
 import type { Sessions } from '../web/sessions/session.ts'
 import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 
-/** What these endpoints are made of. */
+/** Dependencies of these endpoints. */
 export interface OAuthParts {
   readonly config: Config
   readonly store: Store

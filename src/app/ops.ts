@@ -34,7 +34,7 @@ export function watchHealth(
   return health
 }
 
-/** What the endpoints of operators are made of. */
+/** Dependencies of the endpoints of operators. */
 export interface OpsParts {
   readonly config: Config
   readonly health: Health

@@ -11,7 +11,7 @@ export interface TlsFiles {
   readonly privateKey: string
 }
 
-/** What `node:tls` takes. */
+/** The certificate and the key for `node:tls`. */
 export interface TlsContext {
   readonly cert: string
   readonly key: string

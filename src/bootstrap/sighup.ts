@@ -2,7 +2,7 @@
 // there before the first signal; and one that arrives while the process starts is not lost.
 import cluster from 'node:cluster'
 
-/** What has to be done at SIGHUP. */
+/** The action at SIGHUP. */
 export interface Sighup {
   /** Runs the action at each SIGHUP from now on, and at once if there was one before. Call it once only. */
   at(work: () => void): void

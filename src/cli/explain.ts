@@ -23,7 +23,7 @@ const KINDS = {
   json: 'boolean',
 } as const
 
-/** What is asked, and how it is answered. */
+/** The options of the command. */
 export interface ExplainCall {
   readonly zoneId: string | undefined
   readonly question: Question

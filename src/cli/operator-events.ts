@@ -5,7 +5,7 @@ import type { AuditEvent } from '../model/audit/event.ts'
 import { createAuditRecorder } from '../ops/audit/recorder.ts'
 import type { Storage } from './storage.ts'
 
-/** What was done to keys. */
+/** Key operations by an operator. */
 export type OperatorEvent = Pick<AuditEvent, 'zoneId' | 'principal' | 'data'> & {
   readonly type:
     | 'SigningKeyCreatedEvent'

@@ -37,7 +37,7 @@ export interface ClientFromJson {
   readonly problems: readonly ClientProblem[]
 }
 
-/** What the rules depend on. */
+/** Inputs of the rules. */
 export interface ClientRules {
   readonly service: Service
   readonly exactRedirectUri: boolean

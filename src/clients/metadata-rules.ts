@@ -33,6 +33,6 @@ const RULES: readonly MetadataRule[] = [
   resources,
 ]
 
-/** What is wrong with the metadata of a client. */
+/** The problem of the metadata of a client. */
 export const metadataProblems = (members: RuledMembers): readonly ClientProblem[] =>
   RULES.flatMap(rule => rule(members) ?? [])

@@ -13,7 +13,7 @@ import type { ClientDefinition } from './client-json.ts'
 export interface ProfileProblem {
   readonly key: string
   readonly message: string
-  /** What has to change. */
+  /** The required changes. */
   readonly of: 'client' | 'zone' | 'server'
 }
 

@@ -45,7 +45,7 @@ export const mutualTlsSchema = section(
 /** Headers with a meaning of their own, which would be taken from every request. */
 const TAKEN = /^(?:host|cookie|authorization|accept.*|content-.*|x-forwarded-.*|forwarded|origin|user-agent|dpop)$/
 
-/** What surrounds the key. */
+/** The other settings that the key depends on. */
 interface MutualTlsContext {
   readonly baseUrl: string
   readonly trustedProxies: readonly string[]

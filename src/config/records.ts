@@ -106,7 +106,7 @@ export interface BootstrapFile {
   }[]
 }
 
-/** What the checks depend on. */
+/** Inputs of the checks. */
 export interface RecordRules {
   readonly service: string
   readonly compatibility: CompatibilityMode

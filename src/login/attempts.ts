@@ -71,7 +71,7 @@ const PLACES = 8
 /** Longer paths are stored in the session only. */
 export const MAX_PATH_LENGTH = 500
 
-/** What the cookie holds. */
+/** The contents of the cookie. */
 interface Sealed extends Attempt {
   /** Digest of the id of the session that started it. */
   readonly session: string

@@ -42,7 +42,7 @@ export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<ReturnUrlDep
   readonly log: { refusal(message: string): void }
 }
 
-/** What the browser brought back from a provider. */
+/** The response of a provider, as the browser brought it. */
 export interface Return {
   readonly origin: string
   readonly form: Form

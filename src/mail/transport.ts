@@ -77,7 +77,7 @@ export function connectionOptions(smtp: SmtpSettings, { authority, silence = MAX
   } as const
 }
 
-/** What nodemailer is given for a mail. Addresses are objects, so that nothing in them is parsed. */
+/** The message for nodemailer. Addresses are objects, so that nothing in them is parsed. */
 export const messageOf = (smtp: SmtpSettings, mail: OutgoingMail) => ({
   envelope: { from: smtp.from, to: mail.to },
   from: { name: singleLine(mail.from), address: smtp.from },

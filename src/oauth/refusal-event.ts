@@ -7,7 +7,7 @@ import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import type { RequestContext } from '../model/request.ts'
 import type { Params } from './params.ts'
 
-/** What recording needs. */
+/** Dependencies of recording. */
 export interface RefusalDeps {
   /** Absent where the trail is not stored. */
   readonly recordEvent?: Audit | undefined

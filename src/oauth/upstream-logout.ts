@@ -49,7 +49,7 @@ const STATE_LENGTH = 43 // 258 bits
 /** Browsers store 4096 bytes with the name and the attributes (RFC 6265 §6.1). */
 const MAX_COOKIE_LENGTH = 3800
 
-/** What the cookie holds. */
+/** The contents of the cookie. */
 interface Sealed {
   readonly target: string
   readonly until: number

@@ -19,7 +19,7 @@ export interface ChoosableAccount {
   readonly loginHint: string
 }
 
-/** What the choice of an account shows. */
+/** Properties of the choice of an account. */
 export interface AccountChooserProps {
   readonly accounts: readonly ChoosableAccount[]
   /** The application that the user is on the way to. */

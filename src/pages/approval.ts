@@ -17,7 +17,7 @@ export interface ScopeChoice {
   readonly state: 'undecided' | 'approved' | 'denied'
 }
 
-/** What the approval page shows. */
+/** Properties of the approval page. */
 export interface ApprovalProps {
   readonly clientName: string
   /** Base64 PNG of the application; its initial stands for it where there is none. */

@@ -7,7 +7,7 @@ import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import { profileLink } from './profile-link.ts'
 import type { SentEmail } from './texts/texts.ts'
 
-/** What the form shows. */
+/** Properties of the form. */
 export interface ChangeEmailProps {
   readonly current: string
   readonly newEmail: string
@@ -39,7 +39,7 @@ ${profileLink(chrome)}`
   return layout(chrome, { title: emailChange.title, heading: emailChange.heading, body })
 }
 
-/** What the page of a mailed link shows. */
+/** Properties of the page of a mailed link. */
 export interface VerifyEmailProps {
   readonly code: string
   readonly userName: string

@@ -6,7 +6,7 @@ import { profileLink } from './profile-link.ts'
 import { newPasswordFields, newPasswordProblem, usernameField } from './new-password.ts'
 import type { NewPasswordProps } from './new-password.ts'
 
-/** What the page of `/change_password` shows. */
+/** Properties of the page of `/change_password`. */
 export interface ChangePasswordProps extends NewPasswordProps {
   readonly userName: string
 }

@@ -8,7 +8,7 @@ import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import { translatedDescription } from './texts/texts.ts'
 import type { SignUpProblem, Texts } from './texts/texts.ts'
 
-/** What the form shows. */
+/** Properties of the form. */
 export interface CreateAccountProps {
   readonly email: string
   readonly clientId: string
@@ -88,7 +88,7 @@ export function activationSentPage(chrome: Chrome): Html {
   return layout(chrome, { title: signUp.title, heading: signUp.heading, body })
 }
 
-/** What the page of a mailed link shows. */
+/** Properties of the page of a mailed link. */
 export interface VerifyAccountProps {
   readonly code: string
   readonly email: string

@@ -11,7 +11,7 @@ export type DeviceProblem =
   /** The user may not use the application, at all or with this sign-in. */
   | { readonly kind: 'refused'; readonly clientName: string }
 
-/** What the question for the code shows. */
+/** Properties of the question for the code. */
 export interface DeviceCodeProps {
   /** From a link: filled in, and no more. */
   readonly userCode?: string | undefined
@@ -32,7 +32,7 @@ ${csrfField(chrome)}${field({ id: 'user_code', label: texts.code, value: userCod
 const problemText = ({ texts: { device } }: Chrome, problem: DeviceProblem): Html | string =>
   problem.kind === 'unknown' ? device.unknown : device.refused(isolated(problem.clientName, 80))
 
-/** What the decision shows. */
+/** Properties of the decision. */
 export interface DeviceDecisionProps {
   readonly clientName: string
   readonly userCode: string
@@ -73,7 +73,7 @@ ${props.isSelfRegistered && html`<p class="note" id="self_registered">${approval
 
 const fact = (name: string, value: Html): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`
 
-/** What the end shows. */
+/** Properties of the end. */
 export interface DeviceDoneProps {
   readonly clientName: string
   readonly isAllowed: boolean

@@ -30,7 +30,7 @@ export interface DocumentedParameter {
   readonly required: boolean
 }
 
-/** What the page shows. */
+/** Properties of the page. */
 export interface DocsProps {
   readonly areas: readonly DocumentedArea[]
   /** Where the document for programs is. */

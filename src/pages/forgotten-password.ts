@@ -7,7 +7,7 @@ import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import { newPasswordFields, newPasswordProblem, newPasswordSubmit, usernameField } from './new-password.ts'
 import type { NewPasswordProps } from './new-password.ts'
 
-/** What the page of `/forgot_password` shows. */
+/** Properties of the page of `/forgot_password`. */
 export interface ForgottenPasswordProps {
   readonly clientId: string
   readonly redirectUri: string
@@ -37,7 +37,7 @@ ${field({
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }
 
-/** What the page of `/reset_password` shows. */
+/** Properties of the page of `/reset_password`. */
 export interface ResetPasswordProps extends NewPasswordProps {
   readonly code: string
   readonly userName: string

@@ -11,7 +11,7 @@ export interface Tile {
   readonly icon?: string | undefined
 }
 
-/** What the home page shows. */
+/** Properties of the home page. */
 export interface HomeProps {
   readonly userName: string
   readonly tiles: readonly Tile[]

@@ -6,7 +6,7 @@ import { isolated, safeLink } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout, withFormRedirect } from './layout.ts'
 import type { Message } from './messages.ts'
 
-/** What all of them show. */
+/** Properties of all of them. */
 interface DiscoveryProps {
   /** The application that the user is on the way to. */
   readonly clientName?: string | undefined
@@ -14,7 +14,7 @@ interface DiscoveryProps {
   readonly formRedirectUri?: string | undefined
 }
 
-/** What the question for an address shows. */
+/** Properties of the question for an address. */
 export interface DiscoveryEmailProps extends DiscoveryProps {
   readonly email?: string | undefined
   readonly loginHint?: string | undefined
@@ -32,7 +32,7 @@ ${link !== undefined && html`<p class="below">${login.newHere(html`<a href="${li
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }
 
-/** What the question for the password shows. */
+/** Properties of the question for the password. */
 export interface DiscoveryPasswordProps extends DiscoveryProps {
   readonly userName: string
   readonly loginHint: string
@@ -60,7 +60,7 @@ ${field({ id: 'username', label: texts.account, value: props.userName, autocompl
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }
 
-/** What the question for the provider shows. */
+/** Properties of the question for the provider. */
 export interface OriginProps extends DiscoveryProps {
   /** Whether the zone has a provider for visitors who name none. */
   readonly hasDefault: boolean

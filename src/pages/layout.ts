@@ -50,7 +50,7 @@ export interface Chrome {
   /** The anti-forgery field that every form of the page carries. */
   readonly csrf?: { readonly name: string; readonly value: string } | undefined
   readonly year: number
-  /** What runs here: version, build and address, for problem reports. */
+  /** Version, build and address, for problem reports. */
   readonly about: string
 }
 

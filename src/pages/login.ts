@@ -8,7 +8,7 @@ import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import type { Message } from './messages.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** What the sign-in page shows. */
+/** Properties of the sign-in page. */
 export interface LoginProps {
   /** The fields of the form; none, and there is no form. A `passcode` prompt is for programs and never rendered. */
   readonly prompts: readonly Prompt[]

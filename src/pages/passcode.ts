@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts'
 import { plain } from './foreign.ts'
 import { type Chrome, layout, siteName } from './layout.ts'
 
-/** What the passcode page shows. */
+/** Properties of the passcode page. */
 export interface PasscodeProps {
   readonly passcode: string
 }

@@ -26,7 +26,7 @@ export interface ApprovedScope {
   readonly approved: boolean
 }
 
-/** What the page of the user's own account shows. */
+/** Properties of the page of the user's own account. */
 export interface ProfileProps extends DetailsProps, ActivityProps {
   readonly message?: Message | undefined
   /** Where second factors are managed, and which the user has; absent where there are none. */

@@ -12,7 +12,7 @@ import type { JsonRecord } from '../base/json.ts'
 /** A way to prove a second factor. */
 export type FactorChoice = 'passkey' | 'app' | 'recovery'
 
-/** What the page shows that asks for a factor. */
+/** Properties of the page that asks for a factor. */
 export interface ProveProps {
   /** Where the form is posted to. */
   readonly action: string
@@ -77,7 +77,7 @@ ${csrfField(chrome)}${hiddenField('way', choice)}${field({
   })
 }
 
-/** What the page shows where a user gets a factor. */
+/** Properties of the page where a user adds a factor. */
 export interface EnrolProps {
   readonly passkey?: { readonly action: string; readonly options: JsonRecord } | undefined
   /** The address of the page for an authenticator app. */

@@ -11,7 +11,7 @@ import { passkeyForm } from './second-factor.ts'
 import { factorTexts } from './texts/factor-texts.ts'
 import { securityTexts } from './texts/security-texts.ts'
 
-/** What the page for a new passkey shows. */
+/** Properties of the page for a new passkey. */
 export interface NewPasskeyProps {
   readonly action: string
   readonly options: JsonRecord
@@ -34,7 +34,7 @@ ${passkeyForm(chrome, { action, options, ceremony: 'create', button: texts.add, 
   })
 }
 
-/** What the page for another name shows. */
+/** Properties of the page for another name. */
 export interface RenameProps {
   readonly action: string
   readonly id: string
@@ -64,7 +64,7 @@ const nameField = ({ texts }: Chrome, name: string, problem: string | undefined)
   })
 }
 
-/** What the page for removing a factor shows. */
+/** Properties of the page for removing a factor. */
 export interface RemoveProps {
   readonly action: string
   /** The passkey, or the authenticator app. */

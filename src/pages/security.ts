@@ -12,7 +12,7 @@ import { profileLink } from './profile-link.ts'
 import { factorTexts } from './texts/factor-texts.ts'
 import { securityTexts } from './texts/security-texts.ts'
 
-/** What the list of factors shows. */
+/** Properties of the list of factors. */
 export interface SecurityProps {
   /** Where the page is; the others are below. */
   readonly path: string

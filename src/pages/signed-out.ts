@@ -3,7 +3,7 @@ import type { Destination } from '../model/sessions/destination.ts'
 import { type Chrome, hiddenField, layout, siteName } from './layout.ts'
 import { safeLink } from './foreign.ts'
 
-/** What the page after a logout shows. */
+/** Properties of the page after a logout. */
 export interface SignedOutProps {
   readonly signInUrl: string
   /** Pages of applications that end their sessions when they are loaded (OpenID Connect Front-Channel Logout §2). */

@@ -30,7 +30,7 @@ export interface ProviderFromJson {
   readonly problems: readonly ProviderProblem[]
 }
 
-/** What the rules depend on. */
+/** Inputs of the rules. */
 export interface ProviderRules {
   readonly serviceName: string
   /** The replaced record with unencrypted secrets: keeps its origin, and secrets that the new one omits. */

@@ -59,5 +59,5 @@ export const internalSettings = section({
   },
 })
 
-/** What is kept of them. */
+/** The stored settings. */
 export type InternalProviderConfig = SettingsOf<typeof internalSettings>

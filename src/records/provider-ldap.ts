@@ -51,5 +51,5 @@ export const ldapSettings = section({
   },
 })
 
-/** What is kept of them. */
+/** The stored settings. */
 export type LdapProviderConfig = SettingsOf<typeof ldapSettings>

@@ -46,5 +46,5 @@ export const samlSettings = section({
   },
 })
 
-/** What is kept of them. */
+/** The stored settings. */
 export type SamlProviderConfig = SettingsOf<typeof samlSettings>

@@ -17,7 +17,7 @@ const REMEMBER = statement<Key & { definition_digest: string }>(
    on conflict (zone_id, kind, record_key) do update set definition_digest = excluded.definition_digest`,
 )
 
-/** What the bootstrap left in the database about itself. */
+/** Records of the bootstrap about its own work. */
 export function createBootstrap(db: Database): BootstrapStore {
   return {
     async applied(zoneId, kind, key) {

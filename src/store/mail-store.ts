@@ -26,7 +26,7 @@ export interface MailStore {
   waiting(): Promise<{ readonly count: number; readonly since?: Date }>
 }
 
-/** What `MailStore.claim` needs. */
+/** Arguments of `MailStore.claim`. */
 export interface MailClaim {
   /** An id of the process. */
   readonly holder: string

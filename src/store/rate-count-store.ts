@@ -3,7 +3,7 @@
 /** How far the clocks of servers may be apart. A window that began later than that is from before a clock was set back. */
 export const CLOCKS_AGREE_WITHIN_MS = 60_000
 
-/** What a process has counted of one key since its last report. */
+/** The count of one key in a process since its last report. */
 export interface RateReport {
   /** A digest; it says which limit it belongs to. */
   readonly key: string
@@ -14,7 +14,7 @@ export interface RateReport {
   readonly endsAt: number
 }
 
-/** What all processes have counted of one key. */
+/** The count of one key in all processes. */
 export interface RateCount {
   readonly total: number
   readonly beganAt: number

@@ -1,4 +1,4 @@
-/** What is sealed under the master key; keys of the server come last. */
+/** Values sealed under the master key; keys of the server come last. */
 export const SEALED_KINDS = [
   'signing-key',
   'provider',

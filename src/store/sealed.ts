@@ -16,7 +16,7 @@ interface Row extends Place {
 interface Table {
   readonly page: Statement<Place & { most: number }, Row>
   readonly replace: Statement<Place & { sealed: string; before: string }, never>
-  /** What caches keep of it. */
+  /** The part that caches hold. */
   readonly change?: Change['kind']
 }
 

@@ -82,7 +82,7 @@ export interface UserStore {
   recordLogon(zoneId: string, id: string, at: Date): Promise<void>
 }
 
-/** What is written of a user's copy in another zone, in the same transaction: a new one, or a change of the one before. */
+/** The change of a user's copy in another zone, in the same transaction: a new one, or a change of the one before. */
 export interface UserCopy {
   readonly before?: User
   readonly user: User

@@ -4,7 +4,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import { documentUrlProblem } from '../model/clients/document-address.ts'
 import type { Store } from '../store/store.ts'
 
-/** What a user is shown of a client, and what is enough to take its access back. */
+/** The part of a client that is shown to users, and that suffices to revoke its access. */
 export interface ClientSummary {
   readonly clientId: string
   readonly name: string

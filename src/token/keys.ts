@@ -103,7 +103,7 @@ interface OpenedKeys {
   readonly others: Map<SigningAlgorithm, SigningKey | undefined>
 }
 
-/** What private keys are opened with. */
+/** Dependencies for opening private keys. */
 interface Opening {
   readonly vault: Vault
   readonly defaultZoneId: string

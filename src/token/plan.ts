@@ -18,7 +18,7 @@ import { excludeClaims } from './excluded-claims.ts'
 import { accessTokenSeconds } from './lifetimes.ts'
 import { revocationSignature } from './revocation-signature.ts'
 
-/** What planning needs. */
+/** Dependencies of planning. */
 export interface PlanDeps {
   readonly clock: Clock
   readonly random: Random

@@ -16,7 +16,7 @@ import { providerSessionOf, sessionIdFor } from '../model/sessions/session.ts'
 import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
 
-/** What ending the access of a client needs. */
+/** Dependencies of ending the access of a client. */
 export interface AccessDeps {
   readonly store: Store
   readonly clock: Clock

@@ -18,7 +18,7 @@ export interface AccountHistory {
   readonly list: (zone: Pick<Zone, 'id'>, userId: string) => Promise<readonly AccountEvent[]>
 }
 
-/** What waits while the database is slow; more is dropped. */
+/** Limit of pending events while the database is slow; more are dropped. */
 const MAX_WAITING = 10_000
 /** Of these, failed sign-ins, which anonymous callers can cause. */
 const MAX_WAITING_FAILURES = 1000

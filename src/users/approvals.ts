@@ -10,7 +10,7 @@ import { showRecord } from '../records/record.ts'
 import type { AccessDeps } from './access.ts'
 import { endAccessOfClient } from './access.ts'
 
-/** What changes of approvals need. */
+/** Dependencies of changes of approvals. */
 export interface ApprovalDeps extends AccessDeps {
   readonly audit: Audit
 }

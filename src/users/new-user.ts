@@ -3,7 +3,7 @@ import type { Random } from '../base/random.ts'
 import type { User } from '../model/users/user.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 
-/** What a caller decides of a new user; the server decides everything else. */
+/** The values of a new user that the caller sets; the server sets everything else. */
 export type UserDraft = Pick<
   User,
   | 'userName'

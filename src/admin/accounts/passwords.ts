@@ -23,7 +23,7 @@ const MAX_NAME_LENGTH = 255
 const MAX_REDIRECT_LENGTH = 2048
 const EXPIRED = 'Sorry, your reset password link is no longer valid. Please request a new one'
 
-/** What answers `POST /password_resets` and `POST /password_change`. */
+/** The handlers of `POST /password_resets` and `POST /password_change`. */
 export function passwordHandlers(on: On<PasswordRoute>, deps: PasswordEndpointDeps): void {
   const { users, service, behaviour } = deps
 

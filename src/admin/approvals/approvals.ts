@@ -32,7 +32,7 @@ interface OfClient {
   readonly Params: { readonly clientId: string }
 }
 
-/** What answers `/approvals` and `/approvals/{clientId}`. */
+/** The handlers of `/approvals` and `/approvals/{clientId}`. */
 export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): void {
   const { store, clock, behaviour } = deps
 

@@ -26,7 +26,7 @@ interface OfClient {
   readonly Params: { readonly client_id: string }
 }
 
-/** What answers `/oauth/clients` and everything below it. */
+/** The handlers of `/oauth/clients` and everything below it. */
 export function clientHandlers(on: On<ClientRoute>, deps: ClientDeps): void {
   const writer = createClientWriter(deps)
   singleHandlers(on, writer, deps)

@@ -29,7 +29,7 @@ export interface GroupEndpointDeps extends GroupDeps {
   readonly settings: Pick<TokenSettings, 'maxCounts'>
 }
 
-/** What answers `/Groups` and everything below it. */
+/** The handlers of `/Groups` and everything below it. */
 export function groupHandlers(on: On<GroupRoute>, deps: GroupEndpointDeps): void {
   const { groups } = deps
   groupListHandler(on, deps)

@@ -62,7 +62,7 @@ export interface Area {
   readonly schemas?: Readonly<Record<string, Schema>>
 }
 
-/** What descriptions depend on: names, mode and settings of the server, and the lists that the endpoints enforce. */
+/** Inputs of descriptions: names, mode and settings of the server, and the lists that the endpoints enforce. */
 export interface Facts {
   readonly service: Service
   readonly behaviour: Behaviour

@@ -29,7 +29,7 @@ export interface ProviderDeps extends ProviderChangeDeps {
 
 type ById = { Params: { id: string } }
 
-/** What answers `/identity-providers` and everything below it. */
+/** The handlers of `/identity-providers` and everything below it. */
 export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & ProviderTestDeps): void {
   const { store, service, behaviour, audit } = deps
   const changes = createProviderChanges(deps)

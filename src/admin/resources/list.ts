@@ -20,7 +20,7 @@ export interface ListParameters extends Omit<ListQuery, 'filter'> {
   readonly attributes: readonly string[]
 }
 
-/** What is particular to a list. */
+/** The differences between lists. */
 export interface ListRules {
   /** Filter and order where the request names none. */
   readonly defaults: { readonly filter: string; readonly sortBy: string }

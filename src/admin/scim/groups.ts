@@ -22,7 +22,7 @@ import type { Change, Context, Resource, Resources } from './resources.ts'
 import { GROUP } from './schemas.ts'
 import type { Selection } from './selection.ts'
 
-/** What groups are made of. */
+/** Dependencies of groups. */
 export interface ScimGroupDeps {
   readonly store: Store
   readonly groups: Groups

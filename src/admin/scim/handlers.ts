@@ -26,7 +26,7 @@ import type { Selection } from './selection.ts'
 import { createScimUsers } from './users.ts'
 import type { ScimUserDeps } from './users.ts'
 
-/** What the endpoints are made of. */
+/** Dependencies of the endpoints. */
 export interface ScimDeps extends ScimUserDeps, ScimGroupDeps {
   readonly service: Service
   readonly urls: Urls

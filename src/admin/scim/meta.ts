@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Json, ResourceType } from './attribute.ts'
 import { ScimError } from './error.ts'
 
-/** What every record has. */
+/** The members of every record. */
 interface Versioned {
   readonly id: string
   readonly version: number

@@ -12,7 +12,7 @@ import { namesIn } from './selection.ts'
 /** The schema of the body of a search. */
 export const SEARCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
 
-/** What a list is asked for. */
+/** The parameters of a list. */
 export interface ListRequest extends SelectedNames {
   /** As sent; empty where there is none. */
   readonly filterText: string

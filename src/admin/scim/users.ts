@@ -19,7 +19,7 @@ import type { Selection } from './selection.ts'
 import { definitionOf, userToJson } from './user-resource.ts'
 import type { UserDefinition } from './user-resource.ts'
 
-/** What users are made of. */
+/** Dependencies of users. */
 export interface ScimUserDeps {
   readonly store: Store
   readonly users: Users

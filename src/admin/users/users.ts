@@ -51,7 +51,7 @@ interface OfUser {
   readonly Params: { readonly id: string }
 }
 
-/** What answers `/Users` with everything below it, and `/ids/Users`. */
+/** The handlers of `/Users` with everything below it, and `/ids/Users`. */
 export function userHandlers(on: On<UserRoute>, deps: UserEndpointDeps): void {
   const views = createUserViews(deps)
   listHandler(on, deps, views)

@@ -107,7 +107,7 @@ const NOT_ASKED: DirectoryResult = {
 interface Question {
   readonly settings: DirectorySettings
   readonly attempt: DirectoryAttempt
-  /** What is remembered of it. */
+  /** The cached state of a directory. */
   readonly directory?: KnownDirectory
   readonly url: DirectoryUrl
   readonly withinMs: number

@@ -10,7 +10,7 @@ import { UNSPECIFIED } from './messages.ts'
 import { SamlProblem } from './problem.ts'
 import type { SamlNameId, SamlStatement } from './response.ts'
 
-/** What a statement is read with. */
+/** Inputs for reading a statement. */
 export interface Mapping {
   readonly config: SamlProviderConfig
   readonly now: Date

@@ -19,7 +19,7 @@ const STABLE_FIRST = [PERSISTENT, UNSPECIFIED, EMAIL_ADDRESS, X509_SUBJECT]
 /** UAA's. */
 const EMAIL_FIRST = [EMAIL_ADDRESS, TRANSIENT, PERSISTENT, UNSPECIFIED, X509_SUBJECT]
 
-/** What every message has (SAML Core §3.2). */
+/** The attributes of every message (SAML Core §3.2). */
 interface Message {
   /** An NCName. */
   readonly id: string

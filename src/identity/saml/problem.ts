@@ -1,4 +1,4 @@
-/** What is wrong with a message, in one word per class; the audit trail and the log get it. */
+/** The problem of a message, in one word per class; the audit trail and the log get it. */
 export type SamlReason =
   | 'too-large'
   | 'not-xml'

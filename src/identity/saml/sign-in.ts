@@ -45,7 +45,7 @@ export interface MessageContext {
   readonly recipient: string
 }
 
-/** What a message is verified with, apart from the provider's keys. */
+/** Inputs for verifying a message, apart from the provider's keys. */
 export type Demand = Omit<Expectation, 'provider' | 'inResponseTo'>
 
 /** Reads a message with the provider's keys; throws a `SamlProblem`. */

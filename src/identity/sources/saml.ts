@@ -31,7 +31,7 @@ export interface SamlDeps extends Omit<SourceDeps, 'passwords'> {
 /** SAML 2.0 Bindings §3.5. Only posted: a response in a URL would be in logs and histories. */
 const ANSWER: AnswerShape = { state: 'RelayState', fields: ['SAMLResponse'], hasTokens: true }
 
-/** What the messages of all providers are read and written with. */
+/** Dependencies for reading and writing the messages of all providers. */
 interface Protocol {
   readonly providers: SamlProviders
   readonly signIn: SamlSignIn

@@ -16,7 +16,7 @@ import type { SecondFactorDeps } from './second-factor.ts'
 import { addsFactor, APP_PATH, ceremonyOf, enrolmentOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
 import type { Shown, Task, Tasks } from './second-factor-task.ts'
 
-/** What the handlers share with those of `/second_factor`. */
+/** Shared with the handlers of `/second_factor`. */
 export interface FirstFactorParts {
   readonly factors: Factors
   readonly tasks: Tasks

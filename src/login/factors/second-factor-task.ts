@@ -49,7 +49,7 @@ export interface Shown {
   readonly problem?: Problem
 }
 
-/** What a user has to do. */
+/** The second step that a user has to complete. */
 export interface Task {
   readonly visitor: Visitor
   /** Whether the user has proven one factor only so far. */

@@ -129,7 +129,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     return goTo(request, reply, continueUrl)
   })
 
-  /** What the form proves. */
+  /** Verifies the form. */
   async function prove(request: FastifyRequest, task: Task, form: Form): Promise<Proof> {
     const { visitor, provable } = task
     const { user } = visitor
@@ -170,7 +170,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
   firstFactorHandlers(on, deps, { factors, tasks, show, signInAgain })
 }
 
-/** What a form proved. */
+/** The result of a form. */
 type Proof =
   | {
       readonly outcome: 'proved'

@@ -54,7 +54,7 @@ export type Answer = (request: FastifyRequest, reply: FastifyReply, entry: Entry
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-/** What the pages share. */
+/** Shared by the pages. */
 export interface SecurityAccess {
   /** For any signed-in user. */
   readonly entered: (answer: Answer) => Handler

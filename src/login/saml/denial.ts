@@ -8,7 +8,7 @@ import type { Urls } from '../../model/urls.ts'
 import { authorizationQuery } from '../sign-in-target.ts'
 import type { Store } from '../../store/store.ts'
 
-/** What it depends on. */
+/** Dependencies of the denial. */
 export interface DenialDeps {
   readonly store: Pick<Store, 'clients'>
   readonly urls: Urls

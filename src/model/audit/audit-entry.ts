@@ -38,7 +38,7 @@ export interface AuditPlace {
   readonly hash: string
 }
 
-/** What is known of the chain of a zone beside its entries. */
+/** The state of the chain of a zone besides its entries. */
 export interface AuditChain {
   readonly zoneId: string
   /** The last entry that retention deleted; number 0 before the first. */

@@ -5,7 +5,7 @@ import type { Profile } from '../../records/profiles.ts'
 import type { Client } from './client.ts'
 import type { Zone } from '../zones/zone.ts'
 
-/** What is demanded. */
+/** The demands. */
 export interface ClientDemands {
   /** The profile that asks for it. */
   readonly profile: Profile | undefined

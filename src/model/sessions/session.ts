@@ -49,7 +49,7 @@ export interface NewSession extends Session {
   readonly sealedLogoutHint?: string | undefined
 }
 
-/** What is kept of a sign-in at a provider, for the logout there and from there. */
+/** Stored of a sign-in at a provider, for the logout there and from there. */
 export interface UpstreamSession {
   /** What the provider needs at a logout by its protocol: OpenID Connect's ID token. */
   readonly logoutHint: string

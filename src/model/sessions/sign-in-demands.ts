@@ -7,7 +7,7 @@ import { asksForSecondFactor } from '../users/second-factor.ts'
 import type { SecondFactorPolicy } from '../users/second-factor.ts'
 import type { User } from '../users/user.ts'
 
-/** What demands depend on. */
+/** Inputs of demands. */
 export interface SignInFacts {
   readonly user: User
   /** Names of the groups that the user is in, directly or through others. */

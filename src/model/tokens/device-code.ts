@@ -16,7 +16,7 @@ const USER_CODE_LENGTH = 8
 /** Longer input is no code, however many separators it has. */
 const MAX_INPUT_LENGTH = 64
 
-/** What a device asked for. */
+/** The request of a device. */
 export interface DeviceRequest {
   readonly codeDigest: string
   readonly userCodeDigest: string
@@ -29,7 +29,7 @@ export interface DeviceRequest {
   readonly expiresAt: Date
 }
 
-/** What a user allowed, and how they had signed in. */
+/** The user's decision, and how they had signed in. */
 export interface DeviceDecision {
   readonly userId: string
   readonly scopes: readonly string[]

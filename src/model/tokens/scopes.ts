@@ -113,7 +113,7 @@ export function requestableScopes(
   return kept
 }
 
-/** What a user brings to the scope rules. */
+/** The user's part of the scope rules. */
 export interface UserGroups {
   /** Names of all groups, direct, inherited and default. */
   readonly groups: readonly string[]

@@ -46,7 +46,7 @@ export function sectorOf({ clientId, sectorIdentifierUri, redirectUris }: Sector
 
 type SectorFields = Pick<Client, 'clientId' | 'redirectUris'> & Partial<Pick<Client, 'sectorIdentifierUri'>>
 
-/** What is wrong with the sector of a pairwise client; undefined if nothing is. */
+/** The problem of the sector of a pairwise client; undefined if there is none. */
 export function sectorProblem({
   subjectType,
   sectorIdentifierUri,

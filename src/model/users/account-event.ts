@@ -3,7 +3,7 @@ import { canonicalAddress, withoutPort } from '../../base/network-address.ts'
 import { ALL_REVOKED } from '../audit/event.ts'
 import type { AuditEvent, AuditEventType } from '../audit/event.ts'
 
-/** What happened. */
+/** The type of an event. */
 export type AccountEventType =
   | 'signed-in'
   | 'sign-in-failed'

@@ -27,7 +27,7 @@ export interface ClientDocuments {
   find(zoneId: string, clientId: string): Promise<Client | undefined>
 }
 
-/** What they are fetched and read with. */
+/** Dependencies for fetching and reading them. */
 export interface DocumentDeps extends ReadingDeps {
   readonly store: Store
   readonly outbound: Outbound

@@ -19,7 +19,7 @@ export const explainDeps = (services: ExplainServices): ExplainDeps => ({
   reader: createTokenReader(services),
 })
 
-/** What explanations need: what decides, and nothing that issues, counts, reports or asks others. */
+/** Dependencies of explanations: what decides, and nothing that issues, counts, reports or asks others. */
 export interface ExplainDeps extends DecisionDeps, Omit<PlanDeps, 'settings'> {
   readonly service: Service
   readonly settings: TokenSettings

@@ -68,7 +68,7 @@ export const emptyExplanation = (decision: Explanation['decision']): Explanation
 export interface Explanation {
   /** `pending`: granted as soon as what is still owed is done. `valid` and `invalid` are of tokens. */
   readonly decision: 'granted' | 'pending' | 'refused' | 'valid' | 'invalid'
-  /** What was asked, as it was understood. */
+  /** The question as it was parsed. */
   readonly request: Readonly<Record<string, unknown>>
   readonly scopes: readonly ExplainedScope[]
   readonly tokens: readonly ExplainedToken[]

@@ -11,7 +11,7 @@ import { readParams } from '../params.ts'
 import type { Params } from '../params.ts'
 import type { ExplainDeps } from './deps.ts'
 
-/** What would be sent. */
+/** The request that would be sent. */
 export interface PlannedRequest {
   readonly clientId: string
   readonly grantType: string

@@ -70,7 +70,7 @@ function reach({ level, methods }: RequiredLevel, acr: Classes, findings: Findin
   return withLevel(level, acr)
 }
 
-/** What a code would be worth, once the user has signed in and approved. */
+/** The result of redeeming a code, once the user has signed in and approved. */
 export async function planCode(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
   const { request, findings } = planning
   const { zone, client, params, because } = request
@@ -169,7 +169,7 @@ function noteUncheckedDemands({ request: { zone, client }, findings: { notChecke
   notChecked.push('Whether redirect URI, PKCE, nonce and response type are as the client needs them.')
 }
 
-/** What a device would get, once the user has allowed it. */
+/** The tokens of a device, once the user has allowed it. */
 export async function planDevice(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
   const { request, findings } = planning
   const { zone, client, params, because } = request

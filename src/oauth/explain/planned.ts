@@ -29,7 +29,7 @@ import { explainRefusal } from './refusal-details.ts'
 import { explainClientScopes, explainUserScopes, createScopeNotes } from './scope-reasons.ts'
 import type { DecidedScopes } from './scope-reasons.ts'
 
-/** What would come of the request now. */
+/** The result that the request would have now. */
 export async function explainPlanned(
   zone: AddressedZone,
   planned: PlannedRequest,

@@ -5,7 +5,7 @@ import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { PlannedRequest, PlannedUser } from './planned-request.ts'
 
-/** What is to be explained. */
+/** The question. */
 export type Question =
   | { readonly kind: 'planned'; readonly planned: PlannedRequest }
   /** Its value, or the id of one that is stored. */

@@ -17,7 +17,7 @@ export interface RefusalQuestion {
   readonly event?: number
 }
 
-/** What was refused, and what would come of it now. Throws `not_found` with the reason where nothing is known. */
+/** The refused request, and the result that it would have now. Throws `not_found` with the reason where nothing is known. */
 export async function explainRecorded(
   zone: AddressedZone,
   question: RefusalQuestion,
@@ -94,7 +94,7 @@ function recordedEvent(entry: AuditEntry): RecordedEvent {
   }
 }
 
-/** What a refusal says of itself, as text. */
+/** The text of a refusal. */
 function factsOf({ type, data }: RecordedEvent): Readonly<Record<string, string>> | undefined {
   const facts = type === 'TokenRefusedEvent' && data !== undefined ? parseJson(data) : undefined
   if (!isJsonRecord(facts)) return undefined

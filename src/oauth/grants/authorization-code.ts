@@ -68,7 +68,7 @@ export type GrantedByCode = Pick<
   | 'azAttr'
 >
 
-/** What a code of this user is worth now. */
+/** The result of redeeming a code of this user now. */
 export async function authorizeByCode(
   { code, user }: { readonly code: GrantedByCode; readonly user: User },
   request: DecidedRequest,

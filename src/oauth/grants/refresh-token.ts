@@ -68,7 +68,7 @@ export function ownerOf(
 export const isUsedUp = ({ stored }: VerifiedToken, deps: DecisionDeps): boolean =>
   stored?.usedAt !== undefined && !isWithinRetryWindow(stored.usedAt, deps)
 
-/** What a refresh token of this user is worth now; it is not used up yet. */
+/** The result of a refresh for this user now; the token is not used up yet. */
 export async function authorizeByRefresh(
   { token, value, user }: { readonly token: VerifiedToken; readonly value: string; readonly user: User },
   request: DecidedRequest,

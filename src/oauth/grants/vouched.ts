@@ -18,7 +18,7 @@ import { tokenFormatOf } from '../params.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 import { authorizeFor, MFA_REQUIRED } from './resource-owner.ts'
 
-/** What these requests need beside a grant. */
+/** Dependencies of these requests besides those of a grant. */
 export interface VouchedDeps extends GrantDeps {
   readonly vouching: Vouching
   readonly bearerGate: BearerGate

@@ -30,7 +30,7 @@ const MAX_QUEUED = 2
 const QUICK_MS = 100
 const MAX_QUICK = 1000
 
-/** What the sender needs. */
+/** Dependencies of the sender. */
 export interface BackChannelDeps extends LogoutTokenDeps {
   readonly store: Store
   readonly outbound: Outbound

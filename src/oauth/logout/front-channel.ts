@@ -7,7 +7,7 @@ import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 
-/** What finding the frames needs. */
+/** Dependencies of finding the frames. */
 export interface FrontChannelDeps {
   readonly store: Store
   readonly sessions: Sessions

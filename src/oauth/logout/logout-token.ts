@@ -13,7 +13,7 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 /** §2.4 asks for two minutes at most. */
 const LIFE_SECONDS = 120
 
-/** What a token is made with. */
+/** Dependencies for creating a logout token. */
 export interface LogoutTokenDeps {
   readonly keys: KeyRing
   readonly subjects: Subjects

@@ -23,7 +23,7 @@ export interface RequestedClient {
   readonly needsSecret: boolean
 }
 
-/** What the rules depend on. */
+/** Inputs of the rules. */
 export interface MetadataRules {
   readonly zone: Zone
   readonly policy: RegistrationPolicy

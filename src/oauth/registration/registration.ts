@@ -63,7 +63,7 @@ interface OfClient {
   readonly Params: { readonly client_id: string }
 }
 
-/** What answers `/connect/register` and below. */
+/** The handlers of `/connect/register` and below. */
 export function registrationHandlers(on: On<RegistrationRoute>, deps: RegistrationDeps): void {
   const { store, clock, random, service, behaviour, audit, limits } = deps
 

@@ -49,7 +49,7 @@ interface Pending {
   readonly at: Date
 }
 
-/** What waits for one zone. */
+/** The pending events of one zone. */
 interface Backlog {
   waiting: Pending[]
   lost: number

@@ -4,7 +4,7 @@ import type { AuditStore } from '../../store/store.ts'
 import { entryHash, GENESIS, isSealed } from './chain.ts'
 import type { AuditHashes } from './chain.ts'
 
-/** What a check has found. */
+/** The result of a check. */
 export interface AuditReport {
   /** The first entry that must be there, and the newest one; absent without entries. */
   readonly first?: number

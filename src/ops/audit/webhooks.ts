@@ -10,7 +10,7 @@ import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
 import type { AuditWebhook } from '../../model/audit/audit-settings.ts'
 import type { AuditDelivery, Store } from '../../store/store.ts'
 
-/** What the sender needs. */
+/** Dependencies of the sender. */
 export interface AuditWebhookDeps {
   readonly store: Pick<Store, 'audit'>
   readonly webhooks: readonly AuditWebhook[]
@@ -29,7 +29,7 @@ export interface WebhookTotals {
   readonly waitingMilliseconds: number
 }
 
-/** What sends to webhooks. */
+/** The sender of webhooks. */
 export interface AuditWebhooks {
   deliver(signal?: AbortSignal): Promise<void>
   /** For metrics: what happened since the start, and what waits. */

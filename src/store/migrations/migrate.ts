@@ -26,7 +26,7 @@ export interface MigrateOptions extends MigrationProgress {
   readonly pause?: (milliseconds: number) => Promise<unknown>
 }
 
-/** What was done. */
+/** The result of a migration. */
 export interface Migrated {
   readonly applied: readonly string[]
   /** Those of a newer version, which this one can work with. */

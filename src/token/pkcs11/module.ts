@@ -16,7 +16,7 @@ export interface ForeignFunctions {
   readonly getRawPointer: (bytes: Buffer) => bigint
 }
 
-/** What is to be opened. */
+/** The module, the token and the key to open. */
 export interface TokenPlace {
   readonly module: string
   readonly token: string

@@ -17,7 +17,7 @@ import { verifyText } from '../jws-algorithms.ts'
 import type { DpopNonces } from './dpop-nonce.ts'
 import { NONCE_SECONDS } from './dpop-nonce.ts'
 
-/** What proofs are verified with. */
+/** Dependencies for verifying proofs. */
 export interface ProofDeps {
   readonly store: Pick<Store, 'proofs'>
   readonly clock: Clock

@@ -19,7 +19,7 @@ import type { ProofKey } from './dpop-proof.ts'
 import { dpop, tokenByDpop, unusedProof } from './dpop.ts'
 import { mutualTls } from './mutual-tls.ts'
 
-/** What proofs are verified with. */
+/** Dependencies for verifying proofs. */
 export interface SenderDeps {
   readonly store: Store
   readonly clock: Clock

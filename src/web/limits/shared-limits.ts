@@ -51,7 +51,7 @@ export interface SharedLimitDeps {
   readonly onError: (cause: unknown) => void
 }
 
-/** What a process may have counted of a key without the others knowing, plus one: a twentieth of the limit. */
+/** The unreported count that a process may have of a key, plus one: a twentieth of the limit. */
 export const unreportedOf = ({ max }: Allowance): number => Math.max(1, Math.floor(max / 20))
 
 /** Beyond it the oldest window is dropped, and further keys are not reported: callers must fill neither memory nor table. */

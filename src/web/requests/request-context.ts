@@ -3,7 +3,7 @@ import type { AuditOrigin } from '../../model/audit/event.ts'
 import type { RequestContext } from '../../model/request.ts'
 import { userAgentIn } from '../../model/users/user-agent.ts'
 
-/** What the layers below HTTP need of a request. */
+/** The facts of a request for the layers below HTTP. */
 export const contextOf = (request: FastifyRequest): RequestContext => ({
   zone: request.zone,
   remoteAddress: request.ip,
