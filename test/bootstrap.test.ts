@@ -695,7 +695,7 @@ describe('a start with a file on the database of a playground', () => {
 })
 
 describe('userKey', () => {
-  it('tells the same name of two origins apart, but not two spellings of it', () => {
+  it('distinguishes the same name of two origins, but not two spellings of it', () => {
     assert.notEqual(userKey({ ...marissa, origin: 'ldap' }, 'svc'), userKey(marissa, 'svc'))
     assert.equal(userKey({ ...marissa, userName: 'MARISSA' }, 'svc'), userKey({ ...marissa, origin: 'svc' }, 'svc'))
   })

@@ -257,7 +257,7 @@ describe('a single value', () => {
       want: ['database: must be sqlite:<path>, sqlite::memory: or postgres://user:password@host/database'],
     },
     {
-      name: 'a port that nobody knows yet for several processes',
+      name: 'a random port for several processes',
       text: 'listen: { port: 0 }\nworkers: 2',
       want: ['workers: must be 1 if the port is 0'],
     },

@@ -148,7 +148,7 @@ describe('docs/providers', () => {
 
       // The rule in the filter is Active Directory's own.
       if (page === 'active-directory.md') continue
-      it(`signs people in, with nested groups, at a directory like it: ${page}`, async () => {
+      it(`signs users in, with nested groups, at a directory like it: ${page}`, async () => {
         const made = await send({ ...record, config: { ...config, ...atSlapd(config) } })
         assert.equal(made.status, 201, made.text)
         const displayName = `docs.${page}`

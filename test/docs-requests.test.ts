@@ -87,7 +87,7 @@ describe('docs/requests.md and docs/fapi.md', () => {
     assert.ok(await signIn(await recipe.signedUrl(config, parameters, key)))
   })
 
-  it('signs a person in at a client of FAPI 2.0', async () => {
+  it('signs a user in at a client of FAPI 2.0', async () => {
     const key = { key: SIGNERS.ec.key, kid: 'ec' }
     const strictConfig = await strict.discover(base.href, 'strict', key, { execute })
     const { goTo, kept } = await strict.begin(strictConfig, CALLBACK, 'openid')

@@ -79,7 +79,7 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(paste(command), /"access_token":"/)
   })
 
-  it('signs a person in, and exchanges the code', async () => {
+  it('signs a user in, and exchanges the code', async () => {
     const address = new URL(blocksOf('Try it', '')[0]?.trim() ?? '')
     const browser = visit(server.baseUrl)
     await browser.signIn('marissa', 'koala')
@@ -98,7 +98,7 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(answers, /"access_token":"/)
   })
 
-  it('has people made, found, changed, signed out and deleted, by either API', () => {
+  it('has users made, found, changed, signed out and deleted, by either API', () => {
     const [clients = '', people = '', scim = ''] = blocksOf('Administer it', 'sh')
     const [token = ''] = clients.split('\n\n')
     const answers = paste(`${token}\n${people}`)
@@ -113,7 +113,7 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
   })
 })
 
-describe('docs/people.md', { skip: !has('curl') && 'curl is not installed' }, () => {
+describe('docs/users.md', { skip: !has('curl') && 'curl is not installed' }, () => {
   it('does what it says, from the first command to the last', async () => {
     const server = await serve({ args: ['--database', 'sqlite::memory:'] })
     try {
@@ -180,7 +180,7 @@ describe('README.md: the configuration', { skip: !(has('npm') && has('curl')) &&
 })
 
 describe('README.md: the application', () => {
-  it('signs a person in, and survives a reload of the callback and a refusal', async () => {
+  it('signs a user in, and survives a reload of the callback and a refusal', async () => {
     const provider = await serve({ args: ['--database', 'sqlite::memory:'] })
     const folder = temporaryFolder()
     const port = await freePort()

@@ -124,7 +124,7 @@ describe('where self-service leads', () => {
   })
 })
 
-describe('what people may do by themselves', () => {
+describe('what users may do by themselves', () => {
   const open = async (given: Zone): Promise<unknown> => switchesIn(given, { store: server.store, serviceName: 'svc' })
 
   it('is everything unless something says otherwise', async () => {

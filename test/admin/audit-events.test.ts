@@ -29,7 +29,7 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
-    it('tells who did what, when, from where, with which outcome, newest first', async () => {
+    it('reports who did what, when, from where, with which outcome, newest first', async () => {
       const events = await eventsOf(server, { principal: marissa })
       assert.deepEqual(
         events.map(({ type, outcome }) => [type, outcome]),

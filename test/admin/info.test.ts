@@ -25,7 +25,7 @@ async function withServer(options: ServerOptions, test: (server: TestServer) => 
 
 describe('GET /info', () => {
   for (const mode of MODES) {
-    it(`tells what the sign-in page shows, in JSON only, in ${mode}`, () =>
+    it(`reports what the sign-in page shows, in JSON only, in ${mode}`, () =>
       withServer({ mode }, async server => {
         for (const accept of ['application/json', 'text/html', '*/*']) {
           const answer = await server.send('/info', { headers: { accept } })

@@ -342,7 +342,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/introspect', own)).json()['active'], true)
     })
 
-    it('is left alone by revocations of a namesake and of its people', () =>
+    it('is left alone by revocations of a namesake and of its users', () =>
       unchanged('zone-b', 'revocations', async () => {
         const paths = [`/oauth/token/revoke/user/${b.ids.user}`, `/oauth/token/revoke/${b.opaqueToken}`]
         for (const path of [...paths, `${paths[0]}/client/app`]) {

@@ -34,7 +34,7 @@ const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.
 /** What users do with their own accounts must be out of reach for everybody else. */
 export const accountAttacks: readonly Attack[] = [
   {
-    attack: 'ends the session of another person, or of the namesake in another zone, by its handle',
+    attack: 'ends the session of another user, or of the namesake in another zone, by its handle',
     outcome: 'a handle is found among the sessions of who posts it',
     attempt: () =>
       onServer(async server => {
@@ -54,8 +54,7 @@ export const accountAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack:
-      'has the browser of somebody who is signed in post a new name, without or with another’s anti-forgery value',
+    attack: 'has the browser of a user who is signed in post a new name, without or with another’s anti-forgery value',
     outcome: 'refused, and nothing is changed',
     attempt: () =>
       onServer(async server => {

@@ -101,7 +101,7 @@ export const approvalAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'goes on reading with its access token after the person has taken an approval back',
+    attack: 'goes on reading with its access token after the user has taken an approval back',
     outcome:
       'it is worth nothing at this server’s own interfaces, and as an assertion; in uaa only where it is inspected',
     attempt: inBothModes(async ({ server, put, mode }) => {
@@ -124,7 +124,7 @@ export const approvalAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'keeps a refresh token until the person approves the client again',
+    attack: 'keeps a refresh token until the user approves the client again',
     outcome: 'the token stays dead',
     attempt: inBothModes(async ({ server, put }) => {
       await put('/approvals/app', [approved('cloud.read')])

@@ -18,7 +18,7 @@ const against = (attempt: (server: TestServer) => Promise<void>) => async (): Pr
 /** Authorization requests must give nobody more than was agreed. */
 export const authorizationAttacks: readonly Attack[] = [
   {
-    attack: 'exchanges a narrow access token of a person for a code of a wider client',
+    attack: 'exchanges a narrow access token of a user for a code of a wider client',
     outcome: 'the code is worth the scopes of the token and no more',
     attempt: against(async server => {
       const portal = ['portal', 'portal-secret'] as const
@@ -29,7 +29,7 @@ export const authorizationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: "asks for a person's code with a client's own token",
+    attack: "asks for a user's code with a client's own token",
     outcome: '403 insufficient_scope',
     attempt: against(async server => {
       const own = await server.token({ grant_type: 'client_credentials' }, { basic: ['service', 'service-secret'] })
@@ -49,7 +49,7 @@ export const authorizationAttacks: readonly Attack[] = [
   },
   {
     attack: 'signs a visitor of another site out by a link with a redirect',
-    outcome: 'the person is asked, and the session lives',
+    outcome: 'the user is asked, and the session lives',
     attempt: against(async server => {
       const browser = await signedIn(server)
       const headers = { 'sec-fetch-site': 'cross-site' }

@@ -59,7 +59,7 @@ const allow = (browser: Browser, page: TestAnswer): Promise<TestAnswer> =>
 export const deviceAttacks: readonly Attack[] = [
   {
     attack: 'sends a link with the code of their own device, for an application that asks for no approval',
-    outcome: 'the link decides nothing: the person sees the code, the application and the address, and has to allow it',
+    outcome: 'the link decides nothing: the user sees the code, the application and the address, and has to allow it',
     attempt: against(async server => {
       const codes = await begin(server)
       const victim = await signedIn(server)
@@ -91,7 +91,7 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'guesses the codes of other people’s devices',
+    attack: 'guesses the codes of other users’ devices',
     outcome: 'is stopped after ten, and others at the same address are not',
     attempt: against(async server => {
       const codes = await begin(server)
@@ -106,7 +106,7 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'guesses the codes of other people’s devices by many accounts',
+    attack: 'guesses the codes of other users’ devices by many accounts',
     outcome: 'is stopped after a hundred at the address',
     attempt: async () => {
       const names = Array.from({ length: 11 }, (_, index) => `guesser${index}`)
@@ -171,7 +171,7 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'collects the tokens of a device after the person has seen the trick, and taken the approval back',
+    attack: 'collects the tokens of a device after the user has seen the trick, and taken the approval back',
     outcome: 'there are none',
     attempt: against(async server => {
       const codes = await begin(server, 'frame')
@@ -186,7 +186,7 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'asks for more by its registration while a person reads the question of its device',
+    attack: 'asks for more by its registration while a user reads the question of its device',
     outcome: 'the device gets what the page named',
     attempt: against(async server => {
       await changeClient(server, 'frame', { scope: ['openid'] })
@@ -223,7 +223,7 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'calls a device something that people trust',
+    attack: 'calls a device something that users trust',
     outcome: 'the page has only words of its own about it',
     attempt: against(async server => {
       const codes = await begin(server, 'tv', { 'user-agent': 'Checked by your bank <b>' })

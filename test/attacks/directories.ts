@@ -61,7 +61,7 @@ const marissa: Entry = {
 /** Directories, whoever runs them, and those who type into the form before them. */
 export const directoryAttacks: readonly Attack[] = [
   {
-    attack: 'runs the directory, and says that its person is marissa with her verified address',
+    attack: 'runs the directory, and says that its user is marissa with her verified address',
     outcome: 'gets an account of the directory, never hers',
     attempt: against(
       lying(() => [{ ...marissa, attributes: { ...marissa.attributes, title: ['true'] } }]),
@@ -130,7 +130,7 @@ export const directoryAttacks: readonly Attack[] = [
   },
   {
     attack: 'runs the directory, and waits for wrong passwords of internal accounts',
-    outcome: 'hears of no internal account, in standard (C14)',
+    outcome: 'is never asked about an internal account, in standard (C14)',
     attempt: against(
       lying(() => []),
       async (api, directory) => {
@@ -266,7 +266,7 @@ export const directoryAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'guesses passwords of people of a directory from one network',
+    attack: 'guesses passwords of users of a directory from one network',
     outcome: 'is stopped as with internal accounts',
     attempt: against(
       lying(() => []),

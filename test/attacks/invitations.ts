@@ -122,7 +122,7 @@ export const invitationAttacks: readonly Attack[] = [
   },
   {
     attack: 'signs up with the address of somebody else, and waits until they are invited',
-    outcome: 'the invited person’s password replaces the first one',
+    outcome: 'the invited user’s password replaces the first one',
     attempt: inBothModes(async api => {
       await api.invite(['kai@acc.org'])
       const [user, { passwordHash = '' }] = [
@@ -147,7 +147,7 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'invites to a URL of their own, so that the invited person arrives there',
+    attack: 'invites to a URL of their own, so that the invited user arrives there',
     outcome: 'only what the client has registered is followed',
     attempt: inBothModes(async api => {
       for (const redirect_uri of [

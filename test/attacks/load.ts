@@ -114,7 +114,7 @@ async function besideSilentProviders(
 export const loadAttacks: readonly Attack[] = [
   {
     attack: 'guesses passwords of 400 names at once from one network',
-    outcome: 'a person elsewhere signs in meanwhile',
+    outcome: 'a user elsewhere signs in meanwhile',
     attempt: () =>
       besiege(
         (server, index) =>
@@ -243,7 +243,7 @@ export const loadAttacks: readonly Attack[] = [
   },
   {
     attack: 'gives a zone forty providers that never answer, and opens its sign-in page',
-    outcome: 'the page is there at once, and people of other zones are sent to their provider',
+    outcome: 'the page is there at once, and users of other zones are sent to their provider',
     attempt: () =>
       besideSilentProviders('z1', async (server, upstream) => {
         const page = await server.send('/login', { host: 'z1.localhost:8080' })

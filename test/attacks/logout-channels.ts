@@ -106,7 +106,7 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'never answers, so that people wait for their logout and other applications for theirs',
+    attack: 'never answers, so that users wait for their logout and other applications for theirs',
     outcome: 'the page is sent at once, and the others are told',
     attempt: () =>
       staging(async ({ server, receiver, victim, deliver }) => {
@@ -164,8 +164,8 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'leads a signed-in person to the logout, so that the pages of their applications are loaded',
-    outcome: 'the person is asked first, and no page is loaded',
+    attack: 'leads a signed-in user to the logout, so that the pages of their applications are loaded',
+    outcome: 'the user is asked first, and no page is loaded',
     attempt: () =>
       staging(async ({ server, victim }) => {
         await changeClient(server, 'auto', { frontchannelLogoutUri: 'https://auto.example/out' })

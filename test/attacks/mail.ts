@@ -38,7 +38,7 @@ async function enrolAt(browser: Browser, server: TestServer): Promise<void> {
 export const mailAttacks: readonly Attack[] = [
   {
     attack: 'adds a header or a recipient to a mail by a name with line breaks',
-    outcome: 'it is one line of the same header, and one person gets the mail',
+    outcome: 'it is one line of the same header, and one user gets the mail',
     async attempt() {
       const name = 'Ann\r\nBcc: eve@example.org\r\n\r\nBody'
       const { received } = await sending({ from: name, subject: name })
@@ -47,7 +47,7 @@ export const mailAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has a mail sent to a second person by an address that is two',
+    attack: 'has a mail sent to a second user by an address that is two',
     outcome: 'nothing is sent',
     async attempt() {
       const { received, delivery } = await sending({ to: 'ann@example.org, eve@example.org' })

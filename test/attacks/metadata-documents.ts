@@ -42,7 +42,7 @@ const asking = (client_id: string, redirect_uri = LOOPBACK_CALLBACK) => ({
 export const metadataDocumentAttacks: readonly Attack[] = [
   {
     attack: 'names an address of the inside network as its id, or one that no client can have',
-    outcome: 'nothing is fetched that a stranger may not see; every such id is an unknown client',
+    outcome: 'nothing is fetched that an anonymous caller may not see; every such id is an unknown client',
     attempt: () =>
       trying(
         async server => {

@@ -168,7 +168,7 @@ export const oauth2Attacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends the question about the person on to another address',
+    attack: 'sends the question about the user on to another address',
     outcome: 'no token is sent there, and nobody is signed in',
     attempt: inBothModes(async ({ github, signIn }) => {
       for (const status of [301, 302, 303, 307, 308]) {

@@ -283,7 +283,7 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'registers itself rights: authorities, automatic approval, grants without people, scopes of this server',
+    attack: 'registers itself rights: authorities, automatic approval, grants without users, scopes of this server',
     outcome: 'ignored or refused, also where the settings of the zone name them',
     attempt: () =>
       trying(

@@ -175,7 +175,7 @@ export const requestAttacks: readonly Attack[] = [
   },
   {
     attack: 'takes the demanded sign-in out of a signed request, by the marks of our own URLs',
-    outcome: 'the person is asked to sign in',
+    outcome: 'the user is asked to sign in',
     attempt: against(async ({ server, victim, bring, object }) => {
       server.clock.advance(1)
       const demanding = await object({ claims: { prompt: 'login' } })
@@ -262,7 +262,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'answers a fetch of a request object by a redirect, a flood, or somebody else’s object',
+    attack: 'answers a fetch of a request object by a redirect, a flood, or another client’s object',
     outcome: 'refused, and no redirect is followed',
     attempt: against(async ({ victim, publish, address, fetched, object }) => {
       const ask = () => authorize(victim, { client_id: 'published', redirect_uri: CALLBACK, request_uri: address })

@@ -110,7 +110,7 @@ export const resourceAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'widens what a person granted: another API with the code, with a refresh, or with none named at all',
+    attack: 'widens what a user granted: another API with the code, with a refresh, or with none named at all',
     outcome: 'invalid_target; what is not named stays what was granted, never the usual audience',
     attempt: () =>
       trying(async (server, browser) => {
@@ -125,7 +125,7 @@ export const resourceAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'uses up the code of a person by naming, in its token request, an API that the client may not name',
+    attack: 'uses up the code of a user by naming, in its token request, an API that the client may not name',
     outcome: 'refused before the code is looked at; the code is still good',
     attempt: () =>
       trying(async (server, browser) => {

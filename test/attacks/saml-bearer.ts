@@ -110,7 +110,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs SAML assertions, as a provider, for people of another provider and of the server',
+    attack: 'signs SAML assertions, as a provider, for users of another provider and of the server',
     outcome: 'reaches accounts of its own only',
     attempt: inBothModes(async ({ server, corp, rival, refuse }) => {
       tokensOf(await presentFrom(server, corp, { parts: { nameId: 'boss' } }))

@@ -33,7 +33,7 @@ const responseOf = (server: TestServer, origin: string, parts = {}): Promise<str
 /** Attacks that use somebody's browser. */
 export const samlBrowserAttacks: readonly Attack[] = [
   {
-    attack: 'has somebody else’s browser post an answer about themselves, so that others work in their account',
+    attack: 'has another user’s browser post an answer about themselves, so that others work in their account',
     outcome: 'Refused: nobody asked for it, and neither the record nor the zone allows that.',
     attempt: () =>
       against(async server => {
@@ -88,7 +88,7 @@ export const samlBrowserAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'has the refusal of a person without an account sent to a URL that the client did not register',
+    attack: 'has the refusal of a user without an account sent to a URL that the client did not register',
     outcome: 'It is shown here instead.',
     attempt: () =>
       against(async server => {

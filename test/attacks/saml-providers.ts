@@ -80,8 +80,8 @@ async function assertRefused(server: TestServer, parts: ResponseParts & { origin
 /** Attacks of SAML providers, their administrators and their users. */
 export const samlProviderAttacks: readonly Attack[] = [
   {
-    attack: 'a provider names somebody else’s account: an internal user, or one of another provider',
-    outcome: 'its people have accounts of their own, whatever their names and addresses',
+    attack: 'a provider names another user’s account: an internal user, or one of another provider',
+    outcome: 'its users have accounts of their own, whatever their names and addresses',
     attempt: () =>
       against(
         clock => [samlRecord(clock, 'corp'), samlRecord(clock, 'evil')],
@@ -130,7 +130,7 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'a person changes the format in the request, for a name that people choose themselves',
+    attack: 'a user changes the format in the request, for a name that users choose themselves',
     outcome: 'only names of the format that the record asks for count',
     attempt: () =>
       against(
@@ -144,7 +144,7 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'a person does so where the record asks for no format, and chooses the name that somebody else was given',
+    attack: 'a user does so where the record asks for no format, and chooses the name that somebody else was given',
     outcome: 'refused: an account stays with the format of its first sign-in',
     attempt: () =>
       againstInBothModes(async server => {
@@ -182,7 +182,7 @@ export const samlProviderAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'a person keeps the session of an account after an administrator has set another format for the provider',
+    attack: 'a user keeps the session of an account after an administrator has set another format for the provider',
     outcome: 'the account goes to the name of that format, and what was open ends',
     attempt: () =>
       againstInBothModes(async server => {
@@ -200,7 +200,7 @@ export const samlProviderAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'a provider sends the identifier that its person has at another provider or service provider',
+    attack: 'a provider sends the identifier that its user has at another provider or service provider',
     outcome: 'a NameID with foreign qualifiers identifies nobody',
     attempt: () =>
       against(
@@ -218,7 +218,7 @@ export const samlProviderAttacks: readonly Attack[] = [
   },
   {
     attack: 'whoever gets the host of a provider’s metadata publishes another provider there',
-    outcome: 'the record belongs to its entity id, and people are not sent elsewhere',
+    outcome: 'the record belongs to its entity id, and users are not sent elsewhere',
     attempt: () =>
       against(
         (clock, site) => [samlRecord(clock, 'corp', { metaDataLocation: site })],
@@ -280,7 +280,7 @@ export const samlProviderAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'the metadata of a provider sends people to a script, or to somebody else’s password',
+    attack: 'the metadata of a provider sends users to a script, or to another user’s password',
     outcome: 'nobody is sent there',
     attempt: () =>
       against(

@@ -157,12 +157,12 @@ export const samlAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'names a provider that nobody registered, with a key that fits',
+    attack: 'names an unregistered provider, with a key that fits',
     outcome: 'nobody is signed in',
     attempt: against(async target => {
       for (const endpoint of ENDPOINTS) {
         const { externalUser } = await target.send(endpoint, {
-          name: 'a provider that nobody knows',
+          name: 'an unknown provider',
           forge: means => {
             const issuer = 'https://nobody.example/saml'
             const assertion = means.idp.sign(victimAssertion(means, { issuer }), { key: samlTestKey() })

@@ -148,7 +148,7 @@ export const scimAttacks: readonly Attack[] = [
   },
   {
     attack: 'becomes an administrator with scim.write by the address, name or external id of their account',
-    outcome: 'is refused: a forgotten password would be mailed there, or another person sign in to it',
+    outcome: 'is refused: a forgotten password would be mailed there, or another user sign in to it',
     attempt: inBothModes(async scim => {
       const admin = await scim.createUser({ userName: 'chief@example.org', password: 'correct horse 1' })
       const body = { schemas: [GROUP_SCHEMA], displayName: 'svc.admin', members: [{ value: admin.id }] }

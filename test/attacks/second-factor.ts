@@ -12,7 +12,7 @@ const RESPONSE_TYPES = ['code', 'token', 'id_token', 'token id_token', 'code id_
 /** Ways around the page of the second factor, with the password or with a browser of the user. */
 export const secondFactorAttacks: readonly Attack[] = [
   {
-    attack: 'opens every page, and posts every form, of signed-in people with the password alone',
+    attack: 'opens every page, and posts every form, of signed-in users with the password alone',
     outcome: 'each leads to the second factor',
     attempt: () =>
       guarded(async ({ server }) => {

@@ -94,7 +94,7 @@ export const senderConstraintAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'gets a code or further tokens for the stolen token of a person',
+    attack: 'gets a code or further tokens for the stolen token of a user',
     outcome: 'gets nothing',
     attempt: against(async (server, key) => {
       for (const token of await boundTokens(server, key, PASSWORD)) {

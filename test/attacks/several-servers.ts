@@ -43,7 +43,7 @@ async function judged(
 export const severalServersAttacks: readonly Attack[] = [
   {
     attack: 'guesses 300 passwords of a name at once, at two servers and from addresses of one IPv6 network',
-    outcome: 'no more than 108 are judged, and people elsewhere sign in',
+    outcome: 'no more than 108 are judged, and users elsewhere sign in',
     attempt: against(async servers => {
       const grant = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret' }
       const count = await judged(servers, {
@@ -66,7 +66,7 @@ export const severalServersAttacks: readonly Attack[] = [
   {
     attack:
       'guesses a password of an account that had a failure, fifty times at once at two servers and from many addresses',
-    outcome: 'it is judged as often as the lockout lets it be, and its person signs in when that is over',
+    outcome: 'it is judged as often as the lockout lets it be, and its user signs in when that is over',
     attempt: against(async servers => {
       const grant = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret', username: 'joel' }
       const [one, other] = servers

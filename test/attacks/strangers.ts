@@ -31,7 +31,7 @@ export const strangerAttacks: readonly Attack[] = [
   },
   {
     attack:
-      'uses the token of a person who approved openid to read and rename the account, and to end other applications',
+      'uses the token of a user who approved openid to read and rename the account, and to end other applications',
     outcome: 'refused: the approval page named a scope, and no account',
     attempt: () =>
       trying(async server => {
@@ -64,7 +64,7 @@ export const strangerAttacks: readonly Attack[] = [
   },
   {
     attack:
-      'has another application hand on a person, who never signed in to it, as it does to those that an administrator made',
+      'has another application hand on a user, who never signed in to it, as it does to those that an administrator made',
     outcome: 'refused, as to a client of FAPI, whose tokens come from requests that it pushed',
     attempt: () =>
       trying(async server => {
@@ -82,7 +82,7 @@ export const strangerAttacks: readonly Attack[] = [
   },
   {
     attack:
-      'hands in passwords that it asked people for, to learn whether they are right and to open sessions with links',
+      'hands in passwords that it asked users for, to learn whether they are right and to open sessions with links',
     outcome: 'refused before the password is looked at, as to a client of FAPI',
     attempt: () =>
       trying(async server => {
@@ -105,7 +105,7 @@ export const strangerAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'leads people to its own page by /continue, or by the mail for a forgotten password that it asked for',
+    attack: 'leads users to its own page by /continue, or by the mail for a forgotten password that it asked for',
     outcome: 'they stay here',
     attempt: () =>
       trying(async server => {

@@ -53,7 +53,7 @@ const personsToken = async (server: TestServer, scope = 'openid cloud.read'): Pr
 /** An exchanged token must not be worth more than the one it came from. */
 export const tokenExchangeAttacks: readonly Attack[] = [
   {
-    attack: 'exchanges the token of a person of another zone, at the same client there',
+    attack: 'exchanges the token of a user of another zone, at the same client there',
     outcome: 'the token is not valid here',
     attempt: against(async server => {
       const answer = await exchange(server, await personsToken(server), 'cloud', 'z1.localhost:8080')
@@ -70,7 +70,7 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'keeps an exchanged token after the person revoked the application that it came from',
+    attack: 'keeps an exchanged token after the user revoked the application that it came from',
     outcome: 'it ends with the grant',
     attempt: against(async server => {
       const tokens = await passwordTokens(server, { scope: 'openid cloud.read' })
@@ -140,7 +140,7 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'exchanges the token of an application that the person has taken the approval from',
+    attack: 'exchanges the token of an application that the user has taken the approval from',
     outcome: 'the token buys nothing any more',
     attempt: against(async server => {
       const scopes = ['openid', 'cloud.read']

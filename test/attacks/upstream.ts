@@ -78,7 +78,7 @@ export const upstreamAttacks: readonly Attack[] = [
   },
   {
     attack: 'signs in under a sub whose bytes are no text, like that of somebody else in the same way',
-    outcome: 'is refused: replaced characters would make them one person',
+    outcome: 'is refused: replaced characters would make them one user',
     attempt: inBothModes(async ({ server, upstream, userOf }) => {
       for (const byte of ['fe', 'ff']) {
         const browser = server.browser()
@@ -242,7 +242,7 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'posts an ID token of their own into the browser of somebody who is about to sign in',
+    attack: 'posts an ID token of their own into the browser of a user who is about to sign in',
     outcome: 'signs nobody in: it lacks the nonce, and the form the cookies',
     attempt: inBothModes(
       async ({ server, upstream, userOf }) => {
@@ -263,8 +263,8 @@ export const upstreamAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'has twenty people sign in at a provider that never answers',
-    outcome: 'it is asked five times, then once in a while, and people of this server sign in meanwhile',
+    attack: 'has twenty users sign in at a provider that never answers',
+    outcome: 'it is asked five times, then once in a while, and users of this server sign in meanwhile',
     attempt: async () => {
       for (const mode of MODES) {
         let connections = 0

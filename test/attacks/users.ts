@@ -183,7 +183,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sets the password of an administrator as a person who administers the default zone alone',
+    attack: 'sets the password of an administrator as a user who administers the default zone alone',
     outcome: 'is refused; other passwords can be set',
     attempt: inBothModes(async api => {
       const { store } = api.server
@@ -235,7 +235,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'puts the salt of before back with scim.write, so that revoked JWTs of an administrator are valid again',
-    outcome: 'is refused; the salt of other people can be set',
+    outcome: 'is refused; the salt of other users can be set',
     attempt: inBothModes(async api => {
       const chief = await api.create('chief', { salt: 'before' })
       await makeAdministrator(api, chief.id)
@@ -373,7 +373,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'makes a person who allows a client a scope that it may be given one day, or does so unseen',
+    attack: 'makes a user who allows a client a scope that it may be given one day, or does so unseen',
     outcome: 'is refused, and what is allowed stands in the audit trail',
     attempt: inBothModes(async api => {
       const bodyWith = (...scopes: readonly string[]) =>
@@ -405,7 +405,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'guesses the passwords that many people choose, and those that the account itself suggests',
+    attack: 'guesses the passwords that many users choose, and those that the account itself suggests',
     outcome: 'finds none in standard: no way to set a password takes them, in whatever disguise',
     attempt: async () => {
       const api = await startUserServer('standard')
@@ -424,7 +424,7 @@ export const userAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'lists the people of a zone with a scope that is for looking up ids',
+    attack: 'lists the users of a zone with a scope that is for looking up ids',
     outcome: 'must name each user, in every alternative of the filter',
     attempt: inBothModes(async api => {
       for (const filter of [

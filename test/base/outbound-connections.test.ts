@@ -109,7 +109,7 @@ describe('an outbound connection of another protocol', () => {
     assert.equal((await failureOf(late())).failure, 'timeout')
   })
 
-  it('fails when nobody listens, or nobody knows the name', async () => {
+  it('fails when nothing listens, or the name is unknown', async () => {
     const closed = createServer()
     await new Promise<void>(resolve => closed.listen(0, '127.0.0.1', resolve))
     const { port: free } = closed.address() as AddressInfo // no pipe

@@ -123,7 +123,7 @@ describe('an outbound request that is allowed', () => {
     assert.equal(sent.headers.connection, 'close')
   })
 
-  it('tells whoever measures it its purpose and what came of it', async () => {
+  it('reports its purpose and its outcome to the observer', async () => {
     const seen: unknown[] = []
     const outbound = lenient({
       onExchange: ({ milliseconds, ...exchange }) => seen.push([exchange, milliseconds >= 0]),

@@ -154,7 +154,7 @@ describe('the report', () => {
     )
   })
 
-  test('requires nine tenths of the rate with few stored tokens from a full table, and tells how large it is', () => {
+  test('requires nine tenths of the rate with few stored tokens from a full table, and reports how large it is', () => {
     const [many, few] = INTROSPECTION_ROWS
     const rates = (much: number): Cell[] => [
       cell(few, 'latchkey', [1000, 2000, 4000]),
@@ -235,7 +235,7 @@ describe('the report', () => {
     assert.match(formatReport(results(imported(2000))), /3000 users with hashes/)
   })
 
-  test('judges the client API by its slowest request, and tells which database could not be measured', () => {
+  test('judges the client API by its slowest request, and reports which database could not be measured', () => {
     const row = (request: string, p99: number) => ({
       database: 'SQLite',
       request,

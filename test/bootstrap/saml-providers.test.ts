@@ -66,7 +66,7 @@ for (const mode of MODES) {
       assert.ok(asked > 0)
     })
 
-    it('signs people in as soon as the address answers', async () => {
+    it('signs users in as soon as the address answers', async () => {
       metadata = idpOf(clock, 'remote').metadata({ sso: 'https://remote.example/sso' })
       clock.advance(60)
       const answer = await signInAt(server, server.browser(), { origin: 'remote', nameId: 'rita' })

@@ -44,7 +44,7 @@ const soak: Soak = {
 }
 
 describe('the report of a soak', () => {
-  it('tells how long after an outage a calm second began', () => {
+  it('reports how long after an outage a calm second began', () => {
     assert.deepEqual(recoveriesOf(soak).map(Math.round), [900])
   })
 
@@ -55,7 +55,7 @@ describe('the report of a soak', () => {
     )
   })
 
-  it('tells growth by least squares', () => {
+  it('reports growth by least squares', () => {
     assert.equal(slopeOf([5, 7, 9, 11]), 2)
     assert.match(summaryOf(soak), /RSS 0\.00 and 1\.00 MiB a minute/)
   })

@@ -127,7 +127,7 @@ describe('latchkey', () => {
       stderr: /^$/,
     },
     {
-      name: 'check-config tells warnings apart',
+      name: 'check-config distinguishes warnings',
       args: ['check-config', '--config', 'warned.yml'],
       status: 0,
       stdout: /^ok\n$/,

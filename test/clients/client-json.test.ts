@@ -126,7 +126,7 @@ describe('clientFromJson', () => {
     })
   }
 
-  it('tells the problems in the order of the interface', () => {
+  it('reports the problems in the order of the interface', () => {
     const { problems } = read({ client_id: 'a/b', authorized_grant_types: ['implicit', 'magic'] })
     assert.deepEqual(
       problems.map(({ key }) => key),

@@ -5,7 +5,7 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 
 describe('database_options', () => {
-  it('leave to the connection how changes are heard of unless they say otherwise', async () => {
+  it('leave to the connection how changes are received unless they say otherwise', async () => {
     assert.equal((await loadText(folder, '{}')).databaseOptions.changes, undefined)
     const config = await loadText(folder, 'database_options: { changes: poll }')
     assert.equal(config.databaseOptions.changes, 'poll')

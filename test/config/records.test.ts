@@ -277,7 +277,7 @@ describe('bootstrap records', () => {
       want: ['identity_providers[0].config.tokenKey: must be a public key'],
     },
     {
-      name: 'a member of the password policy that nobody knows',
+      name: 'an unknown member of the password policy',
       bootstrap: {
         identity_providers: [
           {

@@ -95,7 +95,7 @@ describe('openid-client', () => {
     ['a client that signs', 'signer', () => client.PrivateKeyJwt(key())],
     ['a public client', 'public', () => client.None()],
   ] as const) {
-    it(`signs a person in by code with PKCE and nonce, reads who it is, and refreshes, as ${name}`, async () => {
+    it(`signs a user in by code with PKCE and nonce, reads who it is, and refreshes, as ${name}`, async () => {
       const config = await discover(id, auth())
       const verifier = client.randomPKCECodeVerifier()
       const [state, nonce] = [client.randomState(), client.randomNonce()]
@@ -187,7 +187,7 @@ describe('openid-client', () => {
     })
   })
 
-  it('signs the person out, and is told so with its state', async () => {
+  it('signs the user out, and is told so with its state', async () => {
     const config = await library()
     const other = await signedIn(server)
     const { id_token: hint } = await passwordTokens(server, {}, ['library', 's e+c%r:ét'])

@@ -67,7 +67,7 @@ describe('devices and exchanges by libraries of others', () => {
     assert.equal(refreshed.claims()?.sub, tokens.claims()?.sub)
   })
 
-  it('openid-client learns that the person refused', async () => {
+  it('openid-client learns that the user refused', async () => {
     const config = await client.discovery(base, 'tv', undefined, client.None(), {
       execute: [client.allowInsecureRequests],
     })
@@ -79,7 +79,7 @@ describe('devices and exchanges by libraries of others', () => {
     )
   })
 
-  it('oauth4webapi waits for the person, with tokens bound to its key', async () => {
+  it('oauth4webapi waits for the user, with tokens bound to its key', async () => {
     const issuer = await oauth
       .discoveryRequest(base, { ...INSECURE })
       .then(response => oauth.processDiscoveryResponse(base, response))
@@ -141,7 +141,7 @@ describe('devices and exchanges by libraries of others', () => {
     )
   })
 
-  it('openid-client exchanges the token of a person for one of another service', async () => {
+  it('openid-client exchanges the token of a user for one of another service', async () => {
     const config = await client.discovery(base, 'cloud', 'secret', client.ClientSecretBasic('secret'), {
       execute: [client.allowInsecureRequests],
     })

@@ -45,7 +45,7 @@ describe('DPoP by libraries of others', () => {
     return answer.location()
   }
 
-  it('openid-client signs a person in as a public client, with code, tokens and refresh token bound to its key', async () => {
+  it('openid-client signs a user in as a public client, with code, tokens and refresh token bound to its key', async () => {
     const config = await client.discovery(base, 'native', undefined, client.None(), {
       execute: [client.allowInsecureRequests],
     })

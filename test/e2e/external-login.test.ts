@@ -71,7 +71,7 @@ describe('docs/external-login.md', () => {
     assert.equal(blocksOf('sh').length, 6)
   })
 
-  it('gets a code for a person whom nobody knew, which is good for tokens', async () => {
+  it('gets a code for a user whom nobody knew, which is good for tokens', async () => {
     const redirect = redirectIn(paste(code))
     assert.equal(redirect.searchParams.get('state'), 's1')
     const { id_token } = await exchange(redirect.searchParams.get('code') ?? '')
@@ -79,7 +79,7 @@ describe('docs/external-login.md', () => {
     assert.deepEqual(decodeJwt(String(id_token))['amr'], ['ext'])
   })
 
-  it('asks the person, and brings the answer', async () => {
+  it('asks the user, and brings the answer', async () => {
     const question = paste(approval.replace(/ \\\n {2}-d user_oauth_approval=.*/, ''))
     assert.match(question, /^HTTP\/1.1 200 /)
     assert.match(question, /"undecided_scopes":\[\{"code":"scope\.password\.write"/)
@@ -87,7 +87,7 @@ describe('docs/external-login.md', () => {
     assert.equal(scope, 'password.write')
   })
 
-  it('gets tokens for the person', () => {
+  it('gets tokens for the user', () => {
     const { access_token } = JSON.parse(paste(tokens)) as Record<string, string>
     const { user_name, origin, client_id } = decodeJwt(access_token ?? '')
     assert.deepEqual([user_name, origin, client_id], ['erin', 'acme', 'shop'])

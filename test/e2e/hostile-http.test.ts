@@ -234,7 +234,7 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
     },
   ]
   for (const { name, bytes, statuses } of cases) {
-    it(`tells nothing of the inside: ${name}`, async () => {
+    it(`reveals nothing about the inside: ${name}`, async () => {
       const answer = await exchange(bytes)
       assert.deepEqual(answer.statuses, statuses, answer.text)
       assert.ok(answer.isClosed)

@@ -14,7 +14,7 @@ const form = { grant_type: 'client_credentials' }
 
 describe('listen.management', () => {
   for (const workers of [1, 2]) {
-    it(`tells of all requests, with ${workers} ${workers === 1 ? 'process' : 'worker processes'}`, async () => {
+    it(`reports all requests, with ${workers} ${workers === 1 ? 'process' : 'worker processes'}`, async () => {
       const port = await freePort()
       const smtp = { host: '127.0.0.1', port: await freePort(), from: 'id@example.org' }
       const siem = {

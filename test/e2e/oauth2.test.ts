@@ -18,7 +18,7 @@ const CONSOLE = {
   autoapprove: true,
 }
 
-describe('a person of an OAuth 2.0 provider', () => {
+describe('a user of an OAuth 2.0 provider', () => {
   let github: Github
   let server: ServerProcess
   let browser: Browser

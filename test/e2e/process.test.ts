@@ -84,37 +84,37 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
     readonly lines: readonly RegExp[]
   }[] = [
     {
-      name: 'tells in one line that the port is in use',
+      name: 'reports in one line that the port is in use',
       args: () => ['serve', '--port', String(port), '--database', 'sqlite::memory:'],
       status: 1,
       lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\)$/],
     },
     {
-      name: 'tells the same, once, with several workers',
+      name: 'reports the same, once, with several workers',
       args: () => ['serve', '--port', String(port), '--workers', '3'],
       status: 1,
       lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\)$/],
     },
     {
-      name: 'tells in one line that it cannot listen on an address of another machine',
+      name: 'reports in one line that it cannot listen on an address of another machine',
       args: () => ['serve', '--config', inRoot('right.json'), '--host', '192.0.2.1', '--database', 'sqlite::memory:'],
       status: 1,
       lines: [/^latchkey: .*192\.0\.2\.1/],
     },
     {
-      name: 'tells in one line, without the password, that PostgreSQL cannot be reached, after it waited',
+      name: 'reports in one line, without the password, that PostgreSQL cannot be reached, after it waited',
       args: () => ['serve', '--database', `postgres://somebody:hidden@127.0.0.1:${port === 1 ? 2 : 1}/x`],
       status: 1,
       lines: [/^latchkey: (?!.*hidden).*database/],
     },
     {
-      name: 'tells in one line that the folder of the database cannot be made',
+      name: 'reports in one line that the folder of the database cannot be made',
       args: () => ['serve', '--database', `sqlite:${inRoot('no.db/below/latchkey.db')}`],
       status: 1,
       lines: [/^latchkey: .*no\.db/],
     },
     {
-      name: 'tells in one line that the file is no database',
+      name: 'reports in one line that the file is no database',
       args: () => ['serve', '--database', `sqlite:${inRoot('no.db')}`],
       status: 1,
       lines: [/^latchkey: .*not a database/],

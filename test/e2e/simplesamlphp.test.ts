@@ -134,7 +134,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     return { access: decodeJwt(tokens['access_token'] ?? ''), id: decodeJwt(tokens['id_token'] ?? '') }
   }
 
-  it('signs a person in for an application, with what the provider says of them', async () => {
+  it('signs a user in for an application, with what the provider says of them', async () => {
     const page = await newPage()
     await page.goto(authorizeUrl())
     await page.getByRole('link', { name: 'Sign in at university' }).click()
@@ -148,7 +148,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     assert.deepEqual(id['amr'], ['ext'])
   })
 
-  it('leaves a person with a wrong password there, and goes on after the right one', async () => {
+  it('leaves a user with a wrong password there, and goes on after the right one', async () => {
     const page = await newPage()
     await page.goto(authorizeUrl())
     await page.getByRole('link', { name: 'Sign in at university' }).click()
@@ -220,7 +220,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
   for (const origin of ['university', 'company'] as const) {
     const providerOf = (): Simplesamlphp => (origin === 'university' ? university : company)
 
-    it(`signs a person out there who signs out here: ${origin}`, async () => {
+    it(`signs a user out there who signs out here: ${origin}`, async () => {
       const page = await newPage()
       await signIn(page, origin, 'ann')
       await page.getByRole('button', { name: 'Sign out' }).click()
@@ -229,7 +229,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
       await page.getByLabel('Password').waitFor() // who is signed in there is not asked
     })
 
-    it(`signs a person out here who signs out there, in this browser only: ${origin}`, async () => {
+    it(`signs a user out here who signs out there, in this browser only: ${origin}`, async () => {
       const [page, elsewhere] = [await newPage(), await newPage()]
       await signIn(page, origin, 'bob')
       await signIn(elsewhere, origin, 'bob')

@@ -105,7 +105,7 @@ describe('UAA’s clients', () => {
   const authorize = (parameters: Readonly<Record<string, string>>): string =>
     `/oauth/authorize?${new URLSearchParams({ response_type: 'code', ...parameters }).toString()}`
 
-  it('cf asks what to ask a person, and where to', async () => {
+  it('cf asks what to ask a user, and where to', async () => {
     const { status, body } = await send('/login', { headers: accept })
     assert.equal(status, 200)
     assert.deepEqual(Object.keys(Object(body['prompts'])), ['username', 'password'])

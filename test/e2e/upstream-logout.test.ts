@@ -115,7 +115,7 @@ describe('logout with a provider that is another implementation', () => {
     return page
   }
 
-  it('signs a person out there who signs out here, and brings them back', async () => {
+  it('signs a user out there who signs out here, and brings them back', async () => {
     const page = await newPage()
     await signIn(page)
     const before = provider.signIns
@@ -127,7 +127,7 @@ describe('logout with a provider that is another implementation', () => {
     assert.equal(provider.signIns, before + 1) // who is signed in there is not asked again
   })
 
-  it('signs a person out here who signs out there, in this browser only', async () => {
+  it('signs a user out here who signs out there, in this browser only', async () => {
     const [page, elsewhere] = [await newPage(), await newPage()]
     await signIn(page)
     await signIn(elsewhere)

@@ -123,7 +123,7 @@ after(async () => {
   application.close()
 })
 
-describe('a person of a server that runs oidc-provider', () => {
+describe('a user of a server that runs oidc-provider', () => {
   for (const origin of ['signing', 'posting', 'fragment']) {
     it(`signs in by ${origin}, with groups and attributes`, async () => {
       const page = await (await browser.newContext()).newPage()

@@ -99,7 +99,7 @@ after(async () => {
   application.close()
 })
 
-describe('a person of another provider', () => {
+describe('a user of another provider', () => {
   it('signs in there, approves there, and comes back to the application as an account of ours', async () => {
     const page = await (await browser.newContext()).newPage()
     page.setDefaultTimeout(10_000)

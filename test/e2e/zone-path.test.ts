@@ -79,7 +79,7 @@ for (const { mode, path } of combinations) {
       await page.click('input[type=submit]')
     }
 
-    it('signs a person in by code, asks for approval, and gives a library tokens that it takes', async () => {
+    it('signs a user in by code, asks for approval, and gives a library tokens that it takes', async () => {
       // The library asks `{issuer}/.well-known/openid-configuration` and compares the issuer to the letter.
       const issuer = new URL(`${base}/z/x${mode === 'uaa' ? '/oauth/token' : ''}`)
       const config = await client.discovery(issuer, 'app', undefined, client.ClientSecretBasic('app-secret'), {
@@ -139,7 +139,7 @@ for (const { mode, path } of combinations) {
       assert.equal(config.serverMetadata().token_endpoint, `${base}/z/x/oauth/token`)
     })
 
-    it('keeps its people apart from those of other zones in one browser', async () => {
+    it('keeps its users apart from those of other zones in one browser', async () => {
       const { page } = await newPage()
       const zones = [
         { at: '', password: 'koala' },

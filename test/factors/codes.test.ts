@@ -93,7 +93,7 @@ describe('codes of an account', () => {
     assert.ok(!sealed.includes(secret))
   })
 
-  it('confirm a secret for its person, session and zone, for ten minutes', async () => {
+  it('confirm a secret for its user, session and zone, for ten minutes', async () => {
     const { text, sealed } = await passwords.begin(of)
     const app = new TOTP({ secret: Secret.fromBase32(text.replaceAll(' ', '')) })
     const code = () => app.generate({ timestamp: server.clock.now().getTime() })

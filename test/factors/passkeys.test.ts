@@ -222,7 +222,7 @@ describe('passkeys', () => {
       })
     }
 
-    it('stores a credential once in a zone, and no more of them than a person may have', async () => {
+    it('stores a credential once in a zone, and no more of them than a user may have', async () => {
       const { result } = await register()
       assert.ok(result.outcome === 'new')
       assert.equal(await server.store.factors.addPasskey('svc', result.passkey, 1), true)
@@ -326,7 +326,7 @@ describe('passkeys', () => {
     const elsewhere: readonly { readonly name: string; readonly at?: Partial<Ceremony>; readonly other?: true }[] = [
       { name: 'of another session', at: { browser: 'session two' } },
       { name: 'of another zone with the same host', at: { zoneId: 'another' } },
-      { name: 'of another person', other: true },
+      { name: 'of another user', other: true },
     ]
     for (const { name, at, other } of elsewhere) {
       it(`${name} is refused, at registration and as a second factor`, async () => {
@@ -401,14 +401,14 @@ describe('passkeys', () => {
   })
 
   describe('authentication', () => {
-    it('names no credential to whoever has not said who they are', async () => {
+    it('names no credential to anyone who has not said who they are', async () => {
       await enrol()
       const options = await passkeys.authenticationOptions(AT)
       assert.deepEqual(Object.keys(options).toSorted(), ['challenge', 'rpId', 'timeout', 'userVerification'])
       assert.equal(options['userVerification'], 'required')
     })
 
-    it('names those of the person as a second factor, and no other', async () => {
+    it('names those of the user as a second factor, and no other', async () => {
       const credential = await enrol()
       await enrol({}, joel)
       const options = await passkeys.authenticationOptions(AT, marissa)
@@ -497,7 +497,7 @@ describe('passkeys', () => {
       assert.equal(reasonOf(await prove(credential, { counter: 4_294_967_295 })), 'accepted')
     })
 
-    it('says that a person was not verified, and whether the key is backed up now', async () => {
+    it('says that a user was not verified, and whether the key is backed up now', async () => {
       const credential = await enrol({ backupEligible: true })
       const proof = await prove(
         credential,

@@ -83,7 +83,7 @@ describe('createAccounts', () => {
     }
   })
 
-  it('leaves a copy deactivated that an administrator deactivated while the person signed in', async () => {
+  it('leaves a copy deactivated that an administrator deactivated while the user signed in', async () => {
     const other = `${zone.id}-other`
     const pair = { origin: 'corp', userName: 'pat', externalId: 'sub-1', active: false }
     const here = records.user({ ...pair, zoneId: zone.id, id: `${zone.id}-here`, aliasId: 'copy', aliasZoneId: other })
@@ -154,7 +154,7 @@ describe('createAccounts', () => {
   ]
   for (const mode of ['standard', 'uaa'] as const) {
     for (const { name, person } of strangers) {
-      it(`gives somebody with ${name} another account, in ${mode}`, async () => {
+      it(`gives a user with ${name} another account, in ${mode}`, async () => {
         const entered = async (who: Partial<ExternalUser>): Promise<User> => {
           const at = provider({ linkByEmail: true })
           const entry = await accountsIn(mode).enter(zone, at, { ...pat, ...who })
@@ -170,7 +170,7 @@ describe('createAccounts', () => {
     }
   }
 
-  it('tells apart by name whom the provider calls alike, and lets nobody take a name over', async () => {
+  it('distinguishes by name users that the provider names alike, and lets nobody take a name over', async () => {
     const first = await enter()
     const second = await enter({ externalId: 'sub-2' })
     assert.match(second.userName, /^pat-[\w-]{8}$/)
@@ -229,7 +229,7 @@ describe('createAccounts', () => {
     assert.equal(profile?.custom?.['team']?.length, 100)
   })
 
-  it('has the roles and attributes of a new person, and of one who is bound to a pre-created account', async () => {
+  it('has the roles and attributes of a new user, and of one who is bound to a pre-created account', async () => {
     const details = { roles: ['a'], attributes: { team: ['x'] } }
     await precreated({ userName: 'sub-9' })
     for (const externalId of ['sub-8', 'sub-9']) {
@@ -335,7 +335,7 @@ describe('createAccounts', () => {
       )
     })
 
-    it('is bound to one of two people with its address', async () => {
+    it('is bound to one of two users with its address', async () => {
       await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example' })
       const both = await Promise.all(
         ['sub-1', 'sub-2'].map(externalId => enter({ ...verified, externalId, userName: externalId }, linking())),
@@ -379,7 +379,7 @@ describe('createAccounts', () => {
         account: { email: 'pat@user.from.corp.cf' },
         person: { email: undefined } as never,
       },
-      { name: 'the address of somebody who signed in before', account: { externalId: 'sub-0' } },
+      { name: 'the address of a user who signed in before', account: { externalId: 'sub-0' } },
       { name: 'the address of an account with a password', account: { passwordHash: 'x' } },
       { name: 'the address of an account that is inactive', account: { active: false } },
     ]
@@ -403,7 +403,7 @@ describe('createAccounts', () => {
       assert.equal((await enter({ userName: 'sub-1' }, closed)).id, 'before')
     })
 
-    it('is not found by a name that the person may have chosen, and not gone round either', async () => {
+    it('is not found by a name that the user may have chosen, and not gone round either', async () => {
       await precreated({ id: 'victim' })
       assert.equal(await refusedTo({}), NAME_TAKEN)
       assert.equal(await refusedTo({}, provider({ addShadowUserOnLogin: false })), NOT_PRECREATED)
@@ -439,7 +439,7 @@ describe('createAccounts', () => {
     })
   })
 
-  it('makes no account where the provider has people added by hand', async () => {
+  it('makes no account where the provider has users added by hand', async () => {
     const closed = provider({ addShadowUserOnLogin: false })
     assert.equal(await refusedTo({}, closed), NOT_PRECREATED)
     assert.equal(await store.users.findByName(zone.id, 'corp', 'pat'), undefined)
@@ -454,7 +454,7 @@ describe('createAccounts', () => {
     }
   })
 
-  it('refuses somebody whose account was deactivated, and does not let the address in by the back door', async () => {
+  it('refuses a user whose account was deactivated, and does not let the address in by the back door', async () => {
     await precreated({ id: 'gone', active: false, externalId: 'sub-1', email: 'pat@corp.example' })
     await precreated({ id: 'other', userName: 'other', email: 'pat@corp.example' })
     const vouched = { emailVerified: true }

@@ -226,7 +226,7 @@ describe('a password hash of bcrypt', () => {
 })
 
 describe('a right password after a wrong one', () => {
-  it('is no failure, nor does it end the others of whoever owes a new password', () =>
+  it('is no failure, nor does it end the others of a user who must choose a new password', () =>
     withServer({}, async server => {
       const { id } = await userNamed(server, 'joel')
       const failures = () => server.store.events.failures('svc', id, new Date(0))

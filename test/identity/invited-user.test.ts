@@ -21,7 +21,7 @@ const invited: User = {
 }
 const ann: ExternalUser = { userName: 'ann', externalId: 'ann', amr: ['ext'] }
 
-describe('what a provider says of an invited person', () => {
+describe('what a provider says of an invited user', () => {
   const cases: readonly {
     name: string
     type?: string

@@ -37,7 +37,7 @@ function personIn(
   return externalUserOf(found, settings, readDirectorySettings(settings))
 }
 
-describe('the identifier of a person of a directory', () => {
+describe('the identifier of a user of a directory', () => {
   it('is that of the entry, and without one the login name', () => {
     assert.equal(personIn({ uid: ['Ann'] }, { uniqueId: 'u-1' })?.externalId, 'u-1')
     assert.equal(personIn({ uid: ['Ann'] })?.externalId, 'Ann')
@@ -54,7 +54,7 @@ describe('the identifier of a person of a directory', () => {
     assert.equal(personIn({ uid: ['ann'] }, { config: patterns })?.externalId, dn, 'several patterns')
   })
 
-  it('is not the DN or the identifier of somebody else, which people could choose as their login name', () => {
+  it('is not the DN or the identifier of somebody else, which users could choose as their login name', () => {
     for (const uid of [
       'uid=boss,ou=people',
       '6f9619ff-8b86-4011-b42d-00cf4fc964ff',
@@ -68,7 +68,7 @@ describe('the identifier of a person of a directory', () => {
   })
 })
 
-describe('the user name of a person of a directory', () => {
+describe('the user name of a user of a directory', () => {
   it('is the login name as the directory writes it, however it was typed', () => {
     for (const typedName of ['ann lee', 'ANN LEE', ' Ann  Lee ', 'Ａnn Lee'])
       assert.equal(personIn({ uid: ['other', 'Ann Lee'] }, { typedName })?.userName, 'Ann Lee')

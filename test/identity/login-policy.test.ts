@@ -155,7 +155,7 @@ const cases: readonly Case[] = [
     uaa: { kind: 'email' },
   },
   {
-    name: 'tells of no misconfiguration when something failed already',
+    name: 'reports no misconfiguration when something failed already',
     given: { hint: 'bank.example', failed: true },
     want: { ...form, userName: 'bank.example' },
     uaa: form,

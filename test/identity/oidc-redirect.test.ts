@@ -128,7 +128,7 @@ describe('signing in at an OpenID Connect provider', () => {
   })
 
   const unready = [
-    { name: 'no address to send people to', config: { ...usual, authUrl: undefined } },
+    { name: 'no address to send users to', config: { ...usual, authUrl: undefined } },
     { name: 'no address to redeem codes at', config: { ...usual, tokenUrl: undefined } },
     { name: 'no name for us', config: { ...usual, relyingPartyId: '' } },
     { name: 'an address that is none', config: { ...usual, authUrl: 'corp.example' } },

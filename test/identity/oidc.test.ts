@@ -289,7 +289,7 @@ describe('createOidcSettings', () => {
     return { asked, settings, settingsOf }
   }
 
-  it('tells what is known without waiting, and finds out the rest beside that', async () => {
+  it('reports what is known without waiting, and finds out the rest beside that', async () => {
     const { asked, settings, settingsOf } = upstream(() => DOCUMENT)
     const whole = { authUrl: 'a', tokenUrl: 't', issuer: 'own', tokenKeyUrl: 'own-keys', discoveryUrl: 'd' }
     assert.equal(settings.peek(provider(whole), 'endpoints')?.authUrl, 'a')

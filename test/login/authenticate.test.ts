@@ -37,7 +37,7 @@ for (const mode of MODES) {
       assert.equal(answer.json()['error'], status === 405 ? 'method_not_allowed' : 'invalid_request')
     }
 
-    it('answers a stranger who has the password with the name and the address', async () => {
+    it('answers an anonymous caller who has the password with the name and the address', async () => {
       const answer = await send({ ...MARISSA, username: 'MARISSA' })
       assert.equal(answer.status, 200)
       assert.deepEqual(answer.json(), { username: 'marissa', email: 'marissa@example.org' })
@@ -57,7 +57,7 @@ for (const mode of MODES) {
       { name: 'a wrong password', form: { ...MARISSA, password: 'bad' } },
       { name: 'an unknown user', form: { username: 'nobody', password: 'bad' } },
       { name: 'an empty password', form: { ...MARISSA, password: '' } },
-      { name: 'a person who needs a new password', form: { username: 'late', password: 'koala' } },
+      { name: 'a user who needs a new password', form: { username: 'late', password: 'koala' } },
       { name: 'an unverified account with a wrong password', form: { username: 'unverified', password: 'bad' } },
       { name: 'source=login without a token', form: ERIN },
     ]
@@ -68,7 +68,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('tells whoever has the password that the account is not verified', async () => {
+    it('tells anyone who has the password that the account is not verified', async () => {
       const answer = await send({ username: 'unverified', password: 'koala' })
       assert.deepEqual([answer.status, answer.json()], [403, { error: 'account not verified' }])
     })
@@ -137,7 +137,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['allow'], 'POST')
     })
 
-    it('creates the person whom a login server vouches for, and finds them again', async () => {
+    it('creates the user whom a login server vouches for, and finds them again', async () => {
       const answer = await send({ ...ERIN, email: 'erin@shop.example' }, { bearer: api.token })
       assert.equal(answer.status, 200, answer.text)
       const user = await api.userOf('ext-a', 'erin')
@@ -148,10 +148,10 @@ for (const mode of MODES) {
     })
 
     const people: readonly { name: string; form: Readonly<Record<string, string>> }[] = [
-      { name: 'an unknown person with add_new=false', form: { ...ERIN, username: 'nobody', add_new: 'false' } },
-      { name: 'a person of the internal origin', form: { ...ERIN, username: 'marissa', origin: 'svc' } },
-      { name: "a person of another provider's origin", form: { ...ERIN, origin: 'corp' } },
-      { name: 'a person by an id, which it does not take', form: { ...ERIN, username: ' ', user_id: 'any' } },
+      { name: 'an unknown user with add_new=false', form: { ...ERIN, username: 'nobody', add_new: 'false' } },
+      { name: 'a user of the internal origin', form: { ...ERIN, username: 'marissa', origin: 'svc' } },
+      { name: "a user of another provider's origin", form: { ...ERIN, origin: 'corp' } },
+      { name: 'a user by an id, which it does not take', form: { ...ERIN, username: ' ', user_id: 'any' } },
     ]
     for (const { name, form } of people) {
       it(`refuses a login server ${name}`, async () => {
@@ -162,7 +162,7 @@ for (const mode of MODES) {
 
     const tokens: readonly { name: string; token: () => Promise<string>; status: number }[] = [
       { name: 'of a client without oauth.login', token: () => api.tokenOf('admin'), status: 403 },
-      { name: 'of a person', token: () => api.tokenOfUser('lena', 'koala'), status: 403 },
+      { name: 'of a user', token: () => api.tokenOfUser('lena', 'koala'), status: 403 },
       { name: 'of another zone', token: () => api.tokenOf('login', OTHER_HOST), status: 401 },
     ]
     for (const { name, token, status } of tokens) {

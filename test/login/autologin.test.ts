@@ -134,7 +134,7 @@ for (const mode of MODES) {
             description: 'An Authentication object was not found in the SecurityContext',
           },
           {
-            name: 'an unverified account, to whoever has the password',
+            name: 'an unverified account, to anyone who has the password',
             send: () => post({ username: 'unverified', password: 'koala' }),
             want: '403 access_denied',
             description: 'Account not verified',
@@ -266,7 +266,7 @@ for (const mode of MODES) {
           },
         },
         {
-          name: 'the code of a person who is gone',
+          name: 'the code of a user who is gone',
           code: async () => {
             const code = await codeOf('gone')
             await changeUser(server, 'gone', { active: false })
@@ -303,7 +303,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('leaves the session of another person alone in standard (E4)', async () => {
+      it('leaves the session of another user alone in standard (E4)', async () => {
         const browser = server.browser()
         await browser.signIn('joel', 'wombat')
         const query = { code: await codeOf(), client_id: 'auto' }
@@ -391,7 +391,7 @@ for (const mode of MODES) {
         assert.equal((await ask(server.browser(), { code })).location().host, 'auto.example', 'the code is still good')
       })
 
-      it('leaves the session of another person alone in standard (E4)', async () => {
+      it('leaves the session of another user alone in standard (E4)', async () => {
         const browser = server.browser()
         await browser.signIn('joel', 'wombat')
         const answer = await ask(browser, { code: await codeOf() })

@@ -182,7 +182,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(abroad), false)
       })
 
-      it('ends nothing for somebody who has no account', async () => {
+      it('ends nothing for a user who has no account', async () => {
         await obeyed(await logoutToken({ sub: 'nobody' }))
       })
     })

@@ -169,7 +169,7 @@ for (const mode of MODES) {
         form: async () => ({ id_token: await token({ c_hash: half('') }) }),
       },
       {
-        name: 'two ID tokens of different people',
+        name: 'two ID tokens of different users',
         origin: 'hybrid',
         form: async () => ({ id_token: await token({ sub: 'other', c_hash: half('c') }), code: 'c' }),
       },

@@ -205,7 +205,7 @@ for (const mode of MODES) {
         assert.equal(new Set([state, nonce, challenge]).size, 3)
       })
 
-      it('keeps what it has to know in a cookie for the way back only, which tells nothing', async () => {
+      it('keeps what it has to know in a cookie for the way back only, which reveals nothing', async () => {
         const cookies = setCookies(await server.browser().send('/login/external/corp'))
         const name = Object.keys(cookies).find(each => each.startsWith('svc-sign-in-')) ?? ''
         assert.match(
@@ -275,7 +275,7 @@ for (const mode of MODES) {
     })
 
     describe('the way back', () => {
-      it('signs in a person of the provider, under a new session, and leads on', async () => {
+      it('signs in a user of the provider, under a new session, and leads on', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const planted = browser.cookies.get(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
@@ -480,7 +480,7 @@ for (const mode of MODES) {
         assert.equal(replayed.status, failed(400))
       })
 
-      it('tells who is signed in meanwhile to go on', async () => {
+      it('lets a user who has signed in meanwhile continue', async () => {
         const browser = server.browser()
         const query = { code: 'c', state: (await leave(browser)).get('state') ?? '' }
         await back(browser, query)
@@ -876,7 +876,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    it('signs its people in: application, sign-in page, zone, and back to the application', async () => {
+    it('signs its users in: application, sign-in page, zone, and back to the application', async () => {
       const [browser, atZone] = [server.browser(), server.browser(`z1.localhost:${port}`)]
       await authorize(browser, AUTO_REQUEST)
       const page = await browser.send('/login')

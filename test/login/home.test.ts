@@ -64,7 +64,7 @@ describe('GET / and /home', () => {
       }))
   }
 
-  it('sends people to where an application begins a sign-in, with iss and target_link_uri; in uaa to its launch URL', async () => {
+  it('sends users to where an application begins a sign-in, with iss and target_link_uri; in uaa to its launch URL', async () => {
     for (const mode of MODES) {
       const server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       try {

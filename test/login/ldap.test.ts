@@ -83,7 +83,7 @@ for (const mode of MODES) {
       for (const answer of answers) assert.equal(landsAt(answer), '302 /login?error=login_failure')
     })
 
-    it('tells somebody without an account that an administrator must make it', async () => {
+    it('tells a user without an account that an administrator must make it', async () => {
       await api.configure({ ...SEARCH, baseUrl: slapd.url, addShadowUserOnLogin: false })
       const browser = api.server.browser()
       const answer = await signIn(browser, { username: 'twin-a' })

@@ -97,7 +97,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { query, text, kind = 'error' } of messages) {
-        it(`tells what ${query} means`, async () => {
+        it(`reports what ${query} means`, async () => {
           const page = await server.send(`/login?${query}`)
           assert.equal(page.status, 200)
           assert.match(page.text, new RegExp(`<div id="message" class="alert alert-${kind}"`))
@@ -126,7 +126,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')
       })
 
-      it('tells who is signed in what failed when somebody else was to sign in there, or sends them home as in UAA', async () => {
+      it('shows a signed-in user what failed when somebody else was to sign in there, or sends them home as in UAA', async () => {
         const answer = await (await signedIn(server)).send('/login', { query: { error: 'login_failure' } })
         if (mode === 'standard') return assert.match(answer.text, /class="alert alert-error"/)
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')

@@ -171,7 +171,7 @@ for (const mode of MODES) {
     })
 
     describe('the way back', () => {
-      it('signs the person in, by their number, under the name of the mapping', async () => {
+      it('signs the user in, by their number, under the name of the mapping', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const answer = await signIn('github', browser)
@@ -221,7 +221,7 @@ for (const mode of MODES) {
         assert.equal(token?.form.has('client_secret'), false)
       })
 
-      it('is the same account when the person takes another name there', async () => {
+      it('is the same account when the user takes another name there', async () => {
         await signIn()
         const before = await userOf('github', '583231')
         github.person = { ...OCTOCAT, login: 'monalisa' }
@@ -280,7 +280,7 @@ for (const mode of MODES) {
         assert.notEqual(claims.auth_time, 1)
       })
 
-      it('cannot say when a person signed in, so it is not enough for an application that asks for max_age', async () => {
+      it('cannot say when a user signed in, so it is not enough for an application that asks for max_age', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, max_age: '3600' })
         const answer = await signIn('github', browser)

@@ -180,14 +180,14 @@ for (const mode of MODES) {
       })
     }
 
-    it('gives each person a code of their own', async () => {
+    it('gives each user a code of their own', async () => {
       const marissa = await fetchCode(await signedIn(server))
       const joel = await fetchCode(await signedIn(server, 'joel', 'wombat'))
       tokensOf(await redeem(server, marissa))
       tokensOf(await redeem(server, joel))
     })
 
-    it('makes sixty in a minute for one person and answers 429 after that, which voids nothing', async () => {
+    it('makes sixty in a minute for one user and answers 429 after that, which voids nothing', async () => {
       server.clock.advance(60)
       const browser = await signedIn(server)
       let passcode = ''

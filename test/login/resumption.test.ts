@@ -76,7 +76,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/home')).status, 200, 'the person is signed in all the same')
       })
 
-      it('tells of a redirect URI that was taken from the client, and never follows it', async () => {
+      it('reports a redirect URI that was taken from the client, and never follows it', async () => {
         const { redirectUris } = await clientNamed(server, 'auto')
         const browser = server.browser()
         const fields = await asked(browser)

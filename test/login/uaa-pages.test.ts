@@ -147,7 +147,7 @@ describe('pages in uaa, as a browser shows them', () => {
     },
   ]
   for (const { path, status, h2, p, host = 'localhost' } of errors) {
-    it(`tell what is wrong at ${host} ${path}`, async () => {
+    it(`report what is wrong at ${host} ${path}`, async () => {
       const page = await open()
       const answer = await page.goto(`http://${host}:${port}/uaa${path}`)
       assert.equal(answer?.status(), status)
@@ -156,7 +156,7 @@ describe('pages in uaa, as a browser shows them', () => {
     })
   }
 
-  it('tell that a form was forged', async () => {
+  it('report that a form was forged', async () => {
     const visitor = server.browser()
     const page = await visitor.send('/uaa/login')
     const fields = { 'X-Svc-Csrf': /name="X-Svc-Csrf" value="([^"]+)"/.exec(page.text)?.[1] ?? '' }

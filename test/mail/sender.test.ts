@@ -194,7 +194,7 @@ describe('the sender of mails', () => {
     assert.ok(Math.min(...gaps) >= 0.25, String(Math.min(...gaps)))
   })
 
-  it('does not let a person wait behind many others', async () => {
+  it('does not let a user wait behind many others', async () => {
     const { sender, queue, pass, sent } = await startSending({ rate: 1 })
     await queue(50, { name: 'invited' })
     sender.start()

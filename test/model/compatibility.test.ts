@@ -110,7 +110,7 @@ describe('behaviourOf', () => {
       row: 'upstreamReturnByQuery',
       want: [false, true],
     },
-    { name: 'a SAML sign-in that nobody asked for (C10)', row: 'unsolicitedSignIn', want: [false, true] },
+    { name: 'an unsolicited SAML sign-in (C10)', row: 'unsolicitedSignIn', want: [false, true] },
     { name: 'where a SAML sign-in begins (C10)', row: 'samlDiscoveryLinks', want: [false, true] },
     { name: 'no key to sign with (C11)', row: 'noSigningKey', want: ['server_error 500', 'unauthorized 401'] },
   ]

@@ -198,7 +198,7 @@ for (const mode of MODES) {
     })
 
     for (const status of [401, 403, 404, 410]) {
-      it(`tells the log of an answer of ${status}, which may be of what stands before the application, and tries again`, async () => {
+      it(`logs an answer of ${status}, which may be of what stands before the application, and tries again`, async () => {
         shop.tokens.length = 0
         shop.answer = status
         const browser = await signedIn(server)

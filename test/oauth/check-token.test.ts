@@ -144,7 +144,7 @@ for (const mode of MODES) {
     const bad: readonly (Refusal & { readonly name: string; readonly token: string })[] = [
       { name: 'no token', token: '', want: '400 invalid_token', description: 'Token parameter must be set' },
       {
-        name: 'a token that nobody issued',
+        name: 'a token that was not issued',
         token: 'nonsense',
         want: '400 invalid_token',
         description: 'The token expired, was revoked, or the token ID is incorrect.',

@@ -68,7 +68,7 @@ for (const mode of MODES) {
         },
       })
 
-    it('let a client in that nobody registered: page, code, tokens, refresh, userinfo', async () => {
+    it('let an unregistered client in: page, code, tokens, refresh, userinfo', async () => {
       const id = documents.publish('/app.json')
       const page = await authorize(browser, asking(id))
       assert.equal(page.status, 200, page.text)
@@ -278,7 +278,7 @@ for (const mode of MODES) {
       await server.store.zones.update(zone)
     })
 
-    it('need not be there for a person to see what they may do, and to take it back', async () => {
+    it('need not be there for a user to see what they may do, and to take it back', async () => {
       const id = documents.publish('/hidden.json')
       const first = await authorize(browser, asking(id))
       const code = (await allow(browser, first.text)).location().searchParams.get('code') ?? ''
@@ -326,7 +326,7 @@ for (const mode of MODES) {
 }
 
 describe('discovery of client metadata documents', () => {
-  it('tells of them where they are switched on, in standard', async () => {
+  it('reports them where they are switched on, in standard', async () => {
     const server = await startTakingDocuments({ mode: 'standard' })
     try {
       const told = await server.send('/.well-known/openid-configuration')

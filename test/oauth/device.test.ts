@@ -77,7 +77,7 @@ for (const mode of MODES) {
     const allow = async (browser: Browser, code: string): Promise<TestAnswer> =>
       decide(browser, await enter(browser, code))
 
-    it('gives a device codes, of which a person can type one', async () => {
+    it('gives a device codes, of which a user can type one', async () => {
       const answer = await begin()
       assert.equal(answer.headers['cache-control'], 'no-store')
       const codes = answer.json<Codes>()
@@ -88,7 +88,7 @@ for (const mode of MODES) {
       assert.deepEqual([codes.expires_in, codes.interval], [600, 5])
     })
 
-    it('gives tokens once a person has allowed it, once', async () => {
+    it('gives tokens once a user has allowed it, once', async () => {
       const codes = await begun({ scope: 'openid cloud.read' })
       assert.equal(await errorOf(poll(codes.device_code)), '400 authorization_pending')
       const browser = await signedIn(server)
@@ -201,7 +201,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('gives nothing to a device whose person or client has changed since', async () => {
+    it('gives nothing to a device whose user or client has changed since', async () => {
       const browser = await signedIn(server)
       const first = await begun()
       await allow(browser, first.user_code)
@@ -227,7 +227,7 @@ for (const mode of MODES) {
 }
 
 describe('the device grant of a client that asks for a second factor', () => {
-  it('sends the person to prove or add one, and back to the code', async () => {
+  it('sends the user to prove or add one, and back to the code', async () => {
     const server = await startServer({
       config: {
         bootstrap: {

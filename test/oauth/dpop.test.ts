@@ -387,7 +387,7 @@ for (const mode of MODES) {
         assert.equal(refusal(alone), '401 invalid_token')
       })
 
-      it('lets a program fetch a code for its person', async () => {
+      it('lets a program fetch a code for its user', async () => {
         const basic = ['desk', 'desk-secret'] as const
         const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'svc.user openid' }
         const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic }))

@@ -55,7 +55,7 @@ const REFUSED_PEOPLE: readonly Row[] = [
     description: 'The origin must have visible ASCII characters only.',
   },
   {
-    name: 'an unknown person without add_new=true',
+    name: 'an unknown user without add_new=true',
     form: { username: 'nobody', add_new: 'false' },
     want: '401 unauthorized',
     description: 'Bad Credentials',
@@ -97,7 +97,7 @@ for (const mode of MODES) {
     })
 
     describe('at the token endpoint', () => {
-      it('creates the person with add_new=true, and issues tokens of the client', async () => {
+      it('creates the user with add_new=true, and issues tokens of the client', async () => {
         const more = { username: 'new@shop.example', given_name: 'Nia', family_name: 'Ewing' }
         const { access_token, id_token, refresh_token, scope } = tokensOf(await api.tokens(more))
         const { payload } = await verified(api.server, access_token)
@@ -114,7 +114,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('gives a person without an address one that nobody has, and in uaa names (E2)', async () => {
+      it('gives a user without an address one that nobody has, and in uaa names (E2)', async () => {
         tokensOf(await api.tokens({ username: 'no-at', origin: 'ext-b' }))
         const user = await api.userOf('ext-b', 'no-at')
         assert.equal(user?.email, 'no-at@user.from.ext-b.cf')
@@ -122,7 +122,7 @@ for (const mode of MODES) {
         assert.deepEqual([user?.givenName, user?.familyName], names)
       })
 
-      it('finds the person again, to the letter, and takes over what changed', async () => {
+      it('finds the user again, to the letter, and takes over what changed', async () => {
         tokensOf(await api.tokens({ username: 'ivy', email: 'ivy@old.example' }))
         const { id } = (await api.userOf('ext-a', 'ivy')) ?? {}
         tokensOf(await api.tokens({ username: 'ivy', email: 'ivy@new.example', given_name: 'Ivy', add_new: 'false' }))
@@ -141,7 +141,7 @@ for (const mode of MODES) {
         assert.ok(await api.userOf('ext-a', 'only@mail.example'))
       })
 
-      it('finds the person by user_id, and then needs no name', async () => {
+      it('finds the user by user_id, and then needs no name', async () => {
         tokensOf(await api.tokens({ username: 'byid' }))
         const user = await api.userOf('ext-a', 'byid')
         const named = { user_id: user?.id, username: undefined, origin: undefined, add_new: 'false' }
@@ -243,7 +243,7 @@ for (const mode of MODES) {
         assert.equal(errorOf(await api.tokens({ source: undefined })), want)
       })
 
-      it('refuses a person who is inactive', async () => {
+      it('refuses a user who is inactive', async () => {
         tokensOf(await api.tokens({ username: 'idle' }))
         const user = await api.userOf('ext-a', 'idle')
         assert.ok(user)
@@ -302,7 +302,7 @@ for (const mode of MODES) {
         assert.equal(new Set(ids).size, 1)
       })
 
-      it('tells the audit trail who vouched', async () => {
+      it('records in the audit trail who vouched', async () => {
         const from = api.server.events.length
         tokensOf(await api.tokens({ username: 'trail' }))
         const events = api.server.events.slice(from)
@@ -338,7 +338,7 @@ for (const mode of MODES) {
         assert.equal(fragment['state'], 's1')
       })
 
-      it('takes the person from the JSON of login, which says by itself what it is', async () => {
+      it('takes the user from the JSON of login, which says by itself what it is', async () => {
         const login = JSON.stringify({
           username: 'jason',
           origin: 'ext-j',
@@ -351,7 +351,7 @@ for (const mode of MODES) {
         assert.deepEqual([user?.email, user?.familyName], ['j@son.example', 'Bell'])
       })
 
-      it('takes the person by user_id', async () => {
+      it('takes the user by user_id', async () => {
         await api.authorize({ username: 'idmade' })
         const user = await api.userOf('ext-a', 'idmade')
         const answer = await api.authorize({
@@ -393,7 +393,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(await api.authorize(form)).query['code'], 'the approval is remembered')
       })
 
-      it('takes the parameters that the client pushed, and the person beside them', async () => {
+      it('takes the parameters that the client pushed, and the user beside them', async () => {
         const zone = await api.server.store.zones.find('svc')
         assert.ok(zone)
         const config = { ...zone.config, protocols: { pushedRequests: true } }
@@ -444,7 +444,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses an unknown person where add_new is left out', async () => {
+      it('refuses an unknown user where add_new is left out', async () => {
         assert.equal(errorOf(await api.authorize({ username: 'left-out', add_new: undefined })), '401 unauthorized')
       })
 
@@ -517,12 +517,12 @@ for (const mode of MODES) {
       const callers: readonly { name: string; token: () => Promise<string>; want: string }[] = [
         { name: 'a client without oauth.login', token: () => api.tokenOf('admin'), want: '403 access_denied' },
         {
-          name: 'a person without oauth.login',
+          name: 'a user without oauth.login',
           token: () => api.tokenOfUser('marissa', 'koala'),
           want: '403 access_denied',
         },
         {
-          name: 'a person who has oauth.login',
+          name: 'a user who has oauth.login',
           token: () => api.tokenOfUser('lena', 'koala'),
           want: '403 access_denied',
         },
@@ -543,7 +543,7 @@ for (const mode of MODES) {
       }
     }
 
-    it('lets administrators create people for a login server beforehand', async () => {
+    it('lets administrators create users for a login server beforehand', async () => {
       const bearer = await api.tokenOf('admin')
       const body = (origin: string) =>
         JSON.stringify({ userName: 'early', origin, emails: [{ value: 'early@example.org' }], name: {} })

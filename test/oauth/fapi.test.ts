@@ -189,7 +189,7 @@ for (const mode of MODES) {
 }
 
 describe('the report about the profile', () => {
-  it('tells that nobody asks for the certificate of a client', async () => {
+  it('reports that nobody asks for the certificate of a client', async () => {
     const bank = {
       client_id: 'by-certificate',
       authorized_grant_types: ['client_credentials'],

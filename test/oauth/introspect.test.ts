@@ -57,7 +57,7 @@ for (const mode of MODES) {
     const clientToken = async (basic: readonly [string, string], form = {}): Promise<string> =>
       tokensOf(await server.token({ grant_type: 'client_credentials', ...form }, { basic })).access_token
 
-    it('tells everything of the token of a user', async () => {
+    it('reports everything of the token of a user', async () => {
       const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const answer = await send(token)
       const { id } = await userNamed(server, 'marissa')
@@ -94,20 +94,20 @@ for (const mode of MODES) {
       assert.equal(answer.headers['cache-control'], 'no-store')
     })
 
-    it('tells the authorities of the token of a client, and no user', async () => {
+    it('reports the authorities of the token of a client, and no user', async () => {
       const told = (await send(await clientToken(SERVICE, { scope: 'jobs.read' }))).json()
       assert.deepEqual(told['authorities'], ['jobs.run', 'jobs.read'])
       assert.deepEqual(told['scope'], mode === 'standard' ? 'jobs.read' : ['jobs.read'])
       assert.deepEqual([told['sub'], told['username'], told['user_id']], ['service', undefined, undefined])
     })
 
-    it('tells of an opaque token what a JWT would say, and that it can be revoked', async () => {
+    it('reports about an opaque token what a JWT would say, and that it can be revoked', async () => {
       const told = (await send(await clientToken(SERVICE, { token_format: 'opaque' }))).json()
       assert.deepEqual([told['active'], told['revocable'], told['client_id']], [true, true, 'service'])
     })
 
     const worthless = [
-      { name: 'a text that nobody issued', token: 'nonsense' },
+      { name: 'a text that was not issued', token: 'nonsense' },
       { name: 'an empty JWT', token: '..' },
       { name: 'a JWT without a key id', token: 'e30.e30.e30' },
       { name: 'a text of 60 KiB', token: 'x'.repeat(60_000) },
@@ -215,7 +215,7 @@ for (const mode of MODES) {
         challenge: new RegExp(`^${REALM}error="insufficient_scope"`),
       },
       {
-        name: 'a token that nobody issued',
+        name: 'a token that was not issued',
         request: async () => ({ bearer: 'nonsense' }),
         want: '401 invalid_token',
         challenge: new RegExp(`^${REALM}error="invalid_token"`),

@@ -64,7 +64,7 @@ for (const mode of MODES) {
     const refuse = (assertion: string, refusal: Refusal, basic?: readonly [string, string]): Promise<TestAnswer> =>
       refused(server, mode, () => send(assertion, basic), refusal)
 
-    it('takes an ID token of the calling client, again and again, and tells when its person signed in', async () => {
+    it('takes an ID token of the calling client, again and again, and reports when its user signed in', async () => {
       const { id_token: idToken } = await own()
       server.clock.advance(60)
       const first = tokensOf(await send(idToken))
@@ -193,7 +193,7 @@ for (const mode of MODES) {
       await refuse(tokens.id_token, { ...untrusted, description: /^The token has been revoked$/ })
     })
 
-    it('refuses the tokens of a person whose password changed', async () => {
+    it('refuses the tokens of a user whose password changed', async () => {
       const tokens = await own()
       const { passwordRevision } = await userNamed(server, 'marissa')
       await changeUser(server, 'marissa', { passwordRevision: 'changed' })

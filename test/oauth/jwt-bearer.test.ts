@@ -133,7 +133,7 @@ const REFUSED: readonly Case[] = [
     description: 'Issuer is missing in id_token',
   },
   {
-    name: 'an issuer that nobody registered',
+    name: 'an unregistered issuer',
     assertion: said({ iss: 'https://x.example' }),
     ...unmapped('https://x.example'),
   },
@@ -173,7 +173,7 @@ const REFUSED: readonly Case[] = [
   { name: 'the key of somebody else under the same name', assertion: signedBy(stranger), ...SIGNATURE },
   { name: 'another algorithm than that of the key', assertion: signedBy(curve), ...SIGNATURE },
   {
-    name: 'a key that nobody published',
+    name: 'an unpublished key',
     assertion: said({}, { kid: 'corp-2' }),
     ...SIGNATURE,
   },
@@ -209,7 +209,7 @@ const REFUSED: readonly Case[] = [
     ...SIGNATURE,
   },
   {
-    name: 'an extension that nobody understands',
+    name: 'an unsupported extension',
     assertion: async () => {
       const header = { alg: 'RS256', kid: 'corp-1', crit: ['x'], x: 1 }
       return new SignJWT(await claimsOf()).setProtectedHeader(header).sign(corp.privateKey, { crit: { x: true } })
@@ -293,7 +293,7 @@ const REFUSED: readonly Case[] = [
     description: 'External token attribute given_name cannot be mapped to user attribute given_name',
   },
   {
-    name: 'a person without an account where none is made',
+    name: 'a user without an account where none is made',
     assertion: said({ iss: 'https://closed.example' }),
     ...unauthorized,
     description: 'The user account must be pre-created. Please contact your system administrator.',
@@ -324,7 +324,7 @@ const REFUSED: readonly Case[] = [
     description: 'Unauthorized grant type',
   },
   {
-    name: 'a person who lacks a group that the client requires',
+    name: 'a user who lacks a group that the client requires',
     assertion: said(),
     basic: ['strict', 'secret'],
     want: '400 invalid_scope',
@@ -379,7 +379,7 @@ for (const mode of MODES) {
       assert.deepEqual(user.lastLogonAt, clock.now())
     })
 
-    it('tells the trail who signed in by which provider, and of a refusal nothing that could be used', async () => {
+    it('records in the audit trail who signed in by which provider, and of a refusal nothing that could be used', async () => {
       const from = server.events.length
       await send(await corp.token({ sub: 'trail' }))
       const bad = await stranger.token({ sub: 'trail' })
@@ -443,7 +443,7 @@ for (const mode of MODES) {
         user: ['Pat!', 'mapped'],
       },
       {
-        name: 'somebody whose account was made before',
+        name: 'a user whose account was made before',
         assertion: said({ iss: 'https://closed.example', sub: 'known', email: undefined }),
         user: ['known', 'closed'],
       },

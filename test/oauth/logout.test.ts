@@ -171,7 +171,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], 'https://listed.example/bye')
       })
 
-      it('leaves other sessions of the same person alone', async () => {
+      it('leaves other sessions of the same user alone', async () => {
         const [one, other] = [await signedIn(server), await signedIn(server)]
         await logout(one, { redirect: 'http://localhost:8080/' })
         assert.equal(await isSignedIn(other), true)
@@ -359,7 +359,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
       query: async () => ({ client_id: 'auto', post_logout_redirect_uri: BYE, state: 's' }),
     },
     {
-      name: 'the hint is somebody else’s',
+      name: 'the hint is another user’s',
       query: async () => ({
         id_token_hint: await hintOf(server, await signedIn(server, 'joel', 'wombat')),
         post_logout_redirect_uri: BYE,

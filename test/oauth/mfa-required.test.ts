@@ -31,7 +31,7 @@ const client = (id: string, more: object = {}) => ({
 
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
-  describe(`a sign-in without a browser by somebody who owes a second factor, ${mode}`, () => {
+  describe(`a sign-in without a browser by a user who owes a second factor, ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -322,7 +322,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('is good for a person who has proven the factor, or is remembered, and for nobody else', async () => {
+      it('is good for a user who has proven the factor, or is remembered, and for nobody else', async () => {
         const browser = await signedIn(server)
         const weak = await passcodeOf(browser)
         await required()
@@ -354,7 +354,7 @@ for (const mode of MODES) {
         assert.equal(outcome(await redeem(await passcodeOf(browser), STRICT)), '200')
       })
 
-      it('tells nothing in a zone without second factors', async () => {
+      it('reports nothing in a zone without second factors', async () => {
         await setPolicy(server, { requirement: 'off' })
         const browser = await signedIn(server)
         await makeSession(server, browser, { acr: ['2', 'urn:gold'], amr: ['ext'] })

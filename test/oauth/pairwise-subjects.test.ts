@@ -125,7 +125,7 @@ describe('subjects of pairwise clients', () => {
     await there.stop()
   })
 
-  it('share nothing by which two sectors could tell that they have the same person', async () => {
+  it('share nothing by which two sectors could find that they have the same user', async () => {
     for (const mode of MODES) {
       const zone_config = { protocols: { pairwiseSubjects: true } }
       const there = await startServer({ mode, config: { bootstrap, zone_config } })

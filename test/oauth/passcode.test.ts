@@ -92,7 +92,7 @@ for (const mode of MODES) {
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
 
-    it('answers every token, without approval; in uaa they do not tell when and how the person signed in', async () => {
+    it('answers every token, without approval; in uaa they do not report when and how the user signed in', async () => {
       const answer = await redeem(server, await passcodeOf(server))
       const tokens = tokensOf(answer)
       const words = tokens.scope.split(' ').toSorted()
@@ -257,7 +257,7 @@ for (const mode of MODES) {
         description: "Client is not authorized for specified user's identity provider.",
       },
       {
-        name: 'a client whose required group the person lacks',
+        name: 'a client whose required group the user lacks',
         request: { basic: ['strict', 'secret'] as const },
         want: '400 invalid_scope',
         description: "User does not meet the client's required group criteria.",
@@ -316,7 +316,7 @@ for (const mode of MODES) {
       },
     ] as const
     for (const { name, change, back, ...refusal } of changes) {
-      it(`refuses a person who ${name} meanwhile`, async () => {
+      it(`refuses a user who ${name} meanwhile`, async () => {
         const passcode = await passcodeOf(server)
         await changeUser(server, 'marissa', change)
         await refused(server, mode, () => redeem(server, passcode), refusal)

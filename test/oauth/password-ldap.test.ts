@@ -67,7 +67,7 @@ for (const mode of MODES) {
       assert.ok(failed.every(({ origin, principal }) => origin === 'ldap' && principal !== 'marissa'))
     })
 
-    it('refuses people who owe a second factor, which the password of a directory is not', async () => {
+    it('refuses users who owe a second factor, which the password of a directory is not', async () => {
       const { server } = api
       await api.grant('marissa')
       const { id, lastLogonAt } = (await api.account('marissa')) ?? assert.fail()
@@ -147,7 +147,7 @@ for (const mode of MODES) {
       assert.match(String(unusable.json()['error_description']), /does not match an active Identity Provider/)
     })
 
-    describe('a person', () => {
+    describe('a user', () => {
       it('is one however the name is typed', async () => {
         const ids = []
         for (const name of ['loner', 'LONER', ' loner', 'Loner ']) ids.push(claimsOf(await api.grant(name))['user_id'])
@@ -207,7 +207,7 @@ for (const mode of MODES) {
     })
 
     describe('an account that must be there', () => {
-      it('is told to whoever has none, by the text for it', async () => {
+      it('is told to anyone who has none, by the text for it', async () => {
         await configure({ addShadowUserOnLogin: false })
         const answer = await api.grant('semi;colon')
         assert.equal(told(answer), REFUSED)

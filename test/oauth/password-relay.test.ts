@@ -312,7 +312,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, tell, description } of answers) {
-      it(`refuses somebody whose provider ${name}`, async () => {
+      it(`refuses a user whose provider ${name}`, async () => {
         upstream.answer = tell
         const answer = await ask()
         assert.equal(told(answer), REFUSED, answer.text)

@@ -40,7 +40,7 @@ async function told(mode: 'standard' | 'uaa', protocols: Readonly<Record<string,
 
 const all = (value: boolean) => Object.fromEntries(Object.keys(PROTOCOLS).map(name => [name, value]))
 
-describe('what discovery tells of newer protocols', () => {
+describe('discovery metadata of newer protocols', () => {
   for (const [protocol, members] of Object.entries(MEMBERS)) {
     it(`is ${Object.keys(members).join(', ')} for ${protocol}, where the zone speaks it`, async () => {
       const none = await told('standard', all(false))
@@ -51,7 +51,7 @@ describe('what discovery tells of newer protocols', () => {
     })
   }
 
-  it('is nothing in uaa, even where the zone speaks them all (N1)', async () => {
+  it('is nothing in uaa, even where the zone supports them all (N1)', async () => {
     assert.deepEqual(await told('uaa', all(true)), await told('uaa', {}))
   })
 })

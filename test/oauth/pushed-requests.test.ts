@@ -107,7 +107,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     isGone(await bring(uri))
   })
 
-  it('outlive the sign-in of a slow person', async () => {
+  it('outlive the sign-in of a slow user', async () => {
     const visitor = server.browser()
     const first = await bring(await pushed(server, { ...BANK_REQUEST, prompt: 'login' }), visitor)
     assert.equal(first.location().pathname, '/login')

@@ -35,7 +35,7 @@ const odd: readonly (Refusal & { readonly name: string; readonly token: string }
     want: '400 invalid_request',
     description: 'refresh_token parameter not provided',
   },
-  { name: 'a value that nobody issued', token: `${'0'.repeat(32)}-r`, want: unusable, description: GONE },
+  { name: 'a value that was not issued', token: `${'0'.repeat(32)}-r`, want: unusable, description: GONE },
   { name: 'a blank', token: ' ', want: unusable, description: GONE },
   { name: 'a value of SQL', token: "' or 1=1 --", want: unusable, description: GONE },
   { name: 'a value of 30 KiB', token: 'r'.repeat(30_000), want: unusable, description: GONE },

@@ -22,7 +22,7 @@ async function inServer(
 }
 
 describe(`GET ${PATH}`, () => {
-  it('tells who issues tokens for the server’s own interfaces', () =>
+  it('reports who issues tokens for the server’s own interfaces', () =>
     inServer({}, async server => {
       const answer = await server.send(PATH)
       assert.equal(answer.status, 200)
@@ -35,7 +35,7 @@ describe(`GET ${PATH}`, () => {
       assert.equal(metadata['issuer'], 'http://localhost:8080')
     }))
 
-  it('tells of certificates where the server reads them and the zone speaks mutual TLS', async () => {
+  it('reports certificates where the server reads them and the zone supports mutual TLS', async () => {
     const certificates = { listen: { trusted_proxies: ['127.0.0.1'] }, mutual_tls: {} }
     const told = async (server: TestServer): Promise<unknown> =>
       (await server.send(PATH)).json()['tls_client_certificate_bound_access_tokens']

@@ -176,7 +176,7 @@ for (const mode of MODES) {
 
     describe('what is worth nothing is answered like a success, and changes nothing (RFC 7009 §2.2)', () => {
       const worthless: readonly { readonly name: string; readonly token: (good: string) => string }[] = [
-        { name: 'a text that nobody issued', token: () => 'nonsense' },
+        { name: 'a text that was not issued', token: () => 'nonsense' },
         { name: 'something like a JWT', token: () => 'a.b.c' },
         { name: 'an empty JWT', token: () => '..' },
         { name: 'the claims of a live token, unsigned', token: unsigned },

@@ -126,7 +126,7 @@ for (const mode of MODES) {
       assert.deepEqual([user?.lastLogonAt, user?.previousLogonAt], [clock.now(), before])
     })
 
-    it('is told to the audit trail, and a refusal with its reason and without the assertion', async () => {
+    it('is recorded in the audit trail, and a refusal with its reason and without the assertion', async () => {
       const from = server.events.length
       tokensOf(await presentFrom(server, corp, { parts: { nameId: 'trail' } }))
       const { id } = (await account('corp', 'trail')) ?? {}

@@ -75,8 +75,8 @@ describe('the script of the session frames', () => {
     origin?: string
     want: string | undefined
   }[] = [
-    { name: 'the same person', frame: 'check_session', data: `app ${stateOf('app', ORIGIN, 'u1')}`, want: 'unchanged' },
-    { name: 'another person', frame: 'check_session', data: `app ${stateOf('app', ORIGIN, 'u2')}`, want: 'changed' },
+    { name: 'the same user', frame: 'check_session', data: `app ${stateOf('app', ORIGIN, 'u1')}`, want: 'unchanged' },
+    { name: 'another user', frame: 'check_session', data: `app ${stateOf('app', ORIGIN, 'u2')}`, want: 'changed' },
     {
       name: 'nobody any more',
       frame: 'check_session',
@@ -118,13 +118,13 @@ describe('the script of the session frames', () => {
     { name: 'nothing', frame: 'check_session', data: '', want: 'error' },
 
     {
-      name: 'the same person',
+      name: 'the same user',
       frame: 'session_management',
       data: `app ${stateOf('app', ORIGIN, 'u1')}`,
       want: 'unchanged',
     },
     {
-      name: 'another person',
+      name: 'another user',
       frame: 'session_management',
       data: `app ${stateOf('app', ORIGIN, 'u2')}`,
       want: 'changed',
@@ -144,8 +144,8 @@ describe('the script of the session frames', () => {
     },
     { name: 'nonsense', frame: 'session_management', data: 'app x', want: 'error' },
 
-    { name: 'the same person', frame: 'session', data: 'app u1', want: 'unchanged' },
-    { name: 'another person', frame: 'session', data: 'app u2', want: 'changed' },
+    { name: 'the same user', frame: 'session', data: 'app u1', want: 'unchanged' },
+    { name: 'another user', frame: 'session', data: 'app u2', want: 'changed' },
     { name: 'somebody where nobody was', frame: 'session', data: 'app ~', want: 'changed' },
     { name: 'still nobody', frame: 'session', cookie: '', data: 'app ~', want: 'unchanged' },
     { name: 'nobody any more', frame: 'session', cookie: '', data: 'app u1', want: 'changed' },
@@ -283,7 +283,7 @@ describe('the frames in a browser', () => {
     })`)
   }
 
-  it('say unchanged while the person stays, and changed after the sign-out', async () => {
+  it('say unchanged while the user stays, and changed after the sign-out', async () => {
     const state = new URL(page.url()).searchParams.get('session_state') ?? ''
     const parent = new URLSearchParams({ clientId: 'auto', messageOrigin: new URL(page.url()).origin }).toString()
     const { id } = await userNamed(server, 'marissa')

@@ -102,7 +102,7 @@ for (const mode of MODES) {
       subject = await tokenOf()
     })
 
-    it('gives a token for another service, which tells who acts for whom', async () => {
+    it('gives a token for another service, which reports who acts for whom', async () => {
       const answer = await exchange({ audience: 'stock' })
       assert.equal(answer.status, 200, answer.text)
       const body = answer.json()
@@ -249,7 +249,7 @@ for (const mode of MODES) {
       subject = await tokenOf()
     })
 
-    it('gives nothing when the person lost the scope, or the client may not have it any more', async () => {
+    it('gives nothing when the user lost the scope, or the client may not have it any more', async () => {
       await changeClient(server, 'cloud', { scope: ['cloud.write'] })
       assert.equal((await exchange({ audience: 'stock' })).json()['error'], 'invalid_scope')
       await changeClient(server, 'cloud', { scope: ['cloud.read', 'cloud.write'] })

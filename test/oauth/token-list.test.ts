@@ -271,7 +271,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('looks up each of many users, and tells of all of them', async () => {
+    it('looks up each of many users, and reports all of them', async () => {
       await clear()
       const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
       const row = await server.store.tokens.find('svc', digest(token))

@@ -75,7 +75,7 @@ const refusals: readonly Case[] = [
   },
   ...['koala', 'wrong'].map(
     (password): Case => ({
-      name: `a client without scopes and a person’s password, ${password}`,
+      name: `a client without scopes and a user’s password, ${password}`,
       request: { form: { ...PERSON, password }, basic: SERVICE },
       want: '400 invalid_scope',
       description: '[svc.none] is invalid. This user is not allowed any of the requested scopes',

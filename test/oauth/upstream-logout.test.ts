@@ -164,7 +164,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('stays here for somebody with a password here, and for nobody', async () => {
+    it('stays here for a user with a password here, and for nobody', async () => {
       for (const browser of [await signedIn(server), server.browser()]) {
         const answer = await browser.send('/logout.do', { query: { redirect: 'http://localhost:8080/login?x=1' } })
         assert.equal(answer.headers['location'], 'http://localhost:8080/login?x=1')
@@ -222,7 +222,7 @@ for (const mode of MODES) {
         assert.equal((await follow(browser)).status, 200)
       })
 
-      it('ends no session that began while the person was at the provider', async () => {
+      it('ends no session that began while the user was at the provider', async () => {
         const browser = await signIn()
         const state = (await signOutTo(browser)).location().searchParams.get('state') ?? ''
         await signIn('corp', {}, browser)

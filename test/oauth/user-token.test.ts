@@ -115,7 +115,7 @@ for (const mode of MODES) {
       tokensOf(await refresh(server, token, {}, ['cli', '']))
     })
 
-    it('leaves the approval to the person', async () => {
+    it('leaves the approval to the user', async () => {
       const { refresh_token: token, scope } = tokensOf(await ask({ client_id: 'app' }))
       const want = { standard: '400 invalid_grant', uaa: '401 invalid_token' }
       await refused(server, mode, () => refresh(server, token), { want, description: /are not approved/ })
@@ -137,7 +137,7 @@ for (const mode of MODES) {
         form: { client_id: 'no-refresh' },
         ...unauthorizedGrant,
       },
-      { name: 'a client that nobody knows', form: { client_id: 'nobody' }, ...unauthorizedGrant },
+      { name: 'an unknown client', form: { client_id: 'nobody' }, ...unauthorizedGrant },
       {
         name: 'a bearer whose client may not ask',
         request: async () => ({ bearer: (await passwordTokens(server, {}, ['user-only', 's'])).access_token }),

@@ -83,7 +83,7 @@ for (const mode of MODES) {
       { scope: 'openid phone', standard: { ...phone, phone_number_verified: false } },
     ]
     for (const { scope, standard } of cases.filter(each => mode === 'standard' || !/email|phone/.test(each.scope))) {
-      it(`tells about the person what the mode says for "${scope}" (T6)`, async () => {
+      it(`tells about the user what the mode says for "${scope}" (T6)`, async () => {
         const answer = await send(await tokenFor(scope))
         const { id } = await userNamed(server, 'marissa')
         const { previous_logon_time: previous, ...told } = answer.json()
@@ -136,7 +136,7 @@ for (const mode of MODES) {
 
     if (mode === 'standard') {
       for (const scopes of [...Object.keys(complete).map(scope => [scope]), Object.keys(complete)]) {
-        it(`tells every claim of ${scopes.join(', ')}, at userinfo and in the ID token`, async () => {
+        it(`reports every claim of ${scopes.join(', ')}, at userinfo and in the ID token`, async () => {
           const form = { scope: ['openid', ...scopes].join(' '), username: 'complete', password: 'secret' }
           const tokens = await passwordTokens(server, form, ALL)
           const want = Object.assign({}, ...scopes.map(scope => complete[scope])) as Record<string, unknown>
@@ -155,7 +155,7 @@ for (const mode of MODES) {
         })
       }
     } else {
-      it('tells the attributes of the account with their scope, and no claim that UAA does not have', async () => {
+      it('reports the attributes of the account with their scope, and no claim that UAA does not have', async () => {
         const form = { scope: 'openid profile user_attributes roles', username: 'complete', password: 'secret' }
         const tokens = await passwordTokens(server, form, ALL)
         const told = (await send(tokens.access_token)).json()
@@ -174,7 +174,7 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
     })
 
-    it('tells when the person signed in before, once that has happened', async () => {
+    it('reports when the user signed in before, once that has happened', async () => {
       const first = (await send(await tokenFor('openid', 'nameless', 'secret'))).json()
       assert.equal(first['previous_logon_time'], mode === 'uaa' ? null : undefined)
       const time = server.clock.now().getTime()
@@ -259,7 +259,7 @@ for (const mode of MODES) {
         want: '401 unauthorized',
       },
       {
-        name: 'a token that nobody issued',
+        name: 'a token that was not issued',
         request: async () => ({ bearer: 'nonsense' }),
         want: '401 invalid_token',
         challenge: `${REALM}, error="invalid_token", error_description="The token expired, was revoked, or the token ID is incorrect."`,

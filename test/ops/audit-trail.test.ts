@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts'
 
 for (const mode of MODES) {
   describe(`the audit trail in ${mode}`, () => {
-    it('tells of every event where it came from and in which zone, with the address that a trusted proxy names', async () => {
+    it('reports every event where it came from and in which zone, with the address that a trusted proxy names', async () => {
       const config = {
         bootstrap: authorizeBootstrap,
         listen: { trusted_proxies: ['127.0.0.1'] },

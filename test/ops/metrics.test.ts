@@ -70,7 +70,7 @@ describe('the numbers of requests', () => {
     await app.close()
   })
 
-  it('tell what is under way, and not for ever what nobody waits for any more', async () => {
+  it('report what is under way, and not for ever what nobody waits for any more', async () => {
     const metrics = createMetrics({ basePath: '' })
     const { app, open, entered } = watched(metrics)
     const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
@@ -88,7 +88,7 @@ describe('the numbers of requests', () => {
     assert.equal(reportOf(metrics)['requests.global.status_2xx.count count'], 0)
   })
 
-  it('tell of every single request where that is wanted', async () => {
+  it('report every single request where that is wanted', async () => {
     const told: Measurement[] = []
     const metrics = createMetrics({ basePath: '', onLatency: latency => void told.push(latency) })
     const { app } = watched(metrics)
@@ -141,7 +141,7 @@ describe('the other numbers', () => {
     })
   }
 
-  it('tell of second factors once there is one', () => {
+  it('report second factors once there is one', () => {
     const metrics = createMetrics({ basePath: '' })
     const audit = metrics.counted(() => undefined)
     const told = () => Object.entries(reportOf(metrics)).filter(([name]) => name.includes('mfa_'))
@@ -155,7 +155,7 @@ describe('the other numbers', () => {
     ])
   })
 
-  it('tell of the machine and of this process', () => {
+  it('report on the machine and on this process', () => {
     const report = reportOf(createMetrics({ basePath: '' }))
     for (const name of ['vm.cpu.count', 'vm.memory.total', 'vm.memory.free', 'jvm.heap.used', 'jvm.heap.max']) {
       assert.ok((report[`vitals.${name} gauge`] ?? 0) > 0, name)

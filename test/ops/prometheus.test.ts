@@ -131,7 +131,7 @@ describe('metrics for Prometheus', () => {
     ])
   })
 
-  it('tell what waits for others, and keep the last values while the database is away', async () => {
+  it('report what waits for others, and keep the last values while the database is away', async () => {
     const { prometheus } = measured()
     let isAway = false
     const queue = { outcomes: { delivered: 3, given_up: 1 }, waiting: 2, waitingMilliseconds: 1500 }
@@ -152,7 +152,7 @@ describe('metrics for Prometheus', () => {
     assert.deepEqual(await linesOf(prometheus, 'logouts_waiting_seconds'), ['latchkey_logouts_waiting_seconds 1.5'])
   })
 
-  it('tell which server answers searches, and whether replicas do', async () => {
+  it('report which server answers searches, and whether replicas do', async () => {
     const { prometheus } = measured()
     let searches = 2
     const searchServers = () => [

@@ -16,7 +16,7 @@ describe('a line of the log on a terminal', () => {
       want: '05:06:07Z info  bootstrap: 16 records written\n',
     },
     {
-      name: 'tells warnings apart',
+      name: 'distinguishes warnings',
       event: { level: 40, time, msg: 'careful' },
       want: '05:06:07Z warn  careful\n',
     },

@@ -266,7 +266,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('tells times by the clock of the reader, and in UTC without script', async () => {
+  it('reports times by the clock of the reader, and in UTC without script', async () => {
     const looks = [
       { options: { timezoneId: 'Asia/Tokyo' }, want: 'January 2, 2026 at 12:04 PM' },
       { options: { javaScriptEnabled: false }, want: 'January 2, 2026 at 3:04 AM Coordinated Universal Time' },

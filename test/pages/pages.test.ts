@@ -322,11 +322,11 @@ describe('the layout', () => {
     assert.match(text, /<footer class="footer">\s*<p class="copyright" title="[^"]+"><bdi>Ours\.<\/bdi><\/p>/)
     assert.doesNotMatch(text, /©/)
   })
-  it('tells what runs here in the title of its foot', () => {
+  it('shows version and build in the title of its footer', () => {
     const about = 'Version: 1.2.3, Server: https://id.example/?a&"b"'
     assert.equal(only(plainPage({ ...anonymous, about }), 'p', 'title', about).attributes['title'], about)
   })
-  it('tells who is signed in of the time before, where there was one', () => {
+  it('shows a signed-in user the time of the previous sign-in, where there was one', () => {
     const first = { ...signedIn, user: { userName: 'm', signOutAction: '/logout.do' } }
     for (const page of [plainPage(anonymous), plainPage(first)]) assert.doesNotMatch(page.toString(), /last_login_time/)
     const { attributes } = only(plainPage(signedIn), 'span', 'id', 'last_login_time')
@@ -391,7 +391,7 @@ describe('the sign-in page', () => {
   it('leaves out hidden fields that have no value', () => {
     assert.doesNotMatch(loginPage(anonymous, props).toString(), /form_redirect_uri|login_hint/)
   })
-  it('has labelled fields for people and password managers', () => {
+  it('has labelled fields for users and password managers', () => {
     const page = loginPage(anonymous, props)
     for (const [name, autocomplete, type] of [
       ['username', 'username', 'text'],
@@ -456,7 +456,7 @@ describe('the sign-in page', () => {
     const page = loginPage(anonymous, { ...props, prompts: [{ name: 'passcode', type: 'password', text: 'Code' }] })
     assert.ok(!tagsOf(page).some(tag => tag.name === 'form'))
   })
-  it('names the application that the person is on the way to', () => {
+  it('names the application that the user is on the way to', () => {
     const text = loginPage(anonymous, { ...props, clientName: 'Cloud' }).toString()
     assert.match(text, /to continue to <strong><bdi>Cloud<\/bdi><\/strong>/)
   })
@@ -598,7 +598,7 @@ describe('the other pages', () => {
     assert.match(text, /Error 401 · <code><bdi>invalid_client<\/bdi><\/code>/)
     assert.match(text, /<h1><bdi>T<\/bdi><\/h1>[^]*<bdi>D<\/bdi>/)
   })
-  it('tell people of an error what to do, and developers what it is in a part that opens', () => {
+  it('tell users of an error what to do, and developers what it is in a part that opens', () => {
     const back = { text: 'Go to the start page', url: '/' }
     const technical = errorPage(anonymous, {
       status: 400,

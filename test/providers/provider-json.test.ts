@@ -322,7 +322,7 @@ describe('the rules', () => {
       want: [`config.lockoutPolicy.${name} invalid`],
     })),
     {
-      name: 'refuse a member of the password policy that nobody knows',
+      name: 'refuse an unknown member of the password policy',
       type: 'svc',
       config: { passwordPolicy: { ...policy, minlength: 3 } },
       want: ['config.passwordPolicy.minlength unreadable'],

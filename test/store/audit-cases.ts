@@ -143,7 +143,7 @@ export function auditCases({ store, open, newZone }: Lent): void {
       assert.equal(await claim(1000), undefined)
     })
 
-    it('tells how many entries are still to be sent, and since when', async () => {
+    it('reports how many entries are still to be sent, and since when', async () => {
       const [z, other, webhook] = [await existing(), await existing(), `w-${newZone()}`]
       assert.deepEqual(await store().audit.waiting(webhook, [z]), { count: 0, since: undefined })
       await append(store(), z, many(3))

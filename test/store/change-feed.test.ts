@@ -48,7 +48,7 @@ describe('changes of another node', { skip: isFast }, () => {
       assert.deepEqual(errors, [])
     }))
 
-  it('are heard of when they are committed later than others that came after them', () =>
+  it('are received when they are committed later than others that came after them', () =>
     withNodes({ changes: 'poll' }, async (writer, reader) => {
       const [slow, lost] = ['slow', 'lost'].map(() => new Client({ connectionString: database.url }))
       assert.ok(slow && lost)
@@ -144,7 +144,7 @@ describe('changes of another node', { skip: isFast }, () => {
   })
 
   describe('behind PgBouncer in transaction mode', { skip: withoutPgBouncer }, () => {
-    it('are heard of in time, and everything else works without sessions', async () => {
+    it('are received in time, and everything else works without sessions', async () => {
       const fresh = await freshDatabase('postgres')
       const bouncer = await startPgBouncer(fresh.url)
       try {

@@ -77,7 +77,7 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.ok(polls.every(({ outcome }) => outcome === 'approved' || outcome === 'unknown'))
     })
 
-    it('tells of a denial, of impatience, and of its end', async () => {
+    it('reports a denial, polling too fast, and its end', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
       const outcome = async (seconds: number) => (await store().devices.poll(z, DEVICE, at(seconds))).outcome

@@ -64,7 +64,7 @@ export function endedSessionCases(store: () => Store): void {
       assert.deepEqual(await taken(z), [])
     })
 
-    it('leaves one when the others of its person are ended, and the kept one goes on', async () => {
+    it('leaves one when the others of its user are ended, and the kept one goes on', async () => {
       const z = 'ended-others'
       for (const id of ['a', 'b', 'kept']) await begin(z, id)
       while ((await store().sessions.deleteSomeOthers(z, { userId: 'u1', kept: 'kept' })) > 0);

@@ -83,7 +83,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.usePasskey(newZone(), 'c2', { counter: 1, isBackedUp: false, at: at(9) }), false)
     })
 
-    it('are renamed and removed by their own person alone; a removal ends what browsers remember', async () => {
+    it('are renamed and removed by their own user alone; a removal ends what browsers remember', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.addPasskey(z, passkey(), 20)
@@ -149,7 +149,7 @@ export function factorCases({ store, newZone }: Lent): void {
       ...(expiresAt && { expiresAt }),
     })
 
-    it('work once, for their person, until they expire or others take their place', async () => {
+    it('work once, for their user, until they expire or others take their place', async () => {
       const [z, other] = [await zoneWithUser(), await zoneWithUser()]
       const { factors } = store()
       assert.equal(await factors.setCodes(z, 'nobody', codes('recovery', ['a'])), false)
@@ -170,7 +170,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.deepEqual(await factors.codesLeft(z, 'u1', at(5)), { recovery: 1, recoveryCreatedAt: at(1) })
     })
 
-    it('of the person end with the last factor, those of an administrator do not', async () => {
+    it('of the user end with the last factor, those of an administrator do not', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.setTotp(z, 'u1', totp)

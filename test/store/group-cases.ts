@@ -254,7 +254,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(await namesOf(z, 'u0'), ['g0', 'g1'])
     })
 
-    it('are told apart from direct ones, for many users at once', async () => {
+    it('are distinguished from direct ones, for many users at once', async () => {
       const z = await zoneOf({ users: 3, groups: 3 })
       const { users } = store()
       await join(z, 'u0', 'g0')

@@ -4,7 +4,7 @@ import { openStore } from '../../src/store/open.ts'
 import { createTestClock } from '../support/clock.ts'
 
 describe('a database that is measured', () => {
-  it('tells of reads, writes and transactions how long they took, and of those that fail', async () => {
+  it('reports how long reads, writes and transactions took, and those that fail', async () => {
     const clock = createTestClock()
     const times: number[] = []
     const store = await openStore('sqlite::memory:', { clock, onQuery: milliseconds => void times.push(milliseconds) })

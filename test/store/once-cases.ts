@@ -29,7 +29,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().oneTimeCodes.redeem(z, 'passcode', 'p1'), undefined)
     })
 
-    it('takes the place of the earlier one of that person, and of nobody else', async () => {
+    it('takes the place of the earlier one of that user, and of nobody else', async () => {
       const z = newZone()
       await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'earlier' }))
       await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'other', userId: 'u2' }))
@@ -40,7 +40,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual([later?.userId, later?.expiresAt], ['u1', at(600)])
     })
 
-    it('is of its zone, and cannot be the same for two people', async () => {
+    it('is of its zone, and cannot be the same for two users', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       await store().oneTimeCodes.save(mine, passcode({ zoneId: mine }))
       assert.equal(await store().oneTimeCodes.redeem(theirs, 'passcode', 'p1'), undefined)
@@ -99,7 +99,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(winners([...own, ...[others].flat()]), 1)
     })
 
-    it('of many that are made at once for one person leaves one', async () => {
+    it('of many that are made at once for one user leaves one', async () => {
       const z = newZone()
       const digests = Array.from({ length: 10 }, (_, number) => `p${number}`)
       await Promise.all(digests.map(codeDigest => store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest }))))

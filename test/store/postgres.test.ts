@@ -141,7 +141,7 @@ describe('a PostgreSQL store', () => {
       }
     }))
 
-  it('tells what refuses, and what no waiting cures, as unavailable: a database that does not exist, a wrong password', async () => {
+  it('reports what refuses, and what no waiting cures, as unavailable: a database that does not exist, a wrong password', async () => {
     const database = await freshDatabase('postgres')
     const missing = new URL(database.url)
     missing.pathname = '/there_is_none'

@@ -150,7 +150,7 @@ const FORGERIES: readonly { readonly name: string; readonly of: (parts: Parts, u
       joined({ ...header, kid: 'mac', alg: 'HS512' }, payload, byMac(textOf(KEYS.HS256), 'sha512')),
   },
   {
-    name: 'a signature of a stranger',
+    name: 'a signature by an unknown key',
     of: ({ header, payload }) => joined(header, payload, byRsa(stranger.privateKey)),
   },
   ...[

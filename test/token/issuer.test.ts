@@ -155,7 +155,7 @@ for (const mode of MODES) {
       { scope: 'openid phone', standard: { ...phone, phone_number_verified: false } },
     ]
     for (const { scope, ...want } of cases.filter(each => isStandard || each.uaa)) {
-      it(`of a person in the ID token for "${scope}" (T3)`, async () => {
+      it(`of a user in the ID token for "${scope}" (T3)`, async () => {
         const tokens = await passwordTokens(server, { scope }, WHOLE)
         const { payload } = await verified(server, tokens.id_token, { issuer, audience: 'whole' })
         const user = await userNamed(server, 'marissa')
@@ -199,7 +199,7 @@ for (const mode of MODES) {
       if (isStandard) assert.equal((await server.send('/userinfo', { bearer: tokens.id_token })).status, 401)
     })
 
-    it('tell when the person signed in before (T3)', async () => {
+    it('report when the user signed in before (T3)', async () => {
       const before = server.clock.now().getTime()
       await passwordTokens(server)
       server.clock.advance(60)

@@ -107,7 +107,7 @@ describe('revocationSignature', () => {
       same: true,
     },
     { name: 'a renewed hash of the same password', user: { passwordHash: 'other' }, same: true },
-    { name: 'another name of the person', user: { givenName: 'Mary' }, same: true },
+    { name: 'another name of the user', user: { givenName: 'Mary' }, same: true },
     { name: 'another record of the same id', client: { incarnation: 'second' }, same: false },
     { name: 'other scopes of the client', client: { scope: ['x'] }, same: true },
   ]

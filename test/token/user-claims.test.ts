@@ -9,10 +9,10 @@ const claimsOf = (profile: Profile, given: Partial<User> = {}, scopes = ['profil
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined))
 }
 
-describe('claims about a person', () => {
+describe('claims about a user', () => {
   const { preferred_username: _, updated_at: _updated, ...nothing } = claimsOf({})
 
-  it('are left out where the person has nothing to tell', () => {
+  it('are left out where the user has nothing to tell', () => {
     assert.deepEqual(nothing, {})
   })
 

@@ -57,7 +57,7 @@ describe('a guess at an account', () => {
     assert.equal(await count(), 1 + made)
   })
 
-  it('may be made at several servers at once by the person’s own programs', async () => {
+  it('may be made at several servers at once by the user’s own programs', async () => {
     const { guess, count } = await account(0)
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => guess(() => Promise.resolve(true))))
     assert.deepEqual(new Set(outcomes), new Set(['right']))

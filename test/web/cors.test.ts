@@ -82,7 +82,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are told apart by caches that may keep the answer, with and without an origin', async () => {
+    it('are distinguished by caches that may keep the answer, with and without an origin', async () => {
       for (const path of ['/zone.css', '/info', '/healthz', '/.well-known/openid-configuration']) {
         assert.equal((await server.send(path)).headers['vary'], VARY, path)
       }

@@ -32,7 +32,7 @@ describe('routes whose code is loaded when the first of them is called', () => {
     assert.equal((await app.inject({ method: 'POST', url: '/a' })).statusCode, 404)
   })
 
-  it('tell what they demand before anything is loaded', async () => {
+  it('report what they demand before anything is loaded', async () => {
     const app = fastify()
     const seen: unknown[] = []
     app.addHook('onRoute', ({ url, config, method }) => {

@@ -168,7 +168,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('are on the answer to a fault of ours, which tells nothing of it', async () => {
+    it('are on the answer to a fault of ours, which reveals nothing about it', async () => {
       const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       try {
         const browser = await signedIn(own)

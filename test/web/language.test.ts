@@ -64,7 +64,7 @@ describe('a page in standard', () => {
       },
     ]
     for (const { name, path, request, status = 200, words } of pages) {
-      it(`speaks German: ${name}`, async () => {
+      it(`uses German: ${name}`, async () => {
         const answer = await server.send(path, { headers: GERMAN, ...request })
         assert.equal(answer.status, status)
         assert.equal(languageOf(answer), 'de')
@@ -77,12 +77,12 @@ describe('a page in standard', () => {
     const hostile = [
       { name: 'nothing', header: '' },
       { name: 'a refusal of everything', header: '*;q=0' },
-      { name: 'what nobody speaks', header: 'tlh' },
+      { name: 'a language without texts', header: 'tlh' },
       { name: 'no header of that kind', header: '<script>, "de", \\' },
       { name: 'ten thousand languages', header: 'sv,'.repeat(10_000) + 'de' },
     ]
     for (const { name, header } of hostile) {
-      it(`speaks English to who says ${name}`, async () => {
+      it(`uses English to who says ${name}`, async () => {
         assert.equal(languageOf(await server.send('/login', { headers: { 'accept-language': header } })), 'en')
       })
     }
@@ -92,7 +92,7 @@ describe('a page in standard', () => {
   })
 
   describe('on the way from an application', () => {
-    it('speaks the language that the application asks for, from the sign-in to the approval', async () => {
+    it('uses the language that the application asks for, from the sign-in to the approval', async () => {
       const browser = server.browser()
       const request: TestRequest = { headers: GERMAN }
       assert.equal((await authorize(browser, hinted('sv fr-CA'), request)).location().pathname, '/login')
@@ -111,7 +111,7 @@ describe('a page in standard', () => {
       // What the user asks for themselves is in their own language again.
       assert.equal(languageOf(await browser.send('/home', request)), 'de')
     })
-    it('speaks it where a form leads back to the request, whatever the session remembers', async () => {
+    it('uses it where a form leads back to the request, whatever the session remembers', async () => {
       const browser = server.browser()
       await authorize(browser, hinted('fr'))
       const query = { form_redirect_uri: backTo('ja') }
@@ -137,7 +137,7 @@ describe('a page in standard', () => {
       const answer = await browser.send('/oauth/authorize', { form: hinted('es'), headers: GERMAN })
       assert.equal(languageOf(answer), 'es')
     })
-    it('speaks it when the answer to the approval is refused', async () => {
+    it('uses it when the answer to the approval is refused', async () => {
       const browser = await signedIn(server)
       const page = await authorize(browser, hinted('es'))
       const form = { ...hiddenFields(page.text), user_oauth_approval: 'true', 'X-Svc-Csrf': 'forged' }
@@ -146,20 +146,20 @@ describe('a page in standard', () => {
       assert.equal(languageOf(answer), 'es')
       assert.match(answer.text, /Este formulario no se envió/)
     })
-    it('speaks it when the request is refused on a page', async () => {
+    it('uses it when the request is refused on a page', async () => {
       const query = { ...hinted('ja'), redirect_uri: 'https://evil.example/' }
       const answer = await server.send('/oauth/authorize', { query, headers: GERMAN })
       assert.equal(answer.status, 400)
       assert.equal(languageOf(answer), 'ja')
       assert.match(answer.text, /戻り先のアドレス https:\/\/evil\.example\/ は/)
     })
-    it('speaks the language of the browser when the request names one twice', async () => {
+    it('uses the language of the browser when the request names one twice', async () => {
       const path = `/oauth/authorize?${new URLSearchParams(hinted('ja')).toString()}&ui_locales=fr`
       const { status, headers } = await server.send(path, { headers: GERMAN })
       assert.equal(status, 302)
       assert.match(String(headers['location']), /error=invalid_request/)
     })
-    it('speaks the one that a logout asks for, and after its confirmation too', async () => {
+    it('uses the one that a logout asks for, and after its confirmation too', async () => {
       const browser = await signedIn(server)
       const asked = await browser.send('/logout.do', { query: { ui_locales: 'es', client_id: 'app' }, headers: GERMAN })
       assert.equal(languageOf(asked), 'es')

@@ -79,7 +79,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('goes on signing people in and issuing tokens', async () => {
+      it('goes on signing users in and issuing tokens', async () => {
         limit()
         const token = await server.send(`${path}/oauth/token`, { form: FORM, basic: SERVICE })
         assert.equal(token.status, 200)

@@ -37,7 +37,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('lets whoever owes something reach the page where it is done, by GET and POST', () => {
+    it('lets users with an outstanding step reach its page, by GET and POST', () => {
       for (const { path } of SIGN_IN_DEMANDS) {
         for (const method of ['GET', 'POST']) {
           const route = routes().find(each => each.url === path && each.method === method)

@@ -135,7 +135,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/invite_users')).status, 401)
     })
 
-    it('is for those with scim.invite, people too, and administrators', async () => {
+    it('is for those with scim.invite, users too, and administrators', async () => {
       const refused = await api.send({ emails: ['z@acc.org'] }, { client: 'writer' })
       assert.equal(refused.status, 403)
       assert.equal(refused.json()['scope'], 'svc.admin scim.invite zones.svc.admin')
@@ -212,7 +212,7 @@ for (const mode of MODES) {
   })
 
   describe(`POST /invite_users in a zone with limits, in ${mode}`, () => {
-    it('invites nobody beyond the number of users, and no internal people where they are kept elsewhere', async () => {
+    it('invites nobody beyond the number of users, and no internal users where they are kept elsewhere', async () => {
       const api = await startInviting({ mode })
       const { server } = api
       const [users, internal] = [

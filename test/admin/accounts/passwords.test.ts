@@ -110,7 +110,7 @@ for (const mode of MODES) {
     }
     const EXPIRED = 'Sorry, your reset password link is no longer valid. Please request a new one'
 
-    it('sets a password once, and gives a code that signs the person in', async () => {
+    it('sets a password once, and gives a code that signs the user in', async () => {
       const code = await codeFor('NADIA@acc.example'.toLowerCase())
       const answer = await change({ code, new_password: NEW, unknown: 1 })
       const { code: loginCode, ...rest } = answer.json<Record<string, string>>()

@@ -304,7 +304,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('does not end for other people, other clients and clients that were never approved', async () => {
+      it('does not end for other users, other clients and clients that were never approved', async () => {
         await put([row('cloud.read')])
         const joel = await passwordTokens(server, { username: 'joel', token_format: 'opaque' }, ['app', 'secret'])
         const other = await passwordTokens(server, { token_format: 'opaque' }, ['dashboard', 'secret'])

@@ -238,7 +238,7 @@ for (const mode of MODES) {
         assert.equal(createdBy, undefined)
       })
 
-      it('may be people, who have the rights of the client that they came through', async () => {
+      it('may be users, who have the rights of the client that they came through', async () => {
         const bearer = await api.userToken()
         assert.equal((await create({ scope: ['web.read', 'clients.write'] }, { bearer })).status, 201)
         // The client may carry it for others; this user has not got it.

@@ -38,7 +38,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('tells lifetimes, and leaves out what is empty', async () => {
+    it('reports lifetimes, and leaves out what is empty', async () => {
       const body = {
         client_id: 'timed',
         client_secret: 'timed-secret',

@@ -390,7 +390,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses a client that is there, whoever made it, and leaves it alone', async () => {
+      it('refuses a client that is there, no matter who made it, and leaves it alone', async () => {
         const id = await make({ name: 'first' })
         const before = await api.read(id)
         for (const path of ['/oauth/clients', '/oauth/clients/restricted']) {
@@ -442,7 +442,7 @@ for (const mode of MODES) {
         assert.equal((await api.server.store.clients.findMetadata('svc', await make()))?.createdBy, undefined)
       })
 
-      it('tells the trail who made what', async () => {
+      it('records in the audit trail who made what', async () => {
         const id = await make({ scope: ['a'] })
         const { type, principal, clientId, zoneId, data } = api.server.events.at(-1) ?? {}
         assert.deepEqual([type, principal, clientId, zoneId], ['ClientCreateSuccess', id, 'root', 'svc'])
@@ -656,7 +656,7 @@ for (const mode of MODES) {
         assert.equal(await isAlive(api.server, token), false)
       })
 
-      it('tells the trail', async () => {
+      it('is recorded in the audit trail', async () => {
         const id = await make()
         await put(id, { scope: ['a'] })
         const { type, principal, data } = api.server.events.at(-1) ?? {}

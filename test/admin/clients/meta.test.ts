@@ -62,7 +62,7 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.json()], [200, { clientId: id, showOnHomePage: false, appIcon: '' }])
     })
 
-    it('tells who made the client, which nobody changes', async () => {
+    it('reports who made the client, which nobody changes', async () => {
       const body = { client_id: 'of-a-person', authorized_grant_types: ['client_credentials'], client_secret: 's' }
       await api.send('POST', '/oauth/clients', body, { bearer: await api.userToken() })
       const user = await api.server.store.users.findByName('svc', 'svc', 'marissa')

@@ -465,7 +465,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['allow'], 'GET, HEAD, PUT, PATCH, DELETE')
     })
 
-    it('tells the audit trail of each change, with who made it', async () => {
+    it('reports to the audit trail each change, with who made it', async () => {
       const from = api.server.events.length
       const id = await api.make('audited', [{ value: gu1 }], { by: 'writer' })
       await api.send('PATCH', `/Groups/${id}`, { members: [{ value: gu2 }] }, { by: 'updater', ifMatch: '*' })

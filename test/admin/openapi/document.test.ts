@@ -232,7 +232,7 @@ describe('GET /openapi.json', () => {
     })
   }
 
-  it('tells nothing of accounts and zones', async () => {
+  it('reveals nothing about accounts and zones', async () => {
     const server = await startServer()
     const { text } = await server.send('/openapi.json')
     await server.stop()

@@ -49,7 +49,7 @@ describe('the explorer of the interface', () => {
     })
   }
 
-  it('is not sent again to whoever has it', async () => {
+  it('is not sent again to anyone who has it', async () => {
     const etag = (await read({}, 'HEAD')).headers.get('etag') ?? ''
     assert.match(etag, /^"rapidoc-/)
     assert.equal((await read({ 'if-none-match': etag })).status, 304)

@@ -85,7 +85,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('tells nothing without a token, and reads no body', async () => {
+    it('reveals nothing without a token, and reads no body', async () => {
       for (const [method, path] of [
         ['GET', ''],
         ['POST', ''],

@@ -200,7 +200,7 @@ for (const mode of MODES) {
       assert.equal((await ask(ldap(), MARISSA, { query: { rawConfig: 'maybe' } })).status, 400)
     })
 
-    it('is for whoever may write providers of the zone', async () => {
+    it('is for anyone who may write providers of the zone', async () => {
       const z1 = { headers: { 'x-identity-zone-id': 'z1' } }
       for (const as of ['admin', 'writer', 'zone-admin']) assert.equal((await ask(ldap(), MARISSA, { as })).status, 200)
       for (const as of ['reader', 'stranger', 'z1-admin', 'z1-writer']) {

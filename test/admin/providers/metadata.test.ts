@@ -234,7 +234,7 @@ for (const mode of MODES) {
   })
 
   describe(`the address of metadata for a server that others reach, in ${mode}`, () => {
-    it('leads nowhere inside the network, and the answer does not tell what is there', async () => {
+    it('leads nowhere inside the network, and the answer does not reveal what is there', async () => {
       const site = await publish(documents)
       const config = { bootstrap: providerBootstrap, base_url: 'https://id.example' }
       const server = await startServer({ mode, config })

@@ -118,7 +118,7 @@ for (const mode of MODES) {
         assert.deepEqual([version, active], [0, true])
       })
 
-      it('keeps a type that nobody knows as it is', async () => {
+      it('keeps an unknown type as it is', async () => {
         const config = { anything: { goes: [1, null] } }
         const record = await api.create({ type: 'carrier-pigeon', originKey: 'pigeon', name: 'Pigeon', config })
         assert.deepEqual(record.config, config)

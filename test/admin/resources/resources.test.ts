@@ -218,7 +218,7 @@ describe('the envelope', () => {
   it('takes names literally where no paths are read', () => {
     assert.deepEqual(answer('name.given', CLOSED)['resources'], [{ 'name.given': null }])
   })
-  it('tells whether an attribute is wanted', () => {
+  it('reports whether an attribute is wanted', () => {
     assert.deepEqual(
       [
         wants({ attributes: [] }, 'groups'),

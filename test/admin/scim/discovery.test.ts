@@ -14,7 +14,7 @@ interface List<T> {
   readonly Resources: readonly T[]
 }
 
-describe('what SCIM tells of itself', () => {
+describe('what SCIM reports about itself', () => {
   let scim: ScimServer
   before(async () => {
     scim = await startScimServer()

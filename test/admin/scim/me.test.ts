@@ -28,7 +28,7 @@ describe('SCIM /Me', () => {
     ])
   })
 
-  it('lets people change their names and language', async () => {
+  it('lets users change their names and language', async () => {
     const operations = [
       { op: 'replace', path: 'name', value: { givenName: 'Me', familyName: 'Myself' } },
       {
@@ -64,7 +64,7 @@ describe('SCIM /Me', () => {
     ['custom attributes', { op: 'add', path: `${OWN}:customAttributes`, value: [{ name: 'clearance', value: 'top' }] }],
   ]
   for (const [name, operation] of refused) {
-    it(`does not let people change their ${name}`, async () => {
+    it(`does not let users change their ${name}`, async () => {
       const before = (await scim.send('GET', '/Me', { bearer })).json()
       const body = patchOf({ op: 'add', path: 'displayName', value: 'Somebody else' }, operation)
       const answer = await scim.send('PATCH', '/Me', { bearer, body })
@@ -74,7 +74,7 @@ describe('SCIM /Me', () => {
     })
   }
 
-  it('does not let people change what a PUT leaves out, or their groups', async () => {
+  it('does not let users change what a PUT leaves out, or their groups', async () => {
     const put = await scim.send('PUT', '/Me', {
       bearer,
       body: { schemas: [USER_SCHEMA], userName: 'me@example.org', active: false },
@@ -96,7 +96,7 @@ describe('SCIM /Me', () => {
     }
   })
 
-  it('is read only for people of other providers', async () => {
+  it('is read only for users of other providers', async () => {
     const config = {
       bootstrap: {
         clients: [

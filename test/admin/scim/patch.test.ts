@@ -424,7 +424,7 @@ describe('the members of a group', () => {
       want: ['a', 'b', 'c'],
     },
     { name: 'are removed by id', operation: { op: 'remove', path: 'members[value eq "a"]' }, want: ['b'] },
-    { name: 'are told apart by case', operation: { op: 'remove', path: 'members[value eq "A"]' }, want: ['a', 'b'] },
+    { name: 'are distinguished by case', operation: { op: 'remove', path: 'members[value eq "A"]' }, want: ['a', 'b'] },
     { name: 'are replaced', operation: { op: 'replace', path: 'members', value: [{ value: 'z' }] }, want: ['z'] },
     { name: 'are all removed', operation: { op: 'remove', path: 'members' }, want: [] },
     {

@@ -76,7 +76,7 @@ for (const mode of MODES) {
         ])
       })
 
-      it('tells the last sign-in, and the one before', async () => {
+      it('reports the last sign-in, and the one before', async () => {
         const user = await fresh()
         assert.equal(user.lastLogonTime, undefined)
         await api.tokenOfUser(user.userName)
@@ -335,7 +335,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('tells the audit trail who changed whom', async () => {
+      it('records in the audit trail who changed whom', async () => {
         const user = await fresh()
         const bearer = await api.tokenOfUser(user.userName)
         await changed('PUT', user, bodyOf(user, { name: { givenName: 'Me' } }), { ...ANY, bearer })
@@ -515,7 +515,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('a person', () => {
+    describe('a user', () => {
       it('reads themselves, and changes their names', async () => {
         const user = await fresh({ externalId: 'me', phoneNumbers: [{ value: '1' }] })
         const bearer = await api.tokenOfUser(user.userName)

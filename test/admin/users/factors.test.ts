@@ -104,7 +104,7 @@ for (const mode of MODES) {
     }
     const methods = async () => (await server.store.users.find('svc', user.id))?.factors?.methods ?? []
 
-    it('tells what there is, and nothing that could sign somebody in', async () => {
+    it('reports what there is, and nothing that could sign somebody in', async () => {
       assert.deepEqual((await ask('GET', '', 'reader')).json(), {
         required: false,
         methods: [],
@@ -165,7 +165,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('tells the person by mail, without the code', async () => {
+    it('tells the user by mail, without the code', async () => {
       const before = (await server.mails()).length
       const { code } = (await ask('POST', '/bypass', 'root')).json<{ code: string }>()
       await ask('DELETE', '', 'root')
@@ -178,7 +178,7 @@ for (const mode of MODES) {
       assert.ok(!JSON.stringify(mails).includes(code))
     })
 
-    it('lets a person set up a new factor after a reset, where the policy requires one', async () => {
+    it('lets a user set up a new factor after a reset, where the policy requires one', async () => {
       await setPolicy(server, { requirement: 'required' })
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
@@ -254,7 +254,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('gives no code where the zone asks nobody, or not this person', async () => {
+    it('gives no code where the zone asks nobody, or not this user', async () => {
       for (const policy of [{ requirement: 'off' }, { requirement: 'required', origins: ['ldap'] }] as const) {
         await setPolicy(server, policy)
         assert.equal((await ask('POST', '/bypass', 'root')).status, 400)
@@ -263,7 +263,7 @@ for (const mode of MODES) {
       await setPolicy(server, { requirement: 'optional' })
     })
 
-    it('tells whether somebody is asked because of a group, until the group is gone', async () => {
+    it('reports whether somebody is asked because of a group, until the group is gone', async () => {
       const isAsked = async (): Promise<unknown> => (await ask('GET', '', 'reader')).json()['required']
       await setPolicy(server, { requirement: 'groups', groups: ['CLOUD.read'] })
       assert.equal(await isAsked(), true)
@@ -322,7 +322,7 @@ for (const mode of MODES) {
       assert.equal((await ask('DELETE', '', 'root', { of: boss })).status, 204, 'a client that acts for itself')
     })
 
-    it('knows nobody else: unknown ids, and people of other zones', async () => {
+    it('knows nobody else: unknown ids, and users of other zones', async () => {
       const theirs = await bootstrapped('marissa', 'z1')
       const before = await methods()
       for (const [method, path] of [['GET', ''] as const, ...CHANGES]) {
@@ -345,7 +345,7 @@ for (const mode of MODES) {
       assert.deepEqual(await methods(), before)
     })
 
-    it('goes with the person, with the provider, and with the zone', async () => {
+    it('goes with the user, with the provider, and with the zone', async () => {
       const { factors, users } = server.store
       const bearer = await tokenOf(server, 'root')
       const call = async (method: string, path: string, body?: object): Promise<TestAnswer> => {
@@ -407,7 +407,7 @@ for (const mode of MODES) {
       assert.deepEqual(await left('gone', theirs), nothing)
     })
 
-    it('is open to the administrators of another zone, for its people', async () => {
+    it('is open to the administrators of another zone, for its users', async () => {
       const theirs = await bootstrapped('marissa', 'z1')
       const zone = await server.store.zones.find('z1')
       assert.ok(zone)

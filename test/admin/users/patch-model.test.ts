@@ -109,7 +109,7 @@ describe('a user that is changed, and a model of it', () => {
     )
   })
 
-  it('agree about what people may change of themselves: nothing but names', () => {
+  it('agree about what users may change of themselves: nothing but names', () => {
     fc.assert(
       fc.property(stored, stored, (before, after) => {
         const { givenName: _, familyName: _family, ...kept } = before

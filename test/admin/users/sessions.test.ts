@@ -65,7 +65,7 @@ for (const mode of MODES) {
         ...(given.zone !== undefined && { headers: { 'x-identity-zone-id': given.zone } }),
       })
 
-    it('tells where the person is signed in, and nothing that could sign somebody in', async () => {
+    it('reports where the user is signed in, and nothing that could sign somebody in', async () => {
       const browser = await signedIn(server)
       const secrets = [...browser.cookies.values()]
       const answer = await ask('GET', 'reader')

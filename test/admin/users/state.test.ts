@@ -202,7 +202,7 @@ for (const mode of MODES) {
         assert.ok((await grant(user.userName, OLD)) >= 400)
       })
 
-      it('is changed by a person who knows the old one', async () => {
+      it('is changed by a user who knows the old one', async () => {
         const user = await fresh()
         const asUser = async (body: unknown, password: string) =>
           set(user.id, body, { bearer: await api.tokenOfUser(user.userName, password) })
@@ -225,7 +225,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(JSON.stringify([api.server.events, api.server.refusals, api.server.lines]), /pw-[12]-long/)
       })
 
-      it('is not changed by other people, but by administrators among them', async () => {
+      it('is not changed by other users, but by administrators among them', async () => {
         const [user, other, chief] = [await fresh(), await fresh(), await fresh()]
         const bearer = await api.tokenOfUser(other.userName)
         assertRefused(

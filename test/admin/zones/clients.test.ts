@@ -41,7 +41,7 @@ for (const mode of MODES) {
         ? `${answer.status} empty`
         : `${answer.status} ${String(answer.json()['error'])} ${String(answer.json()['error_description'])}`
 
-    it('makes a client that signs people in, and nothing else of what was sent', async () => {
+    it('makes a client that signs users in, and nothing else of what was sent', async () => {
       const client_id = newId()
       const answer = await post({ ...GOOD, client_id, name: 'Web', autoapprove: true, createdwith: 'me', action: 'x' })
       assert.equal(answer.status, 201, answer.text)

@@ -216,7 +216,7 @@ for (const mode of MODES) {
           config: { tokenPolicy: null, samlConfig: null, links: null, userConfig: null, branding: null, prompts: null },
         },
         { name: 'are what was shown', config: DEFAULTS },
-        { name: 'have only what nobody knows', config: { unknown: 1, tokenPolicy: { unknown: [] }, mfaConfig: {} } },
+        { name: 'have only unknown ones', config: { unknown: 1, tokenPolicy: { unknown: [] }, mfaConfig: {} } },
         { name: 'have what is always ignored', config: { clientSecretPolicy: { expireSecretInMonths: 3 } } },
       ]) {
         it(`have every default where they ${name}`, async () => {

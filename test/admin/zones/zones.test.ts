@@ -286,7 +286,7 @@ for (const mode of MODES) {
         assert.equal((await wire.send('GET', '/identity-zones/served', undefined, 'root', inside)).status, 200)
       })
 
-      it('tells the audit trail', async () => {
+      it('is recorded in the audit trail', async () => {
         const { id } = await wire.create({ subdomain: 'audited', name: 'x' })
         const event = wire.server.events.findLast(({ type }) => type === 'IdentityZoneCreatedEvent')
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', id, 'writer'])
@@ -508,7 +508,7 @@ for (const mode of MODES) {
         assert.equal(answer.json()['error_description'], text)
       })
 
-      it('tells the audit trail', async () => {
+      it('is recorded in the audit trail', async () => {
         await wire.send('PUT', '/identity-zones/z2', { subdomain: 'two', name: 'Zone 2' })
         const event = wire.server.events.findLast(({ type }) => type === 'IdentityZoneModifiedEvent')
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'z2', 'writer'])
@@ -545,7 +545,7 @@ for (const mode of MODES) {
         assert.equal(answer.json()['error_description'], text)
       })
 
-      it('tells all but one of those who change it at the same moment', async () => {
+      it('reports all but one of those who change it at the same moment', async () => {
         const { id } = await wire.create({ subdomain: 'busy', name: 'x' })
         const answers = await Promise.all(
           ['a', 'b', 'c', 'd'].map(name => wire.send('PUT', `/identity-zones/${id}`, { subdomain: 'busy', name })),

@@ -212,7 +212,7 @@ const rejected: readonly Rejected[] = [
   { name: 'the word Basic alone', request: authorization('Basic'), ...nobody },
   { name: 'a bearer token', request: { bearer: 'anything' }, ...nobody },
   {
-    name: 'a scheme that nobody knows, whatever the form says',
+    name: 'an unknown scheme, whatever the form says',
     form: { client_id: 'service', client_secret: 'service-secret' },
     request: authorization('Digest username="service"'),
     ...nobody,

@@ -356,7 +356,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is no method of a bearer or of a scheme that nobody knows', async () => {
+    it('is no method of a bearer or of an unknown scheme', async () => {
       const description = 'An Authentication object was not found in the SecurityContext'
       const want = { standard: '401 invalid_client', uaa: '401 unauthorized' }
       for (const authorization of ['Bearer x', 'Digest x']) {

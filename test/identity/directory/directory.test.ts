@@ -60,7 +60,7 @@ const never = { deadline: () => new AbortController().signal }
 
 for (const [name, profile] of Object.entries(PROFILES)) {
   describe(`a directory asked by ${name}`, () => {
-    it('finds the person with the attributes that mappings name', async () => {
+    it('finds the user with the attributes that mappings name', async () => {
       const config = {
         ...profile,
         attributeMappings: { 'user.attribute.a': 'objectClass', email: '*', phone: ['Mail'] },
@@ -139,7 +139,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       for (const userName of injected) assert.deepEqual(await authenticate(profile, userName), BAD, userName)
     })
 
-    it('is told who is unreachable or not allowed, without a word of the person', async () => {
+    it('is told who is unreachable or not allowed, without a word of the user', async () => {
       const port = await freePort()
       const options: readonly [Config, Partial<OutboundOptions>, RegExp][] = [
         [{ baseUrl: `ldap://localhost:${port}` }, {}, /^localhost:\d+: cannot be reached \(\w+\)$/],
@@ -202,7 +202,7 @@ describe('simple bind', () => {
     assert.deepEqual(result, { outcome: 'misconfigured', reason: 'answered with result code 34' })
   })
 
-  it('searches groups as the account where there is one, and as the person where there is none', async () => {
+  it('searches groups as the account where there is one, and as the user where there is none', async () => {
     const groups = { ...SIMPLE, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml', groupSearchBase: GROUPS }
     const account = { bindUserDn: ACCOUNT.dn, bindPassword: ACCOUNT.password }
     assert.equal(found(await authenticate(groups, 'marissa')).groups.length, 3)
@@ -337,7 +337,7 @@ describe('groups', () => {
     assert.deepEqual(await names({ ...SCOPES, ...config }, 'loner@example.org'), ['elsewhere'])
   })
 
-  it('of a person in none are none', async () => {
+  it('of a user in none are none', async () => {
     assert.deepEqual(await names(SCOPES, 'star*'), [])
   })
 

@@ -207,7 +207,7 @@ describe('a directory that is asked again', () => {
       assert.equal(await outcome(), 'found')
     })
 
-    it('costs the people of other zones nothing', async () => {
+    it('costs the users of other zones nothing', async () => {
       await failTimes(3)
       answer = knowing
       assert.equal(await outcome({ zoneId: 'z2' }), 'found')
@@ -215,7 +215,7 @@ describe('a directory that is asked again', () => {
       assert.equal(await outcome({}, { userSearchFilter: 'uid={0}' }), 'found', 'nor those of corrected settings')
     })
 
-    it('leaves the people to its next server', async () => {
+    it('leaves the users to its next server', async () => {
       const spare = await startFakeDirectory(knowing)
       try {
         const both = { baseUrl: `${directory.url} ${spare.url}` }
@@ -244,7 +244,7 @@ describe('a directory that is asked again', () => {
     assert.equal(await outcome(), 'found')
   })
 
-  describe('and has people who choose their own hashes', () => {
+  describe('and has users who choose their own hashes', () => {
     const compare = {
       ldapProfileFile: 'ldap/ldap-search-and-compare.xml',
       localPasswordCompare: true,

@@ -44,7 +44,7 @@ const refused = (work: () => unknown, detail: RegExp): void => {
   )
 }
 
-describe('the person of a SAML statement', () => {
+describe('the user of a SAML statement', () => {
   it('is whom the NameID names, to the letter', () => {
     const { userName, externalId } = named({ value: 'Marissa@Corp.example' })
     assert.deepEqual([userName, externalId], ['Marissa@Corp.example', 'Marissa@Corp.example'])

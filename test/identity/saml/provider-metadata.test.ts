@@ -92,7 +92,7 @@ describe('readProviderMetadata', () => {
     for (const { name, text } of [
       { name: 'an RSA key that is too short', text: withCertificates(body(rsa(1024))) },
       { name: 'an RSA key whose exponent makes it slow', text: withCertificates(body(keyOf(keyOfLongExponent()))) },
-      { name: 'a curve that nobody uses', text: withCertificates(body(ec('secp256k1'))) },
+      { name: 'an unused curve', text: withCertificates(body(ec('secp256k1'))) },
       { name: 'something that is no certificate', text: withCertificates('AAAA') },
       { name: 'something that is not base64', text: withCertificates('!') },
       { name: 'nothing', text: withCertificates('') },

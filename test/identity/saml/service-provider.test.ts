@@ -84,7 +84,7 @@ for (const kind of DATABASE_KINDS) {
     }
     const save = async (changed: Zone): Promise<void> => store.zones.update(changed)
 
-    it('has one key of its own, whoever makes it at once and whoever comes later', async () => {
+    it('has one key of its own, also when several processes make it at once', async () => {
       const all = await Promise.all(
         [providers(), providers(other), providers(), providers(other)].flatMap(each => [
           of('default', each),

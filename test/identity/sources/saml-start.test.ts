@@ -125,7 +125,7 @@ for (const mode of MODES) {
     })
 
     for (const demand of [{ prompt: 'login' }, { max_age: '60' }] as const) {
-      it(`wants the person to be authenticated anew for ${JSON.stringify(demand)}`, async () => {
+      it(`wants the user to be authenticated anew for ${JSON.stringify(demand)}`, async () => {
         const browser = server.browser()
         await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, ...demand } })
         const { xml } = requestIn(await browser.send('/login/external/corp'))

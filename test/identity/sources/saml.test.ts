@@ -158,7 +158,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('says how and when the person was authenticated', async () => {
+    it('says how and when the user was authenticated', async () => {
       const browser = server.browser()
       await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, scope: 'openid' } })
       clock.advance(10)
@@ -194,7 +194,7 @@ for (const mode of MODES) {
       }
       const groups = (...values: readonly string[]) => [attribute('groups', ...values)]
 
-      it('tells the log which mapped attributes it lacks', async () => {
+      it('logs which mapped attributes it lacks', async () => {
         await signIn({ origin: 'scopes', nameId: 'lacking', attributes: groups('made.here') })
         assert.match(
           server.refusals.at(-1) ?? '',
@@ -245,7 +245,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('with words that help, where the provider names people by something that changes', async () => {
+      it('with words that help, where the provider names users by something that changes', async () => {
         const answer = await refuse('name-id', { format: SAML.transientName })
         if (mode === 'standard') {
           assert.equal(answer.status, 403)

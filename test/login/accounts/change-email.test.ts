@@ -261,7 +261,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/verify_email')).status, 400)
     })
 
-    it('refuses people whose provider keeps the address', async () => {
+    it('refuses users whose provider keeps the address', async () => {
       const browser = await signedIn('typo@shop.example')
       const form = hiddenFields((await browser.send('/change_email')).text)
       await changeUser(server, 'typo@shop.example', { origin: 'corp' })

@@ -82,7 +82,7 @@ for (const mode of MODES) {
       await signedIn('omar')
     })
 
-    it('stops somebody who guesses at an open browser', async () => {
+    it('stops an attacker who guesses at an open browser', async () => {
       const browser = await signedIn('pia')
       for (let attempt = 0; attempt < 5; attempt += 1) {
         assert.equal((await change(browser, `guess ${attempt}`, NEW_PASSWORD)).status, 422)

@@ -52,7 +52,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       assert.equal(await finish(browser, done, 'new@shop.example', NEW_PASSWORD), APP)
     })
 
-    it('is the place for new people, where the client names only that', async () => {
+    it('is the place for new users, where the client names only that', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'newer@shop.example', { client_id: 'shop' })
       const done = await confirmed(browser, await linkTo(server, 'newer@shop.example'))

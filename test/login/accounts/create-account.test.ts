@@ -202,7 +202,7 @@ for (const mode of MODES) {
       assert.equal((await browser.send(link)).status, 422)
     })
 
-    it('leads to the registered URL of the client, else to the one it has for new people, and nowhere else', async () => {
+    it('leads to the registered URL of the client, else to the one it has for new users, and nowhere else', async () => {
       const cases = [
         [{ client_id: 'welcoming', redirect_uri: APP }, APP],
         [{ client_id: 'welcoming', redirect_uri: 'https://evil.example/' }, 'https://app.example/welcome'],

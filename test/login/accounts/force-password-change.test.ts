@@ -100,7 +100,7 @@ for (const mode of MODES) {
       assert.equal(page.text.includes('at least 8 characters'), mode === 'standard')
     })
 
-    it('lets the person sign out', async () => {
+    it('lets the user sign out', async () => {
       const browser = await demanded()
       const fields = hiddenFields((await browser.send('/force_password_change')).text)
       const answer = await browser.send('/logout.do', { form: fields })
@@ -152,7 +152,7 @@ for (const mode of MODES) {
       assert.equal(led, 'http://localhost:8080/home?b=2')
     })
 
-    it('ends every other session and every token of the person', async () => {
+    it('ends every other session and every token of the user', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
       const other = await signedIn(server)
       const { access_token } = await passwordTokens(server)
@@ -266,7 +266,7 @@ for (const mode of MODES) {
       assert.ok(await kept())
     })
 
-    it('is answered for one person only', async () => {
+    it('is answered for one user only', async () => {
       const browser = await signedIn(server, 'joel', 'wombat')
       const form = { 'X-Svc-Csrf': browser.csrf, ...twice(NEW), username: 'marissa' }
       assert.equal(await locationOf(browser.send('/force_password_change', { form })), 'http://localhost:8080/')

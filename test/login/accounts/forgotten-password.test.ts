@@ -134,7 +134,7 @@ for (const mode of MODES) {
       assert.match(await linkTo(server, 'omar@shop.example'), /^\/reset_password\?code=/)
     })
 
-    it('is kept elsewhere for people of another provider, who are told so', async () => {
+    it('is kept elsewhere for users of another provider, who are told so', async () => {
       await ask('ext')
       const { text } = await mailTo(server, 'ext@corp.example')
       assert.doesNotMatch(text, /reset_password/)

@@ -20,7 +20,7 @@ before(async () => {
 after(() => slapd.stop())
 
 for (const mode of MODES) {
-  describe(`an invitation of a person of a directory, in ${mode}`, () => {
+  describe(`an invitation of a user of a directory, in ${mode}`, () => {
     let api: InviteApi
     let server: TestServer
     before(async () => {
@@ -123,7 +123,7 @@ for (const mode of MODES) {
       assert.equal((await accept(path, { enterprise_username: 'loner' })).status, 302)
     })
 
-    it('is not for somebody with another address', async () => {
+    it('is not for a user with another address', async () => {
       const { path } = await api.linkFor('twin@example.org')
       for (const name of ['loner', 'marissa', 'stored-plain']) {
         const answer = await accept(path, { enterprise_username: name })
@@ -140,7 +140,7 @@ for (const mode of MODES) {
       assert.equal((await invited('none@example.org'))?.externalId, undefined)
     })
 
-    it('is for one of two people with the same address, and for no other one later', async () => {
+    it('is for one of two users with the same address, and for no other one later', async () => {
       const { path } = await api.linkFor('twin@example.org')
       assert.equal((await accept(path, { enterprise_username: 'twin-a' })).status, 302)
       const again = await api.linkFor('twin@example.org')

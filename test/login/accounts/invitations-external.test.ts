@@ -17,7 +17,7 @@ const OTHER_ACCOUNT = /The account that was invited is not yours/
 const LOST = /started in another browser, has expired or is already complete/
 
 for (const mode of MODES) {
-  describe(`an invitation of a person of another provider, in ${mode}`, () => {
+  describe(`an invitation of a user of another provider, in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let api: InviteApi
@@ -146,7 +146,7 @@ for (const mode of MODES) {
         ['has one with another letter of Unicode', (email, sub) => verified(email.replace('up', 'u\u{1D429}'), sub)],
       ]
     for (const [who, claims] of claimsOf) {
-      it(`refuses a person who ${who}, makes no account, and stays good`, async () => {
+      it(`refuses a user who ${who}, makes no account, and stays good`, async () => {
         const { email, sub, path } = await fresh()
         const count = await server.store.users.count('svc')
         const browser = server.browser()
@@ -158,7 +158,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a person who has another account here', async () => {
+    it('refuses a user who has another account here', async () => {
       const mine = await fresh()
       await through(mine.path, verified(mine.email, mine.sub))
       const { email, path } = await fresh()
@@ -167,7 +167,7 @@ for (const mode of MODES) {
       assert.equal(own?.email, mine.email)
     })
 
-    it('refuses another person where the account is somebody’s already', async () => {
+    it('refuses another user where the account is somebody’s already', async () => {
       const { email, sub, path } = await fresh()
       await through(path, verified(email, sub))
       const again = await api.linkFor(email)

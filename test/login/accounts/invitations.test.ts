@@ -187,7 +187,7 @@ for (const mode of MODES) {
       assert.equal((await accept(server.browser(), elsewhere.path)).headers['location'], `${BASE}/home`)
     })
 
-    it('tells who is signed in that it is for another account, and leaves the session alone', async () => {
+    it('says to a signed-in user that it is for another account, and leaves the session alone', async () => {
       const { path } = await fresh()
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')

@@ -235,7 +235,7 @@ for (const mode of MODES) {
       ])
     })
 
-    it('are each person’s own', async () => {
+    it('are each user’s own', async () => {
       const joel = await signedIn(server, 'joel', 'wombat')
       assert.deepEqual(await events(joel), ['signed-in: Unknown browser, from 127.0.0.1'])
     })

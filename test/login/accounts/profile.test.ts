@@ -330,7 +330,7 @@ for (const mode of MODES) {
         assert.equal(await server.store.sessions.find('svc', handle), undefined)
       })
 
-      it('are each person’s own: another person and another zone see and end none of them', async () => {
+      it('are each user’s own: another user and another zone see and end none of them', async () => {
         const [handle = ''] = handles((await here.send('/profile')).text)
         const joel = await signedIn(server, 'joel', 'wombat')
         const z1 = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)

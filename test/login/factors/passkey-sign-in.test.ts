@@ -49,7 +49,7 @@ for (const mode of MODES) {
     const eventsSince = (start: number) =>
       server.events.slice(start).map(({ type, principal, data }) => [type, principal, data])
 
-    it('leads on to where the person was going, at the level of two factors', async () => {
+    it('leads on to where the user was going, at the level of two factors', async () => {
       const browser = server.browser()
       const asked = await authorize(browser, { ...APP_REQUEST, acr_values: 'phr' })
       assert.match(String(asked.headers['location']), /\/login$/)
@@ -80,7 +80,7 @@ for (const mode of MODES) {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
     })
 
-    it('tells nothing of accounts and passkeys to whoever asks for options', async () => {
+    it('reveals nothing about accounts and passkeys to whoever asks for options', async () => {
       const options = async () => {
         const browser = server.browser()
         const fields = hiddenFields((await browser.send('/login')).text)
@@ -227,7 +227,7 @@ for (const mode of MODES) {
       assert.equal(await homeOf(browser), 302)
     })
 
-    it('takes no passkey of the second step, where the person need not have been verified', async () => {
+    it('takes no passkey of the second step, where the user need not have been verified', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       const page = (await browser.send('/second_factor')).text
@@ -240,7 +240,7 @@ for (const mode of MODES) {
       assert.equal(errorOf(await other.send('/login/passkey', { form })), 'passkey_refused')
     })
 
-    it('as the second step, is not failed by a person who gives up', async () => {
+    it('as the second step, is not failed by a user who gives up', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       const fields = hiddenFields((await browser.send('/second_factor')).text)
@@ -286,7 +286,7 @@ for (const mode of MODES) {
       assert.deepEqual([...statuses], [302, 429])
     })
 
-    it('does not sign in whoever has only an app', async () => {
+    it('does not sign in anyone who has only an app', async () => {
       await server.store.factors.reset('svc', marissa.id)
       await giveFactor(server, marissa.id)
       const browser = server.browser()

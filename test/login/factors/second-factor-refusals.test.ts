@@ -73,14 +73,14 @@ for (const mode of MODES) {
         assert.equal((await prove(first, { way: 'recovery', code: recovery })).status, 302, 'it was not used up')
       })
 
-      it('and says that the account is locked, to whoever has the password', async () => {
+      it('and says that the account is locked, to anyone who has the password', async () => {
         const browser = await signedIn(server)
         for (let guess = 0; guess < 5; guess += 1) await prove(browser, { code: '000000' })
         assert.match((await prove(browser, { code: app.code(server) })).text, /Too many|too many/)
         assert.doesNotMatch((await server.browser().signIn('marissa', 'koala')).text, /second_factor/)
       })
 
-      it('of somebody who signs in again in a browser that is remembered', async () => {
+      it('of a user who signs in again in a browser that is remembered', async () => {
         const mine = await signedIn(server)
         assert.equal((await prove(mine, { code: app.code(server), remember: 'true' })).status, 302)
         const device = [...mine.cookies].find(([name]) => name.includes('-device-'))
@@ -96,7 +96,7 @@ for (const mode of MODES) {
         assert.match(String((await server.browser().signIn('marissa', 'koala')).headers['location']), /error=/)
       })
 
-      it('of somebody who sets new passwords by mail', async () => {
+      it('of a user who sets new passwords by mail', async () => {
         const { id } = await userNamed(server, 'marissa')
         const browser = await signedIn(server)
         for (let guess = 0; guess < 4; guess += 1) await prove(browser, { code: '000000' })
@@ -180,7 +180,7 @@ for (const mode of MODES) {
         assert.deepEqual(statusesOf(answers), [302, 422, 422])
       })
 
-      it('neither of an older set nor of another person', async () => {
+      it('neither of an older set nor of another user', async () => {
         const theirs = await enrolApp(server, await signedIn(server, 'joel', 'wombat'))
         server.clock.advance(60)
         const browser = await signedIn(server)
@@ -317,7 +317,7 @@ for (const mode of MODES) {
         assert.deepEqual([...new Set(later.map(({ headers }) => headers['location']))], [PAGE])
       })
 
-      it('not with a secret of another person, session or zone, nor an old, altered or huge one', async () => {
+      it('not with a secret of another user, session or zone, nor an old, altered or huge one', async () => {
         const browser = await signedIn(server)
         const other = await signedIn(server, 'joel', 'wombat')
         const page = (await other.send('/second_factor/app')).text

@@ -73,7 +73,7 @@ for (const mode of MODES) {
       server.clock.advance(3600)
     })
 
-    it('takes a recovery code once, as people type it', async () => {
+    it('takes a recovery code once, as users type it', async () => {
       const browser = server.browser()
       const [first = '', second = ''] = codes
       for (const code of [first.toLowerCase().replaceAll('-', ' ')]) {
@@ -114,7 +114,7 @@ for (const mode of MODES) {
       assert.match(String(proven.headers['location']), /\/oauth\/authorize\?/)
     })
 
-    it('is not asked for in a browser that is remembered, for this person and password', async () => {
+    it('is not asked for in a browser that is remembered, for this user and password', async () => {
       server.clock.advance(60)
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')

@@ -202,7 +202,7 @@ for (const mode of MODES) {
         assert.equal((await userNamed(server, 'marissa')).factors?.revision, revision)
       })
 
-      it('and after signing in again, with the second factor, the person is back where they were', async () => {
+      it('and after signing in again, with the second factor, the user is back where they were', async () => {
         const { app } = await addApp()
         server.clock.advance(330)
         await browser.send(`${REMOVE}?factor=app`)
@@ -399,7 +399,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('are not there where the zone has none, or not for people of this origin', async () => {
+    it('are not there where the zone has none, or not for users of this origin', async () => {
       for (const policy of [{ requirement: 'off' }, { requirement: 'optional', origins: ['ldap'] }] as const) {
         await setPolicy(server, policy)
         assert.doesNotMatch((await browser.send('/profile')).text, /profile\/security/)
@@ -410,7 +410,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are nothing for people who are not signed in', async () => {
+    it('are nothing for users who are not signed in', async () => {
       for (const path of ['', '/passkey', '/app', '/codes', '/rename', '/remove', '/offer']) {
         assert.equal(locationOf(await server.browser().send(`/profile/security${path}`)), `${BASE}/login`, path)
       }

@@ -20,7 +20,7 @@ import {
 import type { TestAnswer, TestServer } from '../../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`an invitation of a person of a SAML provider, in ${mode}`, () => {
+  describe(`an invitation of a user of a SAML provider, in ${mode}`, () => {
     const clock = createTestClock()
     let api: InviteApi
     let server: TestServer

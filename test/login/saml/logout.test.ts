@@ -174,7 +174,7 @@ for (const mode of MODES) {
       }
 
       if (isStandard) {
-        it('shows that the person is signed out where there is no target', async () => {
+        it('shows that the user is signed out where there is no target', async () => {
           const browser = await signIn()
           const { csrf } = browser
           const query = { post_logout_redirect_uri: BYE }
@@ -252,7 +252,7 @@ for (const mode of MODES) {
           await withMetadata(idp.metadata({ slo: 'javascript:alert(1)' }), () => stays(browser))
         })
 
-        it('for somebody with a password here', async () => stays(await signedIn(server)))
+        it('for a user with a password here', async () => stays(await signedIn(server)))
       })
 
       it('is of the zone that it came from', async () => {
@@ -322,7 +322,7 @@ for (const mode of MODES) {
         assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Requester')
       })
 
-      it('ends several sessions, and without a SessionIndex everything of the person and nobody else’s', async () => {
+      it('ends several sessions, and without a SessionIndex everything of the user and nobody else’s', async () => {
         const of = (nameId: string, sessionIndex: string) => signIn({ nameId, sessionIndex })
         const all = [await of('pat', 'm-1'), await of('pat', 'm-2'), await of('pat', 'm-3'), await of('kim', 'm-4')]
         const mine = await signedIn(server)
@@ -332,7 +332,7 @@ for (const mode of MODES) {
         assert.deepEqual(await Promise.all([...all, mine].map(isSignedIn)), [false, false, false, true, true])
       })
 
-      it('ends nothing, and says the same, for a session or person that is not known', async () => {
+      it('ends nothing, and says the same, for a session or user that is not known', async () => {
         const browser = await signIn({ nameId: 'pat', sessionIndex: 'k-1' })
         for (const parts of [{ sessionIndexes: ['K-1'] }, { nameId: 'nobody' }, { nameId: 'PAT' }]) {
           assert.equal(statusOf(await byRedirect(requestOf(parts))), 'Success')
@@ -415,7 +415,7 @@ for (const mode of MODES) {
         assert.equal(statusOf(await byRedirect(requestOf({ nameId: 'gone' }))), 'Success')
       })
 
-      it('ends the sessions of a person whose name is encrypted to this server', async () => {
+      it('ends the sessions of a user whose name is encrypted to this server', async () => {
         const browser = await signIn({ nameId: 'pat' })
         const name = `<saml:NameID xmlns:saml="${SAML.assertion}">pat</saml:NameID>`
         const data = await encrypted(name, { certificate })
@@ -485,7 +485,7 @@ for (const mode of MODES) {
           },
           { name: 'about nobody', xml: () => requestOf({ nameId: '' }), reason: 'name-id' },
           {
-            name: 'about two people',
+            name: 'about two users',
             xml: () => requestOf().replace('<saml:NameID', '<saml:NameID>kim</saml:NameID><saml:NameID'),
             reason: 'name-id',
           },

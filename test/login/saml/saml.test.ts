@@ -68,7 +68,7 @@ for (const mode of MODES) {
     }
 
     describe('the assertion consumer', () => {
-      it('signs the person in when a page has posted the answer once more', async () => {
+      it('signs the user in when a page has posted the answer once more', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const { id, relayState } = requestIn(await browser.send('/login/external/corp'))

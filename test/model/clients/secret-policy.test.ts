@@ -67,7 +67,7 @@ describe('the policy for client secrets', () => {
       problem: LEAST(1, 'special'),
     },
     {
-      name: 'tells everything that is missing, in order',
+      name: 'reports everything that is missing, in order',
       policy: { minLength: 5, requireDigit: 1, requireUpperCaseCharacter: 1 },
       secret: 'four',
       problem: `Client Secret must be at least 5 characters in length. ${LEAST(1, 'digit')} ${LEAST(1, 'uppercase')}`,

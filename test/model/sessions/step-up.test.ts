@@ -60,7 +60,7 @@ describe('the level that an application needs', () => {
       want: undefined,
     },
     {
-      name: 'is none for people of other providers than those of the policy',
+      name: 'is none for users of other providers than those of the policy',
       zone: { origins: ['ldap'] },
       asked: { acrValues: '2', client: { requirement: 'required' } },
       want: undefined,

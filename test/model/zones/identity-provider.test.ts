@@ -135,7 +135,7 @@ describe('lockedUntil', () => {
     })
   }
 
-  it('tells the very moment: locked until then, open from then on, for any history', () => {
+  it('reports the very moment: locked until then, open from then on, for any history', () => {
     const seconds = fc.integer({ min: 0, max: 100 })
     const anyPolicy = fc.record({
       lockoutAfterFailures: fc.nat({ max: 4 }),

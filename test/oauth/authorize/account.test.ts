@@ -56,7 +56,7 @@ for (const mode of MODES) {
         assert.match((await browser.send('/')).text, /sam/)
       })
 
-      it('is not asked of somebody who is about to sign in', async () => {
+      it('is not asked of a user who is about to sign in', async () => {
         const browser = server.browser()
         assert.match((await authorize(browser, choose)).location().href, /\/login$/)
         assert.ok(responseOf(await signInAs(browser, 'marissa', 'koala')).query['code'])

@@ -479,7 +479,7 @@ for (const mode of MODES) {
 }
 
 describe('the groups that a zone allows', () => {
-  it('are all that its people can be asked for, and its default groups', async () => {
+  it('are all that its users can be asked for, and its default groups', async () => {
     const zone_config = { userConfig: { defaultGroups: ['openid'], allowedGroups: ['cloud.read'] } }
     const server = await startServer({ config: { bootstrap: authorizeBootstrap, zone_config } })
     try {

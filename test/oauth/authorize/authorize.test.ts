@@ -333,7 +333,7 @@ for (const mode of MODES) {
         assert.equal(query['state'], 's1')
       })
 
-      it('tells that the client has no scopes as without silence, or as a fault in UAA', async () => {
+      it('reports that the client has no scopes as without silence, or as a fault in UAA', async () => {
         const { scope } = await clientNamed(server, 'writer')
         await changeClient(server, 'writer', { scope: [] })
         try {
@@ -537,7 +537,7 @@ for (const mode of MODES) {
         assert.equal(again.location().pathname, '/oauth/authorize', 'the demand waits')
       })
 
-      it('may be somebody else’s', async () => {
+      it('may be another user’s', async () => {
         const browser = await signedIn(server)
         const first = currentUser(browser)
         const asked = await authorize(browser, { ...AUTO_REQUEST, scope: 'openid', prompt: 'login' })
@@ -614,7 +614,7 @@ for (const mode of MODES) {
         assert.equal(decided.status, 403, 'a decision needs one all the same')
       })
 
-      it('of somebody who is not signed in leads to the sign-in page and back', async () => {
+      it('of a user who is not signed in leads to the sign-in page and back', async () => {
         const browser = server.browser()
         await browser.send('/login')
         let answer = await post(browser, { ...AUTO_REQUEST, state: 'a b', 'X-Svc-Csrf': browser.csrf })

@@ -19,7 +19,7 @@ const PORTAL = ['portal', 'portal-secret'] as const
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`an authorization request with the token of a person, ${mode}`, () => {
+  describe(`an authorization request with the token of a user, ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -198,7 +198,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('counts from the token itself where that tells of no sign-in', async () => {
+    it('counts from the token itself where that reports no sign-in', async () => {
       const headers = { accept: 'application/json' }
       const passcode = (await (await signedIn(server)).send('/passcode', { headers })).json<string>()
       const answer = await server.token({ grant_type: 'password', passcode }, { basic: PORTAL, headers })

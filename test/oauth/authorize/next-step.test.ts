@@ -128,11 +128,21 @@ table('nextStep, how strong the sign-in must be', [
 ])
 
 table('nextStep, who is there', [
-  { name: 'asks a stranger to sign in', person: null, want: 'sign-in' },
-  { name: 'refuses a stranger in silence', person: null, request: { silent: true }, want: 'refuse login_required' },
-  { name: 'asks a stranger to sign in before it asks for approval', person: null, client: ALL, want: 'sign-in' },
+  { name: 'asks an anonymous visitor to sign in', person: null, want: 'sign-in' },
   {
-    name: 'asks a stranger to sign in rather than to choose',
+    name: 'refuses an anonymous visitor in silence',
+    person: null,
+    request: { silent: true },
+    want: 'refuse login_required',
+  },
+  {
+    name: 'asks an anonymous visitor to sign in before it asks for approval',
+    person: null,
+    client: ALL,
+    want: 'sign-in',
+  },
+  {
+    name: 'asks an anonymous visitor to sign in rather than to choose',
     person: null,
     request: { chooseAccount: true },
     want: 'sign-in',
@@ -339,7 +349,7 @@ table('nextStep, scopes of the user', [
 ])
 
 table('nextStep, autoapproval', [
-  { name: 'asks nothing when everything is approved by itself', client: ALL, want: 'respond openid cloud.read' },
+  { name: 'asks nothing when everything is approved automatically', client: ALL, want: 'respond openid cloud.read' },
   {
     name: 'asks nothing when each scope is listed',
     client: { autoapprove: ['openid', 'cloud.read'] },
@@ -368,7 +378,7 @@ table('nextStep, autoapproval', [
     want: 'respond openid cloud.read',
   },
   {
-    name: 'answers in silence what is approved by itself',
+    name: 'answers in silence what is approved automatically',
     client: ALL,
     request: { silent: true },
     want: 'respond openid cloud.read',
@@ -472,7 +482,7 @@ table('nextStep, just approved', [
 
 table('nextStep, prompt=consent', [
   {
-    name: 'asks although everything is approved by itself',
+    name: 'asks although everything is approved automatically',
     client: ALL,
     request: { forceConsent: true },
     want: 'approve openid:undecided cloud.read:undecided',
@@ -491,7 +501,7 @@ table('nextStep, prompt=consent', [
     want: 'respond openid cloud.read',
   },
   {
-    name: 'respects a denial of what is approved by itself otherwise',
+    name: 'respects a denial of what is approved automatically otherwise',
     client: ALL,
     request: { forceConsent: true },
     person: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },

@@ -6,7 +6,7 @@ import { startServer } from '../../support/server.ts'
 
 for (const mode of MODES) {
   describe(`/oauth/authorize and what an operator says, in ${mode}`, () => {
-    it('grants of the groups of a person those alone that the zone allows', async () => {
+    it('grants of the groups of a user those alone that the zone allows', async () => {
       const users = authorizeBootstrap.users.map(user => ({ ...user, groups: ['cloud.read'] }))
       for (const [allowedGroups, want] of [
         [['cloud.read'], ['cloud.read', 'openid']],

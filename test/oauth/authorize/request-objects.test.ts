@@ -399,7 +399,7 @@ describe('request objects (RFC 9101)', () => {
       assert.ok(responseOf(await reference(`${FILES}/request#hash-of-this-content`)).query['code'])
     })
 
-    it('fetches it once for a person who signs in', async () => {
+    it('fetches it once for a user who signs in', async () => {
       answers(await object(as('by-reference')))
       const visitor = server.browser()
       const before = fetched

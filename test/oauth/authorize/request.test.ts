@@ -229,12 +229,12 @@ const cases: readonly Case[] = [
     want: invalidScope(/^cloud\.read\.all is invalid/),
   },
   {
-    name: 'refuses a scope of which this person has none',
+    name: 'refuses a scope of which this user has none',
     query: { ...requestOf('writer'), scope: 'cloud.write' },
     want: invalidScope('[cloud.write] is invalid. This user is not allowed any of the requested scopes'),
   },
   {
-    name: 'refuses a client of whose scopes this person has none',
+    name: 'refuses a client of whose scopes this user has none',
     query: requestOf('writer'),
     want: invalidScope('[cloud.write] is invalid. This user is not allowed any of the requested scopes'),
   },
@@ -392,7 +392,7 @@ const cases: readonly Case[] = [
     want: { standard: invalidRequest('The id_token_hint was not issued by this server.'), uaa: 'code' },
   },
   {
-    name: 'refuses a response mode that nobody knows',
+    name: 'refuses an unknown response mode',
     query: { response_mode: 'web_message' },
     want: {
       standard: invalidRequest('The response_mode is unknown, or does not suit the response_type'),
@@ -507,7 +507,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('answers a program in JSON what is a page for people', async () => {
+    it('answers a program in JSON what is a page for users', async () => {
       const browser = await signedIn(server)
       const headers = { accept: 'application/json' }
       const answer = await authorize(browser, { ...AUTO_REQUEST, client_id: 'nemo' }, { headers })
@@ -586,7 +586,7 @@ describe('/oauth/authorize, order of checks', () => {
       want: { standard: '302 invalid_scope', uaa: '302 login' },
     },
     {
-      name: 'a scope that depends on the person',
+      name: 'a scope that depends on the user',
       query: { ...requestOf('writer') },
       want: { standard: '302 login', uaa: '302 login' },
     },

@@ -100,13 +100,13 @@ for (const mode of MODES) {
           want: { standard: 'openid', uaa: 'refused' },
         },
         {
-          name: 'that is less, because the person lacks a part',
+          name: 'that is less, because the user lacks a part',
           scope: 'openid email',
           want: { standard: undefined, uaa: 'openid' },
         },
       ]
     for (const { name, scope, want } of told) {
-      it(`tell the scope unless it was granted as asked for (RFC 6749 §4.2.2): one ${name}`, async () => {
+      it(`report the scope unless it was granted as asked for (RFC 6749 §4.2.2): one ${name}`, async () => {
         const { scope: _, ...request } = { ...HYBRID, response_type: 'token' }
         const answer = await authorize(browser, { ...request, ...(scope !== undefined && { scope }) })
         const { fragment } = responseOf(answer)
@@ -194,7 +194,7 @@ for (const mode of MODES) {
       assert.notEqual(decodeJwt(got['id_token'] ?? '').jti, got['access_token'])
     })
 
-    it('tell the scope when none was named, or another is granted (RFC 6749 §4.2.2)', async () => {
+    it('report the scope when none was named, or another is granted (RFC 6749 §4.2.2)', async () => {
       const { scope: _, ...unscoped } = HYBRID
       assert.equal((await ask({ ...HYBRID, response_type: 'token' })).got['scope'], undefined)
       const all = (await ask({ ...unscoped, response_type: 'token' })).got['scope'] ?? ''
@@ -245,7 +245,7 @@ for (const mode of MODES) {
     }
     const refusedCases: readonly RefusedCase[] = [
       {
-        name: 'a word that nobody knows',
+        name: 'an unknown word',
         query: { ...HYBRID, response_type: 'code magic' },
         want: { standard: 'query unsupported_response_type', uaa: 'query unsupported_response_type' },
       },

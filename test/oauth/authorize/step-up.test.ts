@@ -132,7 +132,7 @@ for (const mode of MODES) {
       assert.deepEqual([claims['acr'], claims['amr']], [told('2'), ['pwd', 'otp', 'mfa']])
     })
 
-    it('is asked of somebody who signs in only now, after the password', async () => {
+    it('is asked of a user who signs in only now, after the password', async () => {
       const browser = server.browser()
       const request = { ...requestOf('any'), acr_values: '2' }
       assert.equal(outcomeOf(await authorize(browser, request)), '/login')
@@ -210,7 +210,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('has no effect on people whom the policy is not about', async () => {
+    it('has no effect on users that the policy is not about', async () => {
       await setPolicy(server, { requirement: 'optional', origins: ['ldap'] })
       assert.equal(await ask(await atLevel(), { acr_values: '2' }), 'code')
     })
@@ -290,7 +290,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('gets none for a person who owes a second factor by now', async () => {
+      it('gets none for a user who owes a second factor by now', async () => {
         const weak = await bearerOf(await atLevel())
         const strong = await bearerOf(await atLevel('2'))
         await setPolicy(server, { requirement: 'required' })
@@ -298,7 +298,7 @@ for (const mode of MODES) {
         assert.equal(await call(strong, {}), 'code')
       })
 
-      it('is told so when it sends the password of the person', async () => {
+      it('is told so when it sends the password of the user', async () => {
         const credentials = JSON.stringify({ username: 'marissa', password: 'koala' })
         const headers = { accept: 'application/json' }
         const query = { response_type: 'token', redirect_uri: 'https://any.example/cb' }
@@ -323,7 +323,7 @@ for (const mode of MODES) {
 }
 
 describe('a level of hardware, where the operator has roots of attestations', () => {
-  it('is asked for of whoever has not shown a passkey yet, and is in discovery', async () => {
+  it('is asked for of anyone who has not shown a passkey yet, and is in discovery', async () => {
     const passkeys = { attestation_roots: pemOf(certify({ commonName: 'Root', isAuthority: true })) }
     const server = await startServer({ config: { bootstrap, passkeys } })
     const browser = await signedIn(server)

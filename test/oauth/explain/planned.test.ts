@@ -313,7 +313,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('tells of a lock, a second factor and a new password before anybody signs in', async () => {
+    it('reports a lock, a second factor and a new password before anybody signs in', async () => {
       const wrong = { grant_type: 'password', username: 'marissa', password: 'wrong' }
       for (let guess = 0; guess < 5; guess += 1) await server.token(wrong, { basic: secretOf('app') })
       const question = { client_id: 'wild', grant_type: 'password', username: 'marissa' }
@@ -367,7 +367,7 @@ for (const mode of MODES) {
       await server.store.zones.update({ ...zone, version: zone.version + 1 })
     })
 
-    it('hears only administrators of the zone, and of it alone', async () => {
+    it('answers only administrators of the zone, and of it alone', async () => {
       const question = { client_id: 'wild', grant_type: 'password', username: 'marissa' }
       const callers: readonly { id: string; headers?: Record<string, string>; host?: string; want: string }[] = [
         { id: 'auditor', want: '403 insufficient_scope' },

@@ -52,7 +52,7 @@ for (const mode of MODES) {
       return explanation
     }
 
-    it('tells of each kind what it is, its scopes and where each claim comes from', async () => {
+    it('explains each kind: what it is, its scopes and where each claim comes from', async () => {
       const { access_token, refresh_token, id_token } = await passwordTokens(
         server,
         { scope: 'openid cloud.read' },
@@ -201,7 +201,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, rule, token } of foreign) {
-      it(`tells nothing of ${name}`, async () => {
+      it(`reveals nothing about ${name}`, async () => {
         const value = await token()
         const explanation = await invalid(value, rule)
         assert.deepEqual([explanation.claims, explanation.scopes, explanation.request], [[], [], {}])
@@ -209,7 +209,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('tells nothing of a token of another zone, to whomever', async () => {
+    it('reveals nothing about a token of another zone, to anyone', async () => {
       const host = 'z3.localhost:8080'
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const theirs = tokensOf(await server.token(form, { basic: WILD, host }))

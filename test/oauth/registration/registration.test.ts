@@ -163,7 +163,7 @@ for (const mode of MODES) {
       assert.equal(tokens.status, 200, tokens.text)
     })
 
-    it('tells people that nobody vouches for it, and links to what it says of itself', async () => {
+    it('tells users that nobody vouches for it, and links to what it says of itself', async () => {
       const redirect_uris = [REDIRECT, 'https://elsewhere.example/cb']
       const logo_uri = 'https://logo.example/logo.png'
       const metadata = { ...METADATA, redirect_uris, policy_uri: 'https://new.example/privacy', logo_uri }
@@ -411,7 +411,7 @@ for (const mode of MODES) {
       assert.equal((await manage(server, 'GET', changed)).status, 200)
     })
 
-    it('takes a method by certificates with the name in it, where the zone speaks it', async () => {
+    it('takes a method by certificates with the name in it, where the zone supports it', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const speak = (mutualTls: boolean) =>

@@ -164,7 +164,7 @@ export const canonicalization: AttackClass = {
       forge: changed(NAME, '> victim </saml:NameID>'),
     },
     {
-      name: 'a declaration of a prefix that nobody uses, with a name in it',
+      name: 'an unused declaration of a prefix, with a name in it',
       reasons: [],
       means: 'mallory',
       forge: changed('<saml:Subject>', '<saml:Subject xmlns:victim="urn:victim">'),

@@ -73,7 +73,7 @@ export const entities: AttackClass = {
       reasons: ['not-xml'],
       forge: means => Buffer.from(`\uFEFF<!DOCTYPE x>${genuine(means)}`, 'utf16le'),
     },
-    { name: 'an entity that nobody defined', reasons: ['not-xml'], forge: withDoctype('', '&victim;') },
+    { name: 'an undefined entity', reasons: ['not-xml'], forge: withDoctype('', '&victim;') },
     {
       name: 'an entity of HTML',
       reasons: ['not-xml'],

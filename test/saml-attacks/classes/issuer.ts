@@ -46,7 +46,7 @@ export const issuer: AttackClass = {
       forge: means => signedResponse(means, { issuer: means.rival.entityId, responseIssuer: means.idp.entityId }),
     },
     {
-      name: 'a name that nobody has',
+      name: 'a name without an account',
       reasons: ['issuer'],
       forge: means => genuine(means, { issuer: 'https://nobody.example/saml' }),
     },

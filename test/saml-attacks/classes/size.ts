@@ -77,7 +77,7 @@ export const size: AttackClass = {
   sources: ['CVE-2025-25293', 'CVE-2025-54572', 'CWE-400'],
   controls: [
     {
-      name: 'many attributes of a person',
+      name: 'many attributes of a user',
       forge: means =>
         genuine(means, {
           attributes: Array.from({ length: 100 }, (_, index) => ({ name: `group-${index}`, values: ['a', 'b'] })),

@@ -137,7 +137,7 @@ export const statements: AttackClass = {
       ),
     },
     {
-      name: 'a condition that nobody knows',
+      name: 'an unknown condition',
       reasons: ['condition'],
       forge: means => genuine(means, { moreConditions: '<saml:Condition Type="x"/>' }),
     },

@@ -71,7 +71,7 @@ describe('a DPoP proof', () => {
   let key: DpopKey
   before(async () => (key = await dpopKey()))
 
-  it('tells the thumbprint of its key', async () => {
+  it('reports the thumbprint of its key', async () => {
     const { verify } = world()
     assert.deepEqual(await verify(await proof(key, content)), { jkt: key.jkt, alg: 'ES256', ath: undefined })
     const { ath } = await verify(await proof(key, { ...content, token: 'abc' }))

@@ -178,7 +178,7 @@ describe('discovery of a server with certificates', () => {
     )
   })
 
-  it('tells nothing where the zone does not speak it, nothing is configured, or in uaa', async () => {
+  it('reports nothing where the zone does not speak it, nothing is configured, or in uaa', async () => {
     for (const metadata of [
       await told({ zone_config: { protocols: { mutualTls: false } } }),
       await told({ mutual_tls: undefined }),

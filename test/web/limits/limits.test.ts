@@ -126,7 +126,7 @@ describe('the limits', () => {
     await store.close()
   })
 
-  it('cost no statement for programs that are right, and people who mistype', async () => {
+  it('cost no statement for programs that are right, and users who mistype', async () => {
     const server = await startServer()
     const { rateCounts } = server.store
     const add = rateCounts.add.bind(rateCounts)

@@ -216,7 +216,7 @@ for (const mode of MODES) {
       assert.equal((await info()).status, 200)
     })
 
-    it('answers a person with a page', async () => {
+    it('answers a user with a page', async () => {
       for (const _ of [1, 2]) await info()
       const answer = await info({ accept: 'text/html,*/*' })
       assert.equal(answer.status, 429)

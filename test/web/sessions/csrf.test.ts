@@ -70,7 +70,7 @@ for (const mode of MODES) {
       headers?: Readonly<Record<string, string>>
       want: boolean
     }[] = [
-      { name: 'a form of nobody knows where', want: true },
+      { name: 'a form of unknown origin', want: true },
       { name: 'our own origin', headers: { origin: own }, want: true },
       {
         name: 'the origin of the host that was asked, as behind a proxy',
@@ -83,7 +83,7 @@ for (const mode of MODES) {
       { name: 'an origin that is none', headers: { origin: 'x' }, want: false },
       { name: 'an origin that is kept secret, as our own pages’ is', headers: { origin: 'null' }, want: true },
       { name: 'a form of our own site', headers: { 'sec-fetch-site': 'same-origin', origin: 'null' }, want: true },
-      { name: 'a form that the person sent again', headers: { 'sec-fetch-site': 'none' }, want: true },
+      { name: 'a form that the user sent again', headers: { 'sec-fetch-site': 'none' }, want: true },
       {
         name: 'a form of a neighbouring host',
         headers: { 'sec-fetch-site': 'same-site', origin: 'null' },

@@ -153,7 +153,7 @@ describe('a request that names another zone', () => {
     assert.equal((await server.token({ grant_type: 'client_credentials' }, token)).status, 403)
   })
 
-  it('reads no body of whoever may not come', async () => {
+  it('authorizes before it reads a body', async () => {
     const sent = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{' }
     assert.equal((await server.send('/oauth/clients/target/clientjwt', sent)).status, 401)
   })
