@@ -20,6 +20,7 @@ import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import type { DatabaseKind } from '../support/databases.ts'
 import { runToEnd, serve } from '../support/process.ts'
 import { startServer } from '../support/server.ts'
+import { IS_FULL } from '../support/thinning.ts'
 import { temporaryFolder } from '../support/config.ts'
 
 const KILLER = pathToFileURL(join(import.meta.dirname, '../support/kill-at-statement.ts')).href
@@ -108,7 +109,7 @@ for (const kind of DATABASE_KINDS) {
       let left = MIGRATIONS.length
       const kills = await runThroughKills(['migrate', '--database', database.url], {
         from: 24,
-        step: 3,
+        step: IS_FULL ? 3 : 23,
         folder,
         meanwhile: async () => {
           const { pending } = await planOf(database.url, { clock })
@@ -161,7 +162,7 @@ for (const kind of DATABASE_KINDS) {
       let sealed = 0
       const kills = await runThroughKills(['master-key', 'reseal', '--config', 'reseal.json'], {
         from: 20,
-        step: 37,
+        step: IS_FULL ? 37 : 67,
         folder: writeConfig(folder, 'reseal.json', { database: database.url, master_key: key }),
         meanwhile: async () => {
           const { output } = await act(second, first)
@@ -193,7 +194,7 @@ for (const kind of DATABASE_KINDS) {
       const config = { database: database.url, bootstrap, master_key: random.hex(32) }
       const start = (env: Readonly<Record<string, string>>) => serve({ config, folder, env })
       let kills = 0
-      for (const at of [40, 150, 215, 240, 260, 285]) {
+      for (const at of IS_FULL ? [40, 150, 215, 240, 260, 285] : [40, 150, 215]) {
         try {
           const server = await start(killedAt(at, kills % 2 === 0 ? 'before' : 'after'))
           await server.stop('SIGKILL')
