@@ -1,17 +1,24 @@
-// Runs several test files in this process. Usage: node --import=./scripts/untracked-promises.ts scripts/run-shard.ts LIST FILE…
-// LIST is the file that gets the names of failed files. Not `node --test`, which loads node:test before what it imports.
+// Runs several test files. Usage: node --import=./scripts/untracked-promises.ts scripts/run-shard.ts LIST PROCESSES FILE…
+// LIST is the file that gets the names of failed files. With PROCESSES 0 this process runs them, one after another; else each
+// has a process of its own, so many at a time, in the order in which they are named, which `node --test` does not keep. Nor does
+// it load what it imports before node:test.
 import { createWriteStream } from 'node:fs'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
-import { dot } from 'node:test/reporters'
+import { dot, spec } from 'node:test/reporters'
+import { TEST_TIMEOUT_MS } from './file-timeout.ts'
 
-const TEST_TIMEOUT_MS = 120_000
 const failedFiles: typeof dot = createRequire(import.meta.url)('./failed-files.cjs')
 
-const [list = '', ...files] = process.argv.slice(2)
-const events = run({ files: files.map(file => resolve(file)), isolation: 'none', timeout: TEST_TIMEOUT_MS })
+const [list = '', processes, ...files] = process.argv.slice(2)
+const concurrency = Number(processes)
+const events = run({
+  files: files.map(file => resolve(file)),
+  timeout: TEST_TIMEOUT_MS,
+  ...(concurrency === 0 ? { isolation: 'none' } : { isolation: 'process', concurrency }),
+})
 // An error outside of a test, which the reporter does not show.
 events.on('test:diagnostic', ({ message }) => {
   if (message.startsWith('Error:')) console.error(message)
@@ -20,6 +27,6 @@ events.on('test:summary', ({ success }) => {
   if (!success) process.exitCode = 1
 })
 await Promise.all([
-  pipeline(events.compose(dot), process.stdout, { end: false }),
+  pipeline(events.compose(concurrency === 0 ? dot : new spec()), process.stdout, { end: false }),
   pipeline(events.compose(failedFiles), createWriteStream(list)),
 ])

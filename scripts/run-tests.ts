@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { isatty } from 'node:tty'
 import { postgresUrl } from '../test/support/postgres.ts'
 import { needsNothing, shardsOf } from './fast-tests.ts'
+import { TEST_TIMEOUT_MS } from './file-timeout.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => existsSync(join(ROOT, folder)))
-const TEST_TIMEOUT_MS = 120_000
 const PROCESSES = 2
 /** Of tests that start programs, and wait for them half of the time. */
 const WAITING_PROCESSES = 3
@@ -21,6 +21,22 @@ const SHARDS = 8
 /** Whatever is broken fails in more files than these, or fails again. */
 const MAX_REPEATED_FILES = 3
 
+/** Begun first, so that none of them is left to run alone. */
+const LONGEST = [
+  'test/attacks.test.ts',
+  'test/e2e/process.test.ts',
+  'test/pages/accessibility.test.ts',
+  'test/e2e/sign-in.test.ts',
+  'test/store/postgres.test.ts',
+  'test/pages/docs.test.ts',
+  'test/cli/keys.test.ts',
+  'test/e2e/outage.test.ts',
+  'test/cli/killed.test.ts',
+  'test/e2e/simplesamlphp.test.ts',
+]
+
+/** A larger young generation cuts garbage collection to a third. */
+const LARGE_YOUNG_GENERATION = '--max-semi-space-size=64'
 const UNTRACKED = `--import=${new URL('untracked-promises.ts', import.meta.url).href}`
 
 /** Shared by all test files: compiling takes half a second of each. */
@@ -41,24 +57,31 @@ const repeated: string[] = []
 let interruption: NodeJS.Signals | undefined
 let postgres: string | undefined
 
-const node = (program: string, ...args: readonly string[]): Promise<void> =>
-  run(process.execPath, [join('node_modules', program), ...args])
+/** A program that looks at the source; it prints only what is wrong. */
+const check = (program: string, ...args: readonly string[]): Promise<void> =>
+  run(process.execPath, [join('node_modules', program), ...args], { isQuiet: true })
+
+/** All at the same time: the compiler uses one core. Waits for each, so that the reader learns of everything. */
+async function runChecks(): Promise<void> {
+  const outcomes = await Promise.allSettled([
+    check('typescript/bin/tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', TYPES_CACHE),
+    check('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', ...LINTED),
+    check('@biomejs/biome/bin/biome', 'format'),
+  ])
+  const names = [
+    'type errors (tsc)',
+    'lint errors, of which warnings are some (oxlint)',
+    'files without format (biome)',
+  ]
+  const wrong = names.filter((_, index) => outcomes[index]?.status === 'rejected')
+  if (wrong.length > 0) throw new Error(wrong.join(', '))
+}
 
 const checks: readonly Step[] = [
   {
-    title: 'Types (tsc)',
-    hint: 'type errors',
-    run: () => node('typescript/bin/tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', TYPES_CACHE),
-  },
-  {
-    title: `Lint with type information (oxlint: ${LINTED.join(' ')})`,
-    hint: 'lint errors; warnings count',
-    run: () => node('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', ...LINTED),
-  },
-  {
-    title: 'Format (biome)',
-    hint: 'some files are not formatted: npm run format',
-    run: () => node('@biomejs/biome/bin/biome', 'format'),
+    title: `Types, lint with type information, and format (tsc, oxlint, biome: ${LINTED.join(' ')})`,
+    hint: 'see above; npm run format mends the format',
+    run: runChecks,
   },
 ]
 
@@ -89,21 +112,13 @@ async function runTests(argsFor: (list: string) => readonly string[], options: R
   }
 }
 
-const reportersTo = (list: string): readonly string[] => [
-  '--test-reporter=spec',
-  '--test-reporter-destination=stdout',
-  `--test-reporter=${new URL('failed-files.cjs', import.meta.url).href}`,
-  `--test-reporter-destination=${list}`,
-]
-
 /** Runs several files per process, which saves the start of one for each; they share no state. */
 async function runTogether(files: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  // A larger young generation cuts garbage collection to a third.
-  const args = ['--max-semi-space-size=64', UNTRACKED, join('scripts', 'run-shard.ts')]
+  const args = [LARGE_YOUNG_GENERATION, UNTRACKED, join('scripts', 'run-shard.ts')]
   const shards = shardsOf(ROOT, files, SHARDS).values()
   console.log(`      ${files.length} files in ${SHARDS} processes, ${PROCESSES} at a time`)
   const work = async (): Promise<void> => {
-    for (const shard of shards) await runTests(list => [...args, list, ...shard], { env, isQuiet: true })
+    for (const shard of shards) await runTests(list => [...args, list, '0', ...shard], { env, isQuiet: true })
   }
   await Promise.all(Array.from({ length: PROCESSES }, work))
 }
@@ -132,13 +147,10 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
     console.error(`No test file fits ${filters.join(' ')}.`)
     process.exit(2)
   }
-  const args = [
+  const inEachProcess = [
+    LARGE_YOUNG_GENERATION,
     UNTRACKED,
     `--import=${new URL('file-timeout.ts', import.meta.url).href}`,
-    '--test',
-    `--test-concurrency=${WAITING_PROCESSES}`,
-    `--test-timeout=${TEST_TIMEOUT_MS}`,
-    ...options,
   ]
   // Who has chosen files wants to see them fail.
   const isWhole = filters.length === 0 && options.length === 0
@@ -169,8 +181,16 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
       hint: 'tests failed: see "failing tests" above',
       run: async () => {
         const env = testEnvironment(options)
-        if (isWhole) await runTests(list => [...args, ...reportersTo(list), ...apart], { env })
-        else await run(process.execPath, [...args, '--test-reporter=spec', ...apart], { env })
+        if (isWhole) {
+          const args = [...inEachProcess, join('scripts', 'run-shard.ts')]
+          const first = LONGEST.filter(file => apart.includes(file))
+          const inOrder = [...first, ...apart.filter(file => !first.includes(file))]
+          return runTests(list => [...args, list, String(WAITING_PROCESSES), ...inOrder], { env })
+        }
+        const concurrency = `--test-concurrency=${WAITING_PROCESSES}`
+        const timeout = `--test-timeout=${TEST_TIMEOUT_MS}`
+        const args = [...inEachProcess, '--test', concurrency, timeout, ...options, '--test-reporter=spec']
+        return run(process.execPath, [...args, ...apart], { env })
       },
     },
   ]
