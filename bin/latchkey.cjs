@@ -15,20 +15,18 @@ if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(2 *
 
 // V8 lets the space for young objects grow to three times 16 MB (and more on large machines); a server whose requests leave
 // next to nothing behind is as fast with 8. With 2 it idles in no less memory, and spends 10 ms more on its start, because
-// what is loaded is moved about more often. The collector is exposed for src/ops/first-idle.ts. Both flags only count when
-// they are there from the beginning.
-const FLAGS = ['--expose-gc', '--max-semi-space-size=8']
+// what is loaded is moved about more often. The flag only counts when it is there from the beginning.
+const FLAGS = ['--max-semi-space-size=8']
 
 const node = findNode(root)
-const given = new Set(process.execArgv.concat((process.env.NODE_OPTIONS || '').split(' ')).map(nameOfFlag))
-const flags = FLAGS.filter(flag => !given.has(nameOfFlag(flag)))
-const ownArguments = flags.concat(__filename, process.argv.slice(2))
+const isTuned = process.execArgv.concat((process.env.NODE_OPTIONS || '').split(' ')).some(isHeapFlag)
+const ownArguments = FLAGS.concat(__filename, process.argv.slice(2))
 if (node === undefined) {
   process.stderr.write(`latchkey: ${missingNodeMessage()}\n`)
   process.exitCode = 1
 } else if (node !== process.execPath) {
   runInstead(node, ownArguments)
-} else if (flags.length > 0 && process.platform !== 'win32' && process.execve) {
+} else if (!isTuned && process.platform !== 'win32' && process.execve) {
   process.execve(node, [node].concat(process.execArgv, ownArguments)) // the same process begins anew
 } else {
   keepCompiledCode()
@@ -39,9 +37,9 @@ if (node === undefined) {
   })
 }
 
-/** V8 takes underscores for dashes. */
-function nameOfFlag(flag) {
-  return flag.split('=')[0].replace(/_/g, '-')
+/** Whether the operator, or this file, has already said how large the space may be. */
+function isHeapFlag(flag) {
+  return /^--max[-_]semi[-_]space[-_]size/.test(flag)
 }
 
 /** Keeps compiled code between starts: beside the packages or, where those are read-only, in the user's cache folder. */

@@ -1,6 +1,7 @@
 // Frees memory that only the start needed: parsed sources and records. The engine would keep it until something makes it
 // collect everything, which in an idle server is never.
 import { performance } from 'node:perf_hooks'
+import { queryObjects } from 'node:v8'
 
 const LOOK_EVERY_MS = 1000
 /** Part of a second in which something ran. */
@@ -21,9 +22,9 @@ export function collectGarbageWhenIdle(): void {
 }
 
 /**
- * Nothing without `--expose-gc`, which the launcher sets. A new context of `node:vm` would have the collector too, but a
- * second context makes V8 run everything a quarter slower for good.
+ * `queryObjects` collects everything before it counts, whatever it counts. The engine's own `gc` would need a flag, with which Node.js compiles its
+ * modules at every start, or a new context of `node:vm`, with which V8 runs everything a quarter slower for good.
  */
 function collectGarbage(): void {
-  globalThis.gc?.({ type: 'major', flavor: 'last-resort' })
+  queryObjects(AbortController, { format: 'count' })
 }
