@@ -1,6 +1,7 @@
 // Inputs that come near valid ones: a valid text, object or message with a few changes, as somebody makes them who knows
 // where parsers break.
 import fc from 'fast-check'
+import { anyCodePoint } from '../support/code-points.ts'
 
 /** What means something to one parser or another. */
 export const NASTY: readonly string[] = [
@@ -263,6 +264,6 @@ function editedBytes(
 
 /** Any text: seldom valid, but it has every character. */
 export const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: anyCodePoint, maxLength: 40 }),
   fc.array(characters, { maxLength: 20 }).map(all => all.join('')),
 )

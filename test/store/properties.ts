@@ -9,10 +9,11 @@ import type { User } from '../../src/model/users/user.ts'
 import type { Zone } from '../../src/model/zones/zone.ts'
 import type { Store } from '../../src/store/store.ts'
 import { client, code, session, token, user, zone } from './records.ts'
+import { anyCodePoint } from '../support/code-points.ts'
 
 const RUNS = { numRuns: 40 }
 
-const text = fc.string({ unit: 'binary' }).filter(value => !value.includes('\0'))
+const text = fc.string({ unit: anyCodePoint }).filter(value => !value.includes('\0'))
 const texts = fc.array(text, { maxLength: 4 })
 const date = fc.date({ noInvalidDate: true })
 const whole = fc.maxSafeInteger()

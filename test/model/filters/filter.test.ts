@@ -9,6 +9,7 @@ import {
   filterText,
   parseFilter,
 } from '../../../src/model/filters/filter.ts'
+import { anyCodePoint } from '../../support/code-points.ts'
 
 const compare = (
   attribute: string,
@@ -154,7 +155,7 @@ const brims: readonly { name: string; text: string }[] = [
 const trees = (() => {
   const words = fc.constantFrom('a', 'client_id', 'meta.created', '$ref', 'not', 'and', 'or', 'pr', 'eq', 'true', 'A-1')
   const values = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.string({ unit: anyCodePoint, maxLength: 12 }),
     fc.constantFrom('"', "'", '\\', '\0', '\ud800', '%_', '\\"', "\\'"),
     fc.double({ noNaN: true, noDefaultInfinity: true }).map(number => number + 0),
     fc.boolean(),
@@ -229,7 +230,7 @@ describe('a filter', () => {
       'é',
     )
     const texts = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCodePoint }),
       fc.array(pieces, { maxLength: 30 }).map(all => all.join('')),
     )
     fc.assert(

@@ -11,6 +11,7 @@ import {
   parseFilter,
   parsePath,
 } from '../../../src/model/filters/filter.ts'
+import { anyCodePoint } from '../../support/code-points.ts'
 
 const CORE = 'urn:ietf:params:scim:schemas:core:2.0:User'
 const compare = (attribute: string, comparison: Comparison, value: FilterValue): Filter => ({
@@ -114,7 +115,7 @@ const mistakes = [
 const trees = (() => {
   const names = fc.constantFrom('a', 'name.familyName', `${CORE}:userName`, '$ref', 'not', 'and', 'pr', 'ne', 'true')
   const texts = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.string({ unit: anyCodePoint, maxLength: 12 }),
     fc.constantFrom('"', "'", '\\', ']', '[', '\0', '%_'),
   )
   const leaves = fc.oneof(
@@ -187,7 +188,7 @@ describe('a filter of SCIM 2.0', () => {
       '\0',
     )
     const texts = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCodePoint }),
       fc.array(pieces, { maxLength: 30 }).map(all => all.join('')),
     )
     const reads = [(text: string) => parseFilter(text, 'scim'), parsePath]

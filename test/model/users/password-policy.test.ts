@@ -11,6 +11,7 @@ import {
 } from '../../../src/model/users/password-policy.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import { user } from '../../store/records.ts'
+import { anyCodePoint } from '../../support/code-points.ts'
 
 const standard = behaviourOf('standard')
 const uaa = behaviourOf('uaa')
@@ -151,7 +152,7 @@ describe('policyViolation', () => {
     requireSpecialCharacter: fc.nat(3),
     expirePasswordInMonths: fc.constant(0),
   })
-  const passwords = fc.string({ unit: 'binary', maxLength: 60 })
+  const passwords = fc.string({ unit: anyCodePoint, maxLength: 60 })
 
   it('names sentences of the policy only, each once and in order, whatever the password', () => {
     fc.assert(
