@@ -110,6 +110,14 @@ describe('the chain of the audit trail', () => {
       ],
       want: /^entry 7 stands behind the head$/,
     },
+    ...[0, -1].map(number => ({
+      name: `an entry ${number} that was added before the first one`,
+      sql: [
+        `insert into audit_entries select zone_id, ${number}, happened_at, type, principal, client_id, remote_address, facts, hash, actor
+         from audit_entries where number = 6`,
+      ],
+      want: new RegExp(`^entry ${number} is left from before the chain begins$`),
+    })),
     {
       name: 'a beginning that was moved',
       sql: [`delete from audit_entries where number < 3`, `update audit_chains set base_number = 2, base_hash = 'x'`],
