@@ -1,16 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
+ * Parts of one request that may wait for the database at once. PostgreSQL refuses what waits for one of its ten connections for
+ * 1.5 seconds, so that the parts of one request must not be more than a loaded database does in that time.
+ */
+export const MAX_TOGETHER = 32
+
+/**
  * Maps with limited concurrency, keeping order: the parts of one request must not fill a queue that others wait in, nor keep
  * the event loop busy.
  */
 export async function mapInBatches<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const results: R[] = []
-  for (let start = 0; start < items.length; start += BATCH) {
+  for (let start = 0; start < items.length; start += MAX_TOGETHER) {
     if (start > 0) await nextTurn() // reads of SQLite wait for nothing
-    results.push(...(await Promise.all(items.slice(start, start + BATCH).map(work))))
+    results.push(...(await Promise.all(items.slice(start, start + MAX_TOGETHER).map(work))))
   }
   return results
 }
-
-const BATCH = 32

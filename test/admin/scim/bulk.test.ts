@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { namesOf } from '../../../src/admin/scim/attribute.ts'
+import { runBulk } from '../../../src/admin/scim/bulk.ts'
+import type { Context, Resources } from '../../../src/admin/scim/resources.ts'
+import { USER } from '../../../src/admin/scim/schemas.ts'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import type { TestDatabase } from '../../support/databases.ts'
 import type { ScimServer } from './support.ts'
@@ -18,6 +23,32 @@ interface Result {
 
 const user = (userName: string, more: object = {}) => ({ schemas: [USER_SCHEMA], userName, ...more })
 const post = (bulkId: string, data: object, path = '/Users') => ({ method: 'POST', path, bulkId, data })
+
+describe('SCIM /Bulk', () => {
+  it('creates at most 32 users at once, so that none waits too long for a connection', async () => {
+    let running = 0
+    let most = 0
+    const creates: Pick<Resources, 'names' | 'create'> = {
+      names: namesOf(USER),
+      async create(_, { userName }) {
+        running += 1
+        most = Math.max(most, running)
+        await nextTurn()
+        running -= 1
+        return { id: String(userName), version: 0, json: {} }
+      },
+    }
+    const resources = creates as Resources // nothing else is called
+    const context = { base: 'http://localhost:8080/scim/v2' } as Context // creations here read nothing else
+    const operations = Array.from({ length: 100 }, (_, n) => post(`n${n}`, user(`n${n}@j.example`)))
+    const answer = await runBulk({ schemas: [BULK], Operations: operations }, context, {
+      resources: { Users: resources, Groups: resources },
+      fault: cause => assert.fail(String(cause)),
+    })
+    assert.equal(Array.isArray(answer['Operations']) && answer['Operations'].length, 100)
+    assert.equal(most, 32)
+  })
+})
 
 for (const kind of DATABASE_KINDS) {
   describe(`SCIM /Bulk on ${kind}`, () => {
