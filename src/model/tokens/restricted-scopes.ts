@@ -52,8 +52,8 @@ export function restrictionProblem(json: JsonRecord, service: Service): string |
   return authority === undefined ? undefined : `${authority} is a restricted authority.`
 }
 
-/** Restricted as well, but no part of UAA's list. */
-const RESTRICTED_HERE = ['audit.read', 'zones.*.audit.read']
+/** Restricted as well, but no part of UAA's list. An invitation creates an account, as `scim.create` does. */
+const RESTRICTED_HERE = ['audit.read', 'zones.*.audit.read', 'scim.invite', 'zones.*.scim.invite']
 
 /** Whether the scope is restricted, or has wildcards that could match a restricted one. */
 export const isRestricted = (scope: string, service: Service): boolean =>

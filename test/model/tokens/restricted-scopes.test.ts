@@ -18,6 +18,8 @@ describe('restricted scopes', () => {
     ['zones..idps.write', true],
     ['audit.read', true],
     ['zones.a.audit.read', true],
+    ['scim.invite', true],
+    ['zones.a.scim.invite', true],
     ['audit.*', true],
     ['audit.reads', false],
     ['zones.admin', false],
