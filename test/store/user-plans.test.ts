@@ -1,4 +1,4 @@
-// How SQLite finds users: by an index of what is asked for, never by all users of the zone. PostgreSQL has statistics, and
+// How SQLite finds users, and the sessions of an origin: by an index, never by all of the zone. PostgreSQL has statistics, and
 // the benchmark measures both.
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
@@ -6,9 +6,10 @@ import { after, before, describe, it } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
 import type { FilterDialect } from '../../src/model/filters/filter.ts'
 import { parseFilter } from '../../src/model/filters/filter.ts'
-import type { Database, Statement } from '../../src/store/database.ts'
+import type { Database, Statement, Transaction } from '../../src/store/database.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqlite } from '../../src/store/engine/sqlite.ts'
+import { endSessionsOfOrigin } from '../../src/store/origin-deletion.ts'
 import { createUserList } from '../../src/store/users/user-list.ts'
 import { freshDatabase } from '../support/databases.ts'
 import type { TestDatabase } from '../support/databases.ts'
@@ -105,4 +106,19 @@ describe('users on SQLite', () => {
       })
     }
   }
+
+  it('are signed out, with their provider, by an index', async () => {
+    const plans: string[] = []
+    const within: Pick<Transaction, 'run'> = {
+      async run(of, args) {
+        const values = of.names.map(name => Reflect.get(args, name) as string) // as the store binds them
+        const plan = raw.prepare(`explain query plan ${of.pieces.join('?')}`).all(...values)
+        plans.push(...plan.map(({ detail }) => String(detail)).filter(detail => detail.includes(' sessions ')))
+        return { rows: [], changes: 0 }
+      },
+    }
+    await endSessionsOfOrigin(within as Transaction, 'z', 'ldap') // uses nothing else
+    assert.equal(plans.length, 2)
+    for (const plan of plans) assert.match(plan, /sessions_by_origin \(zone_id=\? AND origin=\?\)/)
+  })
 })

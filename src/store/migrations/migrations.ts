@@ -202,4 +202,10 @@ export const MIGRATIONS: readonly Migration[] = [
     kind: 'expand',
     statements: ({ text }) => [`alter table migrations add column kind ${text}`],
   },
+  {
+    // Disabling a provider ends its sessions, however many others the zone has.
+    id: '0031-sessions-of-origins',
+    kind: 'expand',
+    statements: () => [`create index sessions_by_origin on sessions (zone_id, origin) where origin is not null`],
+  },
 ]
