@@ -7,7 +7,7 @@ import { refuseForeignDatabase } from '../bootstrap.ts'
 import { openVault } from '../bootstrap/vault.ts'
 import type { Config } from '../config.ts'
 import { masterKeysFor, missingMasterKeyFile } from '../config.ts'
-import { copySqlite, lockSqlite } from '../store/engine/sqlite-copy.ts'
+import { copySqlite, lockSqlite, renameDurably } from '../store/engine/sqlite-copy.ts'
 import { openStore } from '../store/open.ts'
 import { CommandFailure } from './command.ts'
 import { refuseMissingDatabase } from './storage.ts'
@@ -19,7 +19,7 @@ export function writeBackup(config: Config, to: string): string {
   if (existsSync(to)) throw new CommandFailure(`${to} exists already`)
   const draft = `${to}.partial`
   copySqlite(path, draft)
-  renameSync(draft, to)
+  renameDurably(draft, to)
   return `Wrote ${to}, ${statSync(to).size} bytes, and checked it.\nThe master key is not in it: keep a copy of the key elsewhere.\n`
 }
 
@@ -49,7 +49,7 @@ export async function restoreBackup(config: Config, from: string): Promise<strin
       giveToOwner(draft)
       unlock()
       const kept = isThere ? moveAside(target) : undefined
-      renameSync(draft, target)
+      renameDurably(draft, target)
       return `Restored ${path} from ${from}.\n${kept === undefined ? '' : `The database before is ${kept}.\n`}`
     } catch (error) {
       for (const ending of ['', '-wal', '-shm']) rmSync(`${draft}${ending}`, { force: true })

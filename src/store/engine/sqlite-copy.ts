@@ -1,5 +1,6 @@
 // Copies of SQLite databases, for backup and restore.
-import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreUnavailable } from '../unavailable.ts'
 
@@ -24,7 +25,7 @@ export function copySqlite(from: string, to: string): void {
       source.close()
     }
     refuseDamage(to)
-    flush(to)
+    flush(to, 'r+')
   } catch (cause) {
     for (const ending of ['', '-journal']) rmSync(`${to}${ending}`, { force: true })
     if (cause instanceof StoreUnavailable) throw cause
@@ -58,9 +59,15 @@ function refuseDamage(path: string): void {
   }
 }
 
-/** `vacuum into` leaves it to the operating system when the file is on disk. */
-function flush(path: string): void {
-  const file = openSync(path, 'r+')
+/** Gives a complete file its name, which is on the disk before this returns. Both paths are in the same folder. */
+export function renameDurably(from: string, to: string): void {
+  renameSync(from, to)
+  flush(dirname(to), 'r')
+}
+
+/** `vacuum into` and `rename` leave it to the operating system when the file or the folder is on disk. */
+function flush(path: string, flags: 'r' | 'r+'): void {
+  const file = openSync(path, flags)
   try {
     fsyncSync(file)
   } finally {
