@@ -1,6 +1,7 @@
 // The users of SCIM, over the records and rules that every API of users shares.
 import { isDeepStrictEqual } from 'node:util'
 import type { Service } from '../../model/service.ts'
+import { hasPrimaryEmail } from '../../model/users/user.ts'
 import type { User } from '../../model/users/user.ts'
 import type { CursorPage, Page, Store } from '../../store/store.ts'
 import type { GroupsShown } from '../../users/default-groups.ts'
@@ -162,7 +163,13 @@ function withDefinition(user: User, definition: UserDefinition): User {
   const { password: _password, passwordHash: _hash, ...said } = definition
   const cleared: Partial<Record<keyof User, unknown>> = { ...user }
   for (const name of CLEARED) delete cleared[name]
-  return { ...(cleared as User), ...said, origin: user.origin } // only optional members are gone
+  return { ...(cleared as User), ...said, ...markedProfile(user, definition), origin: user.origin } // only optional members are gone
+}
+
+/** Keeps the mark of the only address, which UAA's record shows and SCIM 2.0 leaves out of the stored list. */
+function markedProfile(user: User, { email, profile }: UserDefinition): Pick<User, 'profile'> {
+  if (profile?.emails !== undefined || email !== user.email || !hasPrimaryEmail(user)) return {}
+  return { profile: { ...profile, emails: [{ value: email, primary: true }] } }
 }
 
 /** What a definition without them leaves unset. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Service } from '../../model/service.ts'
+import { hasPrimaryEmail } from '../../model/users/user.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
@@ -15,7 +16,6 @@ import { auditOriginOf } from '../../web/requests/requester.ts'
 import type { Access } from '../../web/route.ts'
 import type { Resource } from '../resources/list.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
-import { isPrimary } from './wanted.ts'
 
 const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
 
@@ -99,7 +99,7 @@ export function userToJson(
     },
     userName: user.userName,
     name: withoutUndefined({ familyName, givenName }),
-    emails: [{ value: user.email, primary: isPrimary(user) }],
+    emails: [{ value: user.email, primary: hasPrimaryEmail(user) }],
     groups,
     approvals,
     phoneNumbers: phoneNumber === undefined ? undefined : [{ value: phoneNumber }],

@@ -1,6 +1,6 @@
 // The user that results from a request: a new one, one that replaces another, and one that a PATCH changes.
 import type { User } from '../../model/users/user.ts'
-import { withEmail, withPhoneNumber } from '../../model/users/user.ts'
+import { hasPrimaryEmail, withEmail, withPhoneNumber } from '../../model/users/user.ts'
 import type { UserDraft } from '../../users/new-user.ts'
 import { refuseResource } from '../resources/refusal.ts'
 import type { EmailInBody, UserBody } from './body.ts'
@@ -121,7 +121,7 @@ function clearableName(attribute: string, userName: string | undefined): string 
 /** The one address that a PATCH leaves: the first that says it is primary, else the one that is there. */
 function survivor(user: User, sent: readonly EmailInBody[], cleared: boolean): EmailInBody {
   const primary = sent.find(email => email.primary === true)
-  const email = primary ?? (cleared ? sent[0] : { value: user.email, primary: isPrimary(user) })
+  const email = primary ?? (cleared ? sent[0] : { value: user.email, primary: hasPrimaryEmail(user) })
   return onlyEmail(email === undefined ? [] : [email])
 }
 
@@ -132,16 +132,12 @@ function onlyEmail(emails: readonly EmailInBody[]): EmailInBody {
   return email
 }
 
-/** Whether the address of the account was marked as the primary one. */
-export const isPrimary = ({ profile, email }: User): boolean =>
-  profile?.emails?.find(({ value }) => value === email)?.primary === true
-
 /** The user with the address of UAA's API, which knows one only; a list that SCIM 2.0 wrote stays as it is. */
 function withClassicEmail(user: User, { value, primary }: EmailInBody): User {
   const changed = withEmail(user, value)
-  const wanted = primary ?? (value === user.email && isPrimary(user))
+  const wanted = primary ?? (value === user.email && hasPrimaryEmail(user))
   const { emails = [], ...profile } = changed.profile ?? {}
-  if (emails.length > 1 || wanted === isPrimary(changed)) return changed
+  if (emails.length > 1 || wanted === hasPrimaryEmail(changed)) return changed
   const entry = without(emails[0] ?? { value }, 'primary')
   return { ...changed, profile: { ...profile, emails: [{ ...entry, ...(wanted && { primary: true }) }] } }
 }

@@ -33,6 +33,10 @@ export function nameAsEmail(userName: string): string | undefined {
   return at > 0 && at < userName.length - 1 && at === userName.lastIndexOf('@') ? userName : undefined
 }
 
+/** Whether the address of the account was marked as the primary one. */
+export const hasPrimaryEmail = ({ profile, email }: User): boolean =>
+  profile?.emails?.find(({ value }) => value === email)?.primary === true
+
 /** The user with another primary e-mail address, which also takes the place of the former one in the profile's list. */
 export const withEmail = (user: User, email: string): User => ({
   ...user,

@@ -121,6 +121,25 @@ for (const mode of MODES) {
       assert.equal(same.headers['etag'], 'W/"1"') // nothing to change
     })
 
+    it('keep the mark of the primary address that UAA’s record shows', async () => {
+      const { server } = scim
+      const bearer = await scim.tokenOf('root')
+      const emails = [{ value: 'marked@example.org', primary: true }]
+      const draft = { userName: 'marked@example.org', name: { givenName: 'M', familyName: 'K' }, emails }
+      const made = await server.send('/Users', {
+        bearer,
+        body: JSON.stringify({ ...draft, password: 'correct horse 1' }),
+        headers: { 'content-type': 'application/json' },
+      })
+      const { id } = made.json<Resource>()
+      const nickName = patchOf({ op: 'add', path: 'nickName', value: 'Em' })
+      const patched = await scim.send('PATCH', `/Users/${id}`, { body: nickName })
+      assert.equal(patched.headers['etag'], 'W/"1"')
+      assert.deepEqual((await server.send(`/Users/${id}`, { bearer })).json()['emails'], emails)
+      const same = await scim.send('PATCH', `/Users/${id}`, { body: nickName })
+      assert.equal(same.headers['etag'], 'W/"1"') // nothing to change
+    })
+
     it('are changed by PATCH, all operations or none', async () => {
       const { id } = await scim.createUser({ title: 'Guide' })
       const changed = await scim.send('PATCH', `/Users/${id}`, {
