@@ -60,7 +60,7 @@ export async function fillWithUsers(
     `insert into groups (zone_id, id, display_name, display_name_lower, version, created_at, updated_at)
      values ('${zoneId}', '${CROWD}', '${CROWD}', '${CROWD}', 0, 0, 0)`,
   )
-  await run.execute(crowd(zoneId, Math.min(users / 2, MEMBERS)))
+  await run.execute(addMembers(zoneId, Math.min(users / 2, MEMBERS)))
   await run.execute(`insert into user_counts (zone_id, slot, total, removed) values ('${zoneId}', 0, ${users}, 0)`)
   await run.close()
 }
@@ -96,7 +96,7 @@ function insertions({ zoneId, passwordHash, first, last }: Batch): readonly stri
   ]
 }
 
-const crowd = (zoneId: string, members: number): string =>
+const addMembers = (zoneId: string, members: number): string =>
   `with recursive numbers (number) as (
      select cast(0 as bigint) union all select number + 1 from numbers where number < ${members - 1})
    insert into group_members (zone_id, group_id, member_id, member_type, origin)

@@ -212,7 +212,7 @@ export function growthOfLists(lists: readonly ZoneLists[]): number | undefined {
 }
 
 /** Milliseconds of the slowest other request while the most zones are listed; the median of the lists. */
-export function stallOf(lists: readonly ZoneLists[]): number | undefined {
+export function longestStallOf(lists: readonly ZoneLists[]): number | undefined {
   const stalls = lists.filter(({ zones }) => zones === maxZones(lists)).map(({ stalls: each }) => median(each) ?? 0)
   return stalls.length === 0 ? undefined : Math.max(...stalls)
 }

@@ -2,7 +2,7 @@
 // scenarios are played; `--list` prints them.
 import { parseArgs } from 'node:util'
 import { SCENARIOS, type Scenario } from '../test/chaos/scenarios.ts'
-import { type Endured, endure, openScene, RATE, settle } from '../test/chaos/scene.ts'
+import { type Endured, runWithTrouble, openScene, RATE, settle } from '../test/chaos/scene.ts'
 
 const { values, positionals } = parseArgs({
   options: { list: { type: 'boolean', default: false } },
@@ -20,7 +20,13 @@ if (values.list) {
 }
 
 /** Returns what is wrong. */
-async function play({ name, place, trouble, missing, isUnnoticed = false }: Scenario): Promise<readonly string[]> {
+async function runScenario({
+  name,
+  place,
+  trouble,
+  missing,
+  isUnnoticed = false,
+}: Scenario): Promise<readonly string[]> {
   const reason = missing?.()
   const scene = reason === undefined ? await openScene(place) : undefined
   if (scene === undefined) {
@@ -31,7 +37,7 @@ async function play({ name, place, trouble, missing, isUnnoticed = false }: Scen
   const wrong: string[] = []
   try {
     await settle(scene, 4 * RATE)
-    endured = await endure(scene, trouble)
+    endured = await runWithTrouble(scene, trouble)
     if (isUnnoticed && endured.refused + endured.broken > 0) wrong.push('some operations failed')
   } catch (error) {
     wrong.push(error instanceof Error ? error.message : String(error))
@@ -48,6 +54,6 @@ async function play({ name, place, trouble, missing, isUnnoticed = false }: Scen
 }
 
 let failures = 0
-for (const scenario of chosen) if ((await play(scenario)).length > 0) failures += 1
+for (const scenario of chosen) if ((await runScenario(scenario)).length > 0) failures += 1
 console.log(`\n${chosen.length - failures} of ${chosen.length} scenarios hold.`)
 process.exit(failures === 0 ? 0 : 1)

@@ -38,7 +38,7 @@ import { sessionAttacks } from './attacks/sessions.ts'
 import { severalServersAttacks } from './attacks/several-servers.ts'
 import { signUpAttacks } from './attacks/sign-up.ts'
 import { stolenSessionAttacks } from './attacks/stolen-sessions.ts'
-import { strangerAttacks } from './attacks/strangers.ts'
+import { selfRegisteredClientAttacks } from './attacks/self-registered-clients.ts'
 import { tenantAttacks } from './attacks/tenants.ts'
 import { tokenExchangeAttacks } from './attacks/token-exchange.ts'
 import { tokenAttacks } from './attacks/tokens.ts'
@@ -73,7 +73,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
   'tokens that are bound to their sender': senderConstraintAttacks,
   'tokens for one API': resourceAttacks,
   'clients that register themselves': registrationAttacks,
-  'what is not for clients that register themselves': strangerAttacks,
+  'what is not for clients that register themselves': selfRegisteredClientAttacks,
   'clients that nobody registered': metadataDocumentAttacks,
   'accounts of people': accountAttacks,
   approvals: approvalAttacks,

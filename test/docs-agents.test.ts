@@ -116,8 +116,8 @@ describe('docs/agents.md', () => {
   })
 
   it('has an API that refuses who has no token, or one for another', async () => {
-    const told = (await fetch(resource)).headers.get('www-authenticate') ?? ''
-    const [, address = ''] = /resource_metadata="([^"]+)"/.exec(told) ?? []
+    const reported = (await fetch(resource)).headers.get('www-authenticate') ?? ''
+    const [, address = ''] = /resource_metadata="([^"]+)"/.exec(reported) ?? []
     const described = (await (await fetch(address)).json()) as { resource: string }
     assert.equal(described.resource, resource)
     const form = { grant_type: 'password', client_id: 'app', username: 'marissa', password: 'koala' }

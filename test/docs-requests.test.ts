@@ -95,7 +95,7 @@ describe('docs/requests.md and docs/fapi.md', () => {
     const callback = (await browser.send(goTo.pathname + goTo.search)).location()
     const tokens = await strict.finish(strictConfig, callback, kept)
     const { DPoP } = kept
-    const person = await client.fetchUserInfo(strictConfig, tokens.access_token, tokens.claims()?.sub ?? '', { DPoP })
-    assert.equal(person.sub, tokens.claims()?.sub)
+    const user = await client.fetchUserInfo(strictConfig, tokens.access_token, tokens.claims()?.sub ?? '', { DPoP })
+    assert.equal(user.sub, tokens.claims()?.sub)
   })
 })

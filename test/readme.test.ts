@@ -99,12 +99,12 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
   })
 
   it('has users made, found, changed, signed out and deleted, by either API', () => {
-    const [clients = '', people = '', scim = ''] = blocksOf('Administer it', 'sh')
+    const [clients = '', users = '', scim = ''] = blocksOf('Administer it', 'sh')
     const [token = ''] = clients.split('\n\n')
-    const answers = paste(`${token}\n${people}`)
+    const answers = paste(`${token}\n${users}`)
     assert.match(answers, /"resources":\[\{.*"userName":"ann"/)
     assert.equal(answers.match(/"givenName":"Anna"/g)?.length, 2, answers)
-    const [api = ''] = people.split('\n\n')
+    const [api = ''] = users.split('\n\n')
     const scimAnswers = paste(`${token}\n${api}\n${scim}`)
     assert.match(scimAnswers, /"Resources":\[\{.*"nickName":"Bob"/)
     assert.match(scimAnswers, /"nickName":"Bobby"/)

@@ -116,9 +116,9 @@ for (const mode of MODES) {
       )
       for (const id of ids) await api.send('PUT', `/oauth/clients/${id}/meta`, { appIcon: 'YQ==' })
       const answer = await api.send('GET', '/oauth/clients/meta', undefined, { by: 'stranger' })
-      const told = answer.json<readonly { clientId: string }[]>().map(({ clientId }) => clientId)
+      const reported = answer.json<readonly { clientId: string }[]>().map(({ clientId }) => clientId)
       assert.deepEqual(
-        told.filter(id => id.startsWith('tile-')),
+        reported.filter(id => id.startsWith('tile-')),
         ids.toSorted(),
       )
     })

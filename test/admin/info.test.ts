@@ -102,31 +102,31 @@ describe('GET /info', () => {
     return withServer({ config: { zone_config: { links } } }, async server => {
       const internal = await server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(internal)
-      const told = async () => Object.keys((await server.send('/info')).json<{ links: object }>().links).toSorted()
-      assert.deepEqual(await told(), ['login', 'passwd', 'register', 'uaa'])
+      const reported = async () => Object.keys((await server.send('/info')).json<{ links: object }>().links).toSorted()
+      assert.deepEqual(await reported(), ['login', 'passwd', 'register', 'uaa'])
       const config = { ...internal.config, disableInternalUserManagement: true }
       await server.store.providers.update('svc', { ...internal, config })
-      assert.deepEqual(await told(), ['login', 'uaa'])
+      assert.deepEqual(await reported(), ['login', 'uaa'])
     })
   })
 
   for (const mode of MODES) {
     it(`knows of passcodes only where some other provider has a link, in ${mode}`, () =>
       withServer({ mode, config: { bootstrap: authorizeBootstrap } }, async server => {
-        const told = async (host?: string) =>
+        const reported = async (host?: string) =>
           (await server.send('/info', host === undefined ? {} : { host })).json<{
             prompts: Record<string, readonly string[]>
             showLoginLinks?: boolean
           }>()
-        assert.equal('showLoginLinks' in (await told()), false)
+        assert.equal('showLoginLinks' in (await reported()), false)
         for (const zoneId of ['svc', 'z1']) await addProvider(server, zoneId, 'hidden', { showLinkText: false })
-        assert.equal('passcode' in (await told()).prompts, false)
+        assert.equal('passcode' in (await reported()).prompts, false)
         for (const zoneId of ['svc', 'z1']) await addProvider(server, zoneId, 'corp', {})
         for (const [host, base] of [
           [undefined, 'http://localhost:8080'],
           [Z1_HOST, 'http://z1.localhost:8080'],
         ] as const) {
-          const { prompts, showLoginLinks } = await told(host)
+          const { prompts, showLoginLinks } = await reported(host)
           assert.equal(showLoginLinks, true)
           assert.deepEqual(Object.keys(prompts), ['username', 'password', 'passcode'])
           assert.deepEqual(prompts['passcode'], [
@@ -137,7 +137,7 @@ describe('GET /info', () => {
         for (const provider of await server.store.providers.listActive('svc')) {
           if (provider.originKey !== 'corp') await server.store.providers.update('svc', { ...provider, active: false })
         }
-        assert.deepEqual(Object.keys((await told()).prompts), ['passcode'])
+        assert.deepEqual(Object.keys((await reported()).prompts), ['passcode'])
       }))
   }
 
@@ -161,15 +161,15 @@ describe('GET /info', () => {
   it('says what a login hint makes of the form', () =>
     withServer({}, async server => {
       for (const path of ['/info', '/login']) {
-        const told = async (login_hint: string) => {
+        const reported = async (login_hint: string) => {
           const query = login_hint === '' ? {} : { login_hint }
           const answer = await server.send(path, { query, headers: { accept: 'application/json' } })
           const { login_hint: hint, error } = answer.json()
           return { hint, error }
         }
-        assert.deepEqual(await told(''), { hint: undefined, error: undefined })
-        assert.deepEqual(await told('{"origin":"svc"}'), { hint: '{"origin":"svc"}', error: undefined })
-        assert.deepEqual(await told('{"origin":"nowhere"}'), { hint: undefined, error: 'invalid_login_hint' })
+        assert.deepEqual(await reported(''), { hint: undefined, error: undefined })
+        assert.deepEqual(await reported('{"origin":"svc"}'), { hint: '{"origin":"svc"}', error: undefined })
+        assert.deepEqual(await reported('{"origin":"nowhere"}'), { hint: undefined, error: 'invalid_login_hint' })
       }
     }))
 })

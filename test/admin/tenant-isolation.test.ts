@@ -12,7 +12,7 @@ import { startServer } from '../support/server.ts'
 import type { Tables } from '../support/tables.ts'
 import { openTables } from '../support/tables.ts'
 import type { Belongings, Tenant } from '../support/tenants.ts'
-import { leavesOut } from '../support/thinning.ts'
+import { createSkip } from '../support/thinning.ts'
 import { belongingsOf, hostOf, markOf, onlyClientOf, tenantsConfig, waysTo, ZONE_RIGHTS } from '../support/tenants.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -163,7 +163,7 @@ for (const mode of MODES) {
      * Where a route leads does not depend on the mode, and most of its requests tell the same: an ordinary run sends the first
      * or the second one of each route, and every few after it, more in one mode than in the other.
      */
-    const leavesOutOf = (place: number): (() => boolean) => leavesOut(every, place % 2)
+    const leavesOutOf = (place: number): (() => boolean) => createSkip(every, place % 2)
 
     const isRefusal = ({ status }: TestAnswer): boolean => [401, 403, 404].includes(status)
 
@@ -420,7 +420,7 @@ for (const mode of MODES) {
 
       it('lets nobody in by what looks like an id', async () => {
         const tokens = await administrators()
-        const leftOut = leavesOut(every)
+        const leftOut = createSkip(every)
         await unchanged('svc', 'look-alikes', () =>
           unchanged('zone-b', 'look-alikes', async () => {
             for (const bearer of tokens) {

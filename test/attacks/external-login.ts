@@ -18,13 +18,13 @@ const inBothModes = (attempt: (api: LoginServerApi) => Promise<void>) => async (
 type Form = Readonly<Record<string, string | undefined>>
 
 /** The same user, vouched for at each of the three places. */
-async function everywhere(api: LoginServerApi, form: Form, bearer = api.token): Promise<readonly TestAnswer[]> {
+async function atEveryEndpoint(api: LoginServerApi, form: Form, bearer = api.token): Promise<readonly TestAnswer[]> {
   const sent = Object.entries({ source: 'login', add_new: 'true', origin: 'ext-a', username: 'erin', ...form })
-  const person = Object.fromEntries(sent.filter((entry): entry is [string, string] => entry[1] !== undefined))
+  const user = Object.fromEntries(sent.filter((entry): entry is [string, string] => entry[1] !== undefined))
   return [
     await api.tokens(form, { bearer }),
     await api.authorize(form, { bearer }),
-    await api.server.send('/authenticate', { form: person, bearer }),
+    await api.server.send('/authenticate', { form: user, bearer }),
   ]
 }
 
@@ -40,9 +40,9 @@ export const externalLoginAttacks: readonly Attack[] = [
     attempt: inBothModes(async api => {
       const { id } = await userNamed(api.server, 'marissa')
       const before = issuedBy(api.server)
-      assertAllRefused(await everywhere(api, { username: 'marissa', origin: 'svc' }))
-      assertAllRefused(await everywhere(api, { username: 'marissa', origin: 'svc', user_id: id }))
-      assertAllRefused(await everywhere(api, { username: undefined, origin: undefined, user_id: id }))
+      assertAllRefused(await atEveryEndpoint(api, { username: 'marissa', origin: 'svc' }))
+      assertAllRefused(await atEveryEndpoint(api, { username: 'marissa', origin: 'svc', user_id: id }))
+      assertAllRefused(await atEveryEndpoint(api, { username: undefined, origin: undefined, user_id: id }))
       const login = JSON.stringify({ username: 'marissa', origin: 'svc' })
       assertAllRefused([await api.authorize({ login })])
       assert.equal(issuedBy(api.server), before)
@@ -59,8 +59,8 @@ export const externalLoginAttacks: readonly Attack[] = [
         headers: { 'content-type': 'application/json' },
       })
       const user_id = String(made.json()['id'])
-      assertAllRefused(await everywhere(api, { username: 'boss', origin: 'corp' }))
-      assertAllRefused(await everywhere(api, { username: undefined, origin: undefined, user_id }))
+      assertAllRefused(await atEveryEndpoint(api, { username: 'boss', origin: 'corp' }))
+      assertAllRefused(await atEveryEndpoint(api, { username: undefined, origin: undefined, user_id }))
     }),
   },
   {
@@ -74,7 +74,7 @@ export const externalLoginAttacks: readonly Attack[] = [
         await api.tokenOf('admin'),
         'x.y.z',
       ]) {
-        assertAllRefused(await everywhere(api, { username: 'smuggled' }, bearer))
+        assertAllRefused(await atEveryEndpoint(api, { username: 'smuggled' }, bearer))
       }
       assert.equal(await api.server.store.users.count('svc'), before)
     }),
@@ -93,7 +93,7 @@ export const externalLoginAttacks: readonly Attack[] = [
     outcome: 'gets the default groups only, and never the account of the other',
     attempt: inBothModes(async api => {
       tokensOf(await api.tokens({ username: 'nora' }))
-      assertAllRefused(await everywhere(api, { username: 'NORA' }))
+      assertAllRefused(await atEveryEndpoint(api, { username: 'NORA' }))
       const form = { username: 'gus', authorities: 'cloud.read', groups: 'cloud.read', external_groups: 'cloud.read' }
       const { scope } = tokensOf(await api.tokens(form))
       assert.doesNotMatch(scope, /cloud/)
@@ -113,15 +113,15 @@ export const externalLoginAttacks: readonly Attack[] = [
     attempt: inBothModes(async api => {
       const send = (username: string, password: string): Promise<TestAnswer> =>
         api.server.send('/authenticate', { form: { username, password } })
-      const told = new Set<string>()
+      const reported = new Set<string>()
       for (let count = 1; count <= 5; count += 1) {
         for (const name of ['marissa', 'nobody']) {
           const { status, text, headers } = await send(name, `wrong ${count}`)
           const { date: _, ...others } = headers
-          told.add(JSON.stringify([status, text, others]))
+          reported.add(JSON.stringify([status, text, others]))
         }
       }
-      assert.equal(told.size, 1)
+      assert.equal(reported.size, 1)
       assert.equal((await send('marissa', 'koala')).status, 401, 'the lock counts what was tried there')
       assert.match(String((await api.server.browser().signIn('marissa', 'koala')).headers['location']), /error=/)
     }),

@@ -302,14 +302,14 @@ export const groupAttacks: readonly Attack[] = [
             config: { metaDataLocation: idp.metadata(), ...config },
           }
         }
-        const person = (origin: string) => ({
+        const account = (origin: string) => ({
           userName: `boss of ${origin}`,
           origin,
           emails: [{ value: 'boss@example.org' }],
           groups: ['svc.admin'],
         })
         const listing = { groupMappingMode: 'AS_SCOPES', externalGroupsWhitelist: ['svc.admin'] }
-        const bootstrap = { ...providerBootstrap, users: [...providerBootstrap.users, person('has'), person('left')] }
+        const bootstrap = { ...providerBootstrap, users: [...providerBootstrap.users, account('has'), account('left')] }
         const server = await startServer({ mode, clock, config: { bootstrap } })
         const api = providerApi(() => server)
         const write = (method: string, path: string, json: Members) => api.call({ as: 'writer', method, path, json })

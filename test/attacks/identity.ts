@@ -251,10 +251,10 @@ export const identityAttacks: readonly Attack[] = [
       await server.store.providers.update('svc', { ...provider, active: false })
 
       const want = mode === 'standard' ? '400 invalid_grant' : '401 unauthorized'
-      const told = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
-      assert.equal(told(await refresh()), want)
-      assert.equal(told(await redeem(server, code)), want)
-      assert.equal(told(await server.token({ grant_type: 'password', passcode: passcode[0] }, { basic })), want)
+      const reported = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
+      assert.equal(reported(await refresh()), want)
+      assert.equal(reported(await redeem(server, code)), want)
+      assert.equal(reported(await server.token({ grant_type: 'password', passcode: passcode[0] }, { basic })), want)
       for (const path of ['/home', '/profile']) assert.notEqual((await signedIn.send(path)).status, 200)
       assert.equal(await userOf(signedIn), undefined)
 

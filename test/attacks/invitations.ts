@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { hiddenFields } from '../support/forms.ts'
 import { createTestClock } from '../support/clock.ts'
-import { inviteBootstrap, startInviting, Z1 } from '../support/invitations.ts'
+import { inviteBootstrap, startInvitationServer, Z1 } from '../support/invitations.ts'
 import type { InviteApi } from '../support/invitations.ts'
 import { MODES, passwordTokens, userNamed } from '../support/oauth.ts'
 import { samlRecord, signInAt } from '../support/saml-sign-in.ts'
@@ -11,7 +11,7 @@ import type { Attack } from './attack.ts'
 /** Against servers of both modes. */
 const inBothModes = (attempt: (api: InviteApi) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
-    const api = await startInviting({ mode })
+    const api = await startInvitationServer({ mode })
     try {
       await attempt(api)
       assert.deepEqual(api.server.faults, [])
@@ -27,7 +27,7 @@ const withSaml = (attempt: (api: InviteApi) => Promise<void>) => async (): Promi
     const clock = createTestClock()
     const corp = samlRecord(clock, 'corp', { emailDomain: ['corp.example'], attributeMappings: {} })
     const bootstrap = { ...inviteBootstrap, identity_providers: [corp] }
-    const api = await startInviting({ mode, clock, config: { bootstrap } })
+    const api = await startInvitationServer({ mode, clock, config: { bootstrap } })
     try {
       await attempt(api)
       assert.deepEqual(api.server.faults, [])
@@ -183,9 +183,9 @@ export const invitationAttacks: readonly Attack[] = [
     attempt: inBothModes(async api => {
       const bearer = await api.tokenOf('inviter')
       assert.equal((await api.send({ emails: ['eve@acc.org'] }, { bearer, host: Z1 })).status, 401)
-      const person = await passwordTokens(api.server, { scope: 'scim.invite' }, ['inviter', 'secret'])
+      const account = await passwordTokens(api.server, { scope: 'scim.invite' }, ['inviter', 'secret'])
       const headers = { 'x-identity-zone-id': 'z1' }
-      const answer = await api.send({ emails: ['eve@acc.org'] }, { bearer: person.access_token, headers })
+      const answer = await api.send({ emails: ['eve@acc.org'] }, { bearer: account.access_token, headers })
       assert.equal(answer.status, 403)
       const { path } = await api.linkFor('kai@acc.org')
       assert.equal((await api.server.send(path, { host: Z1 })).status, 422)

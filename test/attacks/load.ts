@@ -21,7 +21,7 @@ const BEHIND_PROXY = { listen: { trusted_proxies: ['127.0.0.1'] } }
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
 
 /** Many wrong passwords or secrets at once, and then somebody honest. */
-async function besiege(
+async function flood(
   guess: (server: TestServer, index: number) => Promise<TestAnswer>,
   honest: (server: TestServer) => Promise<TestAnswer>,
 ): Promise<void> {
@@ -65,7 +65,7 @@ async function withEncryptedKeys(
 }
 
 /** Two good providers in the default zone, and forty in the one that is named which take connections and say nothing. */
-async function besideSilentProviders(
+async function withSilentProviders(
   zone: 'svc' | 'z1',
   attempt: (server: TestServer, upstream: Upstream) => Promise<void>,
 ): Promise<void> {
@@ -116,7 +116,7 @@ export const loadAttacks: readonly Attack[] = [
     attack: 'guesses passwords of 400 names at once from one network',
     outcome: 'a user elsewhere signs in meanwhile',
     attempt: () =>
-      besiege(
+      flood(
         (server, index) =>
           server.token(
             { ...PASSWORD_GRANT, username: `name-${index}`, password: 'x' },
@@ -129,7 +129,7 @@ export const loadAttacks: readonly Attack[] = [
     attack: 'guesses secrets of 400 clients of one zone at once, each from a network of its own',
     outcome: 'a client of another zone gets its token meanwhile',
     attempt: () =>
-      besiege(
+      flood(
         (server, index) =>
           server.token(
             { grant_type: 'client_credentials' },
@@ -245,7 +245,7 @@ export const loadAttacks: readonly Attack[] = [
     attack: 'gives a zone forty providers that never answer, and opens its sign-in page',
     outcome: 'the page is there at once, and users of other zones are sent to their provider',
     attempt: () =>
-      besideSilentProviders('z1', async (server, upstream) => {
+      withSilentProviders('z1', async (server, upstream) => {
         const page = await server.send('/login', { host: 'z1.localhost:8080' })
         assert.equal(page.status, 200)
         const answer = await server.browser().send('/login/external/found')
@@ -256,7 +256,7 @@ export const loadAttacks: readonly Attack[] = [
     attack: 'fills every place for the discovery of providers while somebody of the same zone is at theirs',
     outcome: 'their code is exchanged all the same',
     attempt: () =>
-      besideSilentProviders('svc', async (server, upstream) => {
+      withSilentProviders('svc', async (server, upstream) => {
         const browser = server.browser()
         const sent = (await browser.send('/login/external/known')).location().searchParams
         upstream.nonce = sent.get('nonce') ?? ''

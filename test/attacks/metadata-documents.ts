@@ -5,7 +5,7 @@ import {
   LOOPBACK_CALLBACK,
   plainDocument,
   startDocumentServer,
-  startTakingDocuments,
+  startWithClientDocuments,
   takeDocuments,
 } from '../support/metadata-documents.ts'
 import { MODES } from '../support/oauth.ts'
@@ -18,7 +18,7 @@ async function trying(
 ): Promise<void> {
   for (const mode of MODES) {
     const documents = await startDocumentServer()
-    const server = await startTakingDocuments({ ...options, mode })
+    const server = await startWithClientDocuments({ ...options, mode })
     try {
       await attempt(server, documents)
       assert.deepEqual(server.faults, [])

@@ -102,8 +102,8 @@ export const mutualTlsAttacks: readonly Attack[] = [
       }
       const inForm = await server.send('/userinfo', { form: { access_token: token } })
       assert.equal(inForm.status, 401)
-      const told = (await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()
-      assert.deepEqual(told['cnf'], { 'x5t#S256': certificates.client.thumbprint })
+      const reported = (await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()
+      assert.deepEqual(reported['cnf'], { 'x5t#S256': certificates.client.thumbprint })
     }),
   },
   {

@@ -75,8 +75,8 @@ const against = (attempt: (scene: Scene) => Promise<void>) => async (): Promise<
 }
 
 function refusedAs(answer: TestAnswer, error: string): void {
-  const told = answer.status === 302 ? responseOf(answer).query : { error: undefined }
-  assert.equal(told.error, error, answer.text)
+  const reported = answer.status === 302 ? responseOf(answer).query : { error: undefined }
+  assert.equal(reported.error, error, answer.text)
 }
 
 /** A page, and no redirect anywhere. */

@@ -142,8 +142,8 @@ export const resourceAttacks: readonly Attack[] = [
     attempt: () =>
       trying(async (server, browser) => {
         const { access_token: token } = tokensOf(await redeem(server, await codeFor(browser, ORDERS)))
-        const told = await server.send('/introspect', { form: { token, resource: STOCK }, basic: RESOURCE })
-        assert.deepEqual([told.json()['aud']].flat(), [ORDERS])
+        const reported = await server.send('/introspect', { form: { token, resource: STOCK }, basic: RESOURCE })
+        assert.deepEqual([reported.json()['aud']].flat(), [ORDERS])
         const form = {
           grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
           subject_token: token,

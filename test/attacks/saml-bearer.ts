@@ -36,9 +36,11 @@ const inBothModes =
         assert.ok([400, 401].includes(answer.status), `${answer.status} ${answer.text}`)
         assert.equal(answer.headers['set-cookie'], undefined)
         assert.equal(issuedBy(server), tokens)
-        const told = server.events.slice(events).find(({ type }) => type === 'IdentityProviderAuthenticationFailure')
-        if (typeof why === 'string') assert.equal(told?.data, why, answer.text)
-        else assert.match(String(told?.data), why)
+        const reported = server.events
+          .slice(events)
+          .find(({ type }) => type === 'IdentityProviderAuthenticationFailure')
+        if (typeof why === 'string') assert.equal(reported?.data, why, answer.text)
+        else assert.match(String(reported?.data), why)
         return answer
       }
       try {
@@ -209,8 +211,8 @@ export const samlBearerAttacks: readonly Attack[] = [
         const answer = await server.send(ALIAS, { ...request, basic: CARRIER })
         assert.ok(answer.status >= 400 && answer.status < 500, answer.text)
       }
-      const told = JSON.stringify([server.events, server.lines, server.refusals])
-      assert.ok(!told.includes(assertion.slice(0, 100)))
+      const reported = JSON.stringify([server.events, server.lines, server.refusals])
+      assert.ok(!reported.includes(assertion.slice(0, 100)))
     }),
   },
   {

@@ -7,7 +7,7 @@ import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { base64Of, createSamlIdp, nextId, SAML, samlTestKey } from '../support/saml-idp.ts'
 import type { LogoutParts, SamlIdp } from '../support/saml-idp.ts'
-import { attributeIn, carriedBy, samlRecord, signInSaml } from '../support/saml-logout.ts'
+import { attributeIn, messageIn, samlRecord, signInSaml } from '../support/saml-logout.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
@@ -107,7 +107,7 @@ function assertRefused(answer: TestAnswer): void {
 }
 
 const statusOf = (answer: TestAnswer): string | undefined =>
-  /status:(\w+)"/.exec(carriedBy(answer, 'SAMLResponse').xml)?.[1]
+  /status:(\w+)"/.exec(messageIn(answer, 'SAMLResponse').xml)?.[1]
 
 const SIGNATURE = /<ds:Signature[\s\S]*<\/ds:Signature>/
 
@@ -325,7 +325,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
         await signInSaml(browser, corp, { origin: 'corp', parts: { nameId: 'mallory' } })
         const leaving = await browser.send('/logout.do', { query, headers: { 'sec-fetch-site': 'same-origin' } })
         if (leaving.status !== 302) continue // the question of `standard`
-        const { xml, relayState, to } = carriedBy(leaving, 'SAMLRequest')
+        const { xml, relayState, to } = messageIn(leaving, 'SAMLRequest')
         assert.equal(to, SLO)
         const response = corp.logoutResponse({ inResponseTo: attributeIn(xml, 'ID') ?? '' })
         const options = { key: null, ...(relayState !== undefined && { relayState }) }
@@ -343,7 +343,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
       for (const relayState of [EVIL, 'javascript:alert(1)', '"><script>alert(1)</script>']) {
         const signed = corp.redirectQuery('SAMLRequest', request(), { relayState })
         for (const answer of [await redirect(signed), await post(corp.sign(request()), { RelayState: relayState })]) {
-          const carried = carriedBy(answer, 'SAMLResponse')
+          const carried = messageIn(answer, 'SAMLResponse')
           assert.deepEqual([carried.to, carried.relayState], [SLO, relayState])
           assert.doesNotMatch(answer.text, /<script>/)
         }
@@ -372,7 +372,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
         assertRefused(await redirect(corp.redirectQuery('SAMLRequest', xml)))
       }
       const browser = server.browser()
-      const { relayState = '' } = carriedBy(await browser.send('/login/external/corp'), 'SAMLRequest')
+      const { relayState = '' } = messageIn(await browser.send('/login/external/corp'), 'SAMLRequest')
       const form = { SAMLResponse: base64Of(corp.sign(request())), RelayState: relayState }
       await browser.send('/saml/SSO/alias/latchkey', { form })
       assert.equal(await isSignedIn(browser), false)

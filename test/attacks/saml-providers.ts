@@ -28,7 +28,7 @@ import type { Attack } from './attack.ts'
 const evilKey = samlTestKey()
 const to = { entityId: 'latchkey', recipient: BASE + CONSUMER }
 
-const PEOPLE = {
+const USERS = {
   client_id: 'people',
   client_secret: 'people-secret',
   authorized_grant_types: ['client_credentials'],
@@ -51,7 +51,7 @@ async function against(
   const address = site.address()
   assert.ok(typeof address === 'object' && address !== null)
   const identity_providers = records(clock, `http://127.0.0.1:${address.port}/`)
-  const bootstrap = { ...authorizeBootstrap, identity_providers, clients: [...authorizeBootstrap.clients, PEOPLE] }
+  const bootstrap = { ...authorizeBootstrap, identity_providers, clients: [...authorizeBootstrap.clients, USERS] }
   const server = await startServer({ clock, mode, config: { bootstrap } })
   try {
     await attempt(server, state)

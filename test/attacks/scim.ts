@@ -18,7 +18,7 @@ const inBothModes = (attempt: (scim: ScimServer) => Promise<void>) => async (): 
 }
 
 /** How often the event loop could serve others before the answer. */
-async function turnsDuring<T>(request: Promise<T>): Promise<{ readonly answer: T; readonly turns: number }> {
+async function eventLoopTurnsDuring<T>(request: Promise<T>): Promise<{ readonly answer: T; readonly turns: number }> {
   let turns = 0
   let isOver = false
   const count = (): void => {
@@ -96,7 +96,9 @@ export const scimAttacks: readonly Attack[] = [
         bulkId: `b${index}`,
         data,
       }))
-      const { answer, turns } = await turnsDuring(scim.send('POST', '/Bulk', { body: { schemas: [BULK], Operations } }))
+      const { answer, turns } = await eventLoopTurnsDuring(
+        scim.send('POST', '/Bulk', { body: { schemas: [BULK], Operations } }),
+      )
       assert.equal(answer.json<{ Operations: readonly unknown[] }>().Operations.length, 1000)
       assert.ok(turns >= 1000, `${turns} turns`)
     }),
@@ -108,7 +110,9 @@ export const scimAttacks: readonly Attack[] = [
       const made = await scim.send('POST', '/Groups', { body: { schemas: [GROUP_SCHEMA], displayName: 'team' } })
       const value = Array.from({ length: 10_000 }, (_, index) => ({ value: `nobody-${index}` }))
       const body = patchOf({ op: 'add', path: 'members', value })
-      const { answer, turns } = await turnsDuring(scim.send('PATCH', `/Groups/${made.json<Resource>().id}`, { body }))
+      const { answer, turns } = await eventLoopTurnsDuring(
+        scim.send('PATCH', `/Groups/${made.json<Resource>().id}`, { body }),
+      )
       assert.equal(answer.status, 400)
       assert.ok(turns >= 300, `${turns} turns`)
     }),

@@ -212,10 +212,10 @@ export const senderConstraintAttacks: readonly Attack[] = [
     outcome: 'learns that it is bound; the resource server has to compare',
     attempt: against(async (server, key) => {
       const [byKey = '', byCertificate = ''] = await boundTokens(server, key)
-      const told = async (token: string) =>
+      const reported = async (token: string) =>
         (await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()
-      assert.deepEqual((await told(byKey))['cnf'], { jkt: key.jkt })
-      assert.deepEqual((await told(byCertificate))['cnf'], { 'x5t#S256': certificates.client.thumbprint })
+      assert.deepEqual((await reported(byKey))['cnf'], { jkt: key.jkt })
+      assert.deepEqual((await reported(byCertificate))['cnf'], { 'x5t#S256': certificates.client.thumbprint })
     }),
   },
 ]

@@ -52,8 +52,8 @@ export const tokenAttacks: readonly Attack[] = [
       const profile = { profileUrl: script, website: script, photos: [{ value: 'data:text/html,<script>' }] }
       await changeUser(server, 'marissa', { profile })
       const tokens = await passwordTokens(server, { scope: 'openid profile' })
-      const told = (await server.send('/userinfo', { bearer: tokens.access_token })).json()
-      for (const claims of [told, decodeJwt(tokens.id_token)]) {
+      const reported = (await server.send('/userinfo', { bearer: tokens.access_token })).json()
+      for (const claims of [reported, decodeJwt(tokens.id_token)]) {
         assert.equal(claims['preferred_username'] ?? claims['user_name'], 'marissa')
         for (const name of ['profile', 'website', 'picture']) assert.equal(claims[name], undefined)
       }

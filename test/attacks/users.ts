@@ -313,9 +313,9 @@ export const userAttacks: readonly Attack[] = [
         await api.send('DELETE', `/Users/${user.id}`),
       ].map(({ text }) => text)
       const { events, lines, refusals } = api.server
-      const told = JSON.stringify([texts, events, lines, refusals])
+      const reported = JSON.stringify([texts, events, lines, refusals])
       for (const secret of [PASSWORD, stored.passwordHash, stored.passwordRevision, 'argon2id$']) {
-        assert.ok(!told.includes(secret))
+        assert.ok(!reported.includes(secret))
       }
       const found = await api.send('GET', '/Users', undefined, { query: { filter: 'password sw "$argon"' } })
       assert.equal(found.json()['totalResults'], 0)
@@ -397,9 +397,9 @@ export const userAttacks: readonly Attack[] = [
       const set = (password: string) => api.send('PUT', `/Users/${id}/password`, { password }, { by: 'setter' })
       assert.equal((await set(PASSWORD)).status, 422)
       assert.equal((await set('another-password')).status, 200)
-      const told = api.server.events.filter(({ type }) => type.startsWith('PasswordChange'))
+      const reported = api.server.events.filter(({ type }) => type.startsWith('PasswordChange'))
       assert.deepEqual(
-        told.map(({ type, clientId }) => `${type} ${clientId}`),
+        reported.map(({ type, clientId }) => `${type} ${clientId}`),
         ['PasswordChangeFailure setter', 'PasswordChangeSuccess setter'],
       )
     }),

@@ -182,17 +182,17 @@ describe('createSecretMemory', () => {
   const record = { clientId: 'app' }
 
   const cases = [
-    { name: 'knows what it was told', told: ['a'], secret: 'a', want: true },
-    { name: 'does not know another secret', told: ['a'], secret: 'b', want: false },
-    { name: 'knows nothing at first', told: [], secret: '', want: false },
-    { name: 'knows both of two secrets', told: ['a', 'b'], secret: 'a', want: true },
-    { name: 'forgets the oldest of three', told: ['a', 'b', 'c'], secret: 'a', want: false },
-    { name: 'keeps the youngest of three', told: ['a', 'b', 'c'], secret: 'c', want: true },
+    { name: 'knows what it was told', reported: ['a'], secret: 'a', want: true },
+    { name: 'does not know another secret', reported: ['a'], secret: 'b', want: false },
+    { name: 'knows nothing at first', reported: [], secret: '', want: false },
+    { name: 'knows both of two secrets', reported: ['a', 'b'], secret: 'a', want: true },
+    { name: 'forgets the oldest of three', reported: ['a', 'b', 'c'], secret: 'a', want: false },
+    { name: 'keeps the youngest of three', reported: ['a', 'b', 'c'], secret: 'c', want: true },
   ]
-  for (const { name, told, secret, want } of cases) {
+  for (const { name, reported, secret, want } of cases) {
     it(name, () => {
       const memory = createSecretMemory(random)
-      for (const each of told) memory.remember(record, each)
+      for (const each of reported) memory.remember(record, each)
       assert.equal(memory.knows(record, secret), want)
     })
   }

@@ -141,9 +141,9 @@ for (const kind of DATABASE_KINDS) {
     /** What a rotation must not change. */
     async function everythingGoesOn(): Promise<void> {
       for (const server of [old, node]) {
-        const person = browserAt(server)
-        assert.equal((await person.send('/profile')).status, 200)
-        assert.equal(decodeJwt((await tokens(server, person, 'pairwise')).id_token).sub, subject)
+        const account = browserAt(server)
+        assert.equal((await account.send('/profile')).status, 200)
+        assert.equal(decodeJwt((await tokens(server, account, 'pairwise')).id_token).sub, subject)
         const { store, vault } = server
         const answer = await server.token(
           { grant_type: 'refresh_token', refresh_token: refreshToken },

@@ -64,7 +64,7 @@ export async function garbage(port: number): Promise<void> {
 }
 
 /** So many connections, a tenth of them after a request; returns how many could be made. They stay for three seconds. */
-export async function crowd(port: number, count: number): Promise<number> {
+export async function openConnections(port: number, count: number): Promise<number> {
   const sockets = await open(port, count)
   for (const [index, socket] of sockets.entries()) {
     socket.resume()

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isHealthy, launch } from '../support/process.ts'
 import { send } from '../support/visitor.ts'
 import { basicOf } from './accounts.ts'
-import { crowd, garbage, halfClosed, slowClients } from './bad-clients.ts'
+import { openConnections, garbage, halfClosed, slowClients } from './bad-clients.ts'
 import type { Node } from './deployment.ts'
 import type { Place, Scene, Trouble } from './scene.ts'
 
@@ -302,7 +302,7 @@ export const SCENARIOS: readonly Scenario[] = [
     place: sqlite,
     isUnnoticed: true,
     async trouble(scene) {
-      await crowd(pair(scene)[0].port, 10_000)
+      await openConnections(pair(scene)[0].port, 10_000)
     },
   },
 ]

@@ -128,15 +128,15 @@ export interface Endured {
 export async function settle(scene: Scene, operations = RATE): Promise<void> {
   const begin = performance.now()
   while (scene.load.tried.length < operations && performance.now() - begin < 2 * RECOVERY_MS) await pause(20)
-  await untilCalm(scene, performance.now())
+  await untilRecovered(scene, performance.now())
 }
 
 /** Makes the trouble in a scene where all is well, and waits until all is well again; throws if that takes too long. */
-export async function endure(scene: Scene, trouble: Trouble): Promise<Endured> {
+export async function runWithTrouble(scene: Scene, trouble: Trouble): Promise<Endured> {
   scene.load.tried.length = 0
   const check = await trouble(scene)
   const end = performance.now()
-  const recoveryMs = await untilCalm(scene, end)
+  const recoveryMs = await untilRecovered(scene, end)
   await check?.()
   const count = (outcome: string): number => scene.load.tried.filter(each => each.outcome === outcome).length
   return { done: count('done'), refused: count('refused'), broken: count('broken'), recoveryMs }
@@ -146,7 +146,7 @@ const allHealthy = async (nodes: readonly Node[]): Promise<boolean> =>
   (await Promise.all(nodes.map(({ port }) => isHealthy(port)))).every(Boolean)
 
 /** Returns how long after `since` the last operation began that failed. */
-async function untilCalm({ load, nodes }: Scene, since: number): Promise<number> {
+async function untilRecovered({ load, nodes }: Scene, since: number): Promise<number> {
   for (;;) {
     await pause(20)
     const now = performance.now()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SCENARIOS } from '../chaos/scenarios.ts'
-import { endure, openScene, settle } from '../chaos/scene.ts'
+import { runWithTrouble, openScene, settle } from '../chaos/scene.ts'
 
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
 
@@ -25,7 +25,7 @@ describe('trouble', { concurrency: 2, skip: isFast && 'a fast run starts no serv
       await settle(scene)
       for (const scenario of scenarios) {
         assert.ok(scenario)
-        const { done, refused, broken, recoveryMs } = await endure(scene, scenario.trouble)
+        const { done, refused, broken, recoveryMs } = await runWithTrouble(scene, scenario.trouble)
         t.diagnostic(
           `${scenario.name}: ${done} done, ${refused} refused, ${broken} broken, well ${recoveryMs | 0} ms after`,
         )

@@ -112,8 +112,8 @@ describe('openid-client', () => {
       const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
       const tokens = await client.authorizationCodeGrant(config, location, checks)
       const subject = tokens.claims()?.sub ?? ''
-      const person = await client.fetchUserInfo(config, tokens.access_token, subject)
-      assert.deepEqual([person['user_name'], person.email], ['marissa', 'marissa@example.org'])
+      const user = await client.fetchUserInfo(config, tokens.access_token, subject)
+      assert.deepEqual([user['user_name'], user.email], ['marissa', 'marissa@example.org'])
       const refreshed = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
       assert.equal(refreshed.claims()?.sub, subject)
       assert.equal((await client.fetchUserInfo(config, refreshed.access_token, subject)).sub, subject)

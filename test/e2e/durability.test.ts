@@ -127,7 +127,7 @@ function take(set: Set<string>): string | undefined {
 }
 
 /** Sends requests of every kind side by side until the process is killed, which happens after so many answers. */
-async function driveAndKill(server: ServerProcess, promised: Promised, answers: number): Promise<void> {
+async function loadAndKill(server: ServerProcess, promised: Promised, answers: number): Promise<void> {
   const requests = requestsTo(server)
   const visitor = await requests.signIn()
   promised.sessions.push(visitor)
@@ -256,7 +256,7 @@ for (const kind of DATABASE_KINDS) {
         for (const answers of ANSWERS) {
           server = await serve(options)
           const promised = nothing()
-          await driveAndKill(server, promised, answers)
+          await loadAndKill(server, promised, answers)
           t.diagnostic(summaryOf(promised))
           server = await serve({ ...options, port: server.port })
           await collect(server, promised)

@@ -52,11 +52,11 @@ const tokenOf = (baseUrl: string, secret: string, agent?: Agent) =>
 
 /** Exactly these lines on the standard error, nothing on the standard output, and the exit status. */
 function assertRefused(ending: Ending, status: number, lines: readonly RegExp[]): void {
-  const told = ending.stderr.split('\n')
-  assert.equal(told.pop(), '', 'the last line ends')
+  const reported = ending.stderr.split('\n')
+  assert.equal(reported.pop(), '', 'the last line ends')
   assert.equal(ending.status, status, ending.stderr)
-  assert.equal(told.length, lines.length, ending.stderr)
-  for (const [index, line] of lines.entries()) assert.match(told[index] ?? '', line)
+  assert.equal(reported.length, lines.length, ending.stderr)
+  for (const [index, line] of lines.entries()) assert.match(reported[index] ?? '', line)
   assert.doesNotMatch(ending.stdout, /ready/)
 }
 

@@ -13,7 +13,7 @@ import { after, before, describe, it } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { becomesTrue, launchBrowser } from '../support/browser.ts'
+import { waitUntilTrue, launchBrowser } from '../support/browser.ts'
 import { serve } from '../support/process.ts'
 import type { ProcessOptions, ServerProcess } from '../support/process.ts'
 import { IS_FULL } from '../support/thinning.ts'
@@ -304,8 +304,8 @@ for (const deployment of deployments) {
         assert.ok(Math.abs(Number(claims['auth_time']) - claims.iat) < 60)
         assert.deepEqual(scopesOf(tokens), ['openid', 'profile', ...usual(deployment)].toSorted())
 
-        const person = await openid.fetchUserInfo(config, tokens.access_token, claims.sub)
-        assert.equal(person.email, 'marissa@example.org')
+        const user = await openid.fetchUserInfo(config, tokens.access_token, claims.sub)
+        assert.equal(user.email, 'marissa@example.org')
         const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token)
         assert.notEqual(refreshed.access_token, tokens.access_token)
         assert.equal((await openid.fetchUserInfo(config, refreshed.access_token, claims.sub)).sub, claims.sub)
@@ -393,9 +393,9 @@ for (const deployment of deployments) {
         const known = { ...authority, introspection_endpoint: `${server.baseUrl}/introspect` }
         const asker = { client_id: asking }
         const asked = await oauth.introspectionRequest(known, asker, oauth.ClientSecretBasic(secret), token, insecure)
-        const told = await oauth.processIntrospectionResponse(known, asker, asked)
-        assert.equal(told.active, true)
-        assert.equal(told.client_id, deployment.clientId)
+        const reported = await oauth.processIntrospectionResponse(known, asker, asked)
+        assert.equal(reported.active, true)
+        assert.equal(reported.client_id, deployment.clientId)
       }))
 
     // The pages do not depend on whether there is a file.
@@ -409,7 +409,7 @@ for (const deployment of deployments) {
         const request = await newRequest(config)
         await page.goto(request.url)
         const { keyboard } = page
-        await becomesTrue(page, 'document.activeElement.id === "username"') // without being asked to
+        await waitUntilTrue(page, 'document.activeElement.id === "username"') // without being asked to
         await keyboard.type('marissa')
         await keyboard.press('Tab')
         await keyboard.type('koala')

@@ -17,7 +17,7 @@ import { jsonBody } from './targets/json-body.ts'
 import { jwt } from './targets/jwt.ts'
 import { language } from './targets/language.ts'
 import { ownPaths } from './targets/own-path.ts'
-import { personInput } from './targets/person-input.ts'
+import { userInput } from './targets/user-input.ts'
 import { redirectUri } from './targets/redirect-uri.ts'
 import { registration } from './targets/registration.ts'
 import { samlMessage } from './targets/saml-message.ts'
@@ -47,7 +47,7 @@ export const TARGETS: readonly Target[] = [
   certificate,
   configFile,
   directoryAnswer,
-  personInput,
+  userInput,
   registration,
   samlMessage,
   samlRedirect,

@@ -51,13 +51,13 @@ describe('createAccounts', () => {
   })
   const pat: ExternalUser = { userName: 'pat', externalId: 'sub-1', email: 'pat@corp.example', amr: ['ext'] }
 
-  async function enter(person: Partial<ExternalUserWithRoles> = {}, at = provider()): Promise<User> {
-    const entry = await accounts.enter(zone, at, { ...pat, ...person })
+  async function enter(external: Partial<ExternalUserWithRoles> = {}, at = provider()): Promise<User> {
+    const entry = await accounts.enter(zone, at, { ...pat, ...external })
     assert.equal(entry.outcome, 'entered', JSON.stringify(entry))
     return entry.user
   }
-  async function refusedTo(person: Partial<ExternalUser>, at = provider()): Promise<string> {
-    const entry = await accounts.enter(zone, at, { ...pat, ...person })
+  async function refusedTo(external: Partial<ExternalUser>, at = provider()): Promise<string> {
+    const entry = await accounts.enter(zone, at, { ...pat, ...external })
     assert.equal(entry.outcome, 'refused')
     assert.notEqual(entry.reason, 'untrusted')
     return entry.description
@@ -144,16 +144,16 @@ describe('createAccounts', () => {
     assert.notEqual(entry.user.id, here.id)
   })
 
-  const strangers: readonly { name: string; person: Partial<ExternalUser> }[] = [
-    { name: 'the same name', person: { externalId: 'sub-2' } },
-    { name: 'the same address', person: { externalId: 'sub-2', userName: 'x', emailVerified: true } },
-    { name: 'the external id in capitals', person: { externalId: 'SUB-1' } },
-    { name: 'an external id that only Unicode folds to it', person: { externalId: '\u017fub-1', userName: 'SUB-1' } },
-    { name: 'the external id with a blank', person: { externalId: 'sub-1 ', userName: 'sub-1 ' } },
-    { name: 'the external id as a name', person: { externalId: 'x', userName: 'sub-1' } },
+  const strangers: readonly { name: string; external: Partial<ExternalUser> }[] = [
+    { name: 'the same name', external: { externalId: 'sub-2' } },
+    { name: 'the same address', external: { externalId: 'sub-2', userName: 'x', emailVerified: true } },
+    { name: 'the external id in capitals', external: { externalId: 'SUB-1' } },
+    { name: 'an external id that only Unicode folds to it', external: { externalId: '\u017fub-1', userName: 'SUB-1' } },
+    { name: 'the external id with a blank', external: { externalId: 'sub-1 ', userName: 'sub-1 ' } },
+    { name: 'the external id as a name', external: { externalId: 'x', userName: 'sub-1' } },
   ]
   for (const mode of ['standard', 'uaa'] as const) {
-    for (const { name, person } of strangers) {
+    for (const { name, external } of strangers) {
       it(`gives a user with ${name} another account, in ${mode}`, async () => {
         const entered = async (who: Partial<ExternalUser>): Promise<User> => {
           const at = provider({ linkByEmail: true })
@@ -162,10 +162,10 @@ describe('createAccounts', () => {
           return entry.user
         }
         const mine = await entered({ emailVerified: true })
-        const theirs = await entered(person)
+        const theirs = await entered(external)
         assert.notEqual(theirs.id, mine.id)
         assert.deepEqual(await store.users.find(zone.id, mine.id), mine)
-        assert.equal((await entered(person)).id, theirs.id)
+        assert.equal((await entered(external)).id, theirs.id)
       })
     }
   }
@@ -296,8 +296,8 @@ describe('createAccounts', () => {
   ]
   for (const { name, userName, email, want } of addresses) {
     it(`gives an account the address: ${name}`, async () => {
-      const person: ExternalUser = { userName, externalId: 's', amr: [], ...(email !== undefined && { email }) }
-      const entry = await accounts.enter(zone, provider(), person)
+      const external: ExternalUser = { userName, externalId: 's', amr: [], ...(email !== undefined && { email }) }
+      const entry = await accounts.enter(zone, provider(), external)
       assert.equal(entry.outcome, 'entered')
       assert.equal(entry.user.email, want)
     })
@@ -357,37 +357,37 @@ describe('createAccounts', () => {
       assert.equal(entry.outcome === 'entered' && entry.user.id, 'before')
     })
 
-    const notFound: readonly { name: string; account: Partial<User>; person?: Partial<ExternalUser> }[] = [
-      { name: 'an address that the provider does not vouch for', account: {}, person: { emailVerified: false } },
+    const notFound: readonly { name: string; account: Partial<User>; external?: Partial<ExternalUser> }[] = [
+      { name: 'an address that the provider does not vouch for', account: {}, external: { emailVerified: false } },
       {
         name: 'an address that the provider is silent about',
         account: {},
-        person: { emailVerified: undefined } as never,
+        external: { emailVerified: undefined } as never,
       },
       {
         name: 'a user name that is its address',
         account: {},
-        person: { userName: 'pat@corp.example', email: undefined } as never,
+        external: { userName: 'pat@corp.example', email: undefined } as never,
       },
       {
         name: 'an address that only Unicode folds to its own',
         account: { email: 'kim@corp.example' },
-        person: { email: '\u212aim@corp.example' },
+        external: { email: '\u212aim@corp.example' },
       },
       {
         name: 'an address that was made up',
         account: { email: 'pat@user.from.corp.cf' },
-        person: { email: undefined } as never,
+        external: { email: undefined } as never,
       },
       { name: 'the address of a user who signed in before', account: { externalId: 'sub-0' } },
       { name: 'the address of an account with a password', account: { passwordHash: 'x' } },
       { name: 'the address of an account that is inactive', account: { active: false } },
     ]
     for (const mode of ['standard', 'uaa'] as const) {
-      for (const { name, account, person } of notFound) {
+      for (const { name, account, external } of notFound) {
         it(`is not found by ${name}, in ${mode}`, async () => {
           await precreated({ id: 'victim', userName: 'victim', email: 'pat@corp.example', ...account })
-          const entry = await accountsIn(mode).enter(zone, linking(), { ...pat, ...verified, ...person })
+          const entry = await accountsIn(mode).enter(zone, linking(), { ...pat, ...verified, ...external })
           assert.equal(entry.outcome, 'entered')
           assert.notEqual(entry.user.id, 'victim')
         })
@@ -449,8 +449,8 @@ describe('createAccounts', () => {
 
   it('takes only `false` for an answer, so that a setting of another type changes nothing', async () => {
     for (const [index, value] of [undefined, null, 'false', 0, true].entries()) {
-      const person = { userName: `u${index}`, externalId: `s${index}`, email: `u${index}@x.example` }
-      await enter(person, provider({ addShadowUserOnLogin: value }))
+      const external = { userName: `u${index}`, externalId: `s${index}`, email: `u${index}@x.example` }
+      await enter(external, provider({ addShadowUserOnLogin: value }))
     }
   })
 

@@ -17,12 +17,14 @@ const BAD = 'Bad credentials'
 
 const attempt = (server: TestServer, password: string, username = 'marissa'): Promise<TestAnswer> =>
   server.token({ grant_type: 'password', username, password }, { basic: APP })
-const told = (answer: TestAnswer): unknown => (answer.status === 200 ? 'tokens' : answer.json()['error_description'])
+const reported = (answer: TestAnswer): unknown =>
+  answer.status === 200 ? 'tokens' : answer.json()['error_description']
 
 /** What each of several wrong guesses, one after the other, was told. */
 async function guess(server: TestServer, times: number, username = 'marissa'): Promise<readonly unknown[]> {
   const answers: unknown[] = []
-  for (let index = 0; index < times; index += 1) answers.push(told(await attempt(server, `wrong-${index}`, username)))
+  for (let index = 0; index < times; index += 1)
+    answers.push(reported(await attempt(server, `wrong-${index}`, username)))
   return answers
 }
 
@@ -46,22 +48,22 @@ describe('the lockout of an account', () => {
         await guess(server, 5),
         Array.from({ length: 5 }, () => BAD),
       )
-      assert.equal(told(await attempt(server, 'koala')), LOCKED)
+      assert.equal(reported(await attempt(server, 'koala')), LOCKED)
     }))
 
   it('does not come with the fourth', () =>
     withServer({}, async server => {
       await guess(server, 4)
-      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+      assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
   it('ends five minutes after the last counted failure, not before', () =>
     withServer({}, async server => {
       await guess(server, 5)
       server.clock.advance(299)
-      assert.equal(told(await attempt(server, 'koala')), LOCKED)
+      assert.equal(reported(await attempt(server, 'koala')), LOCKED)
       server.clock.advance(1)
-      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+      assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
   it('is not prolonged by attempts while it lasts', () =>
@@ -70,7 +72,7 @@ describe('the lockout of an account', () => {
       server.clock.advance(200)
       assert.deepEqual(await guess(server, 3), [LOCKED, LOCKED, LOCKED])
       server.clock.advance(100)
-      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+      assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
   it('comes back with the first failure after it, while the old ones still count', () =>
@@ -85,7 +87,7 @@ describe('the lockout of an account', () => {
       await guess(server, 4)
       server.clock.advance(1200)
       assert.deepEqual(await guess(server, 4), [BAD, BAD, BAD, BAD])
-      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+      assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
   it('begins to count anew after a success', () =>
@@ -98,20 +100,20 @@ describe('the lockout of an account', () => {
   it('is of one account only', () =>
     withServer({}, async server => {
       await guess(server, 6)
-      assert.equal(told(await attempt(server, 'wombat', 'joel')), 'tokens')
+      assert.equal(reported(await attempt(server, 'wombat', 'joel')), 'tokens')
     }))
 
   it('counts a name in any case as the same account', () =>
     withServer({}, async server => {
       for (const name of ['marissa', 'Marissa', 'MARISSA', 'mArissa', 'maRissa']) await guess(server, 1, name)
-      assert.equal(told(await attempt(server, 'koala')), LOCKED)
+      assert.equal(reported(await attempt(server, 'koala')), LOCKED)
     }))
 
   it('follows the policy of the provider', () =>
     withServer(policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }), async server => {
       assert.deepEqual(await guess(server, 3), [BAD, BAD, LOCKED])
       server.clock.advance(30)
-      assert.equal(told(await attempt(server, 'koala')), 'tokens')
+      assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
   it('counts failures only within the time of the policy', () =>
@@ -126,7 +128,7 @@ describe('the lockout of an account', () => {
       await guess(server, 3)
       const browser = server.browser()
       for (const password of ['a', 'b']) await browser.signIn('marissa', password)
-      assert.equal(told(await attempt(server, 'koala')), LOCKED)
+      assert.equal(reported(await attempt(server, 'koala')), LOCKED)
     }))
 
   for (const count of [20, 60]) {
@@ -135,8 +137,8 @@ describe('the lockout of an account', () => {
         const answers = await Promise.all(
           Array.from({ length: count }, (_, index) => attempt(server, `wrong-${index}`)),
         )
-        assert.equal(answers.filter(answer => told(answer) === BAD).length, 5)
-        assert.equal(answers.filter(answer => told(answer) === LOCKED).length, count - 5)
+        assert.equal(answers.filter(answer => reported(answer) === BAD).length, 5)
+        assert.equal(answers.filter(answer => reported(answer) === LOCKED).length, count - 5)
       }))
   }
 
@@ -219,7 +221,7 @@ describe('a password hash of bcrypt', () => {
   it('that is none at all is refused like a wrong password', async () => {
     for (const passwordHash of ['', 'koala', '{noop}koala', '$2a$04$short']) {
       await changeUser(server, 'joel', { passwordHash })
-      assert.equal(told(await attempt(server, 'koala', 'joel')), BAD, passwordHash)
+      assert.equal(reported(await attempt(server, 'koala', 'joel')), BAD, passwordHash)
       await server.store.events.clearFailures('svc', (await userNamed(server, 'joel')).id)
     }
   })
@@ -276,26 +278,26 @@ describe('a sign-in', () => {
 
   it('is reported with the client that wants it and the type of the provider, whether it succeeds or fails', () =>
     withServer({}, async server => {
-      const told = (from: number) =>
+      const reported = (from: number) =>
         server.events
           .slice(from)
           .filter(({ origin }) => origin !== undefined)
           .map(({ type, clientId, authenticationType }) => [type, clientId, authenticationType])
       await passwordTokens(server)
-      assert.deepEqual(told(0), [
+      assert.deepEqual(reported(0), [
         ['IdentityProviderAuthenticationSuccess', 'app', 'svc'],
         ['UserAuthenticationSuccess', 'app', 'svc'],
       ])
       const before = server.events.length
       await attempt(server, 'wrong')
-      assert.deepEqual(told(before), [
+      assert.deepEqual(reported(before), [
         ['IdentityProviderAuthenticationFailure', 'app', 'svc'],
         ['UserAuthenticationFailure', 'app', 'svc'],
         ['PrincipalAuthenticationFailure', 'app', 'svc'],
       ])
       const page = server.events.length
       await server.browser().signIn('marissa', 'koala')
-      assert.deepEqual(told(page), [
+      assert.deepEqual(reported(page), [
         ['IdentityProviderAuthenticationSuccess', undefined, 'svc'],
         ['UserAuthenticationSuccess', undefined, 'svc'],
       ])

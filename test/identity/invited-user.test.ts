@@ -25,24 +25,24 @@ describe('what a provider says of an invited user', () => {
   const cases: readonly {
     name: string
     type?: string
-    person?: Partial<ExternalUser>
+    account?: Partial<ExternalUser>
     user?: Partial<User>
     want: readonly [userName: string, email: string | undefined, emailVerified: boolean | undefined]
   }[] = [
     { name: 'is completed with the address of the invitation', want: ['ann', 'ann@corp.example', true] },
     {
       name: 'has the address that the provider names',
-      person: { email: 'other@corp.example' },
+      account: { email: 'other@corp.example' },
       want: ['ann', 'other@corp.example', true],
     },
     {
       name: 'has the name where that is an address',
-      person: { userName: 'other@corp.example' },
+      account: { userName: 'other@corp.example' },
       want: ['other@corp.example', 'other@corp.example', true],
     },
     {
       name: 'stays unverified where the provider says so',
-      person: { email: 'ann@corp.example', emailVerified: false },
+      account: { email: 'ann@corp.example', emailVerified: false },
       want: ['ann', 'ann@corp.example', false],
     },
     {
@@ -53,11 +53,11 @@ describe('what a provider says of an invited user', () => {
     { name: 'is left alone for OpenID Connect', type: 'oidc1.0', want: ['ann', undefined, undefined] },
     { name: 'is left alone for a directory', type: 'ldap', want: ['ann', undefined, undefined] },
   ]
-  for (const { name, type = 'saml', person, user, want } of cases) {
+  for (const { name, type = 'saml', account, user, want } of cases) {
     it(name, () => {
       const { userName, email, emailVerified, externalId } = invitedUser(
         { type },
-        { ...ann, ...person },
+        { ...ann, ...account },
         { ...invited, ...user },
       )
       assert.deepEqual([userName, email, emailVerified], want)

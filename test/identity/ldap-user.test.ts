@@ -91,13 +91,13 @@ describe('the user name of a user of a directory', () => {
 
 describe('what is taken over from an entry', () => {
   it('is the first value that is short text', () => {
-    const person = personIn({
+    const user = personIn({
       uid: ['ann'],
       mail: ['no address', 'ann@example.org'],
       givenname: ['x'.repeat(256), 'a\nb', '', 'Ann', 'Anna'],
       sn: [],
     })
-    assert.deepEqual([person?.givenName, person?.familyName, person?.email], ['Ann', undefined, 'ann@example.org'])
+    assert.deepEqual([user?.givenName, user?.familyName, user?.email], ['Ann', undefined, 'ann@example.org'])
     assert.equal(personIn({ uid: ['ann'], mail: ['no address'] })?.email, undefined)
   })
 
@@ -105,8 +105,8 @@ describe('what is taken over from an entry', () => {
     const attributeMappings = JSON.parse(
       '{"user.attribute.__proto__":"sn","user.attribute.a":"constructor","user.attribute.":"sn"}',
     )
-    const person = personIn({ uid: ['ann'], sn: ['x'] }, { config: { attributeMappings } })
-    assert.deepEqual(Object.keys(person?.attributes ?? {}).toSorted(), ['__proto__', 'a'])
+    const user = personIn({ uid: ['ann'], sn: ['x'] }, { config: { attributeMappings } })
+    assert.deepEqual(Object.keys(user?.attributes ?? {}).toSorted(), ['__proto__', 'a'])
     assert.equal(Reflect.get({}, '0'), undefined)
   })
 

@@ -147,13 +147,13 @@ for (const mode of MODES) {
       assert.deepEqual((await send({ ...ERIN, add_new: 'false' }, { bearer: api.token })).json(), want)
     })
 
-    const people: readonly { name: string; form: Readonly<Record<string, string>> }[] = [
+    const accounts: readonly { name: string; form: Readonly<Record<string, string>> }[] = [
       { name: 'an unknown user with add_new=false', form: { ...ERIN, username: 'nobody', add_new: 'false' } },
       { name: 'a user of the internal origin', form: { ...ERIN, username: 'marissa', origin: 'svc' } },
       { name: "a user of another provider's origin", form: { ...ERIN, origin: 'corp' } },
       { name: 'a user by an id, which it does not take', form: { ...ERIN, username: ' ', user_id: 'any' } },
     ]
-    for (const { name, form } of people) {
+    for (const { name, form } of accounts) {
       it(`refuses a login server ${name}`, async () => {
         const answer = await send(form, { bearer: api.token })
         assert.deepEqual([answer.status, answer.json()], [401, { error: 'authentication failed' }])

@@ -173,9 +173,9 @@ for (const mode of MODES) {
       for (const { name, send, want, description } of refusals) {
         it(`refuses ${name}`, async () => {
           const answer = await send()
-          const { error, error_description: told } = answer.json()
+          const { error, error_description: reported } = answer.json()
           assert.equal(`${answer.status} ${String(error)}`, want, answer.text)
-          assert.equal(told, description)
+          assert.equal(reported, description)
         })
       }
 

@@ -141,9 +141,9 @@ for (const mode of MODES) {
     it('takes what is for the provider with it, in standard', async () => {
       const query = { acr_values: 'urn:mfa', ui_locales: 'de', login_hint: 'pat@corp.example', max_age: '300' }
       const asked = await ask(server.browser(), query)
-      const told = ['acr_values', 'ui_locales', 'login_hint', 'max_age'].map(name => asked.get(name))
+      const reported = ['acr_values', 'ui_locales', 'login_hint', 'max_age'].map(name => asked.get(name))
       const values = ['urn:mfa', 'de', 'pat@corp.example', '300']
-      assert.deepEqual(told, mode === 'standard' ? values : [null, null, null, null])
+      assert.deepEqual(reported, mode === 'standard' ? values : [null, null, null, null])
     })
 
     for (const hint of [JSON.stringify({ origin: 'corp' }), 'corp', 'corp.example']) {

@@ -49,7 +49,7 @@ for (const mode of MODES) {
     })
 
     /** As the claim has it in this mode. */
-    const told = (...classes: readonly string[]): unknown =>
+    const reported = (...classes: readonly string[]): unknown =>
       isStandard ? (classes[0] ?? '1') : classes.length > 0 ? { values: classes } : undefined
 
     /** What the ID and the access token of the session tell. */
@@ -89,7 +89,7 @@ for (const mode of MODES) {
         const browser = server.browser()
         const claims = { acr, amr: ['mfa', 'hwk'] }
         await signInUpstream(browser, origin === 'plain' ? other : upstream, { origin, claims })
-        assert.deepEqual(await classIn(browser), told(...want))
+        assert.deepEqual(await classIn(browser), reported(...want))
       })
     }
 
@@ -102,12 +102,12 @@ for (const mode of MODES) {
       it(`is ${JSON.stringify(want)} for the class ${authnContext} of the SAML provider ${origin}`, async () => {
         const browser = server.browser()
         await signInAt(server, browser, { origin, nameId: 'pat', authnContext })
-        assert.deepEqual(await classIn(browser), told(...want))
+        assert.deepEqual(await classIn(browser), reported(...want))
       })
     }
 
     describe('as an application asks for it', () => {
-      const asks: readonly (readonly [origin: string, asked: string, told: string | null])[] = [
+      const asks: readonly (readonly [origin: string, asked: string, reported: string | null])[] = [
         ['mapped', '2', 'urn:two gold urn:hardware urn:strong'],
         ['mapped', 'phr', 'gold urn:hardware'],
         ['mapped', 'urn:x phrh', 'urn:x urn:hardware'],
@@ -177,7 +177,7 @@ for (const mode of MODES) {
       ] as const) {
         upstream.answer = () => upstream.usual({ nonce: undefined, acr })
         const tokens = tokensOf(await server.token({ ...form, scope: 'openid' }, { basic: ['app', 'app-secret'] }))
-        assert.deepEqual(decodeJwt(tokens.id_token)['acr'], told(...want))
+        assert.deepEqual(decodeJwt(tokens.id_token)['acr'], reported(...want))
       }
     })
 

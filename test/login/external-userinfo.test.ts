@@ -70,8 +70,8 @@ for (const mode of MODES) {
     })
 
     it('completes the ID token in standard, which counts where both speak', async () => {
-      const told = { sub: 's1', ...NAMES, email: 'other@corp.example', email_verified: true, amr: ['hwk'] }
-      const user = await signIn('corp', { sub: 's1' }, { body: told })
+      const reported = { sub: 's1', ...NAMES, email: 'other@corp.example', email_verified: true, amr: ['hwk'] }
+      const user = await signIn('corp', { sub: 's1' }, { body: reported })
       if (mode === 'uaa') {
         assert.deepEqual([user?.givenName, upstream.userinfoTokens], [undefined, []])
         return
@@ -86,8 +86,8 @@ for (const mode of MODES) {
     if (mode === 'uaa') return
 
     it('verifies the address that it names, but no other', async () => {
-      const told = { ...NAMES, email: 'pat@corp.example', email_verified: true }
-      assert.equal((await signIn('corp', { sub: 's2' }, { body: { sub: 's2', ...told } }))?.verified, true)
+      const reported = { ...NAMES, email: 'pat@corp.example', email_verified: true }
+      assert.equal((await signIn('corp', { sub: 's2' }, { body: { sub: 's2', ...reported } }))?.verified, true)
       const none = { sub: 's3', email: undefined, email_verified: true }
       const unverified = { sub: 's3', ...NAMES, email: 'boss@corp.example' }
       assert.equal((await signIn('corp', none, { body: unverified }))?.verified, false)

@@ -84,7 +84,7 @@ const bootstrapWith = (upstream: Upstream) => ({
 })
 
 /** Writes what no record may say past the rules that refuse it: the sign-in must not believe it either. */
-async function smuggle(server: TestServer): Promise<void> {
+async function storeInvalidSettings(server: TestServer): Promise<void> {
   const additionalAuthzParameters = { acr_values: 'high', nonce: 'mine', client_id: 'mine', state: 'mine', odd: 7 }
   for (const [origin, config] of [
     ['script', { authUrl: 'javascript:alert(1)' }],
@@ -110,7 +110,7 @@ for (const mode of MODES) {
     before(async () => {
       upstream = await startUpstream(clock)
       server = await startServer({ mode, clock, config: { bootstrap: bootstrapWith(upstream) } })
-      await smuggle(server)
+      await storeInvalidSettings(server)
     })
     beforeEach(() => {
       upstream.answer = () => upstream.usual()

@@ -7,7 +7,7 @@ import type { Browser as Chromium, BrowserContextOptions, Page } from 'playwrigh
 import { addSeconds } from '../../src/base/clock.ts'
 import { digest } from '../../src/base/secrets.ts'
 import { signedIn } from '../support/authorize.ts'
-import { becomesTrue, launchBrowser } from '../support/browser.ts'
+import { waitUntilTrue, launchBrowser } from '../support/browser.ts'
 import { unescaped } from '../support/forms.ts'
 import { APP, MODES, tokensOf, userNamed } from '../support/oauth.ts'
 import { freePort } from '../support/free-port.ts'
@@ -276,7 +276,7 @@ describe('the passcode page in a browser', () => {
     const page = await withCode({ permissions: ['clipboard-read', 'clipboard-write'] })
     const passcode = await page.innerText('#passcode')
     await page.click('#copybutton')
-    await becomesTrue(page, `document.querySelector('#copybutton').textContent === 'Copied'`)
+    await waitUntilTrue(page, `document.querySelector('#copybutton').textContent === 'Copied'`)
     assert.equal(await page.innerText('#copystatus'), 'The code is copied.')
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), passcode)
     assert.equal(await page.evaluate('typeof CopyToClipboard'), 'function')
@@ -289,7 +289,7 @@ describe('the passcode page in a browser', () => {
     const page = await withCode()
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
     await page.click('#copybutton')
-    await becomesTrue(page, `document.querySelector('#copystatus').textContent !== ''`)
+    await waitUntilTrue(page, `document.querySelector('#copystatus').textContent !== ''`)
     assert.equal(await page.evaluate('String(getSelection())'), await page.innerText('#passcode'))
     await page.context().close()
   })

@@ -11,7 +11,7 @@ import { userNamed } from '../support/oauth.ts'
 import { setPolicy } from '../support/second-factor.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-import { plugIn } from '../support/virtual-authenticator.ts'
+import { addVirtualAuthenticator } from '../support/virtual-authenticator.ts'
 import type { VirtualAuthenticator } from '../support/virtual-authenticator.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -75,7 +75,7 @@ describe('a passkey in a browser', () => {
 
   /** A passkey made at the first sign-in; then nobody is signed in, and nobody touches the authenticator. */
   async function enrolled(page: Page, prefix = ''): Promise<VirtualAuthenticator> {
-    const authenticator = await plugIn(page)
+    const authenticator = await addVirtualAuthenticator(page)
     await typePassword(page, `${prefix}/profile`)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.click('main > a.button')
@@ -205,7 +205,7 @@ describe('a passkey in a browser', () => {
   for (const [name, options] of looks) {
     it(`has a place on the sign-in page (${name}) that breaks no rule of accessibility`, async () => {
       const page = await open({ ...options, reducedMotion: 'reduce' })
-      await plugIn(page)
+      await addVirtualAuthenticator(page)
       await page.goto(`${base}/login`)
       await page.getByRole('button', BUTTON).waitFor()
       const check = async (label: string): Promise<void> => {

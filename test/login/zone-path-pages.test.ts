@@ -95,8 +95,8 @@ for (const mode of MODES) {
             `${base}/z/${zone}${issuerEnd}`,
           )
 
-          const told = mode === 'standard' ? ['/login?error=login_failure'] : []
-          for (const place of ['/', '/home', '/profile', '/passcode', ...told]) {
+          const reported = mode === 'standard' ? ['/login?error=login_failure'] : []
+          for (const place of ['/', '/home', '/profile', '/passcode', ...reported]) {
             const shown = stay(await jar.send(prefix + place), zone)
             assert.equal(shown.status, 200, place)
             assert.ok(addressesIn(shown).length >= 2, place)

@@ -126,8 +126,8 @@ describe('behaviourOf', () => {
   }
 
   it('has no other row than those and switches that only `standard` turns on', () => {
-    const told = new Set(cases.map(({ row }) => row))
-    const switches = Object.keys(differenceIds).filter(row => !told.has(row))
+    const reported = new Set(cases.map(({ row }) => row))
+    const switches = Object.keys(differenceIds).filter(row => !reported.has(row))
     for (const row of switches) {
       assert.deepEqual([Reflect.get(standard, row), Reflect.get(uaa, row)], [true, false], row)
     }

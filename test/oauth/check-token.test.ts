@@ -68,9 +68,9 @@ for (const mode of MODES) {
     it('answers the authorities of the token of a client', async () => {
       const form = { grant_type: 'client_credentials', token_format: 'opaque' }
       const { access_token: token } = tokensOf(await server.token(form, { basic: SERVICE }))
-      const told = (await send(token)).json()
-      assert.deepEqual(told['authorities'], ['jobs.run', 'jobs.read'])
-      assert.deepEqual([told['revocable'], told['user_id']], [true, undefined])
+      const reported = (await send(token)).json()
+      assert.deepEqual(reported['authorities'], ['jobs.run', 'jobs.read'])
+      assert.deepEqual([reported['revocable'], reported['user_id']], [true, undefined])
     })
 
     it('shows how a client without a secret authenticated', async () => {
@@ -116,17 +116,17 @@ for (const mode of MODES) {
     })
 
     const missing = [
-      { name: 'a blank does not separate', scopes: 'openid cloud.read', told: 'openid cloud.read' },
-      { name: 'a part of a name is another', scopes: 'cloud', told: 'cloud' },
-      { name: 'each is told as it was asked for', scopes: 'X,OpenID,y', told: 'X,y' },
-      { name: 'a name is no pattern', scopes: 'cloud.*,*', told: 'cloud.*,*' },
+      { name: 'a blank does not separate', scopes: 'openid cloud.read', reported: 'openid cloud.read' },
+      { name: 'a part of a name is another', scopes: 'cloud', reported: 'cloud' },
+      { name: 'each is told as it was asked for', scopes: 'X,OpenID,y', reported: 'X,y' },
+      { name: 'a name is no pattern', scopes: 'cloud.*,*', reported: 'cloud.*,*' },
     ]
-    for (const { name, scopes: wanted, told } of missing) {
+    for (const { name, scopes: wanted, reported } of missing) {
       it(`compares whole names: ${name}`, async () => {
         const { access_token: token } = await passwordTokens(server)
         await refused(server, mode, () => send(token, { scopes: wanted }), {
           want: '400 invalid_scope',
-          description: `Some requested scopes are missing: ${told}`,
+          description: `Some requested scopes are missing: ${reported}`,
           challenge: null,
         })
       })

@@ -9,7 +9,7 @@ import {
   LOOPBACK_CALLBACK,
   plainDocument,
   startDocumentServer,
-  startTakingDocuments,
+  startWithClientDocuments,
   takeDocuments,
 } from '../support/metadata-documents.ts'
 import { MODES, userNamed } from '../support/oauth.ts'
@@ -47,7 +47,7 @@ for (const mode of MODES) {
     let browser: Browser
     before(async () => {
       documents = await startDocumentServer()
-      server = await startTakingDocuments({ mode })
+      server = await startWithClientDocuments({ mode })
       browser = await signedIn(server)
     })
     after(async () => {
@@ -78,8 +78,8 @@ for (const mode of MODES) {
       const tokens = await redeem(id, query['code'])
       assert.equal(tokens.status, 200, tokens.text)
       const { access_token, refresh_token } = tokens.json<Record<string, string>>()
-      const told = await server.send('/userinfo', { bearer: access_token ?? '' })
-      assert.equal(told.status, 200, told.text)
+      const reported = await server.send('/userinfo', { bearer: access_token ?? '' })
+      assert.equal(reported.status, 200, reported.text)
       const again = await server.send('/oauth/token', {
         form: { grant_type: 'refresh_token', client_id: id, refresh_token: refresh_token ?? '' },
       })
@@ -124,8 +124,8 @@ for (const mode of MODES) {
       await takeDocuments(server, false)
       assert.notEqual((await authorize(browser, asking(id))).status, 200)
       assert.equal(documents.asked('/off.json'), 0)
-      const told = await server.send('/.well-known/openid-configuration')
-      assert.equal(told.json()['client_id_metadata_document_supported'], undefined)
+      const reported = await server.send('/.well-known/openid-configuration')
+      assert.equal(reported.json()['client_id_metadata_document_supported'], undefined)
       await takeDocuments(server)
       assert.equal((await authorize(browser, asking(id))).status, 200)
     })
@@ -272,8 +272,8 @@ for (const mode of MODES) {
       }))
       for (const response_type of ['token', 'id_token', 'code id_token', 'id_token token']) {
         const answer = await authorize(browser, asking(id, { response_type, nonce: 'n' }))
-        const told = answer.status === 302 ? answer.location().href : answer.text
-        assert.match(told, /unauthorized_client|may only ask for a code|unsupported_response_type/, response_type)
+        const reported = answer.status === 302 ? answer.location().href : answer.text
+        assert.match(reported, /unauthorized_client|may only ask for a code|unsupported_response_type/, response_type)
       }
       await server.store.zones.update(zone)
     })
@@ -318,8 +318,8 @@ for (const mode of MODES) {
         { code_challenge: VERIFIER, code_challenge_method: undefined },
       ]) {
         const answer = await authorize(browser, asking(id, more))
-        const told = answer.status === 302 ? answer.location().href : answer.text // UAA: on a page
-        assert.match(told, /invalid_request/)
+        const reported = answer.status === 302 ? answer.location().href : answer.text // UAA: on a page
+        assert.match(reported, /invalid_request/)
       }
     })
   })
@@ -327,10 +327,10 @@ for (const mode of MODES) {
 
 describe('discovery of client metadata documents', () => {
   it('reports them where they are switched on, in standard', async () => {
-    const server = await startTakingDocuments({ mode: 'standard' })
+    const server = await startWithClientDocuments({ mode: 'standard' })
     try {
-      const told = await server.send('/.well-known/openid-configuration')
-      assert.equal(told.json()['client_id_metadata_document_supported'], true)
+      const reported = await server.send('/.well-known/openid-configuration')
+      assert.equal(reported.json()['client_id_metadata_document_supported'], true)
     } finally {
       await server.stop()
     }

@@ -56,7 +56,7 @@ for (const mode of MODES) {
     let other: DpopKey
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
-      if (mode === 'uaa') await speak(server, { protocols: { dpop: true } })
+      if (mode === 'uaa') await changeZone(server, { protocols: { dpop: true } })
       key = await dpopKey()
       other = await dpopKey()
     })
@@ -101,9 +101,9 @@ for (const mode of MODES) {
       })
 
       it('takes proofs without a nonce where the zone says so', async () => {
-        await speak(server, { protocols: { dpop: true }, requireDpopNonce: false })
+        await changeZone(server, { protocols: { dpop: true }, requireDpopNonce: false })
         const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, { nonce: undefined })
-        await speak(server, { protocols: { dpop: true } })
+        await changeZone(server, { protocols: { dpop: true } })
         assert.equal(tokensOf(answer).token_type, 'DPoP')
       })
 
@@ -436,7 +436,7 @@ for (const mode of MODES) {
     it('works in zones of their own host and path', async () => {
       const z1 = ['auto', 'z1-secret'] as const
       const host = 'z1.localhost:8080'
-      if (mode === 'uaa') await speak(server, { protocols: { dpop: true } }, 'z1')
+      if (mode === 'uaa') await changeZone(server, { protocols: { dpop: true } }, 'z1')
       const form = { grant_type: 'authorization_code', code: 'none' }
       const found = await provenToken(server, key, form, { basic: z1, host })
       assert.equal(found.json()['error'], 'invalid_grant')
@@ -462,13 +462,13 @@ for (const mode of MODES) {
 
     it('is in discovery only in standard', async () => {
       const document = (await server.send('/.well-known/openid-configuration')).json()
-      const told = document['dpop_signing_alg_values_supported']
-      assert.deepEqual(told, mode === 'uaa' ? undefined : FOREIGN_ALGORITHMS)
+      const reported = document['dpop_signing_alg_values_supported']
+      assert.deepEqual(reported, mode === 'uaa' ? undefined : FOREIGN_ALGORITHMS)
     })
 
     describe('switched off', () => {
-      before(() => speak(server, { protocols: { dpop: false } }))
-      after(() => speak(server, { protocols: { dpop: true } }))
+      before(() => changeZone(server, { protocols: { dpop: false } }))
+      after(() => changeZone(server, { protocols: { dpop: true } }))
 
       it('ignores proofs', async () => {
         const answer = await server.token(CREDENTIALS, { basic: SERVICE, headers: { dpop: 'x' } })
@@ -501,10 +501,10 @@ for (const mode of MODES) {
 
     it('switched off, refuses tokens that were bound before', async () => {
       const token = await bound()
-      await speak(server, { protocols: { dpop: false } })
+      await changeZone(server, { protocols: { dpop: false } })
       const alone = await server.send('/oauth/clients', { bearer: token })
       const answer = await sendProven(server, key, { path: '/oauth/clients', token }, { nonce: 'x' })
-      await speak(server, { protocols: { dpop: true } })
+      await changeZone(server, { protocols: { dpop: true } })
       assert.equal(refusal(alone), '401 invalid_token')
       assert.equal(answer.status, 401)
     })
@@ -512,7 +512,7 @@ for (const mode of MODES) {
 }
 
 /** Changes the configuration of a zone. */
-async function speak(server: TestServer, config: object, zoneId = 'svc'): Promise<void> {
+async function changeZone(server: TestServer, config: object, zoneId = 'svc'): Promise<void> {
   const zone = await server.store.zones.find(zoneId)
   assert.ok(zone)
   const { protocols: _, requireDpopNonce: __, ...kept } = zone.config

@@ -17,7 +17,7 @@ interface Row {
 }
 
 /** Refused at both endpoints alike, with the realm `oauth`. */
-const REFUSED_PEOPLE: readonly Row[] = [
+const REFUSED_USERS: readonly Row[] = [
   {
     name: 'the internal origin',
     form: { username: 'marissa', origin: 'svc' },
@@ -210,7 +210,7 @@ for (const mode of MODES) {
           uaa: '403 insufficient_scope',
         },
       ]
-      for (const { name, form, want, uaa = want, description } of [...refusals, ...REFUSED_PEOPLE]) {
+      for (const { name, form, want, uaa = want, description } of [...refusals, ...REFUSED_USERS]) {
         it(`refuses ${name}`, async () => {
           const before = await api.server.store.users.count('svc')
           const answer = await api.tokens(form)
@@ -434,7 +434,7 @@ for (const mode of MODES) {
         assert.equal(query['error'] ?? fragment['error'], want)
       })
 
-      for (const { name, form, want, description } of REFUSED_PEOPLE) {
+      for (const { name, form, want, description } of REFUSED_USERS) {
         it(`refuses ${name}`, async () => {
           const before = await api.server.store.users.count('svc')
           const answer = await api.authorize(form)
@@ -487,9 +487,9 @@ for (const mode of MODES) {
           client_id: 'shop',
           redirect_uri: 'https://shop.example/cb',
         }
-        const person = { username: 'framed', origin: 'ext-a', add_new: 'true' }
+        const account = { username: 'framed', origin: 'ext-a', add_new: 'true' }
         const answer = await api.server.send('/oauth/authorize', {
-          form: { ...form, ...person },
+          form: { ...form, ...account },
           headers: { accept: 'text/html' },
         })
         const { pathname, search } = answer.location()

@@ -264,9 +264,9 @@ const MODULES: readonly Module[] = [
       const { request_uri } = answer.json<{ request_uri: string }>()
       assert.equal((await authorize(bank.browser, { client_id: bank.id, request_uri })).status, 200)
       const form = { user_oauth_approval: 'false', 'X-Svc-Csrf': bank.browser.csrf }
-      const told = await bank.read(await bank.browser.send('/oauth/authorize', { form }))
-      assert.equal(told['error'], 'access_denied')
-      assert.equal(told['state'], 'state-of-the-bank')
+      const reported = await bank.read(await bank.browser.send('/oauth/authorize', { form }))
+      assert.equal(reported['error'], 'access_denied')
+      assert.equal(reported['state'], 'state-of-the-bank')
     },
   ],
   ['ensure-authorization-request-without-state-success', succeeding({ params: { state: undefined } })],

@@ -95,15 +95,15 @@ for (const mode of MODES) {
     })
 
     it('reports the authorities of the token of a client, and no user', async () => {
-      const told = (await send(await clientToken(SERVICE, { scope: 'jobs.read' }))).json()
-      assert.deepEqual(told['authorities'], ['jobs.run', 'jobs.read'])
-      assert.deepEqual(told['scope'], mode === 'standard' ? 'jobs.read' : ['jobs.read'])
-      assert.deepEqual([told['sub'], told['username'], told['user_id']], ['service', undefined, undefined])
+      const reported = (await send(await clientToken(SERVICE, { scope: 'jobs.read' }))).json()
+      assert.deepEqual(reported['authorities'], ['jobs.run', 'jobs.read'])
+      assert.deepEqual(reported['scope'], mode === 'standard' ? 'jobs.read' : ['jobs.read'])
+      assert.deepEqual([reported['sub'], reported['username'], reported['user_id']], ['service', undefined, undefined])
     })
 
     it('reports about an opaque token what a JWT would say, and that it can be revoked', async () => {
-      const told = (await send(await clientToken(SERVICE, { token_format: 'opaque' }))).json()
-      assert.deepEqual([told['active'], told['revocable'], told['client_id']], [true, true, 'service'])
+      const reported = (await send(await clientToken(SERVICE, { token_format: 'opaque' }))).json()
+      assert.deepEqual([reported['active'], reported['revocable'], reported['client_id']], [true, true, 'service'])
     })
 
     const worthless = [

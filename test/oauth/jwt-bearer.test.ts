@@ -385,9 +385,9 @@ for (const mode of MODES) {
       const bad = await stranger.token({ sub: 'trail' })
       await send(bad)
       const { id } = (await account('trail')) ?? {}
-      const told = server.events.slice(from).filter(({ origin }) => origin === 'corp')
+      const reported = server.events.slice(from).filter(({ origin }) => origin === 'corp')
       assert.deepEqual(
-        told.map(({ type, principal }) => [type, principal === id]),
+        reported.map(({ type, principal }) => [type, principal === id]),
         [
           ['IdentityProviderAuthenticationSuccess', true],
           ['UserAuthenticationSuccess', true],

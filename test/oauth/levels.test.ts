@@ -42,7 +42,7 @@ for (const mode of MODES) {
     })
 
     /** As the claim has it in this mode. */
-    const told = (...classes: readonly string[]): unknown =>
+    const reported = (...classes: readonly string[]): unknown =>
       isStandard ? (classes[0] ?? '1') : classes.length > 0 ? { values: classes } : undefined
 
     async function codeOf(browser: Browser, request: Readonly<Record<string, string>> = AUTO_REQUEST): Promise<string> {
@@ -74,8 +74,8 @@ for (const mode of MODES) {
 
       it('is 1 after a password', async () => {
         const tokens = await redeem(await codeOf(await signedIn(server)))
-        await check(tokens, { acr: told(), amr: ['pwd'] })
-        await check(await refreshed(tokens), { acr: told(), amr: ['pwd'] })
+        await check(tokens, { acr: reported(), amr: ['pwd'] })
+        await check(await refreshed(tokens), { acr: reported(), amr: ['pwd'] })
       })
 
       for (const level of ['2', 'phr', 'phrh']) {
@@ -84,8 +84,8 @@ for (const mode of MODES) {
           const amr = ['pwd', 'otp', 'mfa']
           await makeSession(server, browser, { acr: [level], amr })
           const tokens = await redeem(await codeOf(browser))
-          await check(tokens, { acr: told(level), amr })
-          await check(await refreshed(await refreshed(tokens)), { acr: told(level), amr })
+          await check(tokens, { acr: reported(level), amr })
+          await check(await refreshed(await refreshed(tokens)), { acr: reported(level), amr })
         })
       }
 
@@ -94,21 +94,21 @@ for (const mode of MODES) {
         const code = await codeOf(browser)
         const earlier = await redeem(await codeOf(browser))
         await makeSession(server, browser, { acr: ['2'], amr: ['pwd', 'otp', 'mfa'] })
-        await check(await redeem(code), { acr: told(), amr: ['pwd'] })
-        await check(await refreshed(earlier), { acr: told(), amr: ['pwd'] })
+        await check(await redeem(code), { acr: reported(), amr: ['pwd'] })
+        await check(await refreshed(earlier), { acr: reported(), amr: ['pwd'] })
       })
 
       it('stands before the classes of a provider, of which none passes for a level', async () => {
         const browser = await signedIn(server)
         const amr = ['ext']
         await makeSession(server, browser, { acr: ['2', 'urn:gold', ' phr'], amr })
-        await check(await redeem(await codeOf(browser)), { acr: told('2', 'urn:gold'), amr })
+        await check(await redeem(await codeOf(browser)), { acr: reported('2', 'urn:gold'), amr })
         await makeSession(server, browser, { acr: ['urn:gold', ' phr', ' 2'], amr })
         const tokens = await redeem(await codeOf(browser))
-        await check(tokens, { acr: told('urn:gold'), amr })
-        await check(await refreshed(tokens), { acr: told('urn:gold'), amr })
+        await check(tokens, { acr: reported('urn:gold'), amr })
+        await check(await refreshed(tokens), { acr: reported('urn:gold'), amr })
         await makeSession(server, browser, { acr: [' phr'], amr })
-        await check(await redeem(await codeOf(browser)), { acr: told(), amr })
+        await check(await redeem(await codeOf(browser)), { acr: reported(), amr })
       })
 
       it('is 1 with a refresh token of an older version, whatever class of a provider it has', async () => {
@@ -117,13 +117,13 @@ for (const mode of MODES) {
         const { store } = server
         // What such a version wrote for a provider that names its own classes as we name levels.
         await rewriteRefreshToken(store, tokens.refresh_token, { acr: { values: ['phr', 'urn:gold'] }, amr: ['ext'] })
-        await check(await refreshed(tokens), { acr: told('urn:gold'), amr: ['ext'] })
+        await check(await refreshed(tokens), { acr: reported('urn:gold'), amr: ['ext'] })
       })
 
       describe('and what a token is exchanged for', () => {
         const levels = [
-          { name: '1', acr: undefined, amr: ['pwd'], want: () => told() },
-          { name: '2', acr: ['2'], amr: ['pwd', 'otp', 'mfa'], want: () => told('2') },
+          { name: '1', acr: undefined, amr: ['pwd'], want: () => reported() },
+          { name: '2', acr: ['2'], amr: ['pwd', 'otp', 'mfa'], want: () => reported('2') },
         ] as const
         for (const { name, acr, amr, want } of levels) {
           const sign = async (): Promise<Tokens> => {
@@ -166,7 +166,7 @@ for (const mode of MODES) {
           await setPolicy(server, { requirement: 'optional' })
           for (const assertion of [tokens.id_token, tokens.access_token]) {
             const answer = await server.token({ grant_type: JWT_BEARER, assertion }, { basic: CALL })
-            assert.deepEqual(decodeJwt(tokensOf(answer).access_token)['acr'], told())
+            assert.deepEqual(decodeJwt(tokensOf(answer).access_token)['acr'], reported())
           }
         })
       })

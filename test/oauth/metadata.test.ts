@@ -160,9 +160,9 @@ describe(`GET ${CONFIGURATION}`, () => {
 
     it(`has the configured issuer of the zone (M1), ${mode}`, () =>
       withServer(mode, { zone_config: { issuer: 'https://login.example/tenant' } }, async server => {
-        const told = (await server.send(CONFIGURATION)).json()
-        assert.equal(told['issuer'], `https://login.example/tenant${mode === 'uaa' ? '/oauth/token' : ''}`)
-        assert.equal(told['token_endpoint'], `${server.baseUrl}/oauth/token`)
+        const reported = (await server.send(CONFIGURATION)).json()
+        assert.equal(reported['issuer'], `https://login.example/tenant${mode === 'uaa' ? '/oauth/token' : ''}`)
+        assert.equal(reported['token_endpoint'], `${server.baseUrl}/oauth/token`)
       }))
 
     it(`never follows the Host header, ${mode}`, () =>
@@ -182,8 +182,8 @@ describe(`GET ${CONFIGURATION}`, () => {
 
   it('tells only endpoints that exist', () =>
     withServer('standard', {}, async server => {
-      const told = (await server.send(CONFIGURATION)).json()
-      const urls = Object.entries(told).filter(([name]) => /_endpoint$|_uri$/.test(name))
+      const reported = (await server.send(CONFIGURATION)).json()
+      const urls = Object.entries(reported).filter(([name]) => /_endpoint$|_uri$/.test(name))
       assert.ok(urls.length >= 6)
       for (const [name, url] of urls) {
         const answer: TestAnswer = await server.send(new URL(String(url)).pathname)

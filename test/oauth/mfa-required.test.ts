@@ -72,7 +72,7 @@ for (const mode of MODES) {
     const required = () => setPolicy(server, { requirement: 'required', rememberDays: 30 })
     const outcome = (answer: TestAnswer): string =>
       answer.status === 200 ? '200' : `${answer.status} ${String(answer.json()['error'])}`
-    const told = (...classes: readonly string[]): unknown =>
+    const reported = (...classes: readonly string[]): unknown =>
       isStandard ? (classes[0] ?? '1') : classes.length > 0 ? { values: classes } : undefined
     const TOM = { username: 'tom', password: 'wombat' }
 
@@ -182,7 +182,7 @@ for (const mode of MODES) {
           assert.deepEqual((await server.store.users.find('svc', id))?.lastLogonAt, lastLogonAt)
           assert.equal((await server.store.events.failures('svc', id, new Date(0))).length, 1)
           const tokens = tokensOf(await send('gold'))
-          assert.deepEqual(decodeJwt(tokens.access_token)['acr'], told('2', 'gold'))
+          assert.deepEqual(decodeJwt(tokens.access_token)['acr'], reported('2', 'gold'))
         })
       }
 
@@ -204,20 +204,20 @@ for (const mode of MODES) {
         await required()
         for (const each of ['urn:weak', '2', 'phr']) assert.equal(outcome(await send(each)), '400 mfa_required')
         const { access_token: token } = tokensOf(await send('urn:strong'))
-        assert.deepEqual(decodeJwt(token)['acr'], told('phr', 'urn:strong'))
+        assert.deepEqual(decodeJwt(token)['acr'], reported('phr', 'urn:strong'))
       })
 
       it('by a login server is refused', async () => {
         const { access_token: bearer } = tokensOf(
           await server.token({ grant_type: 'client_credentials' }, { basic: ['front', 'front-secret'] }),
         )
-        const person = { username: 'vic', origin: 'front-door', source: 'login', add_new: 'false' }
+        const user = { username: 'vic', origin: 'front-door', source: 'login', add_new: 'false' }
         const grant = () =>
-          server.token({ grant_type: 'password', ...person, client_id: 'app', client_secret: 'app-secret' }, { bearer })
-        const authenticate = () => server.send('/authenticate', { form: person, bearer })
+          server.token({ grant_type: 'password', ...user, client_id: 'app', client_secret: 'app-secret' }, { bearer })
+        const authenticate = () => server.send('/authenticate', { form: user, bearer })
         const authorizing = () =>
           server.send('/oauth/authorize', {
-            form: { ...AUTO_REQUEST, ...person },
+            form: { ...AUTO_REQUEST, ...user },
             bearer,
             headers: { accept: 'application/json' },
           })
@@ -280,7 +280,7 @@ for (const mode of MODES) {
         const weak = await sign()
         await required()
         const form = { grant_type: 'refresh_token', refresh_token: weak.refresh_token }
-        assert.deepEqual(decodeJwt(tokensOf(await server.token(form, { basic: CALL })).access_token)['acr'], told())
+        assert.deepEqual(decodeJwt(tokensOf(await server.token(form, { basic: CALL })).access_token)['acr'], reported())
       })
 
       it('by a refresh or a code does not, once its client requires a factor', async () => {
@@ -315,7 +315,7 @@ for (const mode of MODES) {
         const strong = tokensOf(await redeem(await passcodeOf(browser)))
         for (const kind of ['id_token', 'access_token'] as const) {
           const [one, two] = [decodeJwt(weak[kind]), decodeJwt(strong[kind])]
-          assert.deepEqual([one['acr'], two['acr']], [told(), told('2')])
+          assert.deepEqual([one['acr'], two['acr']], [reported(), reported('2')])
           // UAA: tokens from a passcode have neither.
           assert.deepEqual([one['amr'], two['amr']], isStandard ? [['pwd'], amr] : [undefined, undefined])
           assert.deepEqual([one['auth_time'], two['auth_time']], isStandard ? [at, at] : [undefined, undefined])
@@ -342,7 +342,7 @@ for (const mode of MODES) {
         for (const name of ['svc-session', 'JSESSIONID']) other.cookies.delete(name)
         await other.signIn('marissa', 'koala')
         await required()
-        assert.deepEqual(decodeJwt(tokensOf(await redeem(await passcodeOf(other))).access_token)['acr'], told())
+        assert.deepEqual(decodeJwt(tokensOf(await redeem(await passcodeOf(other))).access_token)['acr'], reported())
         assert.equal(outcome(await redeem(await passcodeOf(other), STRICT)), '400 mfa_required')
         await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
       })

@@ -114,10 +114,13 @@ describe('subjects of pairwise clients', () => {
     const form = { redirect_uri: request('one').redirect_uri }
     const issued = tokensOf(await exchange(there, searchParams.get('code') ?? '', form, secret('one')))
     const bearer = issued.access_token
-    const told = [await there.send('/scim/v2/Me', { bearer }), await there.send(`/Users/${id}`, { bearer })]
+    const reported = [await there.send('/scim/v2/Me', { bearer }), await there.send(`/Users/${id}`, { bearer })]
     await changeUser(there, 'marissa', { active: false })
-    told.push(await there.send('/userinfo', { bearer }), await refresh(there, issued.refresh_token, {}, secret('one')))
-    for (const { status, text, headers } of told) {
+    reported.push(
+      await there.send('/userinfo', { bearer }),
+      await refresh(there, issued.refresh_token, {}, secret('one')),
+    )
+    for (const { status, text, headers } of reported) {
       assert.ok([400, 401, 403].includes(status), text)
       assert.ok(!JSON.stringify([text, headers]).includes(id), text)
     }
@@ -132,7 +135,7 @@ describe('subjects of pairwise clients', () => {
       await signedIn(there) // so that there is a previous sign-in to tell of
       there.clock.advance(5)
       const visitor = await signedIn(there)
-      const told = async (id: string) => {
+      const reported = async (id: string) => {
         const asked = await authorize(visitor, request(id, { scope: 'openid' }))
         const code = asked.location().searchParams.get('code') ?? ''
         const form = { redirect_uri: request(id).redirect_uri }
@@ -140,7 +143,7 @@ describe('subjects of pairwise clients', () => {
         const info = await there.send('/userinfo', { bearer: issued.access_token })
         return { ...info.json(), ...decodeJwt(issued.id_token) }
       }
-      const [one, other] = [await told('one'), await told('other')]
+      const [one, other] = [await reported('one'), await reported('other')]
       const common = Object.keys(one).filter(name => isDeepStrictEqual(one[name], other[name]))
       // Of the request and the sign-in, in whole seconds.
       const harmless = new Set(['iss', 'iat', 'exp', 'auth_time', 'amr', 'acr', 'scope', 'zid', 'grant_type'])

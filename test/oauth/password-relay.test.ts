@@ -116,7 +116,7 @@ for (const mode of MODES) {
         { grant_type: 'password', username: 'Pat', password: 'p&ss =', login_hint: hint('corp'), ...form },
         { basic },
       )
-    const told = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
+    const reported = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
     const REFUSED = mode === 'standard' ? '400 invalid_grant' : '401 unauthorized'
 
     it('sends name and password to the provider, and signs in the subject of its ID token', async () => {
@@ -247,16 +247,16 @@ for (const mode of MODES) {
       })
       const answer = await ask()
       await server.store.providers.update('svc', provider)
-      assert.equal(told(answer), REFUSED)
+      assert.equal(reported(answer), REFUSED)
       assert.match(String(answer.json()['error_description']), /could not be asked/)
       assert.equal(upstream.requests.length, 0)
     })
 
     it('refuses a provider that does not take passwords, or is barred, and tells it nothing', async () => {
       const unusable = mode === 'standard' ? '400 invalid_request' : '401 unauthorized'
-      for (const origin of ['no', 'nowhere']) assert.equal(told(await ask({ login_hint: hint(origin) })), unusable)
+      for (const origin of ['no', 'nowhere']) assert.equal(reported(await ask({ login_hint: hint(origin) })), unusable)
       const barred = await ask({ login_hint: hint('more') }, ['corp-only', 'x'])
-      assert.equal(told(barred), mode === 'standard' ? '400 unauthorized_client' : '401 unauthorized')
+      assert.equal(reported(barred), mode === 'standard' ? '400 unauthorized_client' : '401 unauthorized')
       assert.equal(upstream.requests.length, 0)
     })
 
@@ -315,7 +315,7 @@ for (const mode of MODES) {
       it(`refuses a user whose provider ${name}`, async () => {
         upstream.answer = tell
         const answer = await ask()
-        assert.equal(told(answer), REFUSED, answer.text)
+        assert.equal(reported(answer), REFUSED, answer.text)
         assert.match(String(answer.json()['error_description']), description)
         assert.doesNotMatch(answer.text, /p&ss|<b>/)
         assert.equal(upstream.requests.length, 1)
@@ -324,7 +324,7 @@ for (const mode of MODES) {
 
     it('refuses a user whose account must be pre-created', async () => {
       const answer = await ask({ login_hint: hint('closed') })
-      assert.equal(told(answer), REFUSED)
+      assert.equal(reported(answer), REFUSED)
       assert.match(String(answer.json()['error_description']), /must be pre-created/)
     })
   })

@@ -29,7 +29,7 @@ const MEMBERS: { readonly [P in Protocol]?: Members } = {
   pairwiseSubjects: { subject_types_supported: ['public', 'pairwise'] },
 }
 
-async function told(mode: 'standard' | 'uaa', protocols: Readonly<Record<string, boolean>>): Promise<Members> {
+async function reported(mode: 'standard' | 'uaa', protocols: Readonly<Record<string, boolean>>): Promise<Members> {
   const server = await startServer({ mode, config: { zone_config: { protocols } } })
   try {
     return (await server.send('/.well-known/openid-configuration')).json()
@@ -43,8 +43,8 @@ const all = (value: boolean) => Object.fromEntries(Object.keys(PROTOCOLS).map(na
 describe('discovery metadata of newer protocols', () => {
   for (const [protocol, members] of Object.entries(MEMBERS)) {
     it(`is ${Object.keys(members).join(', ')} for ${protocol}, where the zone speaks it`, async () => {
-      const none = await told('standard', all(false))
-      const spoken = await told('standard', { ...all(false), [protocol]: true })
+      const none = await reported('standard', all(false))
+      const spoken = await reported('standard', { ...all(false), [protocol]: true })
       const isOther = ([name, value]: [string, unknown]): boolean =>
         JSON.stringify(value) !== JSON.stringify(none[name])
       assert.deepEqual(Object.fromEntries(Object.entries(spoken).filter(isOther)), members)
@@ -52,6 +52,6 @@ describe('discovery metadata of newer protocols', () => {
   }
 
   it('is nothing in uaa, even where the zone supports them all (N1)', async () => {
-    assert.deepEqual(await told('uaa', all(true)), await told('uaa', {}))
+    assert.deepEqual(await reported('uaa', all(true)), await reported('uaa', {}))
   })
 })

@@ -26,22 +26,22 @@ describe(`GET ${PATH}`, () => {
     inServer({}, async server => {
       const answer = await server.send(PATH)
       assert.equal(answer.status, 200)
-      const told = answer.json()
-      assert.equal(told['resource'], 'http://localhost:8080')
-      assert.deepEqual(told['authorization_servers'], ['http://localhost:8080'])
-      assert.ok(told['dpop_signing_alg_values_supported'])
-      assert.equal(told['tls_client_certificate_bound_access_tokens'], undefined) // no certificate is read
+      const reported = answer.json()
+      assert.equal(reported['resource'], 'http://localhost:8080')
+      assert.deepEqual(reported['authorization_servers'], ['http://localhost:8080'])
+      assert.ok(reported['dpop_signing_alg_values_supported'])
+      assert.equal(reported['tls_client_certificate_bound_access_tokens'], undefined) // no certificate is read
       const metadata = (await server.send('/.well-known/oauth-authorization-server')).json()
       assert.equal(metadata['issuer'], 'http://localhost:8080')
     }))
 
   it('reports certificates where the server reads them and the zone supports mutual TLS', async () => {
     const certificates = { listen: { trusted_proxies: ['127.0.0.1'] }, mutual_tls: {} }
-    const told = async (server: TestServer): Promise<unknown> =>
+    const reported = async (server: TestServer): Promise<unknown> =>
       (await server.send(PATH)).json()['tls_client_certificate_bound_access_tokens']
-    await inServer(certificates, async server => assert.equal(await told(server), true))
+    await inServer(certificates, async server => assert.equal(await reported(server), true))
     const off = { ...certificates, zone_config: { protocols: { mutualTls: false } } }
-    await inServer(off, async server => assert.equal(await told(server), undefined))
+    await inServer(off, async server => assert.equal(await reported(server), undefined))
   })
 
   it('is that of each zone, by host and by path', () =>
@@ -107,10 +107,10 @@ describe('challenges', () => {
     }))
 
   it('do not name it in uaa, or where the zone does not have it', async () => {
-    const told = /resource_metadata/
-    await inServer({}, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), told), 'uaa')
+    const reported = /resource_metadata/
+    await inServer({}, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), reported), 'uaa')
     const zone_config = { protocols: { protectedResourceMetadata: false } }
-    await inServer({ zone_config }, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), told))
+    await inServer({ zone_config }, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), reported))
   })
 
   it('of the token endpoint, which is no such interface, do not', () =>

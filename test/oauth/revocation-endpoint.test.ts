@@ -211,8 +211,8 @@ for (const mode of MODES) {
           const there = await userTokens(server, 'marissa', { token_format: format, host: ELSEWHERE })
           for (const token of [there.access_token, there.refresh_token]) await isIgnored(token)
           const form = { token: there.access_token }
-          const told = await server.send('/introspect', { host: ELSEWHERE, form, basic: RESOURCE })
-          assert.equal(told.json()['active'], true)
+          const reported = await server.send('/introspect', { host: ELSEWHERE, form, basic: RESOURCE })
+          assert.equal(reported.json()['active'], true)
           assert.equal((await refreshThere(there.refresh_token)).status, 200)
         }
       })

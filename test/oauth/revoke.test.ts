@@ -9,7 +9,7 @@ import {
   ADMIN,
   clientToken,
   CONSOLE,
-  deadOf,
+  revokedNames,
   ELSEWHERE,
   issueVictims,
   nameClientAfterUser,
@@ -22,7 +22,7 @@ import {
 } from '../support/revocation.ts'
 import type { Victim } from '../support/revocation.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
-import { leavesOut } from '../support/thinning.ts'
+import { createSkip } from '../support/thinning.ts'
 
 const REALM = 'Bearer realm="SVC/oauth"'
 const challenge = (error: string, description: string): string =>
@@ -198,7 +198,7 @@ for (const mode of MODES) {
       { name: 'a token of another zone', method: 'DELETE', path: token('z1 marissa target opaque'), others: [] },
     ]
 
-    const leftOut = leavesOut(mode === 'standard' ? 1 : 4)
+    const leftOut = createSkip(mode === 'standard' ? 1 : 4)
     for (const target of targets) {
       for (const [caller, bearerOf] of Object.entries(callers)) {
         const isAllowed = EVERYTHING.has(caller) || target.others.includes(caller)
@@ -219,11 +219,11 @@ for (const mode of MODES) {
             assert.equal(revocations(server).length, before)
             return
           }
-          assert.deepEqual(await deadOf(victims), [], 'what was refused so far hurt nobody')
+          assert.deepEqual(await revokedNames(victims), [], 'what was refused so far hurt nobody')
           const answer = await sending()
           assert.deepEqual([answer.status, answer.text], [200, ''])
           assert.equal(answer.headers['cache-control'], 'no-store')
-          assert.deepEqual(await deadOf(victims), victims.map(nameOf).filter(target.dies ?? (() => false)))
+          assert.deepEqual(await revokedNames(victims), victims.map(nameOf).filter(target.dies ?? (() => false)))
           assert.equal(revocations(server).length, before + 1)
           victims = undefined
         })
@@ -232,7 +232,7 @@ for (const mode of MODES) {
 
     it('changed nothing by the refused requests', async () => {
       assert.ok(victims)
-      assert.deepEqual(await deadOf(victims), [])
+      assert.deepEqual(await revokedNames(victims), [])
     })
 
     it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
@@ -436,19 +436,19 @@ for (const mode of MODES) {
 
     describe('writes to the audit trail', () => {
       const lastOf = (): Partial<AuditEvent> => revocations(server).at(-1) ?? {}
-      const told = (): unknown => {
+      const reported = (): unknown => {
         const { principal, clientId, zoneId, data, remoteAddress } = lastOf()
         return [principal, clientId, zoneId, data, remoteAddress]
       }
 
       it('whose tokens were revoked and by which client', async () => {
         await isGone(send(`/user/${userId}`))
-        assert.deepEqual(told(), [`userId:${userId}`, 'admin', 'svc', `UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
+        assert.deepEqual(reported(), [`userId:${userId}`, 'admin', 'svc', `UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
         await isGone(send('/client/target'))
-        assert.deepEqual(told(), ['clientId:target', 'admin', 'svc', 'ClientID=target, ZoneID=svc', '127.0.0.1'])
+        assert.deepEqual(reported(), ['clientId:target', 'admin', 'svc', 'ClientID=target, ZoneID=svc', '127.0.0.1'])
         await isGone(send(`/user/${userId}/client/target`))
         const both = [`clientId:target,userId:${userId}`, 'admin', 'svc']
-        assert.deepEqual(told(), [...both, `ClientID=target, UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
+        assert.deepEqual(reported(), [...both, `ClientID=target, UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
       })
 
       it('whose a single token was, and nothing that is worth something', async () => {

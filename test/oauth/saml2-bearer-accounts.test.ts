@@ -132,19 +132,19 @@ for (const mode of MODES) {
       const { id } = (await account('corp', 'trail')) ?? {}
       const bad = corp.signedAssertion({ nameId: 'trail', audiences: ['other'] })
       await present(server, bad)
-      const told = server.events
+      const reported = server.events
         .slice(from)
         .map(({ type, principal, clientId, data }) => [type, principal === id ? 'user' : principal, clientId, data])
         .filter(([type]) => type !== 'UserCreatedEvent')
-      assert.deepEqual(told.slice(0, 3), [
+      assert.deepEqual(reported.slice(0, 3), [
         ['ClientAuthenticationSuccess', 'carrier', undefined, undefined],
         ['IdentityProviderAuthenticationSuccess', 'user', 'carrier', undefined],
         ['UserAuthenticationSuccess', 'user', 'carrier', undefined],
       ])
-      assert.equal(told[3]?.[0], 'TokenIssuedEvent')
-      assert.deepEqual(told[4], ['ClientAuthenticationSuccess', 'carrier', undefined, undefined])
+      assert.equal(reported[3]?.[0], 'TokenIssuedEvent')
+      assert.deepEqual(reported[4], ['ClientAuthenticationSuccess', 'carrier', undefined, undefined])
       assert.deepEqual(
-        [told[5]?.[0], told[5]?.[3], told.length],
+        [reported[5]?.[0], reported[5]?.[3], reported.length],
         ['IdentityProviderAuthenticationFailure', 'audience', 6],
       )
       assert.ok(

@@ -116,9 +116,9 @@ for (const mode of MODES) {
         [id, ['stock'], 'cloud', { sub: 'cloud' }, GRANT],
       )
       assert.deepEqual([payload['scope']].flat(), ['cloud.read'])
-      const told = server.events.findLast(({ type }) => type === 'TokenExchangedEvent')
-      assert.deepEqual([told?.principal, told?.clientId], [id, 'cloud'])
-      assert.match(String(told?.data), /"from":"front","for":"stock","mode":"delegation"/)
+      const reported = server.events.findLast(({ type }) => type === 'TokenExchangedEvent')
+      assert.deepEqual([reported?.principal, reported?.clientId], [id, 'cloud'])
+      assert.match(String(reported?.data), /"from":"front","for":"stock","mode":"delegation"/)
     })
 
     it('keeps the chain of actors, and shows it to who asks about the token', async () => {

@@ -22,7 +22,7 @@ const withActive = (active: keyof typeof signingKeys.keys) => ({ signing_keys: {
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /** The keys that a caller is told of. */
-async function told(server: TestServer, basic?: readonly [string, string]): Promise<readonly Jwk[]> {
+async function reported(server: TestServer, basic?: readonly [string, string]): Promise<readonly Jwk[]> {
   return (await server.send('/token_keys', basic ? { basic } : {})).json<{ keys: readonly Jwk[] }>().keys
 }
 
@@ -40,7 +40,7 @@ for (const mode of MODES) {
     })
 
     it('publishes every public key without authentication; in uaa RSA keys only (M6)', async () => {
-      const keys = await told(server)
+      const keys = await reported(server)
       assert.deepEqual(kidsOf(keys).slice(0, 1), ['rsa'])
       assert.deepEqual(
         keys.map(({ kid, alg, kty, use }) => [kid, alg, kty, use].join(' ')).toSorted(),
@@ -49,7 +49,7 @@ for (const mode of MODES) {
     })
 
     it('gives each kind its public members and no private one', async () => {
-      const keys = await told(server, RESOURCE)
+      const keys = await reported(server, RESOURCE)
       const members = Object.fromEntries(keys.map(key => [key['kid'], Object.keys(key).toSorted()]))
       assert.deepEqual(members, {
         rsa: ['alg', 'e', 'kid', 'kty', 'n', 'use', 'value'],
@@ -60,7 +60,7 @@ for (const mode of MODES) {
     })
 
     it('gives the same key as PEM', async () => {
-      for (const { value = '', kid = '', ...jwk } of await told(server, RESOURCE)) {
+      for (const { value = '', kid = '', ...jwk } of await reported(server, RESOURCE)) {
         if (kid === 'mac') continue
         assert.match(value, /^-----BEGIN PUBLIC KEY-----\n[^]*-----END PUBLIC KEY-----$/)
         const same = createPublicKey({ key: { ...jwk }, format: 'jwk' }).equals(createPublicKey(value))
@@ -69,7 +69,7 @@ for (const mode of MODES) {
     })
 
     it('shows only the active key at /token_key', async () => {
-      assert.deepEqual((await server.send('/token_key')).json(), (await told(server))[0])
+      assert.deepEqual((await server.send('/token_key')).json(), (await reported(server))[0])
     })
 
     for (const path of ['/token_keys', '/token_key']) {
@@ -189,7 +189,7 @@ for (const mode of MODES) {
         assert.equal(got.x5c[0], raw.toString('base64'))
         assert.equal(got.x5t, hash('sha1', raw, 'base64url'))
         assert.equal(got.x5tS256, hash('sha256', raw, 'base64url'))
-        const plain = (await told(server)).find(({ kid }) => kid === 'plain')
+        const plain = (await reported(server)).find(({ kid }) => kid === 'plain')
         assert.deepEqual([plain?.['x5c'], plain?.['x5t'], plain?.['x5t#S256']], [undefined, undefined, undefined])
         server.clock.advance((2 * day) / 1000 + 1)
         assert.deepEqual(await members(), { x5c: undefined, x5t: undefined, x5tS256: undefined })
@@ -212,9 +212,9 @@ describe('protected keys, uaa', () => {
       })
 
       it('are left out of /token_keys unless the client has the resource authority', async () => {
-        assert.deepEqual(kidsOf(await told(server)), ['rsa'])
-        assert.deepEqual(kidsOf(await told(server, SERVICE)), ['rsa'])
-        const all = kidsOf(await told(server, RESOURCE))
+        assert.deepEqual(kidsOf(await reported(server)), ['rsa'])
+        assert.deepEqual(kidsOf(await reported(server, SERVICE)), ['rsa'])
+        const all = kidsOf(await reported(server, RESOURCE))
         assert.equal(all[0], active)
         assert.deepEqual(all.toSorted(), ['ec', 'ed', 'mac', 'rsa'])
       })
@@ -313,7 +313,7 @@ describe('a shared secret that signs, standard', () => {
 
   it('is in no key document, whoever asks', async () => {
     for (const basic of [undefined, SERVICE, RESOURCE, ['resource', 'wrong'] as const]) {
-      assert.deepEqual(kidsOf(await told(server, basic)).toSorted(), ['ec', 'ed', 'rsa'])
+      assert.deepEqual(kidsOf(await reported(server, basic)).toSorted(), ['ec', 'ed', 'rsa'])
     }
   })
 

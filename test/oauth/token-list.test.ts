@@ -113,9 +113,9 @@ for (const mode of MODES) {
         left.tokenId < right.tokenId ? -1 : 1
       assert.deepEqual((await list(`/user/${marissa}`)).toSorted(byId), wanted.slice(0, 2).toSorted(byId))
       const { text } = await send('/client/target')
-      const told: readonly Listed[] = JSON.parse(text)
-      assert.deepEqual(told.toSorted(byId), wanted.toSorted(byId))
-      assert.deepEqual(Object.keys(told[0] ?? {}), [
+      const reported: readonly Listed[] = JSON.parse(text)
+      assert.deepEqual(reported.toSorted(byId), wanted.toSorted(byId))
+      assert.deepEqual(Object.keys(reported[0] ?? {}), [
         'tokenId',
         'clientId',
         'userId',
@@ -168,8 +168,10 @@ for (const mode of MODES) {
       const theirs = (await userNamed(server, 'marissa', 'z1')).id
       assert.deepEqual(await list(`/user/${theirs}`), [])
       const adminThere = await clientToken(server, ADMIN, {}, ELSEWHERE)
-      const told = (await send(`/user/${theirs}`, { host: ELSEWHERE, bearer: adminThere })).json<readonly Listed[]>()
-      assert.deepEqual([told.length, told[0]?.tokenId, told[0]?.zoneId], [1, there, 'z1'])
+      const reported = (await send(`/user/${theirs}`, { host: ELSEWHERE, bearer: adminThere })).json<
+        readonly Listed[]
+      >()
+      assert.deepEqual([reported.length, reported[0]?.tokenId, reported[0]?.zoneId], [1, there, 'z1'])
     })
 
     describe('shows nothing that is dead', () => {
@@ -282,8 +284,8 @@ for (const mode of MODES) {
         userId: number % 100 === 0 ? marissa : `gone ${number}`,
       }))
       await Promise.all(copies.map(copy => server.store.tokens.insert('svc', copy)))
-      const told = (await idsOf('/client/target')).filter(id => id.startsWith('copy'))
-      assert.deepEqual(told, ['copy 0', 'copy 100', 'copy 200'])
+      const reported = (await idsOf('/client/target')).filter(id => id.startsWith('copy'))
+      assert.deepEqual(reported, ['copy 0', 'copy 100', 'copy 200'])
     })
 
     // In uaa a trailing slash says nothing, and a path without an id is no list.
@@ -403,14 +405,17 @@ for (const mode of MODES) {
     it('names a JWT by its jti', async () => {
       const tokens = await userTokens(server, 'marissa', { scope: 'openid' })
       const bearer = await clientToken(server, ADMIN)
-      const told = (await server.send('/oauth/token/list/client/target', { bearer })).json<readonly Listed[]>()
-      const known = told.map(({ tokenId, format, responseType, scope }) => [responseType, { tokenId, format, scope }])
+      const reported = (await server.send('/oauth/token/list/client/target', { bearer })).json<readonly Listed[]>()
+      const known = reported.map(({ tokenId, format, responseType, scope }) => [
+        responseType,
+        { tokenId, format, scope },
+      ])
       const { jti } = decodeJwt(tokens.refresh_token)
       assert.deepEqual(Object.fromEntries(known), {
         ACCESS_TOKEN: { tokenId: tokens.jti, format: 'jwt', scope: '[openid]' },
         REFRESH_TOKEN: { tokenId: jti, format: 'jwt', scope: '[openid]' },
       })
-      assert.equal(told.length, 2)
+      assert.equal(reported.length, 2)
       const own = (await server.send('/oauth/token/list/client/admin', { bearer })).json<readonly Listed[]>()
       assert.deepEqual(
         own.map(({ tokenId, userId }) => [tokenId, userId]),

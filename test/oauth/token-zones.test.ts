@@ -139,10 +139,10 @@ for (const mode of MODES) {
       it('publish their own keys and metadata', async () => {
         for (const { host } of ZONES) {
           const base = `http://${host}`
-          const told = (await server.send('/.well-known/openid-configuration', { host })).json()
-          assert.equal(told['issuer'], `${base}${mode === 'uaa' ? '/oauth/token' : ''}`)
-          assert.equal(told['token_endpoint'], `${base}/oauth/token`)
-          assert.equal(told['jwks_uri'], `${base}/token_keys`)
+          const reported = (await server.send('/.well-known/openid-configuration', { host })).json()
+          assert.equal(reported['issuer'], `${base}${mode === 'uaa' ? '/oauth/token' : ''}`)
+          assert.equal(reported['token_endpoint'], `${base}/oauth/token`)
+          assert.equal(reported['jwks_uri'], `${base}/token_keys`)
         }
         const documents = await Promise.all(
           ZONES.map(async ({ host }) => (await server.send('/token_keys', { host })).text),

@@ -86,8 +86,8 @@ for (const mode of MODES) {
       it(`tells about the user what the mode says for "${scope}" (T6)`, async () => {
         const answer = await send(await tokenFor(scope))
         const { id } = await userNamed(server, 'marissa')
-        const { previous_logon_time: previous, ...told } = answer.json()
-        assert.deepEqual(told, {
+        const { previous_logon_time: previous, ...reported } = answer.json()
+        assert.deepEqual(reported, {
           user_id: id,
           sub: id,
           user_name: 'marissa',
@@ -145,9 +145,9 @@ for (const mode of MODES) {
             sub: _sub,
             user_name: _name,
             previous_logon_time: _previous,
-            ...told
+            ...reported
           } = (await send(tokens.access_token)).json()
-          assert.deepEqual(told, want)
+          assert.deepEqual(reported, want)
           const claims = decoded(tokens.id_token)
           for (const [name, value] of Object.entries(want)) assert.deepEqual(claims[name], value, name)
           const others = Object.keys(Object.assign({}, ...Object.values(complete))).filter(name => !(name in want))
@@ -158,8 +158,8 @@ for (const mode of MODES) {
       it('reports the attributes of the account with their scope, and no claim that UAA does not have', async () => {
         const form = { scope: 'openid profile user_attributes roles', username: 'complete', password: 'secret' }
         const tokens = await passwordTokens(server, form, ALL)
-        const told = (await send(tokens.access_token)).json()
-        for (const shown of [told, decoded(tokens.id_token)]) {
+        const reported = (await send(tokens.access_token)).json()
+        for (const shown of [reported, decoded(tokens.id_token)]) {
           assert.deepEqual([shown['user_attributes'], shown['roles']], [attributes, ['boss', 'staff']])
           for (const name of ['nickname', 'picture', 'address']) assert.equal(shown[name], undefined)
         }
@@ -184,9 +184,9 @@ for (const mode of MODES) {
     })
 
     it('leaves out a name that is blank', async () => {
-      const told = (await send(await tokenFor('openid profile', 'nameless', 'secret'))).json()
+      const reported = (await send(await tokenFor('openid profile', 'nameless', 'secret'))).json()
       for (const member of ['name', 'given_name', 'family_name', 'phone_number']) {
-        assert.equal(Object.hasOwn(told, member), false, member)
+        assert.equal(Object.hasOwn(reported, member), false, member)
       }
     })
 

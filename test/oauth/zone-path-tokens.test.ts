@@ -58,8 +58,8 @@ for (const mode of MODES) {
             for (const { access_token: value } of [byPath, hosted]) {
               assert.equal(await isActive(`/z/${zone}`, value), true)
               assert.equal(await isActive('', value, byHost(zone)), true)
-              const person = await server.send(`${path}/z/${zone}/userinfo`, { bearer: value })
-              assert.equal(person.json()['user_name'], 'marissa', person.text)
+              const user = await server.send(`${path}/z/${zone}/userinfo`, { bearer: value })
+              assert.equal(user.json()['user_name'], 'marissa', user.text)
               for (const other of ['x', 'y', 'default'].filter(each => each !== zone)) {
                 assert.equal(await isActive(`/z/${other}`, value), false)
                 assert.equal(await isActive('', value, byHost(other)), false)

@@ -19,10 +19,10 @@ for (const mode of MODES) {
         const browser = server.browser()
         const send = (path: string, request: object = {}) => browser.send(path, { headers, ...request })
         await send('/login')
-        const person = { username: 'marissa', password: 'koala', 'X-Svc-Csrf': browser.csrf }
-        await send('/login.do', { form: { ...person, password: 'wrong' } })
-        await send('/login.do', { form: { ...person, username: 'nobody' } })
-        await send('/login.do', { form: person })
+        const user = { username: 'marissa', password: 'koala', 'X-Svc-Csrf': browser.csrf }
+        await send('/login.do', { form: { ...user, password: 'wrong' } })
+        await send('/login.do', { form: { ...user, username: 'nobody' } })
+        await send('/login.do', { form: user })
 
         const query = { ...APP_REQUEST, scope: 'openid cloud.read' }
         const page = (await send('/oauth/authorize', { query })).text

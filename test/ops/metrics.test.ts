@@ -89,13 +89,13 @@ describe('the numbers of requests', () => {
   })
 
   it('report every single request where that is wanted', async () => {
-    const told: Measurement[] = []
-    const metrics = createMetrics({ basePath: '', onLatency: latency => void told.push(latency) })
+    const reported: Measurement[] = []
+    const metrics = createMetrics({ basePath: '', onLatency: latency => void reported.push(latency) })
     const { app } = watched(metrics)
     for (const url of ['/Users', '/fails']) await app.inject(url)
     await settle()
     assert.deepEqual(
-      told.map(({ name, kind }) => `${name} ${kind}`),
+      reported.map(({ name, kind }) => `${name} ${kind}`),
       ['requests.users.latency timer', 'requests.api.latency timer'],
     )
     await app.close()
@@ -144,12 +144,12 @@ describe('the other numbers', () => {
   it('report second factors once there is one', () => {
     const metrics = createMetrics({ basePath: '' })
     const audit = metrics.counted(() => undefined)
-    const told = () => Object.entries(reportOf(metrics)).filter(([name]) => name.includes('mfa_'))
-    assert.deepEqual(told(), [])
+    const reported = () => Object.entries(reportOf(metrics)).filter(([name]) => name.includes('mfa_'))
+    assert.deepEqual(reported(), [])
     for (const type of ['MfaAuthenticationFailure', 'MfaAuthenticationSuccess', 'MfaAuthenticationFailure'] as const) {
       audit({ type, zoneId: 'svc', principal: 'u1' })
     }
-    assert.deepEqual(told(), [
+    assert.deepEqual(reported(), [
       ['audit_service.mfa_authentication_failure_count gauge', 2],
       ['audit_service.mfa_authentication_count gauge', 1],
     ])

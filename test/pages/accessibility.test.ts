@@ -10,7 +10,7 @@ import type { Language } from '../../src/model/language.ts'
 import { withoutComments } from '../../src/web/assets.ts'
 import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
 import { textsIn } from '../../src/pages/texts/texts.ts'
-import { becomesTrue, launchBrowser } from '../support/browser.ts'
+import { waitUntilTrue, launchBrowser } from '../support/browser.ts'
 import { thinned } from '../support/thinning.ts'
 import { states, statesIn } from './states.ts'
 
@@ -202,7 +202,7 @@ describe('a drawn page', () => {
     await page.evaluate(`document.querySelector('h1').style.width = '2rem'`)
     assert.deepEqual(await page.evaluate(BROKEN_WORDS), ['Sign'])
     await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="alert(1)">')`)
-    await becomesTrue(page, 'document.images.length > 1 && [...document.images].every(image => image.complete)')
+    await waitUntilTrue(page, 'document.images.length > 1 && [...document.images].every(image => image.complete)')
     assert.ok(complaints.some(complaint => complaint.includes('Content Security Policy')))
     await page.context().close()
   })
@@ -239,18 +239,18 @@ describe('a drawn page', () => {
       await page.goto(`${base}/${language}/login`)
       await page.fill('#password', 'koala')
       const button = page.getByRole('button', { name: show, exact: true })
-      const told = (): Promise<unknown[]> =>
+      const reported = (): Promise<unknown[]> =>
         Promise.all([
           page.getAttribute('#password', 'type'),
           button.getAttribute('aria-pressed'),
           page.innerText('.field [role=status]'),
         ])
-      assert.deepEqual(await told(), ['password', 'false', ''])
+      assert.deepEqual(await reported(), ['password', 'false', ''])
       await button.press('Space')
-      assert.deepEqual(await told(), ['text', 'true', shown])
+      assert.deepEqual(await reported(), ['text', 'true', shown])
       assert.equal(await page.inputValue('#password'), 'koala')
       await button.click()
-      assert.deepEqual(await told(), ['password', 'false', concealed])
+      assert.deepEqual(await reported(), ['password', 'false', concealed])
       await button.click()
       await page.evaluate(`addEventListener('submit', event => event.preventDefault())`)
       await page.press('#password', 'Enter')

@@ -618,8 +618,8 @@ describe('the other pages', () => {
       ...describedIn(textsIn('en'), 'Internal Server Error'),
     })
     assert.match(fault.toString(), /<p class="lead">The problem is on our side[^]*<details/)
-    const ofPeople = describedIn(textsIn('en'), 'Too many attempts. Try again in 5 minutes.')
-    assert.doesNotMatch(errorPage(anonymous, { status: 429, title: 'T', ...ofPeople }).toString(), /<details/)
+    const ofUsers = describedIn(textsIn('en'), 'Too many attempts. Try again in 5 minutes.')
+    assert.doesNotMatch(errorPage(anonymous, { status: 429, title: 'T', ...ofUsers }).toString(), /<details/)
   })
   it('ask before a logout with one button that signs out', () => {
     const page = logoutConfirmationPage(signedIn, { action: '/logout.do', fields: {}, userName: 'marissa' })

@@ -40,7 +40,7 @@ export const renamed = (xml: string, id = nextId()): string => xml.replace(/ ID=
 /** About the victim instead. */
 export const aboutVictim = (xml: string): string => xml.replaceAll(MALLORY, VICTIM)
 /** A copy about the victim, with ids of its own and without signature. */
-export const evilTwin = (xml: string): string =>
+export const forgedCopy = (xml: string): string =>
   aboutVictim(unsigned(xml)).replace(/ ID="[^"]*"/g, () => ` ID="${nextId()}"`)
 /** With the piece after the first issuer, where the schema has the signature. */
 export const afterIssuer = (xml: string, piece: string): string =>

@@ -30,12 +30,12 @@ for (const mode of MODES) {
               const { externalUser, reasons, answer } = await target.send(endpoint, control)
               if (externalUser === undefined) wrong.push(`${control.name}: refused, ${answer.status} ${reasons.join()}`)
             }
-            const people = await server.store.users.count('svc')
+            const accounts = await server.store.users.count('svc')
             for (const attack of attacks) wrong.push(...(await target.complaints(endpoint, attack)))
             assert.deepEqual(wrong, [])
             assert.deepEqual(server.faults, [])
             const isNew = attacks.some(({ isReplay, means }) => isReplay || means !== undefined)
-            if (!isNew) assert.equal(await server.store.users.count('svc'), people)
+            if (!isNew) assert.equal(await server.store.users.count('svc'), accounts)
           })
         }
       })

@@ -337,9 +337,15 @@ export function storeCases(kind: DatabaseKind): void {
       await store.sessions.insert(z, { ...theirs, signIn: { ...theirs.signIn, userId: 'u' } })
       await store.tokens.insert(z, token({ zoneId: z, userId: 'u' }))
       await store.codes.insert(z, code({ zoneId: z, userId: 'u' }))
-      const told = { ...before, externalId: 's', passwordRevision: 'p2', passwordChangedAt: at(7), updatedAt: at(7) }
-      assert.equal(await store.users.bind(z, told), true)
-      const bound = { ...told, version: 1 } // counted by the database
+      const reported = {
+        ...before,
+        externalId: 's',
+        passwordRevision: 'p2',
+        passwordChangedAt: at(7),
+        updatedAt: at(7),
+      }
+      assert.equal(await store.users.bind(z, reported), true)
+      const bound = { ...reported, version: 1 } // counted by the database
       assert.deepEqual(await store.users.find(z, 'u'), bound)
       assert.equal(await store.sessions.find(z, theirs.idDigest), undefined)
       assert.equal(await store.tokens.find(z, token().idDigest), undefined)

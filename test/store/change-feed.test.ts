@@ -99,8 +99,11 @@ describe('changes of another node', { skip: isFast }, () => {
     const types = { getTypeParser: (oid: number) => (oid === 20 ? Number : String) }
     const client = new Client({ connectionString: database.url, types })
     await client.connect()
-    const told: string[] = []
-    const tail = createChangeTail({ changed: ({ key }) => told.push(key), missed: () => told.push('everything') })
+    const reported: string[] = []
+    const tail = createChangeTail({
+      changed: ({ key }) => reported.push(key),
+      missed: () => reported.push('everything'),
+    })
     const announce = async (key: string): Promise<number> => {
       const { rows } = await client.query<{ id: number }>(
         `insert into changes (change, changed_at) values ('["clients","z1","${key}"]', 0) returning id`,
@@ -116,7 +119,7 @@ describe('changes of another node', { skip: isFast }, () => {
     await announce('next')
     await tail.read(client)
     await tail.read(client)
-    assert.deepEqual(told, ['read', 'next'])
+    assert.deepEqual(reported, ['read', 'next'])
     await client.end()
   })
 

@@ -11,7 +11,7 @@ import { administer } from '../support/postgres.ts'
 import { at, user } from './records.ts'
 
 /** Takes the migration back. */
-async function makeOld({ url }: TestDatabase): Promise<void> {
+async function revertMigration({ url }: TestDatabase): Promise<void> {
   const statements = [
     `drop index users_by_external_id`,
     `delete from migrations where id = '0005-one-account-for-each-external-id'`,
@@ -28,7 +28,7 @@ for (const kind of DATABASE_KINDS) {
       const database = await freshDatabase(kind)
       const options = { clock: createTestClock(), onError: assert.ifError }
       const first = await openStore(database.url, options)
-      await makeOld(database)
+      await revertMigration(database)
       const insert = (id: string, given: Partial<User>): Promise<void> =>
         first.users.insert('z1', user({ id, userName: id, origin: 'corp', ...given }))
       await insert('alone', { externalId: 'Sub' })

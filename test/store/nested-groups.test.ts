@@ -11,7 +11,7 @@ import { administer } from '../support/postgres.ts'
 import { group } from './records.ts'
 
 /** Takes the migration back. */
-async function makeOld({ url }: TestDatabase): Promise<void> {
+async function revertMigration({ url }: TestDatabase): Promise<void> {
   const statements = [
     `drop table group_nesting`,
     `drop index group_members_nested`,
@@ -43,7 +43,7 @@ for (const kind of DATABASE_KINDS) {
         await first.groups.addMember('z1', { ...link, memberType: 'GROUP', origin: 'svc' })
       }
       await first.close()
-      await makeOld(database)
+      await revertMigration(database)
 
       const store = await openStore(database.url, options)
       const { groups } = store

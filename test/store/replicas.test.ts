@@ -74,16 +74,16 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
 
   /** That a replica is not used, and why not. */
   async function refusal(from: string, replica: string): Promise<string | undefined> {
-    const told: ReplicaChange[] = []
-    const refused = await open(from, [replica], change => told.push(change))
+    const reported: ReplicaChange[] = []
+    const refused = await open(from, [replica], change => reported.push(change))
     try {
-      await inTime(1, () => Promise.resolve(told.length))
+      await inTime(1, () => Promise.resolve(reported.length))
       assert.equal(await whereOf(refused), 'primary')
       assert.deepEqual(
-        told.map(({ isUsed }) => isUsed),
+        reported.map(({ isUsed }) => isUsed),
         [false],
       )
-      return told[0]?.reason
+      return reported[0]?.reason
     } finally {
       await refused.close()
     }
@@ -272,14 +272,14 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
   it('are not used once they were promoted, nor what stays with an earlier primary by one that took its place', async t => {
     const promoted = await startStandby(primary)
     t.after(() => promoted.kill())
-    const told: ReplicaChange[] = []
-    const before = await open(url, [databaseOf(promoted, 'one')], change => told.push(change))
+    const reported: ReplicaChange[] = []
+    const before = await open(url, [databaseOf(promoted, 'one')], change => reported.push(change))
     t.after(() => before.close())
     await untilUsed(before)
     await administer(promoted.url, 'select pg_promote()')
     assert.equal(await whereOf(before), 'primary')
-    await inTime(false, () => Promise.resolve(told.at(-1)?.isUsed))
-    assert.match(told.at(-1)?.reason ?? '', /promoted/)
+    await inTime(false, () => Promise.resolve(reported.at(-1)?.isUsed))
+    assert.match(reported.at(-1)?.reason ?? '', /promoted/)
     // The standby of the earlier primary has replayed more than the new one has written, and none of that.
     await administer(url, 'insert into written select generate_series(1, 10000)')
     assert.match((await refusal(databaseOf(promoted, 'one'), replicaUrl)) ?? '', /failover/)

@@ -21,7 +21,7 @@ const CLASSES: readonly (readonly string[])[] = [
 ]
 
 /** Takes the migrations back. */
-async function makeOld({ url }: TestDatabase): Promise<void> {
+async function revertMigration({ url }: TestDatabase): Promise<void> {
   const statements = [
     ...['passkeys', 'totp_secrets', 'factor_codes'].map(table => `drop table ${table}`),
     `alter table users drop column factors`,
@@ -41,26 +41,26 @@ for (const kind of DATABASE_KINDS) {
     it('keeps everything, and has no factor and no level', async () => {
       const database = await freshDatabase(kind)
       const options = { clock: createTestClock(), onError: assert.ifError }
-      const people = [user({ id: 'u1', userName: 'one' }), user({ ...fullUser, id: 'u2', userName: 'two' })]
+      const accounts = [user({ id: 'u1', userName: 'one' }), user({ ...fullUser, id: 'u2', userName: 'two' })]
       // A member that meant nothing then.
       const app = client({ ...fullClient, additional: { secondFactor: 'required', note: 'kept' } })
       const first = await openStore(database.url, options)
       await first.zones.insert(zone(fullZone))
-      for (const person of people) await first.users.insert('z1', person)
+      for (const account of accounts) await first.users.insert('z1', account)
       await first.clients.insert('z1', app)
       for (const [number] of CLASSES.entries()) {
         const made = session({ idDigest: `s${number}`, signIn: { ...signIn, acr: ['urn:x'] } })
         await first.sessions.insert('z1', made)
       }
       await first.close()
-      await makeOld(database)
+      await revertMigration(database)
 
       const store = await openStore(database.url, options)
-      for (const person of people) {
-        const { groupNames: _, ...kept } = { groupNames: [], ...(await store.users.find('z1', person.id)) }
-        assert.deepEqual(kept, person)
-        assert.deepEqual(await store.factors.passkeysOf('z1', person.id), [])
-        assert.deepEqual(await store.factors.codesLeft('z1', person.id, at(0)), { recovery: 0 })
+      for (const account of accounts) {
+        const { groupNames: _, ...kept } = { groupNames: [], ...(await store.users.find('z1', account.id)) }
+        assert.deepEqual(kept, account)
+        assert.deepEqual(await store.factors.passkeysOf('z1', account.id), [])
+        assert.deepEqual(await store.factors.codesLeft('z1', account.id, at(0)), { recovery: 0 })
       }
       assert.deepEqual(await store.zones.find('z1'), zone(fullZone))
       assert.deepEqual(await store.clients.find('z1', app.clientId), app)

@@ -22,7 +22,7 @@ export function userListCases({ store, newZone }: Lent): void {
     before(async () => {
       mine = newZone()
       const theirs = newZone()
-      const people: readonly Partial<User>[] = [
+      const accounts: readonly Partial<User>[] = [
         { id: 'u1', userName: 'Marissa', email: 'M@list.example', createdAt: at(4), version: 2 },
         {
           ...fullUser,
@@ -46,7 +46,7 @@ export function userListCases({ store, newZone }: Lent): void {
         },
         { id: 'u4', userName: `o'"\\%_`, email: '', givenName: '', familyName: 'F1', createdAt: at(2), active: false },
       ]
-      for (const each of people) await store().users.insert(mine, user({ zoneId: mine, ...each }))
+      for (const each of accounts) await store().users.insert(mine, user({ zoneId: mine, ...each }))
       await store().users.insert(theirs, user({ zoneId: theirs, id: 'u1', createdAt: at(1) }))
     })
 

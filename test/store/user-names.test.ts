@@ -14,7 +14,7 @@ const COMPOSED = 'Z\u00e9lie'
 const DECOMPOSED = 'Ze\u0301lie'
 
 /** Takes the migration back; the name of `u2` gets the key that it had before. */
-async function makeOld({ url }: TestDatabase): Promise<void> {
+async function revertMigration({ url }: TestDatabase): Promise<void> {
   const statements = [
     `alter table users drop column profile`,
     `update users set user_name = '${DECOMPOSED}', user_name_lower = 'ze\u0301lie' where id = 'u2'`,
@@ -37,7 +37,7 @@ for (const kind of DATABASE_KINDS) {
       await first.users.insert('z1', user({ id: 'u2', userName: 'second', origin: 'svc' }))
       await first.users.insert('z1', user({ id: 'u3', userName: 'third', origin: 'svc' }))
       await first.close()
-      await makeOld(database)
+      await revertMigration(database)
 
       const store = await openStore(database.url, options)
       for (const name of [COMPOSED, DECOMPOSED]) {

@@ -41,7 +41,7 @@ const TYPES = ['work', 'Work', 'home']
 /** Whoever is in `g1` is in `outer` too. */
 const GROUPS = ['g1', 'g2'] as const
 
-const people = (zoneId: string): readonly User[] =>
+const accounts = (zoneId: string): readonly User[] =>
   fc
     .sample(
       fc.record({
@@ -207,7 +207,7 @@ export function userPageCases({ store, newZone }: Lent): void {
     before(async () => {
       mine = newZone()
       const theirs = newZone()
-      everyone = people(mine)
+      everyone = accounts(mine)
       for (const id of GROUPS) await store().groups.insert(mine, group({ id, displayName: `Group ${id}` }))
       await store().groups.insert(mine, group({ id: 'outer', displayName: 'Group outer' }))
       await store().groups.insertMember(mine, { groupId: 'outer', memberId: 'g1', memberType: 'GROUP', origin: 'svc' })

@@ -53,10 +53,10 @@ for (const kind of DATABASE_KINDS) {
         assert.equal(await users.bind('z1', user({ email: 'c@x', externalId: 'e' })), true)
         assert.deepEqual(await valuesIn(tables), ['u1 emails 0 c@x  1'])
         assert.equal(await users.bind('z1', user({ email: 'd@x', externalId: 'f' })), false)
-        const person = await users.find('z1', 'u1')
-        assert.ok(person)
-        assert.ok(await users.replace('z1', person, { ...person, phoneNumber: '3' }))
-        assert.equal(await users.replace('z1', person, { ...person, phoneNumber: '4' }), undefined)
+        const account = await users.find('z1', 'u1')
+        assert.ok(account)
+        assert.ok(await users.replace('z1', account, { ...account, phoneNumber: '3' }))
+        assert.equal(await users.replace('z1', account, { ...account, phoneNumber: '4' }), undefined)
         assert.deepEqual(await valuesIn(tables), ['u1 emails 0 c@x  1', 'u1 phoneNumbers 0 3  1'])
         await users.update('z1', user({ id: 'gone', userName: 'gone', email: 'e@x' }))
         assert.deepEqual(await valuesIn(tables), ['u1 emails 0 c@x  1', 'u1 phoneNumbers 0 3  1'])
@@ -113,8 +113,8 @@ for (const kind of DATABASE_KINDS) {
 
     it('of an earlier database are found and counted', async () => {
       await withStore(kind, async (store, tables, url) => {
-        const person = user({ email: 'A@x', phoneNumber: '1', createdAt: at(0) })
-        await store.users.insert('z1', person)
+        const account = user({ email: 'A@x', phoneNumber: '1', createdAt: at(0) })
+        await store.users.insert('z1', account)
         await store.users.insert('z1', user({ id: 'u2', userName: 'second', email: '' }))
         const before = await valuesIn(tables)
         for (const statement of [

@@ -25,7 +25,7 @@ export async function launchBrowser(): Promise<Browser> {
 }
 
 /** Waits, three seconds at most, for an expression; the library's own waiting evaluates inside the page, which forbids it. */
-export async function becomesTrue(page: Page, expression: string): Promise<void> {
+export async function waitUntilTrue(page: Page, expression: string): Promise<void> {
   for (let attempt = 0; attempt < 150; attempt += 1) {
     if (await page.evaluate(expression)) return
     await page.waitForTimeout(20)

@@ -55,7 +55,7 @@ export interface TestCertificate {
   readonly jwk: Readonly<Record<string, unknown>>
 }
 
-interface Wish {
+interface CertificateRequestOptions {
   readonly name?: Buffer
   readonly issuer?: TestCertificate
   readonly isAuthority?: boolean
@@ -72,23 +72,28 @@ interface Wish {
 }
 
 /** A certificate of an issuer or of its own. */
-export function issue({ issuer, ...wish }: Wish = {}): TestCertificate {
-  const { publicKey, privateKey } = wish.rsaBits
-    ? generateKeyPairSync('rsa', { modulusLength: wish.rsaBits })
+export function issue({ issuer, ...certificate }: CertificateRequestOptions = {}): TestCertificate {
+  const { publicKey, privateKey } = certificate.rsaBits
+    ? generateKeyPairSync('rsa', { modulusLength: certificate.rsaBits })
     : generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const algorithm = WITH_EC[wish.hash ?? 'sha256']
-  const name = wish.name ?? nameOf([['CN', 'a client']])
+  const algorithm = WITH_EC[certificate.hash ?? 'sha256']
+  const name = certificate.name ?? nameOf([['CN', 'a client']])
   const names = [
-    ...(wish.email ?? []).map(text => tagged(0x81, Buffer.from(text))),
-    ...(wish.dns ?? []).map(text => tagged(0x82, Buffer.from(text))),
-    ...(wish.uri ?? []).map(text => tagged(0x86, Buffer.from(text))),
-    ...(wish.ip ?? []).map(bytes => tagged(0x87, Buffer.from(bytes))),
+    ...(certificate.email ?? []).map(text => tagged(0x81, Buffer.from(text))),
+    ...(certificate.dns ?? []).map(text => tagged(0x82, Buffer.from(text))),
+    ...(certificate.uri ?? []).map(text => tagged(0x86, Buffer.from(text))),
+    ...(certificate.ip ?? []).map(bytes => tagged(0x87, Buffer.from(bytes))),
   ]
-  const constraints = sequence(...(wish.isAuthority ? [Buffer.from('0101ff', 'hex')] : []))
+  const constraints = sequence(...(certificate.isAuthority ? [Buffer.from('0101ff', 'hex')] : []))
   const extensions = [
     sequence(identifier('551d13'), Buffer.from('0101ff', 'hex'), tagged(0x04, constraints)),
-    ...(wish.usages
-      ? [sequence(identifier('551d25'), tagged(0x04, sequence(...wish.usages.map(each => identifier(USAGES[each])))))]
+    ...(certificate.usages
+      ? [
+          sequence(
+            identifier('551d25'),
+            tagged(0x04, sequence(...certificate.usages.map(each => identifier(USAGES[each])))),
+          ),
+        ]
       : []),
     ...(names.length > 0 ? [sequence(identifier('551d11'), tagged(0x04, sequence(...names)))] : []),
   ]
@@ -97,7 +102,7 @@ export function issue({ issuer, ...wish }: Wish = {}): TestCertificate {
     Buffer.from('020101', 'hex'),
     algorithm,
     issuer?.name ?? name,
-    sequence(time(wish.from ?? new Date(0)), time(wish.to ?? new Date(Date.UTC(2090, 0)))),
+    sequence(time(certificate.from ?? new Date(0)), time(certificate.to ?? new Date(Date.UTC(2090, 0)))),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(...extensions)),
@@ -105,7 +110,7 @@ export function issue({ issuer, ...wish }: Wish = {}): TestCertificate {
   const signature = tagged(
     0x03,
     Buffer.from([0]),
-    sign(wish.hash ?? 'sha256', content, issuer?.privateKey ?? privateKey),
+    sign(certificate.hash ?? 'sha256', content, issuer?.privateKey ?? privateKey),
   )
   const raw = sequence(content, algorithm, signature)
   const pem = `-----BEGIN CERTIFICATE-----\n${raw.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`

@@ -169,7 +169,7 @@ export function assertNotFound({ status, text }: TestAnswer, mode: Compatibility
  * Lets somebody else change what the next request reads, after it was read and before it is written: the moment that two
  * requests at once only meet by chance.
  */
-export function meanwhile({ store }: TestServer, change: (client: Client) => Promise<unknown>): void {
+export function changeConcurrently({ store }: TestServer, change: (client: Client) => Promise<unknown>): void {
   const { clients } = store
   const findForChange = clients.findForChange.bind(clients)
   Object.assign(clients, {

@@ -69,7 +69,7 @@ export interface InviteApi {
   linkFor(email: string, request?: InviteRequest): Promise<{ readonly path: string; readonly code: string }>
 }
 
-/** What the server of `startInviting` begins with. */
+/** What the server of `startInvitationServer` begins with. */
 export const inviteBootstrap = {
   ...defaultBootstrap,
   groups: [...defaultBootstrap.groups, { displayName: 'scim.invite' }, { displayName: 'svc.admin' }],
@@ -105,7 +105,7 @@ export const inviteBootstrap = {
 }
 
 /** Starts it; the test stops it. */
-export async function startInviting(options: ServerOptions = {}): Promise<InviteApi> {
+export async function startInvitationServer(options: ServerOptions = {}): Promise<InviteApi> {
   const server = await startServer({ ...options, config: { bootstrap: inviteBootstrap, ...options.config } })
   const tokenOf = async (client: string, host?: string): Promise<string> => {
     const form = { grant_type: 'client_credentials' }

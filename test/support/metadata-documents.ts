@@ -72,7 +72,7 @@ export async function takeDocuments(server: TestServer, isOn = true, id = 'svc')
 }
 
 /** A server whose default zone takes them. */
-export async function startTakingDocuments(options: ServerOptions = {}): Promise<TestServer> {
+export async function startWithClientDocuments(options: ServerOptions = {}): Promise<TestServer> {
   const bootstrap = { ...authorizeBootstrap, clients: [...authorizeBootstrap.clients, caller('root', 'svc.admin')] }
   const server = await startServer({ ...options, config: { bootstrap, ...options.config } })
   await takeDocuments(server)

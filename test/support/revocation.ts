@@ -146,7 +146,7 @@ export async function issueVictims(server: TestServer): Promise<readonly Victim[
 }
 
 /** The names of those that are dead. */
-export async function deadOf(victims: readonly Victim[]): Promise<readonly string[]> {
+export async function revokedNames(victims: readonly Victim[]): Promise<readonly string[]> {
   const dead: string[] = []
   for (const victim of victims) if (!(await victim.isAlive())) dead.push(nameOf(victim))
   return dead

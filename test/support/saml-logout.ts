@@ -30,7 +30,7 @@ export interface CarriedMessage {
 }
 
 /** Reads what an answer sends to a provider. */
-export function carriedBy(answer: TestAnswer, kind: 'SAMLRequest' | 'SAMLResponse'): CarriedMessage {
+export function messageIn(answer: TestAnswer, kind: 'SAMLRequest' | 'SAMLResponse'): CarriedMessage {
   if (answer.status === 302) {
     const { origin, pathname, searchParams, search } = answer.location()
     const packed = Buffer.from(searchParams.get(kind) ?? assert.fail(), 'base64')
@@ -57,7 +57,7 @@ export async function signInSaml(
   idp: SamlIdp,
   { origin, parts = {} }: { readonly origin: string; readonly parts?: ResponseParts },
 ): Promise<TestAnswer> {
-  const request = carriedBy(await browser.send(`/login/external/${origin}`), 'SAMLRequest')
+  const request = messageIn(await browser.send(`/login/external/${origin}`), 'SAMLRequest')
   const consumer = attributeIn(request.xml, 'AssertionConsumerServiceURL') ?? assert.fail(request.xml)
   const inResponseTo = attributeIn(request.xml, 'ID') ?? assert.fail(request.xml)
   const response = await idp.response({ recipient: consumer, destination: consumer, inResponseTo, ...parts })

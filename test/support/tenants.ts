@@ -169,7 +169,7 @@ export interface Belongings {
 }
 
 /** Lets somebody sign in, and asks for one of everything that the tenant gives out. */
-export async function belongingsOf(server: TestServer, tenant: Tenant): Promise<Belongings> {
+export async function recordsOf(server: TestServer, tenant: Tenant): Promise<Belongings> {
   const host = hostOf(tenant)
   const mark = markOf(tenant)
   const basic = (id: string) => [id, `${id} of ${mark}`] as const

@@ -20,7 +20,7 @@ export function* thinned<T>(cases: Iterable<T>, every: number, from = 0): Genera
  * Asked before each case: whether it is left out; `from` is the first one that is not. Choose a number without a common divisor
  * with the lengths of inner loops.
  */
-export function leavesOut(every: number, from = 0): () => boolean {
+export function createSkip(every: number, from = 0): () => boolean {
   const step = every * FAST_FACTOR
   let index = -1
   return () => !IS_FULL && (index += 1) % step !== from

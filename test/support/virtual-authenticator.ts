@@ -11,7 +11,7 @@ export interface VirtualAuthenticator {
 }
 
 /** Plugs one into the page (Chrome DevTools Protocol, WebAuthn): part of the device, with discoverable credentials. */
-export async function plugIn(page: Page): Promise<VirtualAuthenticator> {
+export async function addVirtualAuthenticator(page: Page): Promise<VirtualAuthenticator> {
   const cdp: CDPSession = await page.context().newCDPSession(page)
   await cdp.send('WebAuthn.enable', { enableUI: false })
   const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {

@@ -49,8 +49,8 @@ for (const mode of MODES) {
         const tokens = await passwordTokens(server, { scope: 'openid', token_format: format })
         assert.equal((await server.send('/userinfo', { bearer: tokens.access_token })).status, 200)
         const form = { token: tokens.access_token }
-        const told = (await server.send('/introspect', { form, basic: RESOURCE })).json()
-        assert.deepEqual([told['active'], told['email'], told['cid']], [true, undefined, undefined])
+        const reported = (await server.send('/introspect', { form, basic: RESOURCE })).json()
+        assert.deepEqual([reported['active'], reported['email'], reported['cid']], [true, undefined, undefined])
         const checked = await server.send('/check_token', { form, basic: RESOURCE })
         assert.equal(checked.status, 200)
         assert.equal(checked.json()['user_name'], undefined)

@@ -159,8 +159,8 @@ for (const mode of MODES) {
         const tokens = await passwordTokens(server, { scope }, WHOLE)
         const { payload } = await verified(server, tokens.id_token, { issuer, audience: 'whole' })
         const user = await userNamed(server, 'marissa')
-        const { at_hash: hash, previous_logon_time: previous, ...told } = payload
-        assert.deepEqual(told, {
+        const { at_hash: hash, previous_logon_time: previous, ...reported } = payload
+        assert.deepEqual(reported, {
           sub: user.id,
           user_id: user.id,
           ...identity,
@@ -188,10 +188,10 @@ for (const mode of MODES) {
 
     it('are in a minimal ID token only those that the standards ask for (T3)', async () => {
       const tokens = await passwordTokens(server, { scope: 'openid profile email phone' }, MINIMAL)
-      const { at_hash: hash, ...told } = decodeJwt(tokens.id_token)
+      const { at_hash: hash, ...reported } = decodeJwt(tokens.id_token)
       const { id } = await userNamed(server, 'marissa')
       const times = { iat: now, exp: now + seconds, auth_time: now }
-      assert.deepEqual(told, { sub: id, aud: ['minimal'], iss: issuer, ...times })
+      assert.deepEqual(reported, { sub: id, aud: ['minimal'], iss: issuer, ...times })
       assert.equal(typeof hash, isStandard ? 'string' : 'undefined')
       // It is still known for what it is.
       const refusal = await server.send('/oauth/revoke', { form: { token: tokens.id_token }, basic: MINIMAL })

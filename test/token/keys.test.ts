@@ -207,9 +207,9 @@ describe('a zone whose keys only verify', () => {
           description:
             mode === 'uaa' ? 'Unable to sign token, misconfigured JWT signing keys' : 'Internal Server Error',
         })
-        const told = (await server.send('/token_keys')).json<{ keys: readonly { kid: string }[] }>()
+        const reported = (await server.send('/token_keys')).json<{ keys: readonly { kid: string }[] }>()
         assert.deepEqual(
-          told.keys.map(({ kid }) => kid),
+          reported.keys.map(({ kid }) => kid),
           ['key'],
         )
       } finally {

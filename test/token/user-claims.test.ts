@@ -112,8 +112,8 @@ describe('claims about a user', () => {
   ]
   for (const { name, profile, given, want } of cases) {
     it(`tell ${name}`, () => {
-      const { preferred_username: _, updated_at: _updated, ...told } = claimsOf(profile, given)
-      assert.deepEqual(told, want)
+      const { preferred_username: _, updated_at: _updated, ...reported } = claimsOf(profile, given)
+      assert.deepEqual(reported, want)
     })
   }
 

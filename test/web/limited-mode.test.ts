@@ -74,8 +74,8 @@ for (const mode of MODES) {
           assert.deepEqual(program.json(), BODY)
           assert.equal(program.headers['x-content-type-options'], 'nosniff')
           assert.ok(program.headers['retry-after'])
-          const person = await server.send(path + url, { method, headers: HTML })
-          assert.equal(person.status, 503)
+          const user = await server.send(path + url, { method, headers: HTML })
+          assert.equal(user.status, 503)
         })
       }
 

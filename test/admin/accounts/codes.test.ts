@@ -140,11 +140,11 @@ for (const mode of MODES) {
       it(`refuses ${name}`, async () => {
         const answer = await post(body)
         assert.equal(answer.status, status)
-        const { error, ...told } = answer.json<{ error: string; message: string; error_description: string }>()
+        const { error, ...reported } = answer.json<{ error: string; message: string; error_description: string }>()
         assert.equal(error, 'code_store')
-        assert.equal(told.message, told.error_description)
-        if (typeof message === 'string') assert.equal(told.message, message)
-        else assert.match(told.message, message)
+        assert.equal(reported.message, reported.error_description)
+        if (typeof message === 'string') assert.equal(reported.message, message)
+        else assert.match(reported.message, message)
       })
     }
 

@@ -234,20 +234,20 @@ for (const mode of MODES) {
 for (const kind of DATABASE_KINDS) {
   it(`gives one of two accounts the name that both ask for at the same instant, ${kind}`, async () => {
     const database = await freshDatabase(kind)
-    const people = ['a@shop.example', 'b@shop.example'].map(value => ({
+    const accounts = ['a@shop.example', 'b@shop.example'].map(value => ({
       userName: value,
       password: 'koala',
       emails: [{ value }],
     }))
     const server = await startServer({
       database: database.url,
-      config: { bootstrap: { ...config.bootstrap, users: people } },
+      config: { bootstrap: { ...config.bootstrap, users: accounts } },
     })
     const form = { grant_type: 'client_credentials' }
     const bearer = tokensOf(await server.token(form, { basic: ['login', 'secret'] })).access_token
     const post = (path: string, body: string) => server.send(path, { method: 'POST', bearer, body, headers: JSON_TYPE })
     const codes: string[] = []
-    for (const { userName } of people) {
+    for (const { userName } of accounts) {
       const { id: userId } = await userNamed(server, userName)
       codes.push((await post('/email_verifications', JSON.stringify({ userId, email: 'wanted@shop.example' }))).text)
     }

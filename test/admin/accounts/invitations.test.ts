@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MAX_ADDRESSES } from '../../../src/admin/accounts/invitations.ts'
 import { MODES, changeUser, passwordTokens, userNamed } from '../../support/oauth.ts'
-import { APP_URL, startInviting, Z1 } from '../../support/invitations.ts'
+import { APP_URL, startInvitationServer, Z1 } from '../../support/invitations.ts'
 import type { InviteApi, InviteItem } from '../../support/invitations.ts'
 import type { TestServer } from '../../support/server.ts'
 
@@ -14,7 +14,7 @@ for (const mode of MODES) {
     let api: InviteApi
     let server: TestServer
     before(async () => {
-      api = await startInviting({ mode })
+      api = await startInvitationServer({ mode })
       ;({ server } = api)
     })
     after(async () => {
@@ -213,7 +213,7 @@ for (const mode of MODES) {
 
   describe(`POST /invite_users in a zone with limits, in ${mode}`, () => {
     it('invites nobody beyond the number of users, and no internal users where they are kept elsewhere', async () => {
-      const api = await startInviting({ mode })
+      const api = await startInvitationServer({ mode })
       const { server } = api
       const [users, internal] = [
         await server.store.users.count('svc'),

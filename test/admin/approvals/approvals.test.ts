@@ -19,7 +19,7 @@ const clientNamed = (client_id: string, given: object = {}) => ({
   ...given,
 })
 
-const person = (userName: string) => ({
+const user = (userName: string) => ({
   userName,
   password: 'koala',
   emails: [{ value: `${userName}@example.org` }],
@@ -42,7 +42,7 @@ const config = {
   bootstrap: {
     groups: ['cloud.read', 'cloud.write', 'oauth.approvals', 'dashboard.user'].map(displayName => ({ displayName })),
     clients,
-    users: [person('marissa'), person('joel')],
+    users: [user('marissa'), user('joel')],
     identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: { clients: [clientNamed('elsewhere')] } }],
   },
 }

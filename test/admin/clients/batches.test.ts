@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { assertInvalid, assertNotFound, meanwhile, startClientServer } from '../../support/clients.ts'
+import { assertInvalid, assertNotFound, changeConcurrently, startClientServer } from '../../support/clients.ts'
 import type { ClientServer } from '../../support/clients.ts'
 import { clientNamed, MODES } from '../../support/oauth.ts'
 import type { TestAnswer } from '../../support/server.ts'
@@ -171,7 +171,7 @@ for (const mode of MODES) {
       })
 
       it('changes none when one of them was changed meanwhile', async () => {
-        meanwhile(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
+        changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
         const answer = await api.send('PUT', TX, [
           { client_id: 'a', name: 'Mine' },
           { client_id: 'b', name: 'Mine' },
@@ -424,7 +424,7 @@ for (const mode of MODES) {
       })
 
       it('deletes none when one of them was changed meanwhile', async () => {
-        meanwhile(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
+        changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
         const answer = await post(`${TX}/delete`, [{ client_id: 'a' }, { client_id: 'b' }])
         assertInvalid(answer, 'The client a was changed meanwhile', 409)
         assert.ok((await state()).slice(0, 2).every(stored => stored))

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { clientRecords, documented } from '../../support/client-records.ts'
 import { MODES, isAlive, tokensOf } from '../../support/oauth.ts'
-import { assertInvalid, assertNotFound, meanwhile, startClientServer } from '../../support/clients.ts'
+import { assertInvalid, assertNotFound, changeConcurrently, startClientServer } from '../../support/clients.ts'
 import type { ClientServer } from '../../support/clients.ts'
 import { freshDatabase } from '../../support/databases.ts'
 
@@ -618,7 +618,7 @@ for (const mode of MODES) {
 
       it('changes nothing when somebody else did so meanwhile', async () => {
         const id = await make()
-        meanwhile(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
+        changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
         assertInvalid(await put(id, { scope: ['mine'] }), `The client ${id} was changed meanwhile`, 409)
         const record = await api.read(id)
         assert.deepEqual([record?.['name'], record?.['scope']], ['Other', ['svc.none']])
@@ -626,7 +626,7 @@ for (const mode of MODES) {
 
       it('changes nothing when somebody else deleted it meanwhile', async () => {
         const id = await make()
-        meanwhile(api.server, () => api.send('DELETE', `/oauth/clients/${id}`))
+        changeConcurrently(api.server, () => api.send('DELETE', `/oauth/clients/${id}`))
         assertInvalid(await put(id, { name: 'mine' }), `The client ${id} was changed meanwhile`, 409)
         assert.equal(await api.read(id), undefined)
       })

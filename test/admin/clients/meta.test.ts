@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { assertInvalid, meanwhile, startClientServer, TO_Z1 } from '../../support/clients.ts'
+import { assertInvalid, changeConcurrently, startClientServer, TO_Z1 } from '../../support/clients.ts'
 import type { ClientServer } from '../../support/clients.ts'
 import { MODES } from '../../support/oauth.ts'
 import type { TestAnswer } from '../../support/server.ts'
@@ -26,8 +26,8 @@ for (const mode of MODES) {
     }
     function assertRefused(answer: TestAnswer, status: number, message: string): void {
       assert.equal(answer.status, status, answer.text)
-      const { error, message: told, error_description: description } = answer.json()
-      assert.deepEqual([error, told], ['client_metadata', message])
+      const { error, message: reported, error_description: description } = answer.json()
+      assert.deepEqual([error, reported], ['client_metadata', message])
       // RFC 6749 appendix A.8 wants fewer characters there.
       assert.equal(description, message)
       assert.deepEqual(Object.keys(answer.json()).toSorted(), ['error', 'error_description', 'message'])
@@ -151,7 +151,7 @@ for (const mode of MODES) {
 
     it('changes nothing when somebody else did so meanwhile', async () => {
       const id = await make({ name: 'Tile' })
-      meanwhile(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
+      changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
       const answer = await put(id, { clientName: 'Mine', appIcon: ICON })
       assertInvalid(answer, `The client ${id} was changed meanwhile`, 409)
       assert.deepEqual((await get(id)).json(), { clientId: id, clientName: 'Other', showOnHomePage: true })

@@ -4,7 +4,7 @@ import {
   assertInvalid,
   assertNotFound,
   HOST_OF_Z1,
-  meanwhile,
+  changeConcurrently,
   startClientServer,
   TO_Z1,
 } from '../../support/clients.ts'
@@ -190,14 +190,14 @@ for (const mode of MODES) {
     })
 
     it('changes nothing when somebody else did so meanwhile', async () => {
-      meanwhile(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
+      changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
       assertInvalid(await put({ secret: 'newer' }), 'The client job was changed meanwhile', 409)
       assert.deepEqual([await works('first'), await works('newer')], [true, false])
       assert.equal((await clientNamed(api.server, 'job')).name, 'Other')
     })
 
     it('survives the renewal of an old hash meanwhile, which changes nothing that anybody sees', async () => {
-      meanwhile(api.server, async ({ secrets: [secret] }) => {
+      changeConcurrently(api.server, async ({ secrets: [secret] }) => {
         assert.ok(secret)
         await api.server.store.clients.renewSecretHash('svc', 'job', { ...secret, hash: 'renewed' })
       })

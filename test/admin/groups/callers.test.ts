@@ -41,7 +41,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { method: 'DELETE', path: '/Groups/External/displayName/none/externalGroup/x', ...WRITE },
   { method: 'DELETE', path: '/Groups/External/displayName/none/externalGroup/x/origin/ldap', ...WRITE },
 ]
-const EVERYBODY: readonly GroupCallerName[] = [
+const ALL_CALLERS: readonly GroupCallerName[] = [
   'root',
   'reader',
   'writer',
@@ -62,7 +62,7 @@ for (const mode of MODES) {
 
     for (const { method, path, body, scopes, callers } of ENDPOINTS) {
       it(`${method} ${path} is for ${scopes.join(', ')}, and administrators of everything and of the zone`, async () => {
-        for (const by of EVERYBODY) {
+        for (const by of ALL_CALLERS) {
           const answer = await api.send(method, path, body, { by })
           if (callers.includes(by)) assert.notEqual(answer.status, 403, `${by}: ${answer.text}`)
           else {
@@ -80,9 +80,9 @@ for (const mode of MODES) {
           method,
           ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
         })
-        const told = 'Full authentication is required to access this resource'
+        const reported = 'Full authentication is required to access this resource'
         assert.equal(anonymous.status, 401)
-        assert.deepEqual(anonymous.json(), { error: 'unauthorized', error_description: told })
+        assert.deepEqual(anonymous.json(), { error: 'unauthorized', error_description: reported })
         const foreign = await api.send(method, path, body, { bearer: await api.tokenOf('native', HOST_OF_Z1) })
         assert.equal(foreign.status, 401)
       })

@@ -120,9 +120,10 @@ for (const mode of MODES) {
     }
 
     it('are not listed by a filter and a parameter at once', async () => {
-      const told = 'Deprecated filter parameter may not be used in conjunction with origin or externalGroup parameters'
+      const reported =
+        'Deprecated filter parameter may not be used in conjunction with origin or externalGroup parameters'
       const answer = await api.send('GET', '/Groups/External?filter=origin+eq+%22x%22&origin=x')
-      assertRefused(answer, '400 scim', told)
+      assertRefused(answer, '400 scim', reported)
     })
 
     it('are deleted by six paths', async () => {

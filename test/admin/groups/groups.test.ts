@@ -199,8 +199,8 @@ for (const mode of MODES) {
 
       it('refuses another content type', async () => {
         const answer = await api.send('POST', '/Groups', undefined, { form: { displayName: 'x' } })
-        const told = "Content type 'application/x-www-form-urlencoded' not supported"
-        assertRefused(answer, '400 scim', told)
+        const reported = "Content type 'application/x-www-form-urlencoded' not supported"
+        assertRefused(answer, '400 scim', reported)
       })
 
       it('refuses more members than fit into one request', async () => {
@@ -516,9 +516,9 @@ for (const mode of MODES) {
         for (const displayName of ['sales', 'everybody']) {
           assert.equal((await post({ displayName }, { headers: TO_Z1 })).status, 201)
         }
-        const told = 'The group with displayName: marketing is not allowed in Identity Zone z1'
+        const reported = 'The group with displayName: marketing is not allowed in Identity Zone z1'
         const refused = await post({ displayName: 'marketing' }, { headers: TO_Z1 })
-        assertRefused(refused, '400 invalid_scim_resource', told)
+        assertRefused(refused, '400 invalid_scim_resource', reported)
         const id = await api.groupId('sales', 'z1')
         const renamed = await api.send(
           'PUT',
@@ -526,7 +526,7 @@ for (const mode of MODES) {
           { displayName: 'marketing' },
           { headers: TO_Z1, ifMatch: '*' },
         )
-        assertRefused(renamed, '400 invalid_scim_resource', told)
+        assertRefused(renamed, '400 invalid_scim_resource', reported)
         await zones.update(zone)
       })
     })

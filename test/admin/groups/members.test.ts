@@ -104,10 +104,10 @@ for (const mode of MODES) {
         ['none', gu1],
         [await api.groupId('openid'), gu1],
       ] as const) {
-        const told = `Member ${memberId} does not exist in group ${id}`
+        const reported = `Member ${memberId} does not exist in group ${id}`
         for (const method of ['GET', 'PUT', 'DELETE']) {
           const answer = await api.send(method, `/Groups/${id}/members/${memberId}`, method === 'PUT' ? {} : undefined)
-          assertRefused(answer, '404 member_not_found', told)
+          assertRefused(answer, '404 member_not_found', reported)
         }
       }
       const unknown = await api.send('GET', '/Groups/none/members')

@@ -63,9 +63,9 @@ for (const mode of MODES) {
     })
 
     it('refuse members that are none', async () => {
-      const told = 'Invalid group members, you have to add at least one member.'
-      assertRefused(await give('zones.gz.admin', []), '400 scim', told)
-      assertRefused(await give('zones.gz.admin', null), '400 scim', told)
+      const reported = 'Invalid group members, you have to add at least one member.'
+      assertRefused(await give('zones.gz.admin', []), '400 scim', reported)
+      assertRefused(await give('zones.gz.admin', null), '400 scim', reported)
       assertRefused(await give('zones.gz.admin', [{ value: 'none' }]), '400 scim', 'User none does not exist')
       assert.equal((await give('zones.fresh.admin', [{ value: 'none' }])).status, 400)
       assert.equal(await api.server.store.groups.findByName('svc', 'zones.fresh.admin'), undefined)

@@ -192,8 +192,10 @@ for (const [offset, mode] of MODES.entries()) {
       api = (await server.send('/openapi.json')).json<OpenApi>()
       const form = { grant_type: 'client_credentials' }
       const bearer = tokensOf(await server.token(form, { basic: ['root', 'root-secret'] })).access_token
-      const person = { grant_type: 'password', username: 'somebody', password: 'koala' }
-      const personBearer = tokensOf(await server.token(person, { basic: ['personal', 'personal-secret'] })).access_token
+      const account = { grant_type: 'password', username: 'somebody', password: 'koala' }
+      const personBearer = tokensOf(
+        await server.token(account, { basic: ['personal', 'personal-secret'] }),
+      ).access_token
       send = (method, path, body) =>
         server.send(path, {
           method,
@@ -224,8 +226,8 @@ for (const [offset, mode] of MODES.entries()) {
             ? answer.status < 400 || BY_RULE.has(answer.status) || RULES.some(rule => rule.test(answer.text))
             : answer.status >= 400
           if (agrees && answer.status < 500) continue
-          const told = `${answer.status} ${answer.text.slice(0, 160)}`
-          problems.push(`${place.method} ${place.path} ${valid ? 'valid' : 'invalid'} ${label}: ${told}`)
+          const reported = `${answer.status} ${answer.text.slice(0, 160)}`
+          problems.push(`${place.method} ${place.path} ${valid ? 'valid' : 'invalid'} ${label}: ${reported}`)
         }
       }
       assert.deepEqual(problems, [])
@@ -244,8 +246,8 @@ for (const [offset, mode] of MODES.entries()) {
               ? answer.status < 400 || answer.status === 404 || RULES.some(rule => rule.test(answer.text))
               : answer.status >= 400
             if (agrees && answer.status < 500) continue
-            const told = `${answer.status} ${answer.text.slice(0, 120)}`
-            problems.push(`${path}?${parameter.name}=${text} ${isValid ? 'valid' : 'invalid'}: ${told}`)
+            const reported = `${answer.status} ${answer.text.slice(0, 120)}`
+            problems.push(`${path}?${parameter.name}=${text} ${isValid ? 'valid' : 'invalid'}: ${reported}`)
           }
           const twice = await send('GET', `${path}?${parameter.name}=1&${parameter.name}=1`)
           // UAA: the first one counts (row A3).

@@ -132,14 +132,14 @@ for (const { name: title, mode, config, basePath } of servers) {
         const pattern = path.replace(/[.]/g, '\\.').replace(/:\w+/g, '{\\w+}').replace(/\*$/, '{\\w+}')
         const [, operation] = [...documented].find(([each]) => new RegExp(`^${method} ${pattern}$`).test(each)) ?? []
         assert.ok(operation, `${method} ${url}`)
-        const told = operation.security.flatMap(each => Object.entries(each))
+        const reported = operation.security.flatMap(each => Object.entries(each))
         if (access.by === 'anyone') assert.deepEqual(operation.security, [])
         if (access.by !== 'bearer') continue
         const rights = [
           ...(access.scopes ?? []).map(scope => ['bearer', [scope]]),
           ...(access.ofDefaultZone ?? []).map(scope => ['bearerOfDefaultZone', [scope]]),
         ]
-        assert.deepEqual(told, rights.length > 0 ? rights : [['bearer', []]], `${method} ${url}`)
+        assert.deepEqual(reported, rights.length > 0 ? rights : [['bearer', []]], `${method} ${url}`)
         const names = (operation.parameters ?? []).map(({ name }) => name)
         assert.equal(names.includes('X-Identity-Zone-Id'), access.acrossZones === true, `${method} ${url}`)
       }

@@ -336,7 +336,7 @@ const SCIM_KINDS: Readonly<Record<string, string>> = {
 }
 
 /** What is right. */
-async function askRightly(world: World, place: Place): Promise<void> {
+async function sendValidRequests(world: World, place: Place): Promise<void> {
   const person = await openBrowser(world, place)
   const draft = draftOf(place, world, person?.csrf ?? '')
   for (const request of callersOf(place, world)) {
@@ -430,7 +430,7 @@ function* wrong(draft: Draft, { operation }: Place): Generator<readonly [label: 
 }
 
 /** What is wrong. */
-async function askWrongly(world: World, place: Place): Promise<void> {
+async function sendInvalidRequests(world: World, place: Place): Promise<void> {
   const person = await openBrowser(world, place)
   const draft = draftOf(place, world, person?.csrf ?? '')
   const [caller = {}] = callersOf(place, world)
@@ -573,13 +573,13 @@ for (const { name: title, mode, config, paths } of servers) {
       const places = placesOf(world.api).toSorted(byOrder)
       const wanted = places.filter(({ path }) => paths.test(path))
       assert.ok(wanted.length > 10)
-      for (const place of wanted.filter(each => !isEnd(each))) await askRightly(world, await at(place))
+      for (const place of wanted.filter(each => !isEnd(each))) await sendValidRequests(world, await at(place))
       for (const place of wanted) {
-        await askWrongly(world, await at(place))
+        await sendInvalidRequests(world, await at(place))
         await askAtRandom(world, await at(place))
       }
       for (const place of wanted.filter(isEnd)) {
-        await askRightly(world, await at(place))
+        await sendValidRequests(world, await at(place))
       }
       assert.deepEqual(world.problems, [])
       assert.deepEqual(world.server.faults, [])

@@ -25,7 +25,7 @@ for (const kind of DATABASE_KINDS) {
     before(async () => {
       database = await freshDatabase(kind)
       scim = await startScimServer('standard', { database: database.url })
-      const people = [
+      const users = [
         { userName: 'anna@x.example', title: 'VP', name: { familyName: 'Adams' }, roles: [{ value: 'guide' }] },
         {
           userName: 'bert@x.example',
@@ -42,7 +42,7 @@ for (const kind of DATABASE_KINDS) {
         },
         { userName: 'dora@x.example', [OWN]: { gender: 'female' }, displayName: 'Dora' },
       ]
-      for (const person of people) await scim.createUser(person)
+      for (const user of users) await scim.createUser(user)
     })
     after(async () => {
       assert.deepEqual(scim.server.faults, [])

@@ -493,7 +493,7 @@ function operationOf(each: Step): unknown {
 }
 
 /** False when the step has no target. */
-function play(model: Model, each: Step): boolean {
+function applyStep(model: Model, each: Step): boolean {
   const chosen = 'type' in each ? model.roles.filter(role => role.type === each.type) : []
   switch (each.do) {
     case 'title':
@@ -527,7 +527,7 @@ describe('a PATCH of any operations', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), steps => {
         const model: Model = { roles: [{ value: 'a', type: 'work' }] }
-        const isDone = steps.every(each => play(model, each))
+        const isDone = steps.every(each => applyStep(model, each))
         const run = () => patch({ userName: 'x', roles: [{ value: 'a', type: 'work' }] }, steps.map(operationOf))
         if (!isDone) return assert.throws(run, { scimType: 'noTarget' })
         const { title, roles } = run()

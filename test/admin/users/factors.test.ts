@@ -157,9 +157,9 @@ for (const mode of MODES) {
       await ask('POST', '/bypass', 'root')
       events()
       await server.mails()
-      for (const told of [['MfaFactorRemovedEvent all admin-here true'], []]) {
+      for (const reported of [['MfaFactorRemovedEvent all admin-here true'], []]) {
         assert.equal((await ask('DELETE', '', 'admin-here')).status, 204)
-        assert.deepEqual(events(), told)
+        assert.deepEqual(events(), reported)
         const { passkeys, methods: named, totp, bypass } = (await ask('GET', '', 'root')).json()
         assert.deepEqual([passkeys, named, totp, bypass], [[], [], undefined, undefined])
       }
@@ -381,10 +381,10 @@ for (const mode of MODES) {
       ]
       const nothing = [[], undefined, { recovery: 0 }]
 
-      const person = await made('svc')
-      assert.notDeepEqual(await left('svc', person), nothing)
-      await call('DELETE', `/Users/${person}`)
-      assert.deepEqual(await left('svc', person), nothing)
+      const owner = await made('svc')
+      assert.notDeepEqual(await left('svc', owner), nothing)
+      await call('DELETE', `/Users/${owner}`)
+      assert.deepEqual(await left('svc', owner), nothing)
 
       const config = {
         baseUrl: 'ldap://directory.example',

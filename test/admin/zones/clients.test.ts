@@ -36,7 +36,7 @@ for (const mode of MODES) {
     const remove = (clientId: string, id = 'z2'): Promise<TestAnswer> =>
       server.send(`/identity-zones/${id}/clients/${clientId}`, { method: 'DELETE', bearer })
     const newId = (): string => `web${(count += 1)}`
-    const told = (answer: TestAnswer): string =>
+    const reported = (answer: TestAnswer): string =>
       isStatusAlone(answer, mode)
         ? `${answer.status} empty`
         : `${answer.status} ${String(answer.json()['error'])} ${String(answer.json()['error_description'])}`
@@ -87,7 +87,7 @@ for (const mode of MODES) {
       const { client_secret: _, ...body } = { ...GOOD, authorized_grant_types: ['implicit'] }
       assert.equal((await post({ ...body, client_id: newId() })).status, 201)
       const both = { ...body, client_id: newId(), authorized_grant_types: ['implicit', 'authorization_code'] }
-      assert.equal(told(await post(both)), '400 invalid_client client_secret cannot be blank')
+      assert.equal(reported(await post(both)), '400 invalid_client client_secret cannot be blank')
     })
 
     it('is told of a client that is there, also when two make it at the same moment', async () => {
@@ -95,7 +95,7 @@ for (const mode of MODES) {
       const answers = await Promise.all([post({ ...GOOD, client_id }), post({ ...GOOD, client_id })])
       assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['201', '409'])
       const text = `409 invalid_client Client already exists: ${client_id}`
-      assert.equal(told(await post({ ...GOOD, client_id })), text)
+      assert.equal(reported(await post({ ...GOOD, client_id })), text)
     })
 
     const SCOPE = 'only openid scope is allowed'
@@ -159,7 +159,7 @@ for (const mode of MODES) {
       const text =
         'Client Secret must be at least 20 characters in length. Client Secret must contain at least 1 digit characters.'
       const answer = await post(GOOD, 'guarded')
-      assert.equal(told(answer), `400 invalid_client ${text}`)
+      assert.equal(reported(answer), `400 invalid_client ${text}`)
       assert.equal((await post({ ...GOOD, client_secret: 'a-longer-secret-with-1' }, 'guarded')).status, 201)
     })
 
@@ -169,8 +169,8 @@ for (const mode of MODES) {
       { id: 'off', want: '404 empty' },
     ]) {
       it(`has no clients for ${id}`, async () => {
-        assert.equal(told(await post(GOOD, id)), want)
-        assert.equal(told(await remove('web', id)), want)
+        assert.equal(reported(await post(GOOD, id)), want)
+        assert.equal(reported(await remove('web', id)), want)
       })
     }
 
@@ -201,7 +201,7 @@ for (const mode of MODES) {
       assert.equal(await server.store.clients.find('z2', client_id), undefined)
       assert.deepEqual(await server.store.approvals.list('z2', 'u', client_id, now), [])
       assert.equal(await server.store.tokens.find('z2', client_id), undefined)
-      assert.equal(told(await remove(client_id)), '404 empty')
+      assert.equal(reported(await remove(client_id)), '404 empty')
       const event = server.events.findLast(({ type }) => type === 'ClientDeleteSuccess')
       assert.deepEqual([event?.zoneId, event?.principal], ['z2', client_id])
       const forgotten = server.events.findLast(({ type }) => type === 'ClientApprovalsDeleted')
@@ -210,15 +210,15 @@ for (const mode of MODES) {
 
     it('deletes none that was made elsewhere', async () => {
       const text = '400 invalid_client client must have been createdwith scope zones.write'
-      assert.equal(told(await remove('writer', 'z1')), text)
+      assert.equal(reported(await remove('writer', 'z1')), text)
       assert.notEqual(await server.store.clients.find('z1', 'writer'), undefined)
     })
 
     it('knows no client of another zone', async () => {
       const client_id = newId()
       await post({ ...GOOD, client_id })
-      assert.equal(told(await remove(client_id, 'z1')), '404 empty')
-      assert.equal(told(await remove('%00')), '404 empty')
+      assert.equal(reported(await remove(client_id, 'z1')), '404 empty')
+      assert.equal(reported(await remove('%00')), '404 empty')
     })
   })
 }

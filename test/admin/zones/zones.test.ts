@@ -44,7 +44,7 @@ const INSIDE = { headers: { 'x-identity-zone-id': 'z1' } }
 
 for (const mode of MODES) {
   /** A status with a code, if it says more than the status. */
-  const told = (answer: TestAnswer): string => {
+  const reported = (answer: TestAnswer): string => {
     if (isStatusAlone(answer, mode)) return `${answer.status} empty`
     const error = answer.json()['error']
     return `${answer.status} ${typeof error === 'string' ? error : 'record'}`
@@ -148,24 +148,24 @@ for (const mode of MODES) {
         for (const caller of all) {
           it(`${here.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} that ${name}`, async () => {
             const answer = await wire.send(method, path, body, caller)
-            assert.equal(told(answer), here.includes(caller) ? want.here : '403 insufficient_scope')
+            assert.equal(reported(answer), here.includes(caller) ? want.here : '403 insufficient_scope')
           })
           it(`${inside.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} inside that ${name}`, async () => {
             const answer = await wire.send(method, path, body, caller, INSIDE)
             const refusal = switching.has(caller) ? '403 insufficient_scope' : '403 access_denied'
-            assert.equal(told(answer), inside.includes(caller) ? want.inside : refusal)
+            assert.equal(reported(answer), inside.includes(caller) ? want.inside : refusal)
           })
           it(`${ofZone.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} of z1 that ${name}`, async () => {
             const answer = await wire.send(method, path, body, caller, { host: HOST_OF_Z1 })
-            assert.equal(told(answer), ofZone.includes(caller) ? want.ofZone : '403 insufficient_scope')
+            assert.equal(reported(answer), ofZone.includes(caller) ? want.ofZone : '403 insufficient_scope')
           })
         }
         it(`asks anybody without a token who ${name}`, async () => {
-          assert.equal(told(await sendJson(wire.server, method, path, body)), '401 unauthorized')
+          assert.equal(reported(await sendJson(wire.server, method, path, body)), '401 unauthorized')
         })
         it(`takes no token of another zone that ${name}`, async () => {
           const bearer = await wire.token('root', HOST_OF_Z1)
-          assert.equal(told(await sendJson(wire.server, method, path, body, { bearer })), '401 invalid_token')
+          assert.equal(reported(await sendJson(wire.server, method, path, body, { bearer })), '401 invalid_token')
         })
       }
 
@@ -200,13 +200,16 @@ for (const mode of MODES) {
 
       for (const id of ['unknown', 'Z1', '%20', 'a.b', '%00', '%ef%bf%bd', 'one']) {
         it(`answers an empty 404 for ${id}`, async () => {
-          assert.equal(told(await wire.send('GET', `/identity-zones/${id}`)), '404 empty')
+          assert.equal(reported(await wire.send('GET', `/identity-zones/${id}`)), '404 empty')
         })
       }
 
       it('finds no other zone from inside of one', async () => {
         for (const id of ['z2', 'svc', 'unknown']) {
-          assert.equal(told(await wire.send('GET', `/identity-zones/${id}`, undefined, 'root', INSIDE)), '404 empty')
+          assert.equal(
+            reported(await wire.send('GET', `/identity-zones/${id}`, undefined, 'root', INSIDE)),
+            '404 empty',
+          )
         }
       })
 
@@ -303,7 +306,7 @@ for (const mode of MODES) {
         it(`refuses ${name} that is taken, twice`, async () => {
           for (const _ of [1, 2]) {
             const answer = await wire.send('POST', '/identity-zones', body)
-            assert.equal(told(answer), '409 zone_exists')
+            assert.equal(reported(answer), '409 zone_exists')
             assert.ok(String(answer.json()['error_description']).length > 10)
           }
         })
@@ -371,7 +374,7 @@ for (const mode of MODES) {
       for (const { name, body, text } of invalid) {
         it(`refuses ${name}`, async () => {
           const answer = await wire.send('POST', '/identity-zones', body)
-          assert.equal(told(answer), '422 invalid_identity_zone')
+          assert.equal(reported(answer), '422 invalid_identity_zone')
           const description = String(answer.json()['error_description'])
           if (typeof text === 'string') assert.equal(description, text)
           else assert.match(description, text)
@@ -418,7 +421,7 @@ for (const mode of MODES) {
       ]
       for (const { name, body } of malformed) {
         it(`refuses ${name} as malformed`, async () => {
-          assert.equal(told(await wire.send('POST', '/identity-zones', body)), '400 invalid_request')
+          assert.equal(reported(await wire.send('POST', '/identity-zones', body)), '400 invalid_request')
         })
       }
 
@@ -503,7 +506,7 @@ for (const mode of MODES) {
         assert.equal((await put(['own', 'more'])).status, 200)
         assert.equal((await put(['own'], ['openid', 'new'])).status, 200)
         const answer = await put(['own'], ['openid'])
-        assert.equal(told(answer), '422 invalid_identity_zone')
+        assert.equal(reported(answer), '422 invalid_identity_zone')
         const text = 'The identity zone user configuration contains not-allowed groups.'
         assert.equal(answer.json()['error_description'], text)
       })
@@ -534,7 +537,7 @@ for (const mode of MODES) {
       for (const { name, id, body, want, request } of refusals) {
         it(`refuses ${name}, and changes nothing`, async () => {
           const before = await wire.server.store.zones.list({ count: 100 })
-          assert.equal(told(await wire.send('PUT', `/identity-zones/${id}`, body, 'root', request)), want)
+          assert.equal(reported(await wire.send('PUT', `/identity-zones/${id}`, body, 'root', request)), want)
           assert.deepEqual(await wire.server.store.zones.list({ count: 100 }), before)
         })
       }
@@ -564,8 +567,8 @@ for (const mode of MODES) {
         const answer = await wire.send('DELETE', '/identity-zones/doomed')
         assert.equal(answer.status, 200)
         assert.deepEqual(answer.json<ZoneAnswer>(), zone)
-        assert.equal(told(await wire.send('DELETE', '/identity-zones/doomed')), '404 empty')
-        assert.equal(told(await wire.send('GET', '/identity-zones/doomed')), '404 empty')
+        assert.equal(reported(await wire.send('DELETE', '/identity-zones/doomed')), '404 empty')
+        assert.equal(reported(await wire.send('GET', '/identity-zones/doomed')), '404 empty')
         assert.equal((await wire.server.send('/info', { host: 'doomed.localhost:8080' })).status, 404)
         const event = wire.server.events.findLast(({ type }) => type === 'EntityDeletedEvent')
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'doomed', 'writer'])
@@ -605,7 +608,8 @@ for (const mode of MODES) {
         assert.ok(provider)
         const copy = { ...provider, id: 'copy', originKey: 'corp', type: 'saml', aliasId: 'x', aliasZoneId: 'svc' }
         await providers.insert('aliased', copy)
-        for (const _ of [1, 2]) assert.equal(told(await wire.send('DELETE', '/identity-zones/aliased')), '422 empty')
+        for (const _ of [1, 2])
+          assert.equal(reported(await wire.send('DELETE', '/identity-zones/aliased')), '422 empty')
         assert.equal((await wire.send('GET', '/identity-zones/aliased')).status, 200)
       })
 
@@ -635,7 +639,7 @@ for (const mode of MODES) {
       ]) {
         it(`does not delete ${name}`, async () => {
           const before = await wire.server.store.zones.list({ count: 100 })
-          assert.equal(told(await wire.send('DELETE', `/identity-zones/${id}`, undefined, 'root', request)), want)
+          assert.equal(reported(await wire.send('DELETE', `/identity-zones/${id}`, undefined, 'root', request)), want)
           assert.deepEqual(await wire.server.store.zones.list({ count: 100 }), before)
         })
       }

@@ -72,7 +72,7 @@ const bootstrap = bootstrapWith('https://keys.example/')
 
 const CREDENTIALS = { grant_type: 'client_credentials' }
 
-interface Wish {
+interface AssertionParts {
   readonly claims?: Members
   readonly header?: Members
   readonly key?: KeyObject
@@ -82,7 +82,7 @@ interface Wish {
 /** An assertion that is good but for what is wished. */
 async function assertionFor(
   server: TestServer,
-  { claims, header, key, clientId = 'signer' }: Wish = {},
+  { claims, header, key, clientId = 'signer' }: AssertionParts = {},
 ): Promise<string> {
   const now = epochSeconds(server.clock.now())
   const usual = {
@@ -274,25 +274,25 @@ for (const mode of MODES) {
       assert.deepEqual(server.faults, [])
       await server.stop()
     })
-    const wishOf = ({ claims, ...wish }: Omit<Claims, 'name'>): Wish => ({
-      ...wish,
+    const partsOf = ({ claims, ...parts }: Omit<Claims, 'name'>): AssertionParts => ({
+      ...parts,
       claims: claims?.(epochSeconds(server.clock.now()), server.baseUrl) ?? {},
     })
-    const send = async (wish: Wish = {}, more: Form = {}, request: TestRequest = {}): Promise<TestAnswer> =>
-      server.token(formOf(await assertionFor(server, wish), more), request)
+    const send = async (parts: AssertionParts = {}, more: Form = {}, request: TestRequest = {}): Promise<TestAnswer> =>
+      server.token(formOf(await assertionFor(server, parts), more), request)
 
-    for (const { name, form, ...wish } of accepted) {
+    for (const { name, form, ...parts } of accepted) {
       it(`accepts an assertion ${name}, and the token says so`, async () => {
-        const claims = decodeJwt(tokensOf(await send(wishOf(wish), form)).access_token)
-        assert.equal(claims['client_id'], wish.clientId ?? 'signer')
+        const claims = decodeJwt(tokensOf(await send(partsOf(parts), form)).access_token)
+        assert.equal(claims['client_id'], parts.clientId ?? 'signer')
         assert.equal(claims['client_auth_method'], 'private_key_jwt')
       })
     }
 
-    for (const { name, form, assertion, want, description, challenge, ...wish } of rejected) {
+    for (const { name, form, assertion, want, description, challenge, ...parts } of rejected) {
       it(`refuses ${name}`, async () => {
         const refusal = { want, ...(description && { description }), ...(challenge && { challenge }) }
-        const jwt = assertion ?? (await assertionFor(server, wishOf(wish)))
+        const jwt = assertion ?? (await assertionFor(server, partsOf(parts)))
         await refused(server, mode, () => server.token(formOf(jwt, form)), refusal)
       })
     }
@@ -472,8 +472,8 @@ describe('a jti of private_key_jwt in standard', () => {
     server = await startServer({ config: { bootstrap } })
   })
   after(() => server.stop())
-  const send = async (wish: Wish): Promise<string | undefined> => {
-    const answer = await server.token(formOf(await assertionFor(server, wish)))
+  const send = async (parts: AssertionParts): Promise<string | undefined> => {
+    const answer = await server.token(formOf(await assertionFor(server, parts)))
     return answer.status === 200 ? undefined : String(answer.json()['error_description'])
   }
   const once = { claims: { jti: 'once' } }
@@ -550,8 +550,8 @@ describe('private_key_jwt with keys at an address', () => {
     (...keys: readonly Members[]) =>
     (response: ServerResponse) =>
       void response.end(JSON.stringify({ keys }))
-  const send = async (wish: Wish = {}): Promise<string> => {
-    const answer = await server.token(formOf(await assertionFor(server, { clientId: 'remote', ...wish })))
+  const send = async (parts: AssertionParts = {}): Promise<string> => {
+    const answer = await server.token(formOf(await assertionFor(server, { clientId: 'remote', ...parts })))
     return answer.status === 200 ? 'good' : String(answer.json()['error_description'])
   }
   const newer = { header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey }

@@ -118,9 +118,9 @@ export const directoryAnswer = target({
           assert.equal(typeof entry.dn, 'string')
           for (const values of entry.attributes.values()) assert.ok(values.every(value => typeof value === 'string'))
           assert.ok(!('polluted' in {}))
-          const person = externalUserOf({ typedName: 'ann', entry, groups: [] }, CONFIG as never, settings)
-          if (!person) continue
-          for (const text of [person.userName, person.externalId, person.email ?? 'x', person.givenName ?? 'x']) {
+          const user = externalUserOf({ typedName: 'ann', entry, groups: [] }, CONFIG as never, settings)
+          if (!user) continue
+          for (const text of [user.userName, user.externalId, user.email ?? 'x', user.givenName ?? 'x']) {
             assert.ok(
               text !== '' && text.length <= 255 && text.isWellFormed() && !/\p{Cc}/u.test(text),
               'no clean text',

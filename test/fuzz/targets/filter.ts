@@ -33,7 +33,7 @@ const attributes = new Map<string, Attribute>([
   ['emails', emails],
   ['emails.value', emails],
 ])
-const people: Filterable = { table: 'people', key: 'id', attributes }
+const users: Filterable = { table: 'people', key: 'id', attributes }
 
 const database = new DatabaseSync(':memory:')
 database.exec(`create table people (zone_id text, id text, name text, title text, age integer, active integer, created integer,
@@ -53,7 +53,7 @@ const isOurs = (word: string): boolean =>
 function checkSql(filter: Filter): void {
   verdictOf(
     [InvalidFilter],
-    () => compileFilter(filter, people),
+    () => compileFilter(filter, users),
     ({ text, args }) => {
       const strange = text.split(/[\s(),]+/).filter(word => word !== '' && !isOurs(word))
       assert.deepEqual(strange, [], 'words of the caller in SQL')

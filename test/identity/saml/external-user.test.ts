@@ -52,9 +52,9 @@ describe('the user of a SAML statement', () => {
   })
 
   it('has a name like an address as address of a new account only, with its parts as names', () => {
-    const person = named({ value: 'bearer@saml.org', format: SAML.emailName })
+    const user = named({ value: 'bearer@saml.org', format: SAML.emailName })
     assert.deepEqual(
-      [person.email, person.emailVerified, person.givenName, person.familyName],
+      [user.email, user.emailVerified, user.givenName, user.familyName],
       [undefined, undefined, 'bearer', 'saml.org'],
     )
   })
@@ -67,8 +67,8 @@ describe('the user of a SAML statement', () => {
   it('was authenticated by somebody else, when they say, and not later than now', () => {
     const classes = { authnContextClasses: [SAML.password, '', 'x'.repeat(256)] }
     const early = new Date(now.getTime() - 60_000)
-    const person = externalUserOf(statementOf({ authenticatedAt: early, ...classes }), mappingOf())
-    assert.deepEqual([person.amr, person.acr, person.authenticatedAt], [['ext'], [SAML.password], early])
+    const user = externalUserOf(statementOf({ authenticatedAt: early, ...classes }), mappingOf())
+    assert.deepEqual([user.amr, user.acr, user.authenticatedAt], [['ext'], [SAML.password], early])
     const late = externalUserOf(statementOf({ authenticatedAt: new Date(now.getTime() + 60_000) }), mappingOf())
     assert.deepEqual(late.authenticatedAt, now)
   })
@@ -145,7 +145,7 @@ describe('the user of a SAML statement', () => {
       phone_number: 'tel',
     }
     it('by the names that the record maps', () => {
-      const person = withAttributes(
+      const user = withAttributes(
         [
           ['mail', 'm@corp.example'],
           ['gn', 'Marissa'],
@@ -155,7 +155,7 @@ describe('the user of a SAML statement', () => {
         ],
         { attributeMappings },
       )
-      const { email, emailVerified, givenName, familyName, phoneNumber } = person
+      const { email, emailVerified, givenName, familyName, phoneNumber } = user
       assert.deepEqual(
         [email, emailVerified, givenName, familyName, phoneNumber],
         ['m@corp.example', true, 'Marissa', 'Bloggs', '123'],
@@ -178,33 +178,33 @@ describe('the user of a SAML statement', () => {
     })
     for (const value of ['false', '1', 'yes', '', 'true ']) {
       it(`with an address that is not verified: ${JSON.stringify(value)}`, () => {
-        const person = withAttributes(
+        const user = withAttributes(
           [
             ['mail', 'm@corp.example'],
             ['mailOk', value],
           ],
           { attributeMappings },
         )
-        assert.equal(person.emailVerified, false)
+        assert.equal(user.emailVerified, false)
       })
     }
     it('with an address of which nothing is known unless the record maps what says so', () => {
-      const person = withAttributes(
+      const user = withAttributes(
         [
           ['mail', 'm@corp.example'],
           ['mailOk', 'true'],
         ],
         { attributeMappings: { email: 'mail' } },
       )
-      assert.equal(person.emailVerified, undefined)
+      assert.equal(user.emailVerified, undefined)
     })
     it('without taking the NameID for a verified address', () => {
-      const person = withAttributes(
+      const user = withAttributes(
         [['mailOk', 'true']],
         { attributeMappings },
         { nameId: { value: 'boss@corp.example' } },
       )
-      assert.deepEqual([person.email, person.emailVerified], [undefined, undefined])
+      assert.deepEqual([user.email, user.emailVerified], [undefined, undefined])
     })
     for (const value of [
       'corp.example',
@@ -218,14 +218,14 @@ describe('the user of a SAML statement', () => {
         assert.equal(withAttributes([['mail', value]], { attributeMappings }).email, undefined))
     }
     it('of which the first value counts', () => {
-      const person = withAttributes(
+      const user = withAttributes(
         [
           ['mail', '', 'one@corp.example', 'two@corp.example'],
           ['mail', 'three@corp.example'],
         ],
         { attributeMappings },
       )
-      assert.equal(person.email, 'one@corp.example')
+      assert.equal(user.email, 'one@corp.example')
     })
     it('not from mappings that are lists', () =>
       assert.equal(
@@ -296,11 +296,11 @@ describe('the user of a SAML statement', () => {
         fc.dictionary(text, fc.oneof(text, fc.array(text))),
         (value, attributes, attributeMappings) => {
           try {
-            const person = externalUserOf(
+            const user = externalUserOf(
               statementOf({ nameId: { value }, attributes }),
               mappingOf({ attributeMappings }),
             )
-            assert.equal(person.externalId, value)
+            assert.equal(user.externalId, value)
           } catch (error) {
             assert.ok(error instanceof SamlProblem)
           }

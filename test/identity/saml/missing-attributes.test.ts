@@ -33,13 +33,13 @@ const attribute = (name: string, friendlyName?: string): SamlAttribute => ({
 })
 
 describe('mapped attributes that a SAML provider does not send', () => {
-  const told = (): { readonly lines: string[]; readonly tell: ReturnType<typeof createMissingAttributes> } => {
+  const reported = (): { readonly lines: string[]; readonly tell: ReturnType<typeof createMissingAttributes> } => {
     const lines: string[] = []
     return { lines, tell: createMissingAttributes({ refusal: line => void lines.push(line) }) }
   }
 
   it('are in the log with the names that it sent, and without values', () => {
-    const { lines, tell } = told()
+    const { lines, tell } = reported()
     const mappings = { email: 'mail', given_name: 'givenName', external_groups: ['groups', 'roles'] }
     tell(record(mappings), statement(attribute('mail'), attribute('urn:oid:2.5.4.42', 'givenName'), attribute('g\n')))
     assert.deepEqual(lines, [
@@ -49,7 +49,7 @@ describe('mapped attributes that a SAML provider does not send', () => {
   })
 
   it('are told of once for each state of the record', () => {
-    const { lines, tell } = told()
+    const { lines, tell } = reported()
     for (const version of [0, 0, 1]) tell(record({ email: 'mail' }, version), statement())
     assert.deepEqual(
       lines,
@@ -60,7 +60,7 @@ describe('mapped attributes that a SAML provider does not send', () => {
   })
 
   it('are none where everything came, groups by their friendly name, or nothing is mapped', () => {
-    const { lines, tell } = told()
+    const { lines, tell } = reported()
     const sent = statement(attribute('mail'), attribute('urn:groups', 'groups'))
     tell(record({ email: 'mail', external_groups: 'groups', given_name: '', family_name: null }), sent)
     tell(record({}), statement())

@@ -193,7 +193,7 @@ describe('a response', () => {
   }
 
   const RESPONDER = 'urn:oasis:names:tc:SAML:2.0:status:Responder'
-  const told: readonly (readonly [string, ResponseParts, string])[] = [
+  const reported: readonly (readonly [string, ResponseParts, string])[] = [
     ['the audience', { audiences: ['a', 'b'] }, 'it is for "a b", not "latchkey"'],
     ['that there is no audience', { audiences: null }, 'it is for nothing, not "latchkey"'],
     ['the recipient', { recipient: 'https://a.example/' }, `it is for "https://a.example/", not "${to.recipient}"`],
@@ -211,7 +211,7 @@ describe('a response', () => {
     ],
     ['no more than 200 characters', { audiences: ['a'.repeat(300)] }, `it is for "${'a'.repeat(200)}", not "latchkey"`],
   ]
-  for (const [what, parts, want] of told) {
+  for (const [what, parts, want] of reported) {
     it(`is refused with ${what} for the log`, async () => {
       const xml = await response(parts)
       assert.throws(() => read(xml), { name: 'SamlProblem', message: want })

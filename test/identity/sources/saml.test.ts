@@ -102,9 +102,9 @@ for (const mode of MODES) {
       const answer = await signInAt(server, browser, parts)
       assert.equal(isSignedIn(answer), false, answer.text)
       assert.equal((await browser.send('/home')).status, 302)
-      const told = server.events.slice(before)
+      const reported = server.events.slice(before)
       assert.deepEqual(
-        told.map(({ type, data, origin, authenticationType }) => [type, data, origin, authenticationType]),
+        reported.map(({ type, data, origin, authenticationType }) => [type, data, origin, authenticationType]),
         [['IdentityProviderAuthenticationFailure', reason, parts.origin ?? 'corp', 'saml']],
       )
       return answer

@@ -7,7 +7,7 @@ import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
 const APP = 'https://app.example/cb'
-const person = (value: string, more: object = {}) => ({
+const user = (value: string, more: object = {}) => ({
   userName: value,
   password: 'koala',
   emails: [{ value }],
@@ -30,10 +30,10 @@ const config = {
     users: [
       ...defaultBootstrap.users,
       ...['cem', 'mail', 'two', 'late', 'race', 'way', 'spam', 'exp', 'pw', 'typo'].map(name =>
-        person(`${name}@shop.example`),
+        user(`${name}@shop.example`),
       ),
-      person('taken@shop.example'),
-      person('boss@shop.example', { groups: ['svc.admin'] }),
+      user('taken@shop.example'),
+      user('boss@shop.example', { groups: ['svc.admin'] }),
     ],
     identity_providers: [
       {
@@ -44,13 +44,13 @@ const config = {
       },
     ],
     identity_zones: [
-      { id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: { users: [person('cem@shop.example')] } },
+      { id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: { users: [user('cem@shop.example')] } },
       {
         id: 'closed',
         subdomain: 'closed',
         name: 'Closed',
         bootstrap: {
-          users: [person('in@shop.example')],
+          users: [user('in@shop.example')],
           identity_providers: [
             { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
           ],

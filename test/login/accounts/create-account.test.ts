@@ -103,8 +103,8 @@ for (const mode of MODES) {
       assert.match(mail.text, /new1@shop\.example/)
       const user = await userNamed(server, 'new1@shop.example')
       assert.deepEqual([user.email, user.verified, user.active, user.version], ['new1@shop.example', false, true, 0])
-      const told = mode === 'uaa' ? 'account_not_verified' : 'login_failure'
-      assert.equal(await statusOfSignIn('new1@shop.example', NEW_PASSWORD), told)
+      const reported = mode === 'uaa' ? 'account_not_verified' : 'login_failure'
+      assert.equal(await statusOfSignIn('new1@shop.example', NEW_PASSWORD), reported)
       assert.equal(await statusOfSignIn('new1@shop.example', 'another'), 'login_failure')
 
       const answer = await confirmed(browser, link)

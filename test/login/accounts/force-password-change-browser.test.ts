@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { authorizeBootstrap } from '../../support/authorize.ts'
-import { becomesTrue, launchBrowser } from '../../support/browser.ts'
+import { waitUntilTrue, launchBrowser } from '../../support/browser.ts'
 import { changeUser } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
@@ -48,7 +48,7 @@ for (const mode of modesInBrowser('uaa')) {
       await page.fill('#password', 'koala')
       await page.click('input[type=submit]')
       assert.equal(page.url(), `${base}/force_password_change`)
-      await becomesTrue(page, `document.activeElement.id === 'password'`) // the browser focuses after it has drawn
+      await waitUntilTrue(page, `document.activeElement.id === 'password'`) // the browser focuses after it has drawn
       assert.match(await page.innerText('main'), /marissa@example\.org/)
 
       const choose = async (password: string, again = password) => {

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../../support/browser.ts'
 import { freePort } from '../../support/free-port.ts'
-import { inviteBootstrap, startInviting } from '../../support/invitations.ts'
+import { inviteBootstrap, startInvitationServer } from '../../support/invitations.ts'
 import type { InviteApi } from '../../support/invitations.ts'
 import { modesInBrowser } from '../../support/thinning.ts'
 
@@ -22,7 +22,10 @@ for (const mode of modesInBrowser('standard')) {
       const clients = inviteBootstrap.clients.map(each =>
         each.client_id === 'inviter' ? { ...each, redirect_uri: [`${base}/healthz`] } : each,
       )
-      api = await startInviting({ mode, config: { base_url: base, bootstrap: { ...inviteBootstrap, clients } } })
+      api = await startInvitationServer({
+        mode,
+        config: { base_url: base, bootstrap: { ...inviteBootstrap, clients } },
+      })
       const branding = { consent: { text: 'the terms of use' } }
       const stored = (await api.server.store.zones.find('svc')) ?? assert.fail()
       await api.server.store.zones.update({ ...stored, config: { ...stored.config, branding } })

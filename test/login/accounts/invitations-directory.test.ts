@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields } from '../../support/forms.ts'
-import { APP_URL, inviteBootstrap, startInviting } from '../../support/invitations.ts'
+import { APP_URL, inviteBootstrap, startInvitationServer } from '../../support/invitations.ts'
 import type { InviteApi } from '../../support/invitations.ts'
 import { SEARCH } from '../../support/ldap-server.ts'
 import { MODES } from '../../support/oauth.ts'
@@ -30,7 +30,10 @@ for (const mode of MODES) {
         emailDomain: ['example.org'],
       }
       const ldap = { originKey: 'ldap', type: 'ldap', name: 'Directory', config }
-      api = await startInviting({ mode, config: { bootstrap: { ...inviteBootstrap, identity_providers: [ldap] } } })
+      api = await startInvitationServer({
+        mode,
+        config: { bootstrap: { ...inviteBootstrap, identity_providers: [ldap] } },
+      })
       ;({ server } = api)
     })
     after(async () => {

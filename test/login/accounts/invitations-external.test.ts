@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'
 import { unescaped } from '../../support/forms.ts'
-import { APP_URL, inviteBootstrap, startInviting } from '../../support/invitations.ts'
+import { APP_URL, inviteBootstrap, startInvitationServer } from '../../support/invitations.ts'
 import type { InviteApi, InviteRequest } from '../../support/invitations.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
 import { RELYING_PARTY } from '../../support/oidc-provider.ts'
@@ -43,7 +43,7 @@ for (const mode of MODES) {
         config: { ...config, emailDomain: ['closed.example'], addShadowUserOnLogin: false },
       }
       const bootstrap = { ...inviteBootstrap, identity_providers: [up, twin, closed] }
-      api = await startInviting({ mode, clock, config: { bootstrap } })
+      api = await startInvitationServer({ mode, clock, config: { bootstrap } })
       ;({ server } = api)
     })
     beforeEach(() => {
@@ -55,11 +55,11 @@ for (const mode of MODES) {
       await upstream.stop()
     })
 
-    let people = 0
+    let accounts = 0
     const fresh = async (domain = 'up.example', request?: InviteRequest) => {
-      people += 1
-      const email = `person${people}@${domain}`
-      return { email, sub: `sub-${people}`, ...(await api.linkFor(email, request)) }
+      accounts += 1
+      const email = `person${accounts}@${domain}`
+      return { email, sub: `sub-${accounts}`, ...(await api.linkFor(email, request)) }
     }
 
     /** Opens the link and is sent to the provider, which will say the claims. */

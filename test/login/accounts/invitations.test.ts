@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields, unescaped } from '../../support/forms.ts'
-import { APP_URL, inviteBootstrap, startInviting, Z1 } from '../../support/invitations.ts'
+import { APP_URL, inviteBootstrap, startInvitationServer, Z1 } from '../../support/invitations.ts'
 import type { InviteApi, InviteRequest } from '../../support/invitations.ts'
 import { changeUser, MODES, userNamed } from '../../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
@@ -29,7 +29,7 @@ for (const mode of MODES) {
     let api: InviteApi
     let server: TestServer
     before(async () => {
-      api = await startInviting({ mode })
+      api = await startInvitationServer({ mode })
       ;({ server } = api)
     })
     after(async () => {
@@ -46,10 +46,10 @@ for (const mode of MODES) {
       assert.equal(messageOf(answer), EXPIRED)
       assert.doesNotMatch(answer.text, /name="password"/)
     }
-    let people = 0
+    let accounts = 0
     const fresh = async (request?: InviteRequest) => {
-      people += 1
-      const email = `person${people}@acc.org`
+      accounts += 1
+      const email = `person${accounts}@acc.org`
       return { email, ...(await api.linkFor(email, request)) }
     }
 
@@ -280,7 +280,7 @@ for (const mode of MODES) {
       const zone = inviteBootstrap.identity_zones[0]
       const branding = { consent: { text: 'Some <terms>', link: 'https://terms.example/' } }
       const identity_zones = [{ ...zone, config: { branding } }]
-      const api = await startInviting({ mode, config: { bootstrap: { ...inviteBootstrap, identity_zones } } })
+      const api = await startInvitationServer({ mode, config: { bootstrap: { ...inviteBootstrap, identity_zones } } })
       const { path, code } = await api.linkFor('new@acc.org', { host: Z1 })
       const browser = api.server.browser(Z1)
       const page = await browser.send(path)

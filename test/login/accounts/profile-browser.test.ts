@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { authorizeBootstrap } from '../../support/authorize.ts'
-import { becomesTrue, launchBrowser } from '../../support/browser.ts'
+import { waitUntilTrue, launchBrowser } from '../../support/browser.ts'
 import { approve, userNamed } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
@@ -109,12 +109,12 @@ describe('the profile in a browser', () => {
     const page = await signIn({})
     const plain = await page.evaluate<string>(groundOf(SAVE))
     await page.click('#app-form label')
-    await becomesTrue(page, `${groundOf(SAVE)} !== '${plain}'`) // it fades
+    await waitUntilTrue(page, `${groundOf(SAVE)} !== '${plain}'`) // it fades
     await page.click('#app-form label')
-    await becomesTrue(page, `${groundOf(SAVE)} === '${plain}'`)
+    await waitUntilTrue(page, `${groundOf(SAVE)} === '${plain}'`)
     await page.fill('#familyName', 'Changed')
     await page.press('#familyName', 'Tab')
-    await becomesTrue(page, `${groundOf('.details .when-changed')} !== '${plain}'`)
+    await waitUntilTrue(page, `${groundOf('.details .when-changed')} !== '${plain}'`)
     await page.context().close()
   })
 })

@@ -12,7 +12,7 @@ import { userNamed } from '../../support/oauth.ts'
 import { appOf, setPolicy } from '../../support/second-factor.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
-import { plugIn } from '../../support/virtual-authenticator.ts'
+import { addVirtualAuthenticator } from '../../support/virtual-authenticator.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
@@ -62,7 +62,7 @@ describe('a second factor in a browser', () => {
 
   it('is a passkey that is made at the first sign-in and proves at the next who it is', async () => {
     const page = await open()
-    const authenticator = await plugIn(page)
+    const authenticator = await addVirtualAuthenticator(page)
     await signIn(page)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByRole('heading', { name: 'Save your recovery codes' }).waitFor()
@@ -85,7 +85,7 @@ describe('a second factor in a browser', () => {
 
   it('is managed on a page whose parts keep their distance, on a phone and beside each other on a desktop', async () => {
     const page = await open({ viewport: { width: 320, height: 640 }, locale: 'de' })
-    await plugIn(page)
+    await addVirtualAuthenticator(page)
     await signIn(page)
     await page.locator('form[data-passkey] input[type=submit]').click()
     await page.locator('#codes').waitFor()
@@ -108,7 +108,7 @@ describe('a second factor in a browser', () => {
 
   it('is not needed after a passkey alone, with which nobody types a name', async () => {
     const page = await open()
-    const authenticator = await plugIn(page)
+    const authenticator = await addVirtualAuthenticator(page)
     await signIn(page)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByRole('link', { name: 'I have saved them' }).click()
@@ -130,13 +130,13 @@ describe('a second factor in a browser', () => {
 
   it('says so when the authenticator does not answer, and takes a recovery code instead', async () => {
     const page = await open()
-    await plugIn(page)
+    await addVirtualAuthenticator(page)
     await signIn(page)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     const code = (await page.locator('#codes span').first().textContent()) ?? ''
     const other = await open()
     await signIn(other)
-    await plugIn(other) // another device, without the passkey
+    await addVirtualAuthenticator(other) // another device, without the passkey
     await other.getByRole('button', { name: 'Use a passkey' }).click()
     await other.getByText('That passkey was not accepted.').waitFor()
     await other.getByRole('link', { name: 'Use a recovery code' }).click()

@@ -12,7 +12,7 @@ import { userNamed } from '../../support/oauth.ts'
 import { appOf, setPolicy } from '../../support/second-factor.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
-import { plugIn } from '../../support/virtual-authenticator.ts'
+import { addVirtualAuthenticator } from '../../support/virtual-authenticator.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
@@ -72,7 +72,7 @@ describe('one’s own second factors in a browser', () => {
     const page = await open()
     await signIn(page)
     await page.waitForURL(`${base}/profile`)
-    const authenticator = await plugIn(page)
+    const authenticator = await addVirtualAuthenticator(page)
     await link(page, 'Manage').click()
     await link(page, 'Add a passkey').click()
     assert.equal(await page.inputValue('#name'), 'Chrome on Linux')
@@ -98,7 +98,7 @@ describe('one’s own second factors in a browser', () => {
     const page = await open()
     await signIn(page)
     await page.waitForURL(`${base}/profile`)
-    const authenticator = await plugIn(page)
+    const authenticator = await addVirtualAuthenticator(page)
     await authenticator.verifies(false)
     await page.goto(`${pageUrl}/passkey`)
     await page.fill('#name', 'Laptop')
@@ -114,7 +114,7 @@ describe('one’s own second factors in a browser', () => {
 
   it('are offered once as a passkey, on the way to an application, and may be declined', async () => {
     const page = await open()
-    await plugIn(page)
+    await addVirtualAuthenticator(page)
     const request = `${base}/oauth/authorize?${new URLSearchParams(APP_REQUEST).toString()}`
     await page.goto(request)
     await page.waitForSelector('input[name=can_passkey]', { state: 'attached' })
@@ -133,7 +133,7 @@ describe('one’s own second factors in a browser', () => {
   it('are one click and the finger from the offer', async () => {
     const joel = (await userNamed(server, 'joel')).id
     const page = await open()
-    const authenticator = await plugIn(page)
+    const authenticator = await addVirtualAuthenticator(page)
     await page.goto(`${base}/profile`)
     await page.waitForSelector('input[name=can_passkey]', { state: 'attached' })
     await page.fill('#username', 'joel')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'
 import { unescaped } from '../../support/forms.ts'
-import { APP_URL, inviteBootstrap, startInviting } from '../../support/invitations.ts'
+import { APP_URL, inviteBootstrap, startInvitationServer } from '../../support/invitations.ts'
 import type { InviteApi } from '../../support/invitations.ts'
 import { MODES } from '../../support/oauth.ts'
 import type { AssertionParts } from '../../support/saml-idp.ts'
@@ -35,7 +35,11 @@ for (const mode of MODES) {
           allowIdpInitiated: true,
         }),
       ]
-      api = await startInviting({ mode, clock, config: { bootstrap: { ...inviteBootstrap, identity_providers } } })
+      api = await startInvitationServer({
+        mode,
+        clock,
+        config: { bootstrap: { ...inviteBootstrap, identity_providers } },
+      })
       ;({ server } = api)
     })
     after(async () => {
@@ -43,11 +47,11 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    let people = 0
+    let accounts = 0
     const fresh = async (domain = 'corp.example') => {
-      people += 1
-      const email = `person${people}@${domain}`
-      return { email, nameId: `name-${people}`, ...(await api.linkFor(email)) }
+      accounts += 1
+      const email = `person${accounts}@${domain}`
+      return { email, nameId: `name-${accounts}`, ...(await api.linkFor(email)) }
     }
     const mail = (...values: string[]) => ({ attributes: [{ name: 'mail', values }] })
     const through = (path: string, parts: AssertionParts, origin = 'corp'): Promise<TestAnswer> =>

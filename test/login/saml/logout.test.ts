@@ -11,7 +11,7 @@ import { createTestClock } from '../../support/clock.ts'
 import { MODES } from '../../support/oauth.ts'
 import { SAML, base64Of, createSamlIdp, encrypted, samlTestKey } from '../../support/saml-idp.ts'
 import type { LogoutParts, ResponseParts, SamlIdp } from '../../support/saml-idp.ts'
-import { attributeIn, carriedBy, samlRecord, signInSaml } from '../../support/saml-logout.ts'
+import { attributeIn, messageIn, samlRecord, signInSaml } from '../../support/saml-logout.ts'
 import type { CarriedMessage } from '../../support/saml-logout.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
@@ -133,7 +133,7 @@ for (const mode of MODES) {
         const browser = await signIn({ nameId: 'pat & <co>', sessionIndex: 's-out', ...names })
         const answer = await signOut(browser)
         assert.equal(await isSignedIn(browser), false)
-        const message = carriedBy(answer, 'SAMLRequest')
+        const message = messageIn(answer, 'SAMLRequest')
         assert.deepEqual([message.binding, message.to, message.relayState], ['redirect', SLO, undefined])
         assertSigned(message)
         const { xml } = message
@@ -151,7 +151,7 @@ for (const mode of MODES) {
 
       it('posts the request to a provider that has only the POST binding', async () => {
         const browser = await signIn({}, { origin: 'posting', by: other })
-        const message = carriedBy(await signOut(browser), 'SAMLRequest')
+        const message = messageIn(await signOut(browser), 'SAMLRequest')
         assert.deepEqual([message.binding, message.to], ['post', `${other.entityId}/slo?a=1`])
         assertSigned(message)
         assert.equal(await isSignedIn(browser), false)
@@ -160,7 +160,7 @@ for (const mode of MODES) {
       for (const binding of ['redirect', 'post'] as const) {
         it(`leads on to the target when the answer comes, whatever it says (${binding})`, async () => {
           const browser = await signIn()
-          const { xml, relayState } = carriedBy(await signOutTo(browser), 'SAMLRequest')
+          const { xml, relayState } = messageIn(await signOutTo(browser), 'SAMLRequest')
           const given = { redirect: AUTO_REQUEST.redirect_uri, client_id: 'auto' }
           assert.deepEqual(relayState && JSON.parse(relayState), isStandard ? undefined : given)
           const inResponseTo = attributeIn(xml, 'ID') ?? ''
@@ -180,7 +180,7 @@ for (const mode of MODES) {
           const query = { post_logout_redirect_uri: BYE }
           assert.equal((await browser.send('/logout.do', { query })).status, 200)
           const form = { ...query, confirmed: 'true', 'X-Svc-Csrf': browser.csrf || csrf }
-          const { xml } = carriedBy(await browser.send('/logout.do', { form }), 'SAMLRequest')
+          const { xml } = messageIn(await browser.send('/logout.do', { form }), 'SAMLRequest')
           const response = idp.logoutResponse({ inResponseTo: attributeIn(xml, 'ID') ?? '' })
           const end = await followed(browser, await answerBy.redirect(browser, response))
           assert.equal(end.status, 200)
@@ -189,7 +189,7 @@ for (const mode of MODES) {
 
         it('leads nowhere for the answer to the logout of another browser, of another zone, twice, or too late', async () => {
           const browser = await signIn()
-          const { xml } = carriedBy(await signOutTo(browser), 'SAMLRequest')
+          const { xml } = messageIn(await signOutTo(browser), 'SAMLRequest')
           const response = idp.logoutResponse({ inResponseTo: attributeIn(xml, 'ID') ?? '' })
           const cookie = browser.cookies.get('svc-sign-out') ?? ''
           assert.notEqual(cookie, '')
@@ -258,7 +258,7 @@ for (const mode of MODES) {
       it('is of the zone that it came from', async () => {
         const browser = server.browser(Z1_HOST)
         await signIn({ audiences: ['z1.latchkey'] }, { browser })
-        const { xml } = carriedBy(await signOut(browser), 'SAMLRequest')
+        const { xml } = messageIn(await signOut(browser), 'SAMLRequest')
         assert.match(xml, /<saml2:Issuer[^>]*>z1\.latchkey<\/saml2:Issuer>/)
       })
     })
@@ -292,7 +292,7 @@ for (const mode of MODES) {
 
       /** The status that the answer has for the provider. */
       const statusOf = (answer: TestAnswer): string | undefined => {
-        const message = carriedBy(answer, 'SAMLResponse')
+        const message = messageIn(answer, 'SAMLResponse')
         assertSigned(message)
         return /StatusCode Value="urn:oasis:names:tc:SAML:2\.0:status:(\w+)"/.exec(message.xml)?.[1]
       }
@@ -344,7 +344,7 @@ for (const mode of MODES) {
         const id = '_request-1'
         const redirected = await byRedirect(requestOf({ id }), { relayState: 'a b&c' })
         const posted = await byPost(idp.sign(requestOf({ id: '_request-2' })), { relayState: '"><script>' })
-        const messages = [redirected, posted].map(answer => carriedBy(answer, 'SAMLResponse'))
+        const messages = [redirected, posted].map(answer => messageIn(answer, 'SAMLResponse'))
         const facts = messages.map(({ binding, to: at, relayState, xml }) => {
           return [binding, at, relayState, attributeIn(xml, 'InResponseTo'), attributeIn(xml, 'Destination')]
         })
@@ -357,7 +357,7 @@ for (const mode of MODES) {
           assert.match(message.xml, /<saml2:Issuer[^>]*>latchkey<\/saml2:Issuer>/)
         }
         const long = await byRedirect(requestOf(), { relayState: 'x'.repeat(2049) })
-        assert.equal(carriedBy(long, 'SAMLResponse').relayState, undefined)
+        assert.equal(messageIn(long, 'SAMLResponse').relayState, undefined)
       })
 
       it('is answered at the ResponseLocation, or not at all by a provider that takes no answers', async () => {
@@ -373,7 +373,7 @@ for (const mode of MODES) {
         await set(
           idp.metadata({ slo: SLO }).replaceAll(`Location="${SLO}"`, `Location="${SLO}" ResponseLocation="${at}"`),
         )
-        assert.equal(carriedBy(await byRedirect(requestOf()), 'SAMLResponse').to, at)
+        assert.equal(messageIn(await byRedirect(requestOf()), 'SAMLResponse').to, at)
         await set(idp.metadata())
         const browser = await signIn({ nameId: 'pat' })
         const answer = await byRedirect(requestOf())
@@ -507,7 +507,7 @@ for (const mode of MODES) {
             const browser = await signIn({ nameId: 'pat' })
             for (const answer of [await byRedirect(xml()), await byPost(idp.sign(xml()))]) {
               assert.equal(statusOf(answer), 'Requester')
-              assert.match(carriedBy(answer, 'SAMLResponse').xml, new RegExp(`StatusMessage>${reason}<`))
+              assert.match(messageIn(answer, 'SAMLResponse').xml, new RegExp(`StatusMessage>${reason}<`))
             }
             assert.match(server.refusals.at(-1) ?? '', new RegExp(`^logout from "corp": ${reason}: `))
             assert.equal(await isSignedIn(browser), true)

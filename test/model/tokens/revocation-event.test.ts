@@ -44,7 +44,7 @@ describe('the event of a revocation', () => {
       server = await startServer({ config: { zone_config: { tokenPolicy: { refreshTokenRotate: true } } } })
     })
     after(() => server.stop())
-    const told = async (): Promise<readonly unknown[]> => {
+    const reported = async (): Promise<readonly unknown[]> => {
       const { id } = await userNamed(server, 'marissa')
       const {
         principal = '',
@@ -59,7 +59,7 @@ describe('the event of a revocation', () => {
       await exchange(server, code)
       await exchange(server, code)
       const data = 'ClientID=auto, UserID=marissa, ZoneID=svc; authorization code used twice'
-      assert.deepEqual(await told(), ['clientId:auto,userId:marissa', data, '127.0.0.1'])
+      assert.deepEqual(await reported(), ['clientId:auto,userId:marissa', data, '127.0.0.1'])
     })
 
     it('has the same form when a refresh token was used twice', async () => {
@@ -67,7 +67,7 @@ describe('the event of a revocation', () => {
       await refresh(server, token)
       await refresh(server, token)
       const data = 'ClientID=app, UserID=marissa, ZoneID=svc; refresh token used twice'
-      assert.deepEqual(await told(), ['clientId:app,userId:marissa', data, '127.0.0.1'])
+      assert.deepEqual(await reported(), ['clientId:app,userId:marissa', data, '127.0.0.1'])
     })
   })
 })

@@ -201,7 +201,7 @@ describe('policyDemands', () => {
 
 describe('mustChangePassword', () => {
   const changed = new Date('2026-01-31T12:00:00Z')
-  const person = user({ passwordHash: 'h', passwordChangedAt: changed })
+  const account = user({ passwordHash: 'h', passwordChangedAt: changed })
   const after = (text: string) => new Date(text)
   const cases = [
     { name: 'not without a reason', now: after('2036-01-31T12:00:00Z'), want: false },
@@ -247,8 +247,8 @@ describe('mustChangePassword', () => {
   ]
   for (const { name, now, user: change = {}, policy: rules = {}, want } of cases) {
     it(`is so ${name}`.replace('so not', 'not so'), () => {
-      const { passwordHash: _, ...without } = person
-      const given = 'passwordHash' in change ? { ...without, passwordChangeRequired: true } : { ...person, ...change }
+      const { passwordHash: _, ...without } = account
+      const given = 'passwordHash' in change ? { ...without, passwordChangeRequired: true } : { ...account, ...change }
       assert.equal(mustChangePassword(given, policy(rules), now), want)
     })
   }

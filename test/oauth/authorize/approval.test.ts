@@ -179,8 +179,8 @@ for (const mode of MODES) {
         value,
       })
       const originalUri = `${server.baseUrl}/oauth/authorize?${new URLSearchParams(question).toString()}`
-      const { auth_request: request, ...told } = model.json()
-      assert.deepEqual(told, {
+      const { auth_request: request, ...reported } = model.json()
+      assert.deepEqual(reported, {
         message: 'To confirm or deny access POST to the following locations with the parameters requested.',
         ...(mode === 'standard' && { client_id: 'asks', original_uri: originalUri }),
         client_display_name: 'The asker',
@@ -312,8 +312,8 @@ for (const mode of MODES) {
       const page = await openPage(browser, { ...ASKS, response_type: 'token' })
       const done = await answer(browser, page, { more: { 'scope.0': 'scope.svc.admin' } })
       const { query, fragment } = responseOf(done)
-      const [told, empty] = isStandard ? [fragment, query] : [query, fragment]
-      assert.deepEqual([told['error'], told['state'], empty], ['invalid_scope', 's1', {}])
+      const [reported, empty] = isStandard ? [fragment, query] : [query, fragment]
+      assert.deepEqual([reported['error'], reported['state'], empty], ['invalid_scope', 's1', {}])
       assert.deepEqual(await stored(), {})
     })
 

@@ -103,13 +103,13 @@ for (const mode of MODES) {
       await changeClient(server, 'asks', { authorities: ['svc.resource', 'svc.none'] })
       const query = { ...requestOf('asks'), scope: 'cloud.read cloud.write openid', nonce: 'n', password: 'koala' }
       const model = (await call(query)).json()
-      const { auth_request: told, ...others } = model
+      const { auth_request: reported, ...others } = model
       const common = ['approved_scopes', 'denied_scopes', 'options', 'redirect_uri', 'undecided_scopes', 'scopes']
       const own = isStandard ? ['client_id', 'original_uri'] : []
       assert.deepEqual(Object.keys(others), [...common, 'message', 'client_display_name', ...own])
       if (isStandard) return
       const scope = ['cloud.read', 'openid']
-      assert.deepEqual(told, {
+      assert.deepEqual(reported, {
         clientId: 'asks',
         scope,
         requestParameters: {

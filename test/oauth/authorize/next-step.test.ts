@@ -46,14 +46,14 @@ interface Case {
   readonly request?: Partial<Demands> & { responseType?: string }
   readonly client?: Partial<Client>
   /** Differences from somebody who signed in just now and decided nothing yet; null when nobody is there. */
-  readonly person?: (Partial<Omit<SignedIn, 'scopes'>> & { scopes?: readonly string[] | OAuthError }) | null
+  readonly user?: (Partial<Omit<SignedIn, 'scopes'>> & { scopes?: readonly string[] | OAuthError }) | null
   readonly mode?: CompatibilityMode
   /** The step, short: its kind with the error, or the scopes with their first letters of the state. */
   readonly want: string
 }
 
-function stepOf({ request = {}, client = {}, person = {}, mode = 'standard' }: Case): Step {
-  const { scopes = ['openid', 'cloud.read'], ...rest } = person ?? {}
+function stepOf({ request = {}, client = {}, user = {}, mode = 'standard' }: Case): Step {
+  const { scopes = ['openid', 'cloud.read'], ...rest } = user ?? {}
   const signedIn: SignedIn = {
     origin: 'svc',
     authenticatedAt: NOW,
@@ -72,7 +72,7 @@ function stepOf({ request = {}, client = {}, person = {}, mode = 'standard' }: C
       ...request,
       responseType: parseResponseType(request.responseType ?? 'code') ?? new Set(),
     },
-    person === null ? undefined : signedIn,
+    user === null ? undefined : signedIn,
     { now: NOW, behaviour: behaviourOf(mode) },
   )
 }
@@ -105,45 +105,45 @@ const ALL = { autoapprove: true } as const
 table('nextStep, how strong the sign-in must be', [
   {
     name: 'asks for the second factor before it asks for approval',
-    person: { lacking: { level: '2', methods: ['totp'] } },
+    user: { lacking: { level: '2', methods: ['totp'] } },
     want: 'second-factor',
   },
   {
     name: 'asks for a new sign-in first, which would end what is proven',
-    person: { lacking: { level: '2', methods: ['totp'] } },
+    user: { lacking: { level: '2', methods: ['totp'] } },
     request: { maxAge: 0 },
     want: 'sign-in',
   },
   {
     name: 'refuses what nothing can reach, also in silence',
-    person: { lacking: { level: 'phr', methods: [] } },
+    user: { lacking: { level: 'phr', methods: [] } },
     request: { silent: true },
     want: 'refuse unmet_authentication_requirements',
   },
   {
     name: 'refuses what may not be granted at all before it asks for more',
-    person: { lacking: { level: '2', methods: ['totp'] }, scopes: new OAuthError('invalid_scope', '') },
+    user: { lacking: { level: '2', methods: ['totp'] }, scopes: new OAuthError('invalid_scope', '') },
     want: 'refuse invalid_scope',
   },
 ])
 
 table('nextStep, who is there', [
-  { name: 'asks an anonymous visitor to sign in', person: null, want: 'sign-in' },
+  { name: 'asks an anonymous visitor to sign in', user: null, want: 'sign-in' },
   {
     name: 'refuses an anonymous visitor in silence',
-    person: null,
+    user: null,
     request: { silent: true },
     want: 'refuse login_required',
   },
   {
     name: 'asks an anonymous visitor to sign in before it asks for approval',
-    person: null,
+    user: null,
     client: ALL,
     want: 'sign-in',
   },
   {
     name: 'asks an anonymous visitor to sign in rather than to choose',
-    person: null,
+    user: null,
     request: { chooseAccount: true },
     want: 'sign-in',
   },
@@ -156,33 +156,33 @@ table('nextStep, who is there', [
   },
   {
     name: 'asks another than the hinted one to sign in',
-    person: { isAnother: { wasAsked: false } },
+    user: { isAnother: { wasAsked: false } },
     client: ALL,
     want: 'sign-in',
   },
   {
     name: 'refuses another than the hinted one in silence',
-    person: { isAnother: { wasAsked: false } },
+    user: { isAnother: { wasAsked: false } },
     request: { silent: true },
     client: ALL,
     want: 'refuse login_required',
   },
   {
     name: 'refuses another than the hinted one who was asked already',
-    person: { isAnother: { wasAsked: true } },
+    user: { isAnother: { wasAsked: true } },
     client: ALL,
     want: 'refuse login_required',
   },
   {
     name: 'refuses an ID token when openid is not granted',
-    person: { scopes: ['cloud.read'] },
+    user: { scopes: ['cloud.read'] },
     request: { responseType: 'code id_token' },
     client: ALL,
     want: 'refuse invalid_scope',
   },
   {
     name: 'leaves out an ID token when openid is not granted, in UAA',
-    person: { scopes: ['cloud.read'] },
+    user: { scopes: ['cloud.read'] },
     request: { responseType: 'code id_token' },
     client: ALL,
     mode: 'uaa',
@@ -203,56 +203,56 @@ table('nextStep, max_age', [
   {
     name: 'takes a sign-in without a limit, however old',
     client: ALL,
-    person: aged(43_200),
+    user: aged(43_200),
     want: 'respond openid cloud.read',
   },
   {
     name: 'takes a sign-in of exactly that age',
     client: ALL,
     request: { maxAge: 60 },
-    person: aged(60),
+    user: aged(60),
     want: 'respond openid cloud.read',
   },
   {
     name: 'asks again a millisecond later',
     client: ALL,
     request: { maxAge: 60 },
-    person: aged(60.001),
+    user: aged(60.001),
     want: 'sign-in',
   },
   {
     name: 'asks again for max_age=0 after a sign-in of this very moment',
     client: ALL,
     request: { maxAge: 0 },
-    person: aged(0),
+    user: aged(0),
     want: 'sign-in',
   },
   {
     name: 'refuses max_age=0 in silence, also when the clock was set back since',
     client: ALL,
     request: { maxAge: 0, silent: true },
-    person: aged(-60),
+    user: aged(-60),
     want: 'refuse login_required',
   },
-  { name: 'asks again for max_age=0', client: ALL, request: { maxAge: 0 }, person: aged(1), want: 'sign-in' },
+  { name: 'asks again for max_age=0', client: ALL, request: { maxAge: 0 }, user: aged(1), want: 'sign-in' },
   {
     name: 'refuses in silence what is too old',
     client: ALL,
     request: { maxAge: 60, silent: true },
-    person: aged(61),
+    user: aged(61),
     want: 'refuse login_required',
   },
   {
     name: 'answers in silence what is young enough',
     client: ALL,
     request: { maxAge: 60, silent: true },
-    person: aged(59),
+    user: aged(59),
     want: 'respond openid cloud.read',
   },
   {
     name: 'asks again after an approval that took too long',
     request: { maxAge: 60 },
-    person: { ...aged(61), justApproved: true },
+    user: { ...aged(61), justApproved: true },
     want: 'sign-in',
   },
 ])
@@ -261,7 +261,7 @@ table('nextStep, provider of the user', [
   {
     name: 'takes every provider when the client names none',
     client: ALL,
-    person: { origin: 'ldap' },
+    user: { origin: 'ldap' },
     want: 'respond openid cloud.read',
   },
   {
@@ -302,7 +302,7 @@ table('nextStep, provider of the user', [
   {
     name: 'looks at the provider before the scopes',
     client: { ...ALL, allowedProviders: ['ldap'] },
-    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    user: { scopes: new OAuthError('invalid_scope', 'none') },
     want: 'switch-provider',
   },
 ])
@@ -310,26 +310,26 @@ table('nextStep, provider of the user', [
 table('nextStep, scopes of the user', [
   {
     name: 'hands on what the scope rules refuse',
-    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    user: { scopes: new OAuthError('invalid_scope', 'none') },
     want: 'refuse invalid_scope',
   },
   {
     name: 'hands it on in silence',
-    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    user: { scopes: new OAuthError('invalid_scope', 'none') },
     request: { silent: true },
     want: 'refuse invalid_scope',
   },
   {
     name: 'hands on in silence that the client has no scopes',
     client: { scope: [] },
-    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    user: { scopes: new OAuthError('invalid_scope', 'none') },
     request: { silent: true },
     want: 'refuse invalid_scope',
   },
   {
     name: 'takes that for a fault in silence, as UAA does',
     client: { scope: [] },
-    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    user: { scopes: new OAuthError('invalid_scope', 'none') },
     request: { silent: true },
     mode: 'uaa',
     want: 'refuse server_error',
@@ -337,13 +337,13 @@ table('nextStep, scopes of the user', [
   {
     name: 'hands it on aloud in UAA too',
     client: { scope: [] },
-    person: { scopes: new OAuthError('invalid_scope', 'none') },
+    user: { scopes: new OAuthError('invalid_scope', 'none') },
     mode: 'uaa',
     want: 'refuse invalid_scope',
   },
   {
     name: 'hands it on although everything was just approved',
-    person: { scopes: new OAuthError('invalid_scope', 'none'), justApproved: true },
+    user: { scopes: new OAuthError('invalid_scope', 'none'), justApproved: true },
     want: 'refuse invalid_scope',
   },
 ])
@@ -374,7 +374,7 @@ table('nextStep, autoapproval', [
   {
     name: 'overrules a stored denial',
     client: ALL,
-    person: { approvals: decided('DENIED', 'openid') },
+    user: { approvals: decided('DENIED', 'openid') },
     want: 'respond openid cloud.read',
   },
   {
@@ -388,22 +388,22 @@ table('nextStep, autoapproval', [
 table('nextStep, stored decisions', [
   {
     name: 'asks nothing when everything was approved',
-    person: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    user: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
     name: 'leaves out without a question what was denied',
-    person: { approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
+    user: { approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
     want: 'respond openid',
   },
   {
     name: 'asks again when one scope has no decision, which an expired one is',
-    person: { approvals: decided('APPROVED', 'openid') },
+    user: { approvals: decided('APPROVED', 'openid') },
     want: 'approve cloud.read:undecided openid:approved',
   },
   {
     name: 'shows denied scopes last',
-    person: {
+    user: {
       scopes: ['openid', 'cloud.read', 'cloud.write'],
       approvals: [...decided('DENIED', 'openid'), ...decided('APPROVED', 'cloud.write')],
     },
@@ -411,29 +411,29 @@ table('nextStep, stored decisions', [
   },
   {
     name: 'shows password and openid scopes first, the rest by name',
-    person: { scopes: ['cloud.write', 'cloud.read', 'password.write', 'openid'] },
+    user: { scopes: ['cloud.write', 'cloud.read', 'password.write', 'openid'] },
     want: 'approve openid:undecided password.write:undecided cloud.read:undecided cloud.write:undecided',
   },
   {
     name: 'mixes lists and decisions',
     client: { autoapprove: ['openid'] },
-    person: { approvals: decided('APPROVED', 'cloud.read') },
+    user: { approvals: decided('APPROVED', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
     name: 'refuses when everything was denied',
-    person: { approvals: decided('DENIED', 'openid', 'cloud.read') },
+    user: { approvals: decided('DENIED', 'openid', 'cloud.read') },
     want: 'refuse access_denied',
   },
   {
     name: 'answers without scopes when everything was denied, as UAA does',
-    person: { approvals: decided('DENIED', 'openid', 'cloud.read') },
+    user: { approvals: decided('DENIED', 'openid', 'cloud.read') },
     mode: 'uaa',
     want: 'respond',
   },
   {
     name: 'ignores decisions about scopes that are not asked for',
-    person: { approvals: decided('APPROVED', 'openid', 'cloud.write') },
+    user: { approvals: decided('APPROVED', 'openid', 'cloud.write') },
     want: 'approve cloud.read:undecided openid:approved',
   },
   { name: 'says consent_required in silence', request: { silent: true }, want: 'refuse consent_required' },
@@ -446,13 +446,13 @@ table('nextStep, stored decisions', [
   {
     name: 'answers in silence what was approved',
     request: { silent: true },
-    person: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    user: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
     name: 'refuses in silence when everything was denied',
     request: { silent: true },
-    person: { approvals: decided('DENIED', 'openid', 'cloud.read') },
+    user: { approvals: decided('DENIED', 'openid', 'cloud.read') },
     want: 'refuse access_denied',
   },
 ])
@@ -460,22 +460,22 @@ table('nextStep, stored decisions', [
 table('nextStep, just approved', [
   {
     name: 'does not ask twice',
-    person: { justApproved: true, approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    user: { justApproved: true, approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
     name: 'grants what was ticked only',
-    person: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
+    user: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
     want: 'respond openid',
   },
   {
     name: 'grants no scope that came up after the question',
-    person: { justApproved: true, approvals: decided('APPROVED', 'openid') },
+    user: { justApproved: true, approvals: decided('APPROVED', 'openid') },
     want: 'respond openid',
   },
   {
     name: 'refuses when nothing was ticked',
-    person: { justApproved: true, approvals: decided('DENIED', 'openid', 'cloud.read') },
+    user: { justApproved: true, approvals: decided('DENIED', 'openid', 'cloud.read') },
     want: 'refuse access_denied',
   },
 ])
@@ -490,21 +490,21 @@ table('nextStep, prompt=consent', [
   {
     name: 'asks although everything was approved before',
     request: { forceConsent: true },
-    person: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    user: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'approve openid:approved cloud.read:approved',
   },
   {
     name: 'asks once',
     client: ALL,
     request: { forceConsent: true },
-    person: { justApproved: true, approvals: decided('APPROVED', 'openid', 'cloud.read') },
+    user: { justApproved: true, approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
     name: 'respects a denial of what is approved automatically otherwise',
     client: ALL,
     request: { forceConsent: true },
-    person: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
+    user: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
     want: 'respond openid',
   },
   {

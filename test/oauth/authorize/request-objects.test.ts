@@ -209,9 +209,9 @@ describe('request objects (RFC 9101)', () => {
   ]
   for (const { name, make, about } of bad) {
     it(`is refused if it ${name}`, async () => {
-      const told = await refusalOf(await make())
-      assert.match(told, /^invalid_request_object: /)
-      assert.match(told, about)
+      const reported = await refusalOf(await make())
+      assert.match(reported, /^invalid_request_object: /)
+      assert.match(reported, about)
     })
   }
 
@@ -226,8 +226,8 @@ describe('request objects (RFC 9101)', () => {
   })
 
   it('is refused beside a reference, and if there are two', async () => {
-    const told = await refusalOf(await object(), { request_uri: 'https://bank.example/request' })
-    assert.match(told, /^invalid_request: .*either/)
+    const reported = await refusalOf(await object(), { request_uri: 'https://bank.example/request' })
+    assert.match(reported, /^invalid_request: .*either/)
     const twice = `client_id=bank&request=${await object()}&request=${await object()}`
     const answer = await browser.send(`/oauth/authorize?${twice}`)
     assert.equal(answer.status, 400)
@@ -253,8 +253,8 @@ describe('request objects (RFC 9101)', () => {
   })
 
   it('needs keys of the client', async () => {
-    const told = await refusalOf(await object(as('without-keys')), { client_id: 'without-keys' })
-    assert.match(told, /no usable keys/)
+    const reported = await refusalOf(await object(as('without-keys')), { client_id: 'without-keys' })
+    assert.match(reported, /no usable keys/)
   })
 
   it('is demanded of a client that must sign its requests', async () => {
@@ -465,8 +465,8 @@ describe('a zone with a profile of FAPI 2.0', () => {
       const claims = { iss: 'one-algorithm', client_id: 'one-algorithm' }
       const request = await requestObject(server, { by: 'rsa', claims })
       const query = { client_id: 'one-algorithm', redirect_uri: CALLBACK, request }
-      const { query: told } = responseOf(await authorize(server.browser(), query))
-      assert.match(told['error_description'] ?? '', /must be signed by PS256 or ES256 or EdDSA/)
+      const { query: reported } = responseOf(await authorize(server.browser(), query))
+      assert.match(reported['error_description'] ?? '', /must be signed by PS256 or ES256 or EdDSA/)
     } finally {
       await server.stop()
     }

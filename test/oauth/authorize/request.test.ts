@@ -492,18 +492,18 @@ for (const mode of MODES) {
           return
         }
         assert.equal(answer.status, 302, answer.text)
-        const { query: told, fragment } = responseOf(answer)
+        const { query: reported, fragment } = responseOf(answer)
         const asked = new URLSearchParams(queryOf(query))
         assert.deepEqual(fragment, {})
         assert.ok(answer.location().href.startsWith(`${asked.get('redirect_uri')}?`))
-        assert.equal(told['error'], expected.error)
-        if (typeof expected.description === 'string') assert.equal(told['error_description'], expected.description)
-        else assert.match(told['error_description'] ?? '', expected.description)
-        assert.equal(told['state'], expected.state === null ? undefined : 's1')
-        assert.equal(told['code'], undefined)
+        assert.equal(reported['error'], expected.error)
+        if (typeof expected.description === 'string') assert.equal(reported['error_description'], expected.description)
+        else assert.match(reported['error_description'] ?? '', expected.description)
+        assert.equal(reported['state'], expected.state === null ? undefined : 's1')
+        assert.equal(reported['code'], undefined)
         const names = ['error', 'error_description', ...(expected.state === null ? [] : ['state'])]
-        assert.deepEqual(Object.keys(told), mode === 'standard' ? [...names, 'session_state', 'iss'] : names)
-        if (mode === 'standard') assert.equal(told['iss'], server.baseUrl)
+        assert.deepEqual(Object.keys(reported), mode === 'standard' ? [...names, 'session_state', 'iss'] : names)
+        if (mode === 'standard') assert.equal(reported['iss'], server.baseUrl)
       })
     }
 

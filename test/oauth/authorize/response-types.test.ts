@@ -85,27 +85,30 @@ for (const mode of MODES) {
       )
     })
 
-    const told: readonly { name: string; scope: string | undefined; want: Record<typeof mode, string | undefined> }[] =
-      [
-        { name: 'as it was asked for', scope: 'openid profile', want: { standard: undefined, uaa: undefined } },
-        { name: 'in another order', scope: 'profile, openid profile', want: { standard: undefined, uaa: undefined } },
-        {
-          name: 'that nobody named',
-          scope: undefined,
-          want: { standard: 'cloud.read email openid profile', uaa: 'cloud.read openid profile' },
-        },
-        {
-          name: 'that is less, because the client lacks a part',
-          scope: 'openid phone',
-          want: { standard: 'openid', uaa: 'refused' },
-        },
-        {
-          name: 'that is less, because the user lacks a part',
-          scope: 'openid email',
-          want: { standard: undefined, uaa: 'openid' },
-        },
-      ]
-    for (const { name, scope, want } of told) {
+    const reported: readonly {
+      name: string
+      scope: string | undefined
+      want: Record<typeof mode, string | undefined>
+    }[] = [
+      { name: 'as it was asked for', scope: 'openid profile', want: { standard: undefined, uaa: undefined } },
+      { name: 'in another order', scope: 'profile, openid profile', want: { standard: undefined, uaa: undefined } },
+      {
+        name: 'that nobody named',
+        scope: undefined,
+        want: { standard: 'cloud.read email openid profile', uaa: 'cloud.read openid profile' },
+      },
+      {
+        name: 'that is less, because the client lacks a part',
+        scope: 'openid phone',
+        want: { standard: 'openid', uaa: 'refused' },
+      },
+      {
+        name: 'that is less, because the user lacks a part',
+        scope: 'openid email',
+        want: { standard: undefined, uaa: 'openid' },
+      },
+    ]
+    for (const { name, scope, want } of reported) {
       it(`report the scope unless it was granted as asked for (RFC 6749 §4.2.2): one ${name}`, async () => {
         const { scope: _, ...request } = { ...HYBRID, response_type: 'token' }
         const answer = await authorize(browser, { ...request, ...(scope !== undefined && { scope }) })
@@ -344,12 +347,12 @@ for (const mode of MODES) {
         const config = { bootstrap: { ...authorizeBootstrap, clients }, zone_config: { require_nonce: true } }
         const strict = await startServer({ mode, config })
         try {
-          const person = await signedIn(strict)
+          const account = await signedIn(strict)
           for (const id of ['hybrid', 'careless']) {
             const query = { ...requestOf(id), response_type: 'id_token' }
-            const { fragment } = responseOf(await authorize(person, query))
+            const { fragment } = responseOf(await authorize(account, query))
             assert.equal(fragment['error'], isStandard ? 'invalid_request' : undefined, id)
-            assert.ok(responseOf(await authorize(person, { ...query, nonce: 'n' })).fragment['id_token'], id)
+            assert.ok(responseOf(await authorize(account, { ...query, nonce: 'n' })).fragment['id_token'], id)
           }
         } finally {
           await strict.stop()
@@ -436,8 +439,8 @@ for (const mode of MODES) {
           const query = { ...plain, response_type: 'code id_token', request, response_mode: asked }
           const answer = await authorize(server.browser(), query)
           assert.equal(answer.status, isPosted ? 200 : 302, answer.text)
-          const told = isPosted ? hiddenFields(answer.text) : responseOf(answer).fragment
-          assert.equal(told['error'], 'invalid_request_object')
+          const reported = isPosted ? hiddenFields(answer.text) : responseOf(answer).fragment
+          assert.equal(reported['error'], 'invalid_request_object')
           if (isPosted) assert.match(answer.text, /action="https:\/\/hybrid\.example\/cb"/)
           else assert.equal(answer.location().origin, 'https://hybrid.example')
         })

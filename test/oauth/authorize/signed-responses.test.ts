@@ -87,9 +87,9 @@ describe('signed authorization responses (JARM)', () => {
       ['JWT', 'code'],
     ] as const) {
       const { query, fragment } = responseOf(await ask(mode, { response_type: type }))
-      const told = type === 'code' ? query : fragment
-      assert.equal(told['error'], 'invalid_request', mode)
-      assert.match(told['error_description'] ?? '', /response_mode/)
+      const reported = type === 'code' ? query : fragment
+      assert.equal(reported['error'], 'invalid_request', mode)
+      assert.match(reported['error_description'] ?? '', /response_mode/)
     }
   })
 

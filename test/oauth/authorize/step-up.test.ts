@@ -57,7 +57,7 @@ for (const mode of MODES) {
       server.clock.advance(60) // for another password of the app
     })
 
-    const told = (...classes: readonly string[]): unknown =>
+    const reported = (...classes: readonly string[]): unknown =>
       isStandard ? (classes[0] ?? '1') : classes.length > 0 ? { values: classes } : undefined
     const outcomeOf = (answer: TestAnswer): string => {
       const { href, searchParams, hash } = answer.location()
@@ -129,7 +129,7 @@ for (const mode of MODES) {
       const answer = await browser.send(proven.location().pathname + proven.location().search)
       assert.equal(answer.location().searchParams.get('state'), 'kept')
       const claims = await claimsOf(answer)
-      assert.deepEqual([claims['acr'], claims['amr']], [told('2'), ['pwd', 'otp', 'mfa']])
+      assert.deepEqual([claims['acr'], claims['amr']], [reported('2'), ['pwd', 'otp', 'mfa']])
     })
 
     it('is asked of a user who signs in only now, after the password', async () => {
@@ -187,7 +187,7 @@ for (const mode of MODES) {
         const at = server.clock.now().getTime() / 1000
         const proven = await prove(browser, { code: app.code(server) })
         const claims = await claimsOf(await browser.send(proven.location().pathname + proven.location().search))
-        assert.deepEqual([claims['acr'], claims['auth_time']], [told('2'), at])
+        assert.deepEqual([claims['acr'], claims['auth_time']], [reported('2'), at])
       }
     })
 

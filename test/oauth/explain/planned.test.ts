@@ -34,9 +34,14 @@ const sidesOf = (explanation: Explanation, answer: TestAnswer) => {
     body[name]?.includes('.') === true ? Object.keys(decodeJwt(body[name])).toSorted() : []
   const issued: string[] = explanation.tokens.flatMap(each => (each.outcome === 'issued' ? [each.token] : []))
   const isReadable = explanation.tokens.some(({ token, format }) => token === 'access_token' && format === 'jwt')
-  const told = isReadable ? claimsOf(explanation, 'access_token') : []
+  const reported = isReadable ? claimsOf(explanation, 'access_token') : []
   return [
-    { scopes: scopesWith(explanation), issued: issued.toSorted(), access: told, id: claimsOf(explanation, 'id_token') },
+    {
+      scopes: scopesWith(explanation),
+      issued: issued.toSorted(),
+      access: reported,
+      id: claimsOf(explanation, 'id_token'),
+    },
     {
       scopes: (body['scope'] ?? '').split(' ').filter(Boolean).toSorted(),
       issued: ['access_token', 'id_token', 'refresh_token'].filter(name => typeof body[name] === 'string'),
@@ -65,8 +70,8 @@ for (const mode of MODES) {
         events.filter(type => !/^Client|^TokenIssued/.test(type)),
         [],
       )
-      const [told, real] = sidesOf(explanation, await send())
-      assert.deepEqual(told, real)
+      const [reported, real] = sidesOf(explanation, await send())
+      assert.deepEqual(reported, real)
       return explanation
     }
     const secretOf = (id: string) => [id, `${id}-secret`] as const
@@ -144,10 +149,10 @@ for (const mode of MODES) {
       it(`is what a code gives: ${name}`, async () => {
         const question = { client_id: client, grant_type: 'authorization_code', username: 'marissa', ...fields }
         const explanation = await explained(server, question)
-        const [told, real] = sidesOf(explanation, await byCode(client, fields))
-        const withoutSession = (side: typeof told) =>
+        const [reported, real] = sidesOf(explanation, await byCode(client, fields))
+        const withoutSession = (side: typeof reported) =>
           'id' in side ? { ...side, id: side.id.filter(claim => claim !== 'sid') } : side
-        assert.deepEqual(withoutSession(told), withoutSession(real))
+        assert.deepEqual(withoutSession(reported), withoutSession(real))
       })
     }
 
@@ -186,12 +191,12 @@ for (const mode of MODES) {
       const page = await browser.send('/device')
       const form = { ...hiddenFields(page.text), user_code: user_code ?? '' }
       const question = await browser.send('/device', { form })
-      const told = await explained(server, { client_id: 'cloud', grant_type: GRANTS.device, username: 'marissa' })
-      assert.equal(told.decision, 'pending')
+      const reported = await explained(server, { client_id: 'cloud', grant_type: GRANTS.device, username: 'marissa' })
+      assert.equal(reported.decision, 'pending')
       await browser.send('/device/decision', { form: { ...hiddenFields(question.text), user_oauth_approval: 'true' } })
       server.clock.advance(5)
       const polled = { grant_type: GRANTS.device, device_code: device_code ?? '' }
-      const [ours, theirs] = sidesOf(told, await server.token(polled, { basic: secretOf('cloud') }))
+      const [ours, theirs] = sidesOf(reported, await server.token(polled, { basic: secretOf('cloud') }))
       assert.deepEqual(ours, theirs)
     })
 
@@ -212,21 +217,21 @@ for (const mode of MODES) {
         const type = 'urn:ietf:params:oauth:token-type:access_token'
         const sent = { grant_type: GRANTS.exchange, subject_token: access_token, audience: 'stock', ...fields }
         const asked = name === 'fewer' ? { ...sent, scope: 'cloud.read' } : sent
-        const told = await compare({ client_id: 'cloud', ...asked }, () =>
+        const reported = await compare({ client_id: 'cloud', ...asked }, () =>
           server.token({ ...asked, subject_token_type: type }, { basic: secretOf('cloud') }),
         )
-        if (name === 'all scopes') assert.deepEqual(rulesOf(told, 'openid'), ['token-exchange-rule'])
+        if (name === 'all scopes') assert.deepEqual(rulesOf(reported, 'openid'), ['token-exchange-rule'])
       })
     }
 
     it('is what an assertion gives, and what a user gives another client', async () => {
       const { access_token } = await passwordTokens(server, {}, secretOf('front'))
       const jwt = { client_id: 'cloud', grant_type: GRANTS.jwtBearer, username: 'marissa' }
-      const told = await explained(server, jwt)
+      const reported = await explained(server, jwt)
       const body = (
         await server.token({ grant_type: GRANTS.jwtBearer, assertion: access_token }, { basic: secretOf('cloud') })
       ).json<{ scope: string }>()
-      assert.deepEqual(scopesWith(told), body.scope.split(' ').toSorted())
+      assert.deepEqual(scopesWith(reported), body.scope.split(' ').toSorted())
       await compare({ client_id: 'wild', grant_type: 'user_token', username: 'marissa' }, () =>
         server.token({ grant_type: 'user_token', client_id: 'wild' }, { bearer: access_token }),
       )
@@ -251,38 +256,38 @@ for (const mode of MODES) {
       const mapping = { groupId: club?.id ?? '', externalGroup: 'cn=writers', origin: 'ldap' }
       await server.store.groups.addExternal('svc', mapping)
       const question = { client_id: 'wild', grant_type: 'password', username: 'marissa', scope: 'cloud.* team.all' }
-      const told = await compare(question, () =>
+      const reported = await compare(question, () =>
         server.token(
           { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'cloud.* team.all' },
           { basic: secretOf('wild') },
         ),
       )
-      assert.equal(rulesOf(told, 'cloud.read')[0], 'user-group')
-      assert.equal(rulesOf(told, 'team.all')[0], 'nested-group')
-      assert.equal(rulesOf(told, 'cloud.write')[0], 'external-group')
+      assert.equal(rulesOf(reported, 'cloud.read')[0], 'user-group')
+      assert.equal(rulesOf(reported, 'team.all')[0], 'nested-group')
+      assert.equal(rulesOf(reported, 'cloud.write')[0], 'external-group')
       assert.match(
-        told.scopes.find(({ scope }) => scope === 'cloud.write')?.because[0]?.detail ?? '',
+        reported.scopes.find(({ scope }) => scope === 'cloud.write')?.because[0]?.detail ?? '',
         /ldap.*cn=writers/,
       )
-      assert.deepEqual(rulesOf(told, 'openid'), ['default-group', 'requested-scope'])
-      assert.deepEqual(rulesOf(told, 'scim.me'), ['client-scope'])
+      assert.deepEqual(rulesOf(reported, 'openid'), ['default-group', 'requested-scope'])
+      assert.deepEqual(rulesOf(reported, 'scim.me'), ['client-scope'])
       await server.store.groups.removeMember('svc', byDirectory.groupId, marissa.id)
       await server.store.groups.removeMember('svc', read.groupId, read.memberId)
     })
 
     it('says what a claim lacks', async () => {
-      const told = await explained(server, {
+      const reported = await explained(server, {
         client_id: 'wild',
         grant_type: 'password',
         username: 'marissa',
         scope: 'openid',
       })
-      const name = told.claims.find(({ claim, token }) => claim === 'given_name' && token === 'id_token')
+      const name = reported.claims.find(({ claim, token }) => claim === 'given_name' && token === 'id_token')
       assert.deepEqual([name?.outcome, name?.because[0]?.rule], ['absent', 'scope-of-claim'])
       const minimal = await explained(server, { client_id: 'minimal', grant_type: 'password', username: 'marissa' })
       const azp = minimal.claims.find(({ claim, token }) => claim === 'azp' && token === 'id_token')
       assert.deepEqual([azp?.outcome, azp?.because[0]?.rule], ['absent', 'id-token-minimal'])
-      assert.ok(told.claims.every(({ claim, value }) => claim !== 'rev_sig' || value === undefined))
+      assert.ok(reported.claims.every(({ claim, value }) => claim !== 'rev_sig' || value === undefined))
     })
 
     it('says what the records do not allow, and to whom', async () => {
@@ -349,8 +354,8 @@ for (const mode of MODES) {
       const faults = server.faults.length
       const { error } = (await send()).json()
       ;(server.faults as unknown[]).length = faults // it is one
-      const told = await explained(server, { client_id: 'wild', grant_type: 'password', username: 'marissa' })
-      assert.deepEqual([told.refusals[0]?.rule, told.refusals[0]?.error], ['signing-key', error])
+      const reported = await explained(server, { client_id: 'wild', grant_type: 'password', username: 'marissa' })
+      assert.deepEqual([reported.refusals[0]?.rule, reported.refusals[0]?.error], ['signing-key', error])
       await server.store.clients.update('svc', { zoneId, ...before })
     })
 
@@ -360,10 +365,10 @@ for (const mode of MODES) {
       const userConfig = { ...zone.config.userConfig, allowedGroups: ['team.all'] }
       await server.store.zones.update({ ...zone, config: { ...zone.config, userConfig } })
       const question = { client_id: 'wild', grant_type: 'password', username: 'marissa' }
-      const told = await compare(question, () =>
+      const reported = await compare(question, () =>
         server.token({ grant_type: 'password', username: 'marissa', password: 'koala' }, { basic: secretOf('wild') }),
       )
-      assert.deepEqual(rulesOf(told, 'cloud.read'), ['zone-allowed-groups'])
+      assert.deepEqual(rulesOf(reported, 'cloud.read'), ['zone-allowed-groups'])
       await server.store.zones.update({ ...zone, version: zone.version + 1 })
     })
 
@@ -460,9 +465,9 @@ describe('an explanation of a planned request', () => {
       { token: refresh_token },
     ]
     for (const question of questions) {
-      const told = await explained(server, question, { bearer })
-      assert.equal(told.decision === 'refused', false, JSON.stringify(told.refusals))
-      assert.ok(!JSON.stringify(told).includes(access_token) && !JSON.stringify(told).includes(refresh_token))
+      const reported = await explained(server, question, { bearer })
+      assert.equal(reported.decision === 'refused', false, JSON.stringify(reported.refusals))
+      assert.ok(!JSON.stringify(reported).includes(access_token) && !JSON.stringify(reported).includes(refresh_token))
     }
     assert.equal(await rows(), before)
     await tables.close()

@@ -28,16 +28,16 @@ for (const mode of MODES) {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'cloud.write' }
       const answer = await server.token(form, { basic: basicOf('app') })
       const event = await newest()
-      const told = await explained(server, { event })
+      const reported = await explained(server, { event })
       const { id } = await userNamed(server, 'marissa')
-      const { recorded } = told
+      const { recorded } = reported
       assert.deepEqual([recorded?.type, recorded?.principal, recorded?.client_id], ['TokenRefusedEvent', id, 'app'])
       assert.deepEqual(
         [recorded?.refusal?.['error'], recorded?.refusal?.['rule'], recorded?.refusal?.['scope']],
         [answer.json()['error'], 'no-scope-left', 'cloud.write'],
       )
-      assert.equal(told.decision, 'refused')
-      assert.deepEqual(rulesOf(told, 'cloud.write'), ['user-group'])
+      assert.equal(reported.decision, 'refused')
+      assert.deepEqual(rulesOf(reported, 'cloud.write'), ['user-group'])
       const group = await server.store.groups.findByName('svc', 'cloud.write')
       const of = { groupId: group?.id ?? '', memberId: id, memberType: 'USER', origin: 'svc' } as const
       await server.store.groups.insertMember('svc', of)
@@ -54,11 +54,14 @@ for (const mode of MODES) {
         scope: 'openid',
       }
       await authorize(browser, query)
-      const told = await explained(server, { event: await newest() })
-      assert.equal(told.recorded?.refusal?.['endpoint'], '/oauth/authorize')
-      assert.deepEqual([told.request['grant_type'], told.request['username']], ['authorization_code', 'marissa'])
+      const reported = await explained(server, { event: await newest() })
+      assert.equal(reported.recorded?.refusal?.['endpoint'], '/oauth/authorize')
       assert.deepEqual(
-        told.refusals.map(({ rule }) => rule),
+        [reported.request['grant_type'], reported.request['username']],
+        ['authorization_code', 'marissa'],
+      )
+      assert.deepEqual(
+        reported.refusals.map(({ rule }) => rule),
         ['required-group'],
       )
     })

@@ -33,7 +33,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    const told = async (token: string, options?: Parameters<typeof explained>[2]): Promise<Explanation> => {
+    const reported = async (token: string, options?: Parameters<typeof explained>[2]): Promise<Explanation> => {
       const explanation = await explained(server, { token }, options)
       assert.ok(!JSON.stringify(explanation).includes(token), 'the token is repeated')
       const logged = JSON.stringify([server.lines, server.refusals, server.events])
@@ -43,7 +43,7 @@ for (const mode of MODES) {
     const refusalsOf = ({ refusals }: Explanation): readonly string[] => refusals.map(({ rule }) => rule)
     /** What is no longer good, and by which rule. */
     const invalid = async (token: string, rule: string): Promise<Explanation> => {
-      const explanation = await told(token)
+      const explanation = await reported(token)
       assert.deepEqual(
         [explanation.decision, refusalsOf(explanation)],
         ['invalid', [rule]],
@@ -58,7 +58,7 @@ for (const mode of MODES) {
         { scope: 'openid cloud.read' },
         WILD,
       )
-      const access = await told(access_token)
+      const access = await reported(access_token)
       assert.deepEqual(
         [access.decision, access.request['token'], access.request['format']],
         ['valid', 'access_token', 'jwt'],
@@ -70,7 +70,7 @@ for (const mode of MODES) {
       const email = access.claims.find(({ claim }) => claim === 'email')
       assert.deepEqual([email?.value, email?.because[0]?.rule], ['marissa@example.org', 'account'])
       assert.ok(access.claims.every(({ claim, value }) => !['jti', 'rev_sig'].includes(claim) || value === undefined))
-      const refresh = await told(refresh_token)
+      const refresh = await reported(refresh_token)
       assert.deepEqual(
         [refresh.decision, refresh.request['token'], refresh.request['stored']],
         ['valid', 'refresh_token', true],
@@ -79,14 +79,14 @@ for (const mode of MODES) {
         [refresh.today?.decision, refresh.scopes.map(({ scope }) => scope).toSorted()],
         ['granted', ['cloud.read', 'openid']],
       )
-      const id = await told(id_token)
+      const id = await reported(id_token)
       assert.deepEqual([id.decision, id.request['token'], id.scopes], ['valid', 'id_token', []])
       assert.ok(id.claims.some(({ claim }) => claim === 'at_hash') || mode === 'uaa')
     })
 
     it('finds one by its value, or by its id', async () => {
       const opaque = await passwordTokens(server, { token_format: 'opaque' }, WILD)
-      const byValue = await told(opaque.access_token)
+      const byValue = await reported(opaque.access_token)
       assert.deepEqual([byValue.decision, byValue.request['format']], ['valid', 'opaque'])
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
@@ -94,9 +94,9 @@ for (const mode of MODES) {
       await server.store.zones.update({ ...zone, config: { ...zone.config, tokenPolicy } })
       const { jti, access_token } = await passwordTokens(server, {}, WILD)
       await server.store.zones.update({ ...zone, version: zone.version + 1 })
-      const byId = await told(jti)
+      const byId = await reported(jti)
       assert.deepEqual([byId.decision, byId.request['format'], byId.request['stored']], ['valid', 'jwt', true])
-      assert.equal(byId.scopes.length, (await told(access_token)).scopes.length)
+      assert.equal(byId.scopes.length, (await reported(access_token)).scopes.length)
       const bearer = tokensOf(
         await server.token({ grant_type: 'client_credentials' }, { basic: ['root', 'root-secret'] }),
       ).access_token
@@ -110,7 +110,7 @@ for (const mode of MODES) {
       const group = await server.store.groups.findByName('svc', 'cloud.write')
       const of = { groupId: group?.id ?? '', memberId: marissa.id, memberType: 'USER', origin: 'svc' } as const
       await server.store.groups.insertMember('svc', of)
-      const more = await told(access_token)
+      const more = await reported(access_token)
       const write = more.scopes.find(({ scope }) => scope === 'cloud.write')
       assert.deepEqual([more.decision, write?.outcome, write?.today], ['valid', 'absent', 'granted'])
       await server.store.groups.removeMember('svc', of.groupId, marissa.id)
@@ -120,7 +120,7 @@ for (const mode of MODES) {
       assert.equal(fewer.scopes.find(({ scope }) => scope === 'cloud.read')?.today, 'removed')
       assert.equal(await isAlive(server, access_token), false)
       await server.store.groups.insertMember('svc', { ...of, groupId: read?.id ?? '' })
-      assert.equal((await told(access_token)).decision, 'valid')
+      assert.equal((await reported(access_token)).decision, 'valid')
     })
 
     it('says by which rule one is no longer good, and which events may have ended it', async () => {
@@ -152,7 +152,7 @@ for (const mode of MODES) {
       const expired = await invalid(later.access_token, 'token-expired')
       assert.equal(expired.today?.decision, 'granted')
       await invalid(later.id_token, 'token-expired')
-      assert.equal((await told(later.refresh_token)).decision, 'valid')
+      assert.equal((await reported(later.refresh_token)).decision, 'valid')
       await changeClient(server, 'wild', { tokenSalt: 'another' })
       await invalid(later.refresh_token, 'token-outdated')
     })
@@ -164,7 +164,7 @@ for (const mode of MODES) {
       assert.equal(await isAlive(server, access_token), false)
       assert.equal(missing.today?.decision, 'pending')
       await approve(server, ['openid', 'profile', 'cloud.read'], 'APPROVED')
-      assert.equal((await told(access_token)).decision, 'valid')
+      assert.equal((await reported(access_token)).decision, 'valid')
     })
 
     const foreign: readonly { name: string; rule: string; token: () => Promise<string> | string }[] = [
@@ -214,14 +214,14 @@ for (const mode of MODES) {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const theirs = tokensOf(await server.token(form, { basic: WILD, host }))
       for (const token of [theirs.access_token, theirs.refresh_token]) {
-        const explanation = await told(token)
+        const explanation = await reported(token)
         assert.equal(explanation.decision, 'invalid')
         assert.deepEqual([explanation.claims, explanation.request], [[], {}])
         const headers = { 'x-identity-zone-id': 'z3' }
-        assert.equal((await told(token, { headers })).decision, 'valid')
+        assert.equal((await reported(token, { headers })).decision, 'valid')
       }
       const { access_token } = await passwordTokens(server, {}, APP)
-      const fromZ1 = await told(access_token, { id: 'z1-admin', headers: { 'x-identity-zone-id': 'z1' } })
+      const fromZ1 = await reported(access_token, { id: 'z1-admin', headers: { 'x-identity-zone-id': 'z1' } })
       assert.deepEqual([fromZ1.decision, fromZ1.claims], ['invalid', []])
     })
   })

@@ -139,10 +139,10 @@ describe('registration by libraries', () => {
     })
     const options = { ...insecure, initialAccessToken: await initialToken(server) }
     const answer = await oauth.dynamicClientRegistrationRequest(as, metadata, options)
-    const told = (await answer.clone().json()) as Registered
+    const reported = (await answer.clone().json()) as Registered
     const registered = await oauth.processDynamicClientRegistrationResponse(answer)
-    const headers = { authorization: `Bearer ${told.registration_access_token}` }
-    const read = await fetch(told.registration_client_uri, { headers })
+    const headers = { authorization: `Bearer ${reported.registration_access_token}` }
+    const read = await fetch(reported.registration_client_uri, { headers })
     const { client_id } = (await read.json()) as Registered
     assert.equal(client_id, registered.client_id)
     await setRegistration(server, { mode: 'open' })

@@ -116,13 +116,13 @@ for (const mode of MODES) {
       const answer = await register(server)
       assert.equal(answer.status, 201, answer.text)
       assert.equal(answer.headers['cache-control'], 'no-store')
-      const told = registered(answer)
-      assert.match(told.client_id, /^[\w-]{22}$/)
-      assert.match(told.client_secret, /^[\w-]{43}$/)
-      assert.equal(told.client_secret_expires_at, 0)
-      assert.match(told.registration_access_token, /^[\w-]{43}$/)
-      assert.equal(told.registration_client_uri, `${server.baseUrl}/connect/register/${told.client_id}`)
-      const { grant_types, response_types, redirect_uris, token_endpoint_auth_method, application_type } = told
+      const reported = registered(answer)
+      assert.match(reported.client_id, /^[\w-]{22}$/)
+      assert.match(reported.client_secret, /^[\w-]{43}$/)
+      assert.equal(reported.client_secret_expires_at, 0)
+      assert.match(reported.registration_access_token, /^[\w-]{43}$/)
+      assert.equal(reported.registration_client_uri, `${server.baseUrl}/connect/register/${reported.client_id}`)
+      const { grant_types, response_types, redirect_uris, token_endpoint_auth_method, application_type } = reported
       assert.deepEqual(
         { grant_types, response_types, redirect_uris, token_endpoint_auth_method, application_type },
         {
@@ -133,7 +133,7 @@ for (const mode of MODES) {
           application_type: 'web',
         },
       )
-      assert.equal(told.scope, 'openid profile email phone address')
+      assert.equal(reported.scope, 'openid profile email phone address')
     })
 
     it('is not loaded before somebody asks', () => {
@@ -246,12 +246,16 @@ for (const mode of MODES) {
         allowpublic: true,
         client_id: 'app',
       }
-      const told = registered(await register(server, { ...metadata, ...ignored })) as unknown as Record<string, unknown>
+      const reported = registered(await register(server, { ...metadata, ...ignored })) as unknown as Record<
+        string,
+        unknown
+      >
       for (const [name, value] of Object.entries({ ...metadata, scope: 'openid profile' })) {
-        assert.deepEqual(told[name], value, name)
+        assert.deepEqual(reported[name], value, name)
       }
-      for (const name of ['unknown', 'authorities', 'autoapprove', 'allowpublic']) assert.equal(told[name], undefined)
-      const client = await server.store.clients.find('svc', String(told['client_id']))
+      for (const name of ['unknown', 'authorities', 'autoapprove', 'allowpublic'])
+        assert.equal(reported[name], undefined)
+      const client = await server.store.clients.find('svc', String(reported['client_id']))
       assert.ok(client)
       assert.deepEqual([client.authorities, client.autoapprove], [['svc.none'], []])
       assert.deepEqual([client.requireNonce, client.allowPublic], [true, undefined])
@@ -260,10 +264,10 @@ for (const mode of MODES) {
 
     it('takes the empty string and null for nothing', async () => {
       const nothing = { logo_uri: '', policy_uri: null, scope: '', jwks_uri: '', contacts: null, jwks: null }
-      const told = registered(await register(server, { ...METADATA, ...nothing, client_name: '' }))
-      assert.equal(told.scope, 'openid profile email phone address')
+      const reported = registered(await register(server, { ...METADATA, ...nothing, client_name: '' }))
+      assert.equal(reported.scope, 'openid profile email phone address')
       for (const name of ['client_name', ...Object.keys(nothing).filter(each => each !== 'scope')]) {
-        assert.equal(Reflect.get(told, name), undefined, name)
+        assert.equal(Reflect.get(reported, name), undefined, name)
       }
     })
 
@@ -278,12 +282,12 @@ for (const mode of MODES) {
         software_id: '2e6dc280-f3c3-4e01-99a7-8181dbd1d23d',
         software_version: '0.1.0',
       }
-      const told = registered(await register(server, sent))
-      assert.deepEqual([told.application_type, told.grant_types], ['native', sent.grant_types])
+      const reported = registered(await register(server, sent))
+      assert.deepEqual([reported.application_type, reported.grant_types], ['native', sent.grant_types])
       const browser = await signedIn(server)
       const request = {
         response_type: 'code',
-        client_id: told.client_id,
+        client_id: reported.client_id,
         redirect_uri: sent.redirect_uris[0],
         code_challenge: 'x'.repeat(43),
         code_challenge_method: 'S256',
@@ -298,8 +302,8 @@ for (const mode of MODES) {
     it('may name the resources that the zone says, and no others', async () => {
       const resources = ['https://tools.example/mcp']
       await setRegistration(server, { mode: 'open', resources })
-      const told = registered(await register(server, { ...METADATA, resources: ['https://other.example/'] }))
-      assert.deepEqual((await server.store.clients.find('svc', told.client_id))?.resources, resources)
+      const reported = registered(await register(server, { ...METADATA, resources: ['https://other.example/'] }))
+      assert.deepEqual((await server.store.clients.find('svc', reported.client_id))?.resources, resources)
       await setRegistration(server, { mode: 'open' })
       const none = registered(await register(server, { ...METADATA, resources }))
       assert.equal((await server.store.clients.find('svc', none.client_id))?.resources, undefined)
@@ -307,9 +311,9 @@ for (const mode of MODES) {
 
     it('takes a native application without a secret, which says less than OpenID Connect', async () => {
       const redirect_uris = ['http://127.0.0.1:3000/cb', 'http://localhost/cb', 'com.example.app:/cb']
-      const told = registered(await register(server, { redirect_uris, token_endpoint_auth_method: 'none' }))
-      assert.deepEqual([told.application_type, told.client_secret], ['native', undefined])
-      assert.equal((await server.store.clients.find('svc', told.client_id))?.allowPublic, true)
+      const reported = registered(await register(server, { redirect_uris, token_endpoint_auth_method: 'none' }))
+      assert.deepEqual([reported.application_type, reported.client_secret], ['native', undefined])
+      assert.equal((await server.store.clients.find('svc', reported.client_id))?.allowPublic, true)
     })
 
     for (const [name, metadata, error = 'invalid_client_metadata'] of REFUSED) {
@@ -414,15 +418,15 @@ for (const mode of MODES) {
     it('takes a method by certificates with the name in it, where the zone supports it', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
-      const speak = (mutualTls: boolean) =>
+      const setMutualTls = (mutualTls: boolean) =>
         server.store.zones.update({ ...zone, config: { ...zone.config, protocols: { mutualTls } } })
       const metadata = { ...METADATA, token_endpoint_auth_method: 'tls_client_auth' }
       const named = { ...metadata, tls_client_auth_san_dns: 'new.example' }
-      await speak(true)
+      await setMutualTls(true)
       assert.equal(errorOf(await register(server, metadata)), '400 invalid_client_metadata')
-      const told = registered(await register(server, named))
-      assert.deepEqual([told.token_endpoint_auth_method, told.client_secret], ['tls_client_auth', undefined])
-      await speak(false)
+      const reported = registered(await register(server, named))
+      assert.deepEqual([reported.token_endpoint_auth_method, reported.client_secret], ['tls_client_auth', undefined])
+      await setMutualTls(false)
       assert.equal(errorOf(await register(server, named)), '400 invalid_client_metadata')
       await server.store.zones.update(zone)
     })
@@ -499,9 +503,9 @@ for (const mode of MODES) {
       const metadata = (await server.send('/.well-known/openid-configuration')).json()
       assert.equal(metadata['registration_endpoint'], undefined)
       await setRegistration(server, { mode: 'open' })
-      const told = (await server.send('/.well-known/openid-configuration')).json()
+      const reported = (await server.send('/.well-known/openid-configuration')).json()
       const want = mode === 'standard' ? `${server.baseUrl}/connect/register` : undefined
-      assert.equal(told['registration_endpoint'], want)
+      assert.equal(reported['registration_endpoint'], want)
     })
   })
 }

@@ -148,9 +148,9 @@ describe('the chain of the audit trail', () => {
       assert.equal(altered.outcome, 'failure')
       assert.equal(altered.data, 'the last entry is 4, not 6')
       assert.ok(server.lines.some(line => line.includes('the audit trail of zone svc was altered')))
-      const told = server.events.filter(({ type }) => type === 'AuditTrailAlteredEvent')
+      const reported = server.events.filter(({ type }) => type === 'AuditTrailAlteredEvent')
       assert.deepEqual(
-        told.map(({ zoneId, data }) => ({ zoneId, data })),
+        reported.map(({ zoneId, data }) => ({ zoneId, data })),
         [{ zoneId: 'svc', data: altered.data }],
       )
     })

@@ -2,7 +2,7 @@ import type { AttackClass, Means } from '../attack.ts'
 import {
   aboutVictim,
   appended,
-  evilTwin,
+  forgedCopy,
   genuine,
   idOf,
   messageOf,
@@ -15,7 +15,7 @@ import {
 /** The forged assertion has the signed one's id in the attribute; the signed one is its child, or its neighbour. */
 const sameIdAs = (attribute: string) => (means: Means) => {
   const signed = signedAssertion(means)
-  const forged = replaced(evilTwin(signed), / ID="[^"]*"/, ` ${attribute}="${idOf(signed)}"`)
+  const forged = replaced(forgedCopy(signed), / ID="[^"]*"/, ` ${attribute}="${idOf(signed)}"`)
   return messageOf(means, appended(forged, signed))
 }
 
@@ -40,7 +40,7 @@ export const duplicateIds: AttackClass = {
       reasons: ['bad-signature'],
       forge: means => {
         const signed = signedAssertion(means)
-        return messageOf(means, renamed(evilTwin(signed), idOf(signed)) + signed)
+        return messageOf(means, renamed(forgedCopy(signed), idOf(signed)) + signed)
       },
     },
     {

@@ -1,7 +1,7 @@
 import type { AttackClass, Forged, Means } from '../attack.ts'
 import {
   aboutVictim,
-  evilTwin,
+  forgedCopy,
   genuine,
   messageOf,
   replaced,
@@ -73,7 +73,7 @@ export const parserDifferentials: AttackClass = {
       reasons: ['comment'],
       forge: means => {
         const signed = signedAssertion(means)
-        return messageOf(means, `<!-- <x y="-->${evilTwin(signed)}<!--"/> -->${signed}`)
+        return messageOf(means, `<!-- <x y="-->${forgedCopy(signed)}<!--"/> -->${signed}`)
       },
     },
     {
@@ -169,7 +169,7 @@ export const parserDifferentials: AttackClass = {
       reasons: ['not-xml'],
       forge: means => {
         const signed = signedAssertion(means)
-        return messageOf(means, `<?x ${evilTwin(signed)}?>${signed}`)
+        return messageOf(means, `<?x ${forgedCopy(signed)}?>${signed}`)
       },
     },
     {
@@ -177,7 +177,7 @@ export const parserDifferentials: AttackClass = {
       reasons: ['bad-signature'],
       forge: means => {
         const signed = signedAssertion(means)
-        const text = evilTwin(signed).replaceAll('"', '&quot;').replaceAll('<', '&lt;')
+        const text = forgedCopy(signed).replaceAll('"', '&quot;').replaceAll('<', '&lt;')
         return messageOf(means, signed.replace('<saml:Subject>', `<saml:Subject x="${text}">`))
       },
     },

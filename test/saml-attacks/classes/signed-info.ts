@@ -3,7 +3,7 @@ import {
   aboutVictim,
   appended,
   canonical,
-  evilTwin,
+  forgedCopy,
   genuine,
   handSignature,
   idOf,
@@ -109,7 +109,7 @@ export const signedInfo: AttackClass = {
       forge: means => {
         const signed = signedAssertion(means)
         const [value = ''] = /<ds:SignatureValue>.*<\/ds:SignatureValue>/s.exec(signed) ?? []
-        const decoy = `<ds:Signature xmlns:ds="${SAML.signature}">${value}<ds:Object>${evilTwin(signed)}</ds:Object></ds:Signature>`
+        const decoy = `<ds:Signature xmlns:ds="${SAML.signature}">${value}<ds:Object>${forgedCopy(signed)}</ds:Object></ds:Signature>`
         return messageOf(means, appended(signed, decoy))
       },
     },

@@ -2,7 +2,7 @@ import type { AttackClass, Means } from '../attack.ts'
 import {
   afterIssuer,
   appended,
-  evilTwin,
+  forgedCopy,
   genuine,
   messageOf,
   replaced,
@@ -19,13 +19,13 @@ const inObject = (piece: string): string => `<ds:Object>${piece}</ds:Object>`
 /** The forged assertion in the place of the signed one, with its signature, in which the signed one stands. */
 const around = (means: Means, shape: (signature: string, original: string) => string): string => {
   const signed = signedAssertion(means)
-  return messageOf(means, afterIssuer(evilTwin(signed), shape(signatureOf(signed), unsigned(signed))))
+  return messageOf(means, afterIssuer(forgedCopy(signed), shape(signatureOf(signed), unsigned(signed))))
 }
 
 /** The forged assertion in its place, the signed one whole at another place of the schema. */
 const hiddenIn = (place: (message: string, signed: string) => string) => (means: Means) => {
   const signed = signedAssertion(means)
-  return place(messageOf(means, evilTwin(signed)), signed)
+  return place(messageOf(means, forgedCopy(signed)), signed)
 }
 
 const inSubjectData = (message: string, signed: string): string =>
@@ -59,7 +59,7 @@ export const wrapping: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedResponse(means)
-        return afterIssuer(evilTwin(signed), holding(signatureOf(signed), unsigned(signed)))
+        return afterIssuer(forgedCopy(signed), holding(signatureOf(signed), unsigned(signed)))
       },
     },
     {
@@ -68,7 +68,7 @@ export const wrapping: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedResponse(means)
-        return afterIssuer(evilTwin(signed), unsigned(signed) + signatureOf(signed))
+        return afterIssuer(forgedCopy(signed), unsigned(signed) + signatureOf(signed))
       },
     },
     {
@@ -77,7 +77,7 @@ export const wrapping: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)
-        return messageOf(means, evilTwin(signed) + signed)
+        return messageOf(means, forgedCopy(signed) + signed)
       },
     },
     {
@@ -87,7 +87,7 @@ export const wrapping: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)
-        return messageOf(means, signed + evilTwin(signed))
+        return messageOf(means, signed + forgedCopy(signed))
       },
     },
     {
@@ -95,7 +95,7 @@ export const wrapping: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)
-        return messageOf(means, appended(evilTwin(signed), signed))
+        return messageOf(means, appended(forgedCopy(signed), signed))
       },
     },
     {
@@ -103,7 +103,7 @@ export const wrapping: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)
-        return appended(messageOf(means, afterIssuer(evilTwin(signed), signatureOf(signed))), unsigned(signed))
+        return appended(messageOf(means, afterIssuer(forgedCopy(signed), signatureOf(signed))), unsigned(signed))
       },
     },
     {
@@ -117,7 +117,7 @@ export const wrapping: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)
-        return afterIssuer(messageOf(means, signed), `<samlp:Extensions>${evilTwin(signed)}</samlp:Extensions>`)
+        return afterIssuer(messageOf(means, signed), `<samlp:Extensions>${forgedCopy(signed)}</samlp:Extensions>`)
       },
     },
     {
@@ -173,14 +173,14 @@ export const wrapping: AttackClass = {
           /<ds:KeyInfo>.*<\/ds:KeyInfo>/s,
           `<ds:KeyInfo>${signed}</ds:KeyInfo>`,
         )
-        return messageOf(means, afterIssuer(evilTwin(signed), signature))
+        return messageOf(means, afterIssuer(forgedCopy(signed), signature))
       },
     },
     {
       name: 'a signed response within a forged one',
       only: 'acs',
       reasons: ['several-assertions'],
-      forge: means => appended(messageOf(means, evilTwin(signedAssertion(means))), signedResponse(means)),
+      forge: means => appended(messageOf(means, forgedCopy(signedAssertion(means))), signedResponse(means)),
     },
     {
       name: 'the signed assertion beside the response, in a root of its own',
@@ -189,7 +189,7 @@ export const wrapping: AttackClass = {
       reasons: ['not-xml'],
       forge: means => {
         const signed = signedAssertion(means)
-        return `<both>${signed}${messageOf(means, evilTwin(signed))}</both>`
+        return `<both>${signed}${messageOf(means, forgedCopy(signed))}</both>`
       },
     },
   ],

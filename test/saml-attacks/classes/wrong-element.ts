@@ -3,7 +3,7 @@ import {
   afterIssuer,
   appended,
   canonical,
-  evilTwin,
+  forgedCopy,
   genuine,
   handSignature,
   idOf,
@@ -62,7 +62,7 @@ export const wrongElement: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)
-        return afterIssuer(messageOf(means, evilTwin(signed) + unsigned(signed)), signatureOf(signed))
+        return afterIssuer(messageOf(means, forgedCopy(signed) + unsigned(signed)), signatureOf(signed))
       },
     },
     {
@@ -71,7 +71,7 @@ export const wrongElement: AttackClass = {
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)
-        return afterIssuer(messageOf(means, unsigned(signed) + evilTwin(signed)), signatureOf(signed))
+        return afterIssuer(messageOf(means, unsigned(signed) + forgedCopy(signed)), signatureOf(signed))
       },
     },
     {
@@ -90,7 +90,7 @@ export const wrongElement: AttackClass = {
       reasons: ['bad-signature'],
       forge: means => {
         const signed = signedAssertion(means)
-        return appended(messageOf(means, evilTwin(signed)), signatureOf(signed))
+        return appended(messageOf(means, forgedCopy(signed)), signatureOf(signed))
       },
     },
     {
@@ -119,7 +119,7 @@ export const wrongElement: AttackClass = {
         const id = idOf(signed)
         return messageOf(
           means,
-          replaced(appended(evilTwin(signed), signed), / ID="[^"]*"/, ` ID="${id.toUpperCase()}"`),
+          replaced(appended(forgedCopy(signed), signed), / ID="[^"]*"/, ` ID="${id.toUpperCase()}"`),
         )
       },
     },

@@ -93,8 +93,8 @@ for (const mode of MODES) {
 
     it('tells a resource server what it is bound to', async () => {
       const { access_token: token } = tokensOf(await password(certificates.client))
-      const told = (await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()
-      assert.deepEqual([told['active'], told['cnf']], [true, { 'x5t#S256': certificates.client.thumbprint }])
+      const reported = (await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()
+      assert.deepEqual([reported['active'], reported['cnf']], [true, { 'x5t#S256': certificates.client.thumbprint }])
     })
 
     it('comes from a refresh with the certificate of that request', async () => {
@@ -151,7 +151,7 @@ describe('certificates', () => {
 })
 
 describe('discovery of a server with certificates', () => {
-  const told = async (config: object, mode: 'standard' | 'uaa' = 'standard', host?: string) => {
+  const reported = async (config: object, mode: 'standard' | 'uaa' = 'standard', host?: string) => {
     const server = await startServer(behindProxy(mode, { ...config }))
     const answer = await server.send('/.well-known/openid-configuration', host === undefined ? {} : { host })
     await server.stop()
@@ -160,7 +160,7 @@ describe('discovery of a server with certificates', () => {
   const METHODS = ['tls_client_auth', 'self_signed_tls_client_auth']
 
   it('names the methods, and that tokens are bound', async () => {
-    const metadata = await told({})
+    const metadata = await reported({})
     assert.equal(metadata['tls_client_certificate_bound_access_tokens'], true)
     for (const endpoint of ['token', 'introspection', 'revocation']) {
       const methods = metadata[`${endpoint}_endpoint_auth_methods_supported`]
@@ -170,7 +170,7 @@ describe('discovery of a server with certificates', () => {
   })
 
   it('names only certificates that clients register, where no authority is trusted', async () => {
-    const methods = (await told({ mutual_tls: {} }))['token_endpoint_auth_methods_supported']
+    const methods = (await reported({ mutual_tls: {} }))['token_endpoint_auth_methods_supported']
     assert.ok(Array.isArray(methods))
     assert.deepEqual(
       methods.filter(name => METHODS.includes(String(name))),
@@ -180,9 +180,9 @@ describe('discovery of a server with certificates', () => {
 
   it('reports nothing where the zone does not speak it, nothing is configured, or in uaa', async () => {
     for (const metadata of [
-      await told({ zone_config: { protocols: { mutualTls: false } } }),
-      await told({ mutual_tls: undefined }),
-      await told({ mutualTls: { endpoint_base_url: 'https://mtls.example' } }, 'uaa'),
+      await reported({ zone_config: { protocols: { mutualTls: false } } }),
+      await reported({ mutual_tls: undefined }),
+      await reported({ mutualTls: { endpoint_base_url: 'https://mtls.example' } }, 'uaa'),
     ]) {
       assert.equal(metadata['tls_client_certificate_bound_access_tokens'], undefined)
       assert.equal(metadata['mtls_endpoint_aliases'], undefined)
@@ -192,7 +192,7 @@ describe('discovery of a server with certificates', () => {
 
   it('says where certificates are asked for, and that is served', async () => {
     const config = { mutualTls: { endpoint_base_url: 'https://mtls.example/' } }
-    const metadata = await told(config)
+    const metadata = await reported(config)
     const aliases = {
       token_endpoint: 'https://mtls.example/oauth/token',
       userinfo_endpoint: 'https://mtls.example/userinfo',
@@ -202,7 +202,7 @@ describe('discovery of a server with certificates', () => {
     }
     assert.deepEqual({ ...aliases, ...Object(metadata['mtls_endpoint_aliases']) }, metadata['mtls_endpoint_aliases'])
     assert.equal(metadata['token_endpoint'], 'http://localhost:8080/oauth/token')
-    assert.deepEqual(await told(config, 'standard', 'mtls.example'), metadata)
+    assert.deepEqual(await reported(config, 'standard', 'mtls.example'), metadata)
   })
 
   it('says so for zones by host and by path, whose clients are known there', async () => {

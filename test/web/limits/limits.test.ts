@@ -68,15 +68,15 @@ describe('the limits', () => {
     const page = await readFile(new URL('../../../docs/operate.md', import.meta.url), 'utf8')
     const rows = page.matchAll(/^\|.*\| ([\d,]+) (?:a|an|in) (\w+)(?: minutes)? \| (\d+) \| `(\w+)` \|$/gm)
     const seconds: Readonly<Record<string, number>> = { minute: 60, five: 300, hour: 3600 }
-    const told = new Set<string>()
+    const reported = new Set<string>()
     for (const [row, max = '', time = '', more, name = ''] of rows) {
       const allowance: Allowance | undefined = Object.entries(ALLOWANCES).find(([each]) => each === name)?.[1]
       assert.ok(allowance, row)
       const expected = [Number(max.replace(',', '')), seconds[time], Number(more)]
       assert.deepEqual(expected, [allowance.max, allowance.seconds, unreportedOf(allowance) - 1], row)
-      told.add(name)
+      reported.add(name)
     }
-    assert.deepEqual([...told].toSorted(), Object.keys(ALLOWANCES).toSorted())
+    assert.deepEqual([...reported].toSorted(), Object.keys(ALLOWANCES).toSorted())
   })
 
   it('of the mails of a zone end those to everybody, and count no others then', async () => {

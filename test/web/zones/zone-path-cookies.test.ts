@@ -77,10 +77,10 @@ for (const mode of MODES) {
       const nameAt = (name: string, zone: string): string => (zone === '' ? name : `${name}.${zone.slice(3)}`)
 
       for (const [from, to] of PAIRS) {
-        const told = `of ${from || 'the default zone'} at ${to || 'the default zone'}`
+        const reported = `of ${from || 'the default zone'} at ${to || 'the default zone'}`
         const password = from === '' ? 'koala' : passwordIn(from.slice(3))
 
-        it(`${told}: a session is worth nothing, under its own name or the other's`, async () => {
+        it(`${reported}: a session is worth nothing, under its own name or the other's`, async () => {
           const jar = jarOf(server)
           await jar.signIn(path + from, password)
           const own = nameAt(session, from)
@@ -92,7 +92,7 @@ for (const mode of MODES) {
           }
         })
 
-        it(`${told}: an anti-forgery value proves nothing`, async () => {
+        it(`${reported}: an anti-forgery value proves nothing`, async () => {
           const page = await server.send(`${path}${from}/login`)
           const value = hiddenFields(page.text)['X-Svc-Csrf'] ?? ''
           assert.equal(value.length, 22)
@@ -104,7 +104,7 @@ for (const mode of MODES) {
           assert.equal(answer.headers['location'], `${base}${to}/login?error=invalid_login_request`)
         })
 
-        it(`${told}: a saved account is not offered`, async () => {
+        it(`${reported}: a saved account is not offered`, async () => {
           const jar = jarOf(server)
           await jar.signIn(path + from, password)
           const saved = [...jar.cookies.values()].filter(({ name }) => name.startsWith('Saved-Account'))

@@ -8,7 +8,7 @@ import type { Attack } from './attack.ts'
 import { trying } from './registration.ts'
 
 /** What a client that nobody vouches for tries with the interfaces that are for other clients. */
-export const strangerAttacks: readonly Attack[] = [
+export const selfRegisteredClientAttacks: readonly Attack[] = [
   {
     attack: 'sends somebody to its own page by a link to this server, with a request that must be refused',
     outcome: 'they sign in first; only a silent request is answered at once',
@@ -75,9 +75,9 @@ export const strangerAttacks: readonly Attack[] = [
         const hand = (id: string) => server.token({ grant_type: 'user_token', client_id: id }, { bearer })
         assert.equal((await hand('app')).status, 200)
         const grants = { grant_types: ['authorization_code', 'refresh_token'] }
-        const { client_id: stranger } = registered(await register(server, { ...METADATA, ...grants }))
+        const { client_id: selfRegistered } = registered(await register(server, { ...METADATA, ...grants }))
         await changeClient(server, 'app', { profile: 'fapi2-security' })
-        for (const id of [stranger, 'app']) assert.match((await hand(id)).text, /Unauthorized grant type/)
+        for (const id of [selfRegistered, 'app']) assert.match((await hand(id)).text, /Unauthorized grant type/)
       }),
   },
   {
@@ -97,10 +97,10 @@ export const strangerAttacks: readonly Attack[] = [
           assert.equal(answer.json()['error_description'], 'This client may not hand in passwords')
           assert.equal((await enter('app', 'app-secret', password)).json()['code'], undefined)
         }
-        const told = server.events.slice(events).map(({ type }) => type)
+        const reported = server.events.slice(events).map(({ type }) => type)
         assert.ok(
-          told.every(type => type.startsWith('ClientAuthentication')),
-          told.join(' '),
+          reported.every(type => type.startsWith('ClientAuthentication')),
+          reported.join(' '),
         )
       }),
   },

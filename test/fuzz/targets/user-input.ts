@@ -62,8 +62,8 @@ const PIECES = [
 ]
 
 /** What users type, and what browsers say of them: codes, names, addresses, hints. */
-export const personInput = target({
-  name: 'person-input',
+export const userInput = target({
+  name: 'user-input',
   inputs: fc.oneof({ weight: 3, arbitrary: changed(fc.constantFrom(...TEXTS), PIECES) }, jumble(PIECES), anyText),
   check(text) {
     const code = enteredUserCode(text)
