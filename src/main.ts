@@ -317,7 +317,7 @@ async function serve({ app, config, measuring, sender, log }: Parts): Promise<vo
   reloadTlsFiles(app.http.server as unknown as TlsServer, tls, log)
 }
 
-/** Takes the master keys anew when they change; until the process ends. */
+/** Reloads the master keys when they change; until the process ends. */
 async function keepKeys(parts: Parts): Promise<void> {
   const { reloadMasterKeys } = await import('./bootstrap/master-key-reload.ts')
   reloadMasterKeys(parts)

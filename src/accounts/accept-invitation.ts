@@ -43,12 +43,12 @@ export type Acceptance =
   | { readonly outcome: 'refused'; readonly message: string }
   | { readonly outcome: 'expired' }
 
-/** The invitation without using it up; undefined if the code is not good. */
+/** The invitation without using it up; undefined if the code is invalid. */
 export async function openInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
   return readInvitation(await peekCode(zone, { purpose: 'invitation', value }, deps), deps)
 }
 
-/** Uses the invitation up; undefined if the code is not good, or no longer. */
+/** Uses the invitation up; undefined if the code is invalid or expired. */
 export async function takeInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
   return readInvitation(await redeemCode(zone, { purpose: 'invitation', value }, deps), deps)
 }

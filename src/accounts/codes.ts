@@ -105,7 +105,7 @@ export async function issueCode<P extends AccountPurpose>(
   return { value, expiresAt }
 }
 
-/** What the code stands for, without using it up: for the page that a mailed link opens. Undefined if it is not good. */
+/** What the code stands for, without using it up: for the page that a mailed link opens. Undefined if it is invalid. */
 export async function peekCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, value }: { purpose: P; value: string },
@@ -115,7 +115,7 @@ export async function peekCode<P extends AccountPurpose>(
   return readCode(zone, await deps.store.oneTimeCodes.find(zone.id, purpose, digest(value)), deps)
 }
 
-/** Uses the code up; undefined if it is not good. Of two simultaneous requests, only one gets it. */
+/** Uses the code up; undefined if it is invalid. Of two simultaneous requests, only one gets it. */
 export async function redeemCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, value }: { purpose: P; value: string },
@@ -133,7 +133,7 @@ interface Kept<P extends AccountPurpose> {
 }
 
 /**
- * Not good: unknown, expired, of a deleted or inactive account, of an earlier address or, where it matters, of an
+ * Invalid: unknown, expired, of a deleted or inactive account, of an earlier address or, where it matters, of an
  * earlier password.
  */
 async function readCode<P extends AccountPurpose>(

@@ -69,7 +69,7 @@ export type EmailChange =
       readonly user: User
       readonly requestedReturn: RequestedReturn
     }
-  /** The code is not good. */
+  /** The code is invalid. */
   | { readonly outcome: 'invalid' }
   /** Another account got the name meanwhile; the code is used up. */
   | { readonly outcome: 'taken' }

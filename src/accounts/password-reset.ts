@@ -38,7 +38,7 @@ export const issueReset = (
 
 type GoodReset = GoodCode<'password-reset'>
 
-/** What a code stands for, without using it up; undefined if it is not good, or of an account whose password is elsewhere. */
+/** What a code stands for, without using it up; undefined if it is invalid, or of an account whose password is elsewhere. */
 export async function peekReset(
   zone: Zone,
   value: string,
@@ -58,7 +58,7 @@ export interface Reset {
 /** The result; the code is used up except for `invalid`. */
 export type ResetResult =
   | { readonly outcome: 'changed'; readonly user: User; readonly requestedReturn: RequestedReturn }
-  /** The code is not good, or the password was changed at the same instant. */
+  /** The code is invalid, or the password was changed at the same instant. */
   | { readonly outcome: 'invalid' }
   /** The message is for the user. */
   | {

@@ -1,4 +1,4 @@
-// Takes the master keys of a running server anew: when their file changes, or at SIGHUP where a command prints them.
+// Reloads the master keys of a running server: when their file changes, or at SIGHUP where a command prints them.
 import { stat } from 'node:fs/promises'
 import type { Random } from '../base/random.ts'
 import { masterKeyId } from '../base/secrets.ts'

@@ -143,7 +143,7 @@ export function createPasskeys(deps: PasskeyDeps): Passkeys {
       try {
         const bytes = isoBase64URL.toBuffer(sent.response['attestationObject'] ?? '')
         const attestation = decodeAttestationObject(bytes)
-        // Decided before the library reads it: with roots of its own it would fetch lists of revocation from where certificates say.
+        // Decided before the library reads it: with roots of its own it would fetch CRLs from addresses in certificates.
         const use = useOfAttestation(attestation, { roots, now: clock.now() })
         if (use.kind === 'refused') return refused('attestation', new Error(attestation.get('fmt')))
         const kept = use.kind === 'verified' ? bytes : isoCBOR.encode(withoutStatement(attestation.get('authData')))

@@ -32,7 +32,7 @@ export interface Accounts {
   /**
    * Links the user to the account that they were invited to, if the provider has verified that they have its address
    *, or updates it where they are linked already. No other account is found, and none is made. A directory's address
-   * counts unless it is said to be unverified: administrators keep it, and the invitation was mailed there.
+   * counts unless it is marked as unverified: administrators keep it, and the invitation was mailed there.
    */
   enterInvited(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles, invited: User): Promise<Entry>
   /** Finds and updates the user's account; undefined if there is none. */

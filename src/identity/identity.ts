@@ -304,7 +304,7 @@ export function createIdentity(given: IdentityDeps): Identity {
   const claimedIssuer = async (type: string, message: string): Promise<string | undefined> =>
     (await typeOf(type))?.issuerOf?.(message)
 
-  /** The one active provider that the message is from, as it says itself. */
+  /** The one active provider that the message names as its issuer. */
   async function issuerOf(zone: Zone, type: string, message: string): ReturnType<typeof providerOf> {
     const issuer = await claimedIssuer(type, message)
     return issuer === undefined ? undefined : providerOf(zone, type, issuer)
@@ -462,7 +462,7 @@ const NOT_AGAIN: RedirectRefusal = {
   description: 'Your provider did not ask you to sign in again, which the application requires.',
 }
 
-/** What the audit trail says of a refusal. */
+/** The reason of a refusal in the audit trail. */
 const reasonOf = (result: RedirectResult): { readonly data?: string } =>
   'audit' in result && result.audit !== undefined ? { data: result.audit } : {}
 

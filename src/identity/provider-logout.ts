@@ -65,12 +65,12 @@ export type LogoutRequestReading =
   | { readonly outcome: 'unusable'; readonly reason: string; readonly detail: string; readonly answer: AnswerLogout }
   | ExternalRefusal
 
-/** None is active under this origin or name, or it has nothing to say about logouts. */
+/** None is active under this origin or name, or it does not support logouts. */
 export interface NoSuchProvider {
   readonly outcome: 'no-provider'
 }
 
-/** Ends sessions at providers, and reads what they say about sessions here. */
+/** Ends sessions at providers, and reads their messages about sessions here. */
 export interface ProviderLogout {
   /** The logout at the provider; undefined without one, or while it is unknown. Makes no request. */
   signOut(origin: string, signOut: SignOut): Promise<Destination | undefined>

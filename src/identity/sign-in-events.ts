@@ -1,4 +1,4 @@
-// What the audit trail says of sign-ins at a provider.
+// The events of the audit trail for sign-ins at a provider.
 import { createHash } from 'node:crypto'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'

@@ -80,7 +80,7 @@ export interface Returns {
     reply: FastifyReply,
     given: Return & { readonly target?: string },
   ): Promise<FastifyReply>
-  /** Says that it failed. */
+  /** Shows the failure. */
   fail(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -62,7 +62,7 @@ const POLL_MS = SECOND
 /** How soon another process takes over when the sending process is killed. */
 const LEASE_MS = 15 * SECOND
 const RENEW_MS = 5 * SECOND
-/** Kept without work, so that a slow trickle of mails does not write the lease anew for each. */
+/** Kept without work, so that a slow trickle of mails does not write the lease again for each. */
 const IDLE_MS = 5 * SECOND
 const MAX_ATTEMPT_MS = 3 * MINUTE
 /** Longer than an attempt can last. */

@@ -1,4 +1,4 @@
-// What a token says: userinfo for clients, introspection and its older sibling /check_token for resource servers.
+// Reads tokens: userinfo for clients, introspection and its older sibling /check_token for resource servers.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { memberOf } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'

@@ -81,7 +81,7 @@ export function initial(name: string): Html {
   return html`<span class="initial" aria-hidden="true">${first?.segment.toUpperCase()}</span>`
 }
 
-/** The icon of an application, a PNG in base64, or the initial of its name. The name itself stands beside it. */
+/** The icon of an application, a PNG in base64, or the initial of its name. The name itself is shown beside it. */
 export function clientPicture(name: string, icon?: string): Html {
   const picture = pngDataUri(icon)
   if (picture === undefined) return initial(name)

@@ -125,7 +125,7 @@ ${passwordField(texts, {
   return layout(chrome, { title: signUp.verifyHeading, heading: signUp.verifyHeading, body })
 }
 
-/** The page of a link that is not good. */
+/** The page of an invalid link. */
 export function activationExpiredPage(chrome: Chrome): Html {
   const { signUp } = chrome.texts
   const link = html`<a href="${chrome.basePath}/create_account">${signUp.here}</a>`

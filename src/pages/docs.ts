@@ -108,6 +108,6 @@ function parameterItem({ name, where, about, required }: DocumentedParameter): H
 const breakable = (path: string): readonly Html[] =>
   path.split(/(?<=\/)/).map((part, index) => (index === 0 ? html`${part}` : html`<wbr>${part}`))
 
-/** What stands between backticks is code. */
+/** What is between backticks is code. */
 const worded = (text: string): readonly Html[] =>
   text.split('`').map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))

@@ -3,7 +3,7 @@
 // links cannot run scripts, images must be PNG.
 import { type Html, html } from '../base/html.ts'
 
-/** Control characters and line separators: they show nothing, or break what stands beside them. */
+/** Control characters and line separators: they show nothing, or break what is beside them. */
 const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu
 /** Explicit embeddings, overrides and isolates: right-to-left scripts read well without, forged names do not. */
 const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g

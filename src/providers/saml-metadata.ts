@@ -1,4 +1,4 @@
-// Reads what a SAML identity provider says of itself: a single EntityDescriptor without a document type (SAML 2.0 Metadata).
+// Reads the metadata of a SAML identity provider: a single EntityDescriptor without a document type (SAML 2.0 Metadata).
 // Finds the few things that a sign-in needs, in one pass, and gives them as they are written; identity/saml/ makes keys and
 // addresses of them. Does NOT verify trust or the signature.
 import { SaxesParser } from 'saxes'

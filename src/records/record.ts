@@ -103,7 +103,7 @@ export function readRecord<F extends Fields>(
     if (success) values[name] = output
     else problems.push({ key: wire, message: `${wire} ${issues[0].message}` })
   }
-  return { values: values as Partial<RecordOf<F>>, problems } // the kinds gave what the type says
+  return { values: values as Partial<RecordOf<F>>, problems } // the kinds returned values of this type
 }
 
 /** The wire names of all fields. */

@@ -131,7 +131,7 @@ export interface DatabaseOptions {
   readonly listener: ChangeListener
   /** Receives errors in the background, which have no caller. */
   readonly onError: (error: unknown) => void
-  /** How PostgreSQL is asked for changes of other processes; by default it listens unless a pooler stands between. */
+  /** How PostgreSQL is asked for changes of other processes; by default it listens unless there is a pooler in between. */
   readonly changes?: 'listen' | 'poll' | undefined
 }
 

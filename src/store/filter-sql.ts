@@ -30,7 +30,7 @@ export interface Attribute {
 
 /** The rows of another table that have an attribute's values. */
 export interface ValueRows {
-  /** What stands behind `from`, with a condition; may use `:zone_id`. Several where each has an index of its own. */
+  /** The expression after `from`, with a condition; may use `:zone_id`. Several where each has an index of its own. */
   readonly from: string | readonly string[]
   /** Its column with the key of the filtered row. */
   readonly owner: string

@@ -22,7 +22,7 @@ export interface SealedRow {
   readonly about: string
 }
 
-/** All sealed values, to be sealed anew. */
+/** All sealed values, to be sealed again. */
 export interface SealedStore {
   /** Keyset pagination: a row that exists throughout is returned exactly once. */
   page(

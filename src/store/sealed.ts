@@ -1,4 +1,4 @@
-// Every place in the database with values sealed under the master key, so that they can be sealed anew. Does no sealing itself.
+// Every place in the database with values sealed under the master key, so that they can be sealed again. Does no sealing itself.
 import { type Change } from './changes.ts'
 import { type Database, type Statement, statement } from './database.ts'
 import type { SealedKind, SealedRow, SealedStore } from './sealed-store.ts'

@@ -119,7 +119,7 @@ interface Opening {
 /** Twice what the code flow makes on two cores, and half of what `client_credentials` does (decision 0006). */
 const AWAKE_POOL = { perMillisecond: 6, periodMilliseconds: 10 } as const
 
-/** One more than can run, so that the next one is at hand. */
+/** One more than can run, so that the next one is available. */
 const SLOW_AT_ONCE = availableParallelism() + 1
 /** As many as there are requests, which are bounded. */
 const UNBOUNDED = { all: Infinity, zone: Infinity, network: Infinity }

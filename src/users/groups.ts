@@ -27,7 +27,7 @@ export interface GroupDraft {
 /** A group to be made. */
 export interface NewGroup extends GroupDraft {
   readonly members: readonly Member[]
-  /** UAA: the body may say with which version a group begins. */
+  /** UAA: the body may set the first version of a group. */
   readonly version?: number | undefined
 }
 

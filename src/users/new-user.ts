@@ -20,7 +20,7 @@ export type UserDraft = Pick<
   | 'aliasId'
   | 'aliasZoneId'
 > & {
-  /** UAA: the body may say with which version a user begins. */
+  /** UAA: the body may set the first version of a user. */
   readonly version?: number
 }
 

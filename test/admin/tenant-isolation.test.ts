@@ -13,7 +13,7 @@ import type { Tables } from '../support/tables.ts'
 import { openTables } from '../support/tables.ts'
 import type { Belongings, Tenant } from '../support/tenants.ts'
 import { createSkip } from '../support/thinning.ts'
-import { belongingsOf, hostOf, markOf, onlyClientOf, tenantsConfig, waysTo, ZONE_RIGHTS } from '../support/tenants.ts'
+import { recordsOf, hostOf, markOf, onlyClientOf, tenantsConfig, waysTo, ZONE_RIGHTS } from '../support/tenants.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const TO_B = [{ 'x-identity-zone-id': 'zone-b' }, { 'x-identity-zone-subdomain': 'zone-b' }]
@@ -56,9 +56,9 @@ for (const mode of MODES) {
       server = await startServer({ mode, database, config: tenantsConfig })
       tables = await openTables(database)
       ;[a, b, home] = [
-        await belongingsOf(server, 'zone-a'),
-        await belongingsOf(server, 'zone-b'),
-        await belongingsOf(server, 'svc'),
+        await recordsOf(server, 'zone-a'),
+        await recordsOf(server, 'zone-b'),
+        await recordsOf(server, 'svc'),
       ]
     })
     after(async () => {
@@ -109,12 +109,12 @@ for (const mode of MODES) {
       { of = 'zone-b', label = '' }: { of?: Tenant; label?: string } = {},
     ) {
       const answer = await server.send(path, request)
-      const told = `${answer.text} ${JSON.stringify(answer.headers)}`
-      const what = `${request.method ?? ''} ${path} ${label}: ${answer.status} ${told.slice(0, 500)}`
+      const reported = `${answer.text} ${JSON.stringify(answer.headers)}`
+      const what = `${request.method ?? ''} ${path} ${label}: ${answer.status} ${reported.slice(0, 500)}`
       assert.ok(answer.status < 500, what)
       // What was sent may come back.
       const sent = `${path} ${JSON.stringify(request)}`
-      if (!sent.includes(markOf(of))) assert.ok(!told.includes(markOf(of)), what)
+      if (!sent.includes(markOf(of))) assert.ok(!reported.includes(markOf(of)), what)
       return answer
     }
 
@@ -349,8 +349,8 @@ for (const mode of MODES) {
     it('says that tokens of another one are none, and revokes none of them', async () => {
       for (const token of [a.userToken, a.opaqueToken, a.refreshToken, a.adminToken]) {
         const request = { host: hostOf('zone-b'), form: { token }, basic: b.basic('app') }
-        const told = await asked('/introspect', request)
-        assert.equal(told.json()['active'], false)
+        const reported = await asked('/introspect', request)
+        assert.equal(reported.json()['active'], false)
         assert.equal((await asked('/check_token', request)).status, 400)
         await unchanged('zone-a', 'revocation', async () => {
           await asked('/oauth/revoke', request, { of: 'zone-a' })

@@ -9,7 +9,7 @@ import { checkValueFilter } from './value-filter.ts'
 /** An attribute or a part of it, where `filter` selects values of a list; or a whole extension. */
 export type Target = { readonly place: Place; readonly filter?: Filter } | { readonly schema: Schema }
 
-/** Reads a path; throws `invalidPath`, or `invalidFilter` for what stands in brackets. */
+/** Reads a path; throws `invalidPath`, or `invalidFilter` for the contents of brackets. */
 export function readTarget(names: Names, path: string): Target {
   const extension = names.extension(path)
   if (extension) return { schema: extension }

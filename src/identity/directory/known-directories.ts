@@ -1,5 +1,5 @@
 // What is remembered of a provider's directory between sign-ins: connections bound as its search account, and which of
-// its servers give no answer. Providers share nothing, and changed settings start anew.
+// its servers give no answer. Providers share nothing, and changed settings start again.
 import type { Clock } from '../../base/clock.ts'
 import { createFairQueue, QueueFull } from '../../base/fair-queue.ts'
 import type { FairQueue } from '../../base/fair-queue.ts'

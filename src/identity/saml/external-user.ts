@@ -82,7 +82,7 @@ export function externalUserOf(statement: SamlStatement, mapping: Mapping): Exte
   }
 }
 
-/** The name, which alone says who the user is. */
+/** The name, which alone identifies the user. */
 function stableName(nameId: SamlNameId, mapping: Mapping): string {
   const { value, format = UNSPECIFIED, nameQualifier, spNameQualifier } = nameId
   const { config, entityId, ownEntityId, requestedFormatOnly } = mapping

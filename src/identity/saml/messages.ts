@@ -38,7 +38,7 @@ export interface AuthnRequest extends Message {
   readonly nameIdFormat?: string | undefined
   /** Authentication context classes, of which the provider must use one. */
   readonly authnContext?: readonly string[] | undefined
-  /** Whether the provider must authenticate the user anew. */
+  /** Whether the provider must reauthenticate the user. */
   readonly forceAuthn?: boolean | undefined
 }
 

@@ -263,7 +263,7 @@ function signatureNode(text: string, id: string): Element {
   let complaints = 0
   const errorHandler = (): void => void (complaints += 1)
   const { documentElement: root } = new DOMParser({ errorHandler }).parseFromString(text, 'text/xml')
-  // xml-crypto parses the text again, and would print what it has to say about it.
+  // xml-crypto parses the text again, and would print its warnings.
   if (complaints > 0) throw bad('two parsers do not agree on it')
   const parents = [root, ...childElements(root)].filter(element => element.getAttribute('ID') === id)
   const found = parents.flatMap(childElements).filter(({ localName }) => localName === 'Signature')

@@ -1,4 +1,4 @@
-// What a verified assertion says, and whether it says it to us and now (SAML Core §2, Profiles §4.1.4, RFC 7522 §3). Gets only
+// Reads a verified assertion, and checks that it is for us and for now (SAML Core §2, Profiles §4.1.4, RFC 7522 §3). Gets only
 // elements whose signature was verified.
 import type { KeyObject } from 'node:crypto'
 import { addSeconds } from '../../base/clock.ts'

@@ -52,7 +52,7 @@ export function externalUserOf(
     externalId,
     nameIsAssigned: name.isTyped,
     ...(mail && { email: mail.address }),
-    // The directory says it of its own address, not of one that is made up here.
+    // The directory asserts this of its own address, not of one that is generated here.
     ...(mail?.isOwn === true &&
       verified.length > 0 && { emailVerified: valuesOf(verified)[0]?.toLowerCase() === 'true' }),
     ...(givenName !== undefined && { givenName }),

@@ -141,7 +141,7 @@ function settingsOf(config: OidcProviderConfig): Oauth2Settings | undefined {
 const scopesOf = ({ scopes }: OidcProviderConfig): string =>
   Array.isArray(scopes) ? scopes.filter(scope => typeof scope === 'string' && scope !== '').join(' ') : ''
 
-/** The endpoint describes a user; how and when they signed in is for signed tokens to say. */
+/** The endpoint describes a user; only signed tokens may assert how and when they signed in. */
 function withoutAuthentication(claims: ForeignClaims): ForeignClaims {
   const { amr: _amr, acr: _acr, auth_time: _authTime, ...rest } = claims
   return rest

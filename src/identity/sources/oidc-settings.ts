@@ -12,7 +12,7 @@ export interface OidcSettings {
   readonly issuer?: string
   readonly tokenKey?: string
   readonly tokenKeyUrl?: string
-  /** Whether keys are fetched anew as often as is allowed (`cacheJwks: false`). */
+  /** Whether keys are fetched again as often as is allowed (`cacheJwks: false`). */
   readonly refetchesKeys?: true
   /** The client id of this server at the provider. */
   readonly relyingPartyId?: string

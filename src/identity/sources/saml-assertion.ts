@@ -18,7 +18,7 @@ export async function readAssertion(
   return admitted.outcome === 'genuine' ? admitted : refusalOf(admitted)
 }
 
-/** Why an assertion cannot be read as far as its issuer. An encrypted one hides it: whose it is, only its reader could say. */
+/** Why an assertion cannot be read as far as its issuer. An encrypted one hides its issuer: only its reader could find it. */
 export function problemIn(assertion: string): SamlReason {
   try {
     return parseXml(decodeXml(assertion)).name === 'EncryptedAssertion' ? 'decryption' : 'issuer'

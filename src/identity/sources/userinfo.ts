@@ -5,7 +5,7 @@ import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { RedirectRefusal } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 
-/** What the endpoint says, or why it says nothing. */
+/** The claims of the endpoint, or the reason why there are none. */
 export type Userinfo = { readonly outcome: 'described'; readonly claims: ForeignClaims } | RedirectRefusal
 
 /** RFC 6749 §A.12; anything else could add header fields to the request. */

@@ -1,4 +1,4 @@
-// Sign-up and its verification. What these pages show says nothing about who has an account: everything that depends on it
+// Sign-up and its verification. These pages do not reveal who has an account: everything that depends on it
 // is done after the answer.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { returnUrl } from '../../accounts/return-url.ts'

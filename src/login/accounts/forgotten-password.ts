@@ -1,4 +1,4 @@
-// A forgotten password: a mail with a link, and the page that it leads to. What these pages show says nothing about who has an
+// A forgotten password: a mail with a link, and the page that it leads to. These pages do not reveal who has an
 // account: everything that depends on it is done after the answer.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../../accounts/account-mails.ts'

@@ -218,7 +218,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
 
   async function eventsOf({ id, zoneId }: User, texts: Texts): Promise<readonly ShownEvent[]> {
     const all = await history.list({ id: zoneId }, id)
-    // What says more happened at the same instant.
+    // Instants of more specific events, which replace general ones.
     const precise = new Set(all.filter(({ type }) => PRECISE.has(type)).map(({ at }) => at.getTime()))
     const shown = all.filter(({ type, at }) => type !== 'details-changed' || !precise.has(at.getTime()))
     return Promise.all(

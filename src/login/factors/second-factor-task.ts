@@ -1,4 +1,4 @@
-// What the user has to do at the second step of a sign-in: found anew at each request, from the account, the session, the
+// What the user has to do at the second step of a sign-in: determined again at each request, from the account, the session, the
 // zone's policy and the application that waits.
 import type { FastifyRequest } from 'fastify'
 import type { FactorOwner } from '../../accounts/factor-changes.ts'

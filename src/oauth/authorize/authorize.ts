@@ -1,4 +1,4 @@
-// The authorization endpoint. Every page of the flow returns here, and every check is made anew each time.
+// The authorization endpoint. Every page of the flow returns here, and every check is repeated each time.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { PageError, answerFor } from '../../web/answers.ts'

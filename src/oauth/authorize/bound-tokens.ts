@@ -8,7 +8,7 @@ import { refusal } from './request.ts'
 /** SHA-256, base64url (RFC 9449 §10). */
 const THUMBPRINT = /^[\w-]{43}$/
 
-/** Reads `dpop_jkt`: the key that must redeem the code, so that a stolen code is worth nothing. */
+/** Reads `dpop_jkt`: the key that must redeem the code, so that a stolen code is useless. */
 export function readKeyThumbprint(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const jkt = context.params.get('dpop_jkt')
   if (jkt === undefined || !supportsProtocol(context.request.zone, 'dpop', deps.behaviour)) return

@@ -97,7 +97,7 @@ export function nextStep(
   if (signedIn.isAnother) return signedIn.isAnother.wasAsked ? LOGIN_REQUIRED : loginRequired
   if (request.chooseAccount) return { kind: 'choose-account' }
   if (!allowsProvider(client, signedIn.origin)) {
-    // UAA shows the page in silence too (row R2).
+    // UAA shows the page with `prompt=none`, too (row R2).
     return silent && behaviour.redirectErrors ? loginRequired : { kind: 'switch-provider' }
   }
 

@@ -102,7 +102,7 @@ export async function signIn(
   })
 }
 
-/** Shows `prompt=select_account`: continue with the account at hand, or sign in with another one. */
+/** Shows `prompt=select_account`: continue with the current account, or sign in with another one. */
 export async function chooseAccount(
   { request, reply, form, query, source }: AuthorizeContext,
   { sessions, pages, urls }: AuthorizeDeps,

@@ -26,7 +26,7 @@ const SKEW_SECONDS = 60
 /** FAPI 2.0 Message Signing §5.3.1: how old `nbf` may be, and how long an object is good from then. */
 const MAX_SECONDS = 3600
 
-/** Of an object that is good for longer, or for ever. */
+/** Of an object that is good for longer, or forever. */
 const MAX_REMEMBERED_SECONDS = 30 * 86_400
 
 /** A request object on its way. */

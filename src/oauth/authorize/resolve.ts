@@ -41,7 +41,7 @@ interface Resolved extends Pick<RequestSource, 'kind' | 'isSigned' | 'pushedDige
   readonly isFetched?: boolean
 }
 
-/** The context with the parameters that the request refers to. Throws the refusal of one that is not good. */
+/** The context with the parameters that the request refers to. Throws the refusal of an invalid one. */
 export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): Promise<AuthorizeContext> {
   const { params, request, form: sent } = context
   const { zone } = request
@@ -205,7 +205,7 @@ function begunOf(context: AuthorizeContext, client: Client, { vault, clock, csrf
     const begun = { at: new Date(at), isFetched: how === FETCHED }
     return clock.now() < addSeconds(begun.at, BEGUN_SECONDS) ? begun : undefined
   } catch {
-    return undefined // of another request or browser, or made up
+    return undefined // of another request or browser, or invented
   }
 }
 

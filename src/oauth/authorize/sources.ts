@@ -14,7 +14,7 @@ const resolver = loadOnce(() => import('./resolve.ts'))
 
 /**
  * The context with the parameters of the source that the request names; as it is without one, or with one that the zone does
- * not support, which `refuseUnsupported` refuses. Throws the refusal of a source that is not good.
+ * not support, which `refuseUnsupported` refuses. Throws the refusal of an invalid one.
  */
 export async function fromSource(context: AuthorizeContext, deps: AuthorizeDeps): Promise<AuthorizeContext> {
   const { params, request } = context

@@ -58,11 +58,11 @@ interface Kept {
   readonly client?: Client
   readonly fetchAfter: Date
   readonly forgetAt: Date
-  /** What the reading depended on: another policy of the zone reads the document anew. */
+  /** What the reading depended on: another policy of the zone reads the document again. */
   readonly zone: Zone['config']
 }
 
-/** What is kept of one zone. What failed is apart, so that made-up addresses displace no document. */
+/** What is kept of one zone. What failed is apart, so that invented addresses displace no document. */
 interface OfZone {
   readonly usable: Cache<Kept>
   readonly failed: Cache<Kept>
@@ -113,7 +113,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       if (!(cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
       deps.log.refusal(`the metadata document ${clientId} cannot be used: ${cause.message}`)
       const fetchAfter = isBusy(cause) ? now : addSeconds(now, PAUSE_SECONDS) // then no request was sent
-      // Only a site that is away is forgiven: a document that says something else counts at once.
+      // Only an unreachable site is tolerated: a changed document counts at once.
       const isForgiven = isAway(cause) && before?.client !== undefined && before.zone === zone.config
       return isForgiven && now < before.forgetAt
         ? { ...before, fetchAfter }

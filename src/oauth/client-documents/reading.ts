@@ -1,4 +1,4 @@
-// What a metadata document says, as a client. The rules are those of clients that register themselves, and stricter where a
+// Reads a metadata document as a client. The rules are those of clients that register themselves, and stricter where a
 // document lets its author act for a host.
 import { isLoopbackHost } from '../../base/loopback.ts'
 import type { Clock } from '../../base/clock.ts'

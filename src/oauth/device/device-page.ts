@@ -267,7 +267,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
   })
 }
 
-/** In our words: what a program says of itself could be anything. */
+/** In our words: a program can claim anything about itself. */
 function programOf({ userAgent }: DeviceRequest, { browsers }: Texts): string | undefined {
   const described = describeUserAgent(userAgent, browsers)
   return described === browsers.unknown ? undefined : described

@@ -8,7 +8,7 @@ import type { ExplainedClaim, ExplainedKind, Reason } from './explanation.ts'
 
 type Source = 'server' | 'account' | 'client' | 'sign-in' | 'request'
 
-/** Of every claim that a token can have: who says it. */
+/** The source of every claim that a token can have. */
 const SOURCES: Readonly<Record<string, readonly [rule: Source, detail: string]>> = {
   jti: ['server', 'The id of the token.'],
   iss: ['server', 'The issuer of the zone, as the request addresses it.'],

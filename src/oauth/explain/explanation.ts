@@ -1,4 +1,4 @@
-// What an explanation says, in the form of the API.
+// The parts of an explanation, in the form of the API.
 import type { Rule } from '../../model/rules.ts'
 
 /** A rule, and its result for this request. */

@@ -95,7 +95,7 @@ interface Presented {
   readonly isOfUser: boolean
 }
 
-/** Why the token is not good, by the checks of the reader and of introspection. */
+/** Why the token is invalid, by the checks of the reader and of introspection. */
 async function refusalOf(
   zone: AddressedZone,
   presented: Presented,

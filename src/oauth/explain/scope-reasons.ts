@@ -1,4 +1,4 @@
-// Why each scope is granted or not: notes what the rules say while they decide, and adds where the user's groups come from.
+// Why each scope is granted or not: records the results of the rules while they decide, and adds where the user's groups come from.
 import type { Client } from '../../model/clients/client.ts'
 import type { ScopeTrace, Rule } from '../../model/rules.ts'
 import { scopeMatches } from '../../model/tokens/scopes.ts'

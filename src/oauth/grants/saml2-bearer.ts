@@ -41,7 +41,7 @@ export const saml2Bearer: Grant = {
   },
 }
 
-/** What the audit trail says of outcomes in which no provider read the assertion; `identity` reports all others. */
+/** The reason in the audit trail for outcomes in which no provider read the assertion; `identity` reports all others. */
 const UNREPORTED: Partial<Readonly<Record<AssertionResult['outcome'], string>>> = {
   'no-provider': 'issuer',
   'provider-barred': 'client',

@@ -14,7 +14,7 @@ export type FactorNotice =
   | 'codeUsed'
   | 'reset'
 
-/** What the mails say. */
+/** The texts of the mails. */
 export interface FactorMailTexts {
   readonly changes: Readonly<
     Record<FactorNotice, { readonly subject: string; readonly lead: (userName: string) => string }>

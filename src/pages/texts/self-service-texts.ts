@@ -103,7 +103,7 @@ export type AccountMail =
   | 'emailChangeRequested'
   | 'emailChanged'
 
-/** What stands in them: the address that it is about, and the one before. */
+/** Their values: the address that it is about, and the one before. */
 export interface AccountMailFacts {
   readonly email: string
   readonly former: string

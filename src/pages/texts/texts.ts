@@ -85,7 +85,7 @@ export interface Texts extends SelfServiceTexts {
     readonly runsHere: string
     /** Which APIs the access is for. */
     readonly forResources: (resources: readonly Html[]) => Html
-    /** Texts of links to what the client says of itself. */
+    /** Texts of the links that a client registered about itself. */
     readonly links: Readonly<Record<'website' | 'policy' | 'terms', string>>
   }
   /** What an application may do that has the scope, as a line of a list. */
@@ -217,7 +217,7 @@ export interface Texts extends SelfServiceTexts {
   }
   /** Descriptions of refusals that a user may well meet; the English ones are those that programs get. */
   readonly descriptions: Readonly<Record<TranslatedDescription, string>>
-  /** The same where something stands in them, such as a name or a number. */
+  /** The same with a value in them, such as a name or a number. */
   readonly descriptionsWith: Readonly<Record<TranslatedPattern, (what: string) => string>>
   readonly form: {
     /** The button that shows what is typed; pressed and not pressed. */
@@ -369,7 +369,7 @@ export type TranslatedDescription =
   | 'invitedOther'
   | 'invitedTaken'
 
-/** The descriptions that are translated round what stands in them. */
+/** The descriptions that are translated around the value in them. */
 export type TranslatedPattern =
   | 'tooManyAttemptsUntil'
   | 'unknownClient'
@@ -402,7 +402,7 @@ export function scopeText(texts: Texts, scope: string, service: Service): string
   return meaning === undefined ? scope : texts.scopes[meaning]
 }
 
-// `Object.entries` forgets what `Record` says of its keys.
+// `Object.entries` loses the key types of `Record`.
 const NAMES = new Map(
   Object.entries(en.descriptions).map(([name, description]) => [description, name as TranslatedDescription]),
 )

@@ -23,7 +23,7 @@ export interface Connections {
   ) => Promise<Outcome<Row>>
   /** Lends a connection; it is closed if the work fails with `StoreUnavailable`. */
   readonly withClient: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
-  /** From now on statements have names, so that they are planned once; only where no pooler stands between. */
+  /** From now on statements have names, so that they are planned once; only without a pooler in between. */
   nameStatements(): void
   /** Fails all users of connections, waiting ones too, and drops every connection: none is certain to work again. */
   abandon(): void

@@ -11,7 +11,7 @@ import { StoreAway } from '../store.ts'
 
 /** What changes are announced to. */
 export const CHANNEL = 'latchkey_changes'
-/** An attempt that takes longer is made anew. */
+/** An attempt that takes longer is made again. */
 export const FEED_CONNECT_MS = 2500
 // The time until a change is known without notifications. At most 1.45 s until a silence is known to be an outage. A new connection empties the caches, so none is opened rashly.
 const HEARTBEAT_MS = 250

@@ -131,7 +131,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
       if (closed) return
       closed = true
       await connections.drain()
-      // A database that is frozen does not say goodbye.
+      // A frozen database does not close its connections.
       await Promise.race([
         Promise.all([feed.stop(), connections.end()]),
         pause(CONNECT_MILLISECONDS, undefined, { ref: false }),
@@ -157,7 +157,7 @@ const COMMIT = statement(`commit`)
 const ROLLBACK = statement(`rollback`)
 
 /**
- * Whether no pooler stands between, which may give each transaction another session: then there are no named statements, and
+ * Whether there is no pooler in between, which may give each transaction another session: then there are no named statements, and
  * notifications do not arrive. Poolers give connections process ids of their own.
  */
 async function isDirect(client: ClientBase): Promise<boolean> {

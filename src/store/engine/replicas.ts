@@ -246,7 +246,7 @@ function openReplica(
 
 const CLOSE_MS = 500
 
-/** Of an error of the store, that of `pg`. Where a name has several addresses, only a code says why none was reached. */
+/** Of an error of the store, that of `pg`. Where a name has several addresses, only the code holds the reason. */
 function reasonOf(error: unknown): string {
   const { cause } = error as { cause?: unknown }
   const { message = '', code = 'it cannot be used' } = (cause ?? error) as { message?: string; code?: string }

@@ -157,7 +157,7 @@ function comparable(url: string): string | undefined {
   return read.origin + path
 }
 
-/** §4.3 items 10 and 11. A nonce says when the proof was made, so that the client's clock may be wrong (§11.1). */
+/** §4.3 items 10 and 11. A nonce dates the proof, so the client's clock may be wrong (§11.1). */
 function checkTime({ iat, exp, nbf, nonce }: JsonRecord, { zone }: SentRequest, { clock, nonces }: ProofDeps): void {
   if (!isMoment(iat)) throw bad('The proof has no iat')
   if (nonce === undefined && zone.config.requireDpopNonce !== false) {

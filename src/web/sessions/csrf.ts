@@ -121,7 +121,7 @@ export function createCsrf(deps: {
     const site = request.headers['sec-fetch-site']
     // `none`: user-initiated, such as resubmitting a form after restarting the browser.
     if (site !== undefined) return site === 'same-origin' || site === 'none'
-    // Forms of pages with `Referrer-Policy: no-referrer`, like ours, send `null` (Fetch §3.2.2), which says nothing.
+    // Forms of pages with `Referrer-Policy: no-referrer`, like ours, send `null` (Fetch §3.2.2), which proves nothing.
     if (origin === undefined || origin === 'null') return true
     return origin === new URL(urls.ofZone(request.zone)).origin || isSameHost(origin, request)
   }
