@@ -81,6 +81,30 @@ for (const mode of MODES) {
     const bearer = async () =>
       String((await server.token({ grant_type: 'client_credentials' }, { basic: BOSS })).json()['access_token'])
 
+    it(isUaa ? 'take a bearer token without the space' : 'want a space before a bearer token', async () => {
+      const send = async (authorization: string) =>
+        (await server.send('/oauth/clients/meta', { headers: { authorization } })).status
+      const token = await bearer()
+      assert.equal(await send(`bearer ${token}`), 200)
+      for (const scheme of ['Bearer', 'bearer']) assert.equal(await send(scheme + token), isUaa ? 200 : 401, scheme)
+      assert.equal(await send('Bearer'), 401)
+    })
+
+    it('of an unknown path are refused by their method', async () => {
+      for (const [method, error] of [
+        ['GET', null],
+        ['HEAD', null],
+        ['POST', 'invalid_login_request'],
+        ['PATCH', 'invalid_login_request'],
+      ] as const) {
+        const answer = await server.send('/Group/x/members', { method, bearer: await bearer() })
+        assert.equal(answer.status, isUaa ? 302 : 404, method)
+        if (!isUaa) continue
+        assert.equal(answer.location().pathname, '/login', method)
+        assert.equal(answer.location().searchParams.get('error'), error, method)
+      }
+    })
+
     const bodies: readonly { name: string; request: TestRequest; status?: number }[] = [
       { name: 'JSON', request: { body: '{"name":"x"}', headers: JSON_TYPE } },
       { name: 'no JSON', request: { body: '{', headers: JSON_TYPE } },

@@ -17,6 +17,12 @@ export function bearerHeader(request: FastifyRequest): string | undefined {
   return header.replace(/^bearer +/i, '').trim()
 }
 
+/** Adds the space after `Bearer` where it is missing. See docs/compatibility.md, M13. */
+export function spaceBearer({ headers }: FastifyRequest): void {
+  const { authorization } = headers
+  if (authorization !== undefined) headers.authorization = authorization.replace(/^bearer(?=\S)/i, '$& ')
+}
+
 /** Formats a `WWW-Authenticate` challenge (RFC 6750 §3). */
 export function bearerChallenge(
   realm: string | undefined,

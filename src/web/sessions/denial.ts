@@ -33,20 +33,27 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
     return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
   }
 
+  const failedSignInUrl = ({ zone }: FastifyRequest): string => `${urls.ofZone(zone)}/login?error=invalid_login_request`
+
   return {
     askToSignIn,
     async refuseUnknownPath(request, reply) {
       // UAA: an unknown path counts as a page, which requires a session. See docs/compatibility.md, M7.
-      if (!behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) return askToSignIn(request, reply)
+      if (!behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
+        return isSafe(request) ? askToSignIn(request, reply) : reply.redirect(failedSignInUrl(request), 302)
+      }
       throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
     },
     async refuseForgery(request, reply) {
       if (wantsJson(request)) return refuseProgram(reply, FORGED)
       if (await sessions.visitor(request)) throw new PageError(403, FORGED, { code: 'invalid_request' })
-      return reply.redirect(`${urls.ofZone(request.zone)}/login?error=invalid_login_request`, 302)
+      return reply.redirect(failedSignInUrl(request), 302)
     },
   }
 }
+
+/** Whether the method changes nothing, so that it needs no anti-forgery value. */
+const isSafe = ({ method }: FastifyRequest): boolean => ['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)
 
 /** Answers 403 as JSON. UAA: `error` holds the sentence instead of a code. */
 export const refuseProgram = (reply: FastifyReply, sentence: string): FastifyReply =>
