@@ -148,6 +148,8 @@ const rows = {
    * C13: whether the list of providers contains only stored ones; otherwise also the initial rows of UAA's database.
    */
   storedProvidersOnly: { id: 'C13', standard: true, uaa: false },
+  /** C13: whether a zone may get an issuer by a change that keeps its active key without naming it. */
+  issuerWithKeptKey: { id: 'C13', standard: true, uaa: false },
   /** C13: whether clients of the configuration follow the API's grant rules and have no extra redirect URIs. */
   strictConfiguredClients: { id: 'C13', standard: true, uaa: false },
   /** C9: whether a token of this server used as an assertion must have a matching audience. */

@@ -1,6 +1,7 @@
 // What management answers in uaa beside what is stored, and what it takes from the configuration: row C13.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { KEYS, textOf } from '../support/keys.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
@@ -70,6 +71,21 @@ for (const mode of MODES) {
       assert.equal(made.status, 201, made.text)
       assert.equal((await origins()).filter(each => each === 'ldap false').length, 1)
       await call('DELETE', `/identity-providers/${String(made.json()['id'])}`)
+    })
+
+    it('asks for the name of the key in a change of a zone with an issuer in uaa', async () => {
+      const zone = { id: 'z1', subdomain: 'z1', name: 'Zone one' }
+      const put = (config: object) => call('PUT', '/identity-zones/z1', { ...zone, config })
+      const keys = { k1: { signingKey: textOf(KEYS.ES256) } }
+      const issuer = 'https://issuer.example'
+      assert.equal((await put({ issuer, tokenPolicy: { keys, activeKeyId: 'k1' } })).status, 200)
+      for (const tokenPolicy of [undefined, null, {}, { activeKeyId: null }]) {
+        const answer = await put({ issuer, tokenPolicy })
+        assert.equal(answer.status, isUaa ? 422 : 200, answer.text)
+        if (isUaa) assert.match(answer.text, /You cannot set issuer value unless you have set your own signing key/)
+      }
+      assert.equal((await put({ issuer, tokenPolicy: { activeKeyId: 'k1' } })).status, 200)
+      assert.equal((await put({})).status, 200)
     })
 
     it('lists every client at /oauth/clients/meta in uaa', async () => {

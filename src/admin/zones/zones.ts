@@ -124,7 +124,8 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
       requester: { zoneId, address: request.ip },
       ...(before?.zone.config.samlConfig && { before: before.zone.config.samlConfig }),
     })
-    const keys = await readSigningKeys(recordOf(sent, 'tokenPolicy'), zoneId, {
+    const sentPolicy = recordOf(sent, 'tokenPolicy')
+    const keys = await readSigningKeys(sentPolicy, zoneId, {
       store,
       vault,
       clock,
@@ -132,7 +133,9 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
     })
     const { activeKeyId } = keys
     if (config.issuer !== undefined) {
-      refuseIssuer(config.issuer, activeKeyId)
+      const isKept = keys.change === undefined && (sentPolicy['activeKeyId'] ?? undefined) === undefined
+      // UAA: the request must name the key. See docs/compatibility.md, C13.
+      refuseIssuer(config.issuer, isKept && !deps.behaviour.issuerWithKeptKey ? undefined : activeKeyId)
       await refuseForeignIssuer(config.issuer, subdomain)
     }
     checkZoneConfig(config, defaults)
