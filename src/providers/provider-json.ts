@@ -63,7 +63,8 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   if (name === undefined) refuse('name', 'must be given', 'invalid')
   else if (name.length > MAX_NAME_LENGTH) refuse('name', `has more than ${MAX_NAME_LENGTH} characters`, 'invalid')
   for (const reserved of [serviceName, 'ldap']) {
-    if ((type === reserved) !== (originKey === reserved)) {
+    const isElsewhere = type === reserved && named !== undefined && named !== reserved
+    if (isElsewhere || (type === reserved) !== (originKey === reserved)) {
       refuse('originKey', `${reserved} is the origin of type ${reserved} and of no other`, 'invalid')
     }
   }

@@ -447,6 +447,8 @@ for (const mode of MODES) {
         const { id } = await api.create(ldap())
         await put(id, ldap({ bindPassword: undefined, baseUrl: 'ldap://other.example' }))
         assert.equal((await kept('ldap'))['bindPassword'], `${SECRET_MARK} of the directory`)
+        const moved = await api.call({ method: 'PUT', path: `/${id}`, json: ldap({}, { originKey: 'other' }) })
+        assert.equal(moved.status, 422, moved.text)
         await put(id, ldap({ bindPassword: `${SECRET_MARK} 2` }))
         assert.equal((await kept('ldap'))['bindPassword'], `${SECRET_MARK} 2`)
         await api.call({ method: 'DELETE', path: `/${id}` })
