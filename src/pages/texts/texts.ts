@@ -278,6 +278,8 @@ export interface ReferenceTexts {
   readonly username: string
   /** Beside the name of a remembered account. */
   readonly origin: (origin: Html) => Html
+  /** In a disabled field of the page after a sign-up. */
+  readonly activationSent: string
   /** A second heading of the approval page. */
   readonly clientHeading: (client: Html) => Html
   /** The second heading of an error page, which its alert comes before. */

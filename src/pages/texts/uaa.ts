@@ -34,6 +34,7 @@ export const uaa: Texts = {
     emailPlaceholder: 'Enter your email',
     username: 'Email',
     origin: origin => html`(origin: ${origin})`,
+    activationSent: 'Email successfully sent',
     clientHeading: client => client,
     subheading: known => (known && SUBHEADINGS[known]) ?? 'Uh oh. Something went amiss.',
   },
