@@ -123,7 +123,7 @@ export async function loadConfig({
   })
 
   const signingKeys = checkSigningKeys(file.signing_keys, problems)
-  const given = problems.isSound('zone_config') ? (file.zone_config ?? {}) : {}
+  const given = problems.hasValidTypes('zone_config') ? (file.zone_config ?? {}) : {}
   const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
   checkZoneCors(given.corsPolicy, 'zone_config', problems)
   checkSecondFactor(given, 'zone_config', problems)
@@ -237,7 +237,7 @@ function pick(
   if (option?.[1] !== undefined) return { key: option[0], value: option[1] }
   const value = nonEmpty(env[variable])
   if (value !== undefined) return { key: variable, value }
-  return file[1] === undefined || !problems.isSound(file[0]) ? undefined : { key: file[0], value: file[1] }
+  return file[1] === undefined || !problems.hasValidTypes(file[0]) ? undefined : { key: file[0], value: file[1] }
 }
 
 function asNumber(

@@ -12,13 +12,13 @@ import { setNewPassword } from '../users/password.ts'
 import type { NewPasswordDeps } from '../users/password.ts'
 import type { Users } from '../users/users.ts'
 import { peekCode, redeemCode } from './codes.ts'
-import type { CodeDeps, RequestedReturn, GoodCode } from './codes.ts'
+import type { CodeDeps, RequestedReturn, ValidCode } from './codes.ts'
 
 /** An invitation that can be accepted. */
 export interface OpenInvitation {
   readonly user: User
   readonly requestedReturn: RequestedReturn
-  readonly inviter: GoodCode<'invitation'>['data']['inviter']
+  readonly inviter: ValidCode<'invitation'>['data']['inviter']
   /**
    * What the user does to accept: choose the first password of an unverified account, agree with an account
    * that is theirs already, give name and password of their directory, or sign in with their provider.
@@ -105,7 +105,7 @@ async function mayHandOver({ user, inviter }: OpenInvitation, deps: RightsDeps):
 }
 
 function readInvitation(
-  code: GoodCode<'invitation'> | undefined,
+  code: ValidCode<'invitation'> | undefined,
   { service }: Pick<OpenDeps, 'service'>,
 ): OpenInvitation | undefined {
   if (!code) return undefined

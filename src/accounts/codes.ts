@@ -79,7 +79,7 @@ export interface NewCode {
 }
 
 /** A code that is good, with the account as it is now. */
-export interface GoodCode<P extends AccountPurpose> {
+export interface ValidCode<P extends AccountPurpose> {
   readonly user: User
   readonly data: CodeData[P]
   readonly expiresAt: Date
@@ -110,7 +110,7 @@ export async function peekCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, value }: { purpose: P; value: string },
   deps: Omit<CodeDeps, 'random'>,
-): Promise<GoodCode<P> | undefined> {
+): Promise<ValidCode<P> | undefined> {
   if (!isCode(value)) return undefined
   return readCode(zone, await deps.store.oneTimeCodes.find(zone.id, purpose, digest(value)), deps)
 }
@@ -120,7 +120,7 @@ export async function redeemCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, value }: { purpose: P; value: string },
   deps: Omit<CodeDeps, 'random'>,
-): Promise<GoodCode<P> | undefined> {
+): Promise<ValidCode<P> | undefined> {
   if (!isCode(value)) return undefined
   return readCode(zone, await deps.store.oneTimeCodes.redeem(zone.id, purpose, digest(value)), deps)
 }
@@ -140,7 +140,7 @@ async function readCode<P extends AccountPurpose>(
   zone: Zone,
   code: OneTimeCode | undefined,
   { store, clock }: Omit<CodeDeps, 'random'>,
-): Promise<GoodCode<P> | undefined> {
+): Promise<ValidCode<P> | undefined> {
   if (code?.userId === undefined || code.expiresAt <= clock.now()) return undefined
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return undefined

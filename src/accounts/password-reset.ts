@@ -9,7 +9,7 @@ import { setNewPassword } from '../users/password.ts'
 import type { NewPasswordDeps } from '../users/password.ts'
 import type { Users } from '../users/users.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
-import type { CodeDeps, RequestedReturn, GoodCode, NewCode } from './codes.ts'
+import type { CodeDeps, RequestedReturn, ValidCode, NewCode } from './codes.ts'
 
 /** Where the password of a named account is kept: here, or at a provider. */
 export type ResetAccount = { readonly kept: 'here' | 'elsewhere'; readonly user: User }
@@ -36,14 +36,14 @@ export const issueReset = (
   deps: CodeDeps,
 ): Promise<NewCode> => issueCode(zone, { purpose: 'password-reset', user, data: requestedReturn }, deps)
 
-type GoodReset = GoodCode<'password-reset'>
+type ValidReset = ValidCode<'password-reset'>
 
 /** What a code stands for, without using it up; undefined if it is invalid, or of an account whose password is elsewhere. */
 export async function peekReset(
   zone: Zone,
   value: string,
   { service, ...deps }: Omit<CodeDeps, 'random'> & { readonly service: Service },
-): Promise<GoodReset | undefined> {
+): Promise<ValidReset | undefined> {
   const good = await peekCode(zone, { purpose: 'password-reset', value }, deps)
   return good?.user.origin === service.name ? good : undefined
 }

@@ -19,7 +19,7 @@ import type { Users } from '../users/users.ts'
 import { sendAccountMail } from './account-mails.ts'
 import type { AccountMailDeps } from './account-mails.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
-import type { CodeDeps, RequestedReturn, GoodCode } from './codes.ts'
+import type { CodeDeps, RequestedReturn, ValidCode } from './codes.ts'
 import { isUserName } from './email-change.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 
@@ -102,11 +102,11 @@ const isWaiting = (user: User, email: string): boolean =>
 const sameText = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 /** Looks at the code of a mailed link without using it up. */
-export const peekSignUp = (zone: Zone, value: string, deps: SignUpDeps): Promise<GoodCode<'sign-up'> | undefined> =>
+export const peekSignUp = (zone: Zone, value: string, deps: SignUpDeps): Promise<ValidCode<'sign-up'> | undefined> =>
   peekCode(zone, { purpose: 'sign-up', value }, deps)
 
 /** Whether the user has to enter the password of the request: not in the browser that sent it. */
-export const needsPassword = ({ user, data }: GoodCode<'sign-up'>, browser: string | undefined): boolean =>
+export const needsPassword = ({ user, data }: ValidCode<'sign-up'>, browser: string | undefined): boolean =>
   !user.verified &&
   data.passwordHash !== undefined &&
   (data.browser === undefined || browser === undefined || !sameSecret(data.browser, browser))
@@ -123,7 +123,7 @@ export interface Verification {
 export type VerificationResult =
   | { readonly outcome: 'verified'; readonly user: User; readonly requestedReturn: RequestedReturn }
   /** The code is good, but this is another browser, and the password is not that of the request. */
-  | { readonly outcome: 'wrong-password'; readonly seen: GoodCode<'sign-up'> }
+  | { readonly outcome: 'wrong-password'; readonly seen: ValidCode<'sign-up'> }
   | { readonly outcome: 'invalid' }
 
 /** Uses the code up and verifies its account, with the password of the request that the code was sent for. */

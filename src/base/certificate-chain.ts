@@ -14,12 +14,13 @@ export function leadsToRoot(chain: Certificates, roots: Certificates, now: Date)
   if (chain.length === 0 || chain.length > MAX_CHAIN) return false
   try {
     const certificates = chain.map(each => new X509Certificate(each))
-    const isSound = certificates.every(
+    const isValidChain = certificates.every(
       (each, place) => isValidAt(each, now) && (place === 0 || isIssuer(certificates[place - 1], each)),
     )
     const last = certificates.at(-1)
     return (
-      isSound && roots.map(each => new X509Certificate(each)).some(root => isValidAt(root, now) && ends(last, root))
+      isValidChain &&
+      roots.map(each => new X509Certificate(each)).some(root => isValidAt(root, now) && ends(last, root))
     )
   } catch {
     return false // one is no certificate

@@ -11,7 +11,7 @@ const ED25519 = 6
  * Whether a COSE key (RFC 9053) can verify signatures of its algorithm, ES256, EdDSA or RS256, as quickly as usual keys do,
  * and whether only its owner can make them: the point is on the curve, the modulus neither short nor very long.
  */
-export function isSoundCoseKey(cose: ReadonlyMap<number, unknown>): boolean {
+export function isValidCoseKey(cose: ReadonlyMap<number, unknown>): boolean {
   const jwk = jwkOf(cose)
   if (!jwk) return false
   try {

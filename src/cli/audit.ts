@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { loadConfig } from '../config.ts'
-import type { AuditPlace } from '../model/audit/audit-entry.ts'
+import type { AuditPosition } from '../model/audit/audit-entry.ts'
 import type { Command } from './command.ts'
 import { readOptions, UsageError } from './command.ts'
 
@@ -9,7 +9,7 @@ export interface AuditCheck {
   /** Absent: every zone. */
   readonly zoneId?: string
   /** A place that was noted earlier. */
-  readonly expected?: AuditPlace
+  readonly expected?: AuditPosition
 }
 
 /** `latchkey audit`: checks the stored audit trail, even while the server runs. */
@@ -40,7 +40,7 @@ export const audit: Command = {
   },
 }
 
-function placeIn(text: string): AuditPlace {
+function placeIn(text: string): AuditPosition {
   const [, number, hash] = /^([1-9]\d{0,15}):([\w-]{43})$/.exec(text) ?? []
   if (number === undefined || hash === undefined) throw new UsageError('--expect must be NUMBER:HASH')
   return { number: Number(number), hash }

@@ -71,7 +71,7 @@ export const auditSchema = section('The stored audit trail.', {
 
 /** The settings; undefined where the trail is not stored. */
 export function auditOf(file: AuditFile | undefined, problems: Problems): AuditSettings | undefined {
-  if (file === undefined || !problems.isSound('audit')) return undefined
+  if (file === undefined || !problems.hasValidTypes('audit')) return undefined
   const names = new Set<string>()
   const webhooks = (file.webhooks ?? []).map(({ name, url, secret, zones }, index): AuditWebhook => {
     const key = `audit.webhooks[${index}]`

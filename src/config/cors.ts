@@ -80,7 +80,7 @@ export const corsSchema = {
 
 /** The server's policy; reports unusable values as problems of their key. */
 export function corsOf(file: CorsFile | undefined, problems: Problems): SystemCors {
-  if (file === undefined || !problems.isSound('cors')) return { policy: DEFAULT_CORS, enforced: false }
+  if (file === undefined || !problems.hasValidTypes('cors')) return { policy: DEFAULT_CORS, enforced: false }
   const policy = {
     xhrConfiguration: configurationOf(file.xhr, DEFAULT_CORS.xhrConfiguration),
     defaultConfiguration: configurationOf(file.default, DEFAULT_CORS.defaultConfiguration),
@@ -94,7 +94,7 @@ export function corsOf(file: CorsFile | undefined, problems: Problems): SystemCo
 
 /** Checks the policy in the settings of a zone; `path` is their key. */
 export function checkZoneCors(policy: CorsPolicy | null | undefined, path: string, problems: Problems): void {
-  if (!policy || !problems.isSound(`${path}.corsPolicy`)) return
+  if (!policy || !problems.hasValidTypes(`${path}.corsPolicy`)) return
   for (const problem of corsProblems(policy)) {
     problems.add(`${path}.corsPolicy.${problem.part}.${problem.member}[${problem.index}]`, sentence(problem))
   }

@@ -52,7 +52,7 @@ export function databaseOptionsOf(
     changes,
     migrate_at_start: migratesAtStart = true,
     read_replicas: hosts = [],
-  } = (problems.isSound('database_options') ? file : undefined) ?? {}
+  } = (problems.hasValidTypes('database_options') ? file : undefined) ?? {}
   return { changes, migratesAtStart, replicas: replicasOf(database, hosts, problems) }
 }
 

@@ -90,7 +90,7 @@ const IN_FILES = new Set([...SECRETS_IN_FILES, 'attestation_roots', 'cert', 'tru
 
 /**
  * Reads a YAML or JSON file, replaces variables and checks its types. Problems are added to the list; only values that
- * `problems.isSound` accepts have the declared type. Variables that stand for secrets are added to the set.
+ * `problems.hasValidTypes` accepts have the declared type. Variables that stand for secrets are added to the set.
  */
 export async function readConfigFile(
   path: string,

@@ -46,7 +46,7 @@ export const isCheap = ({ memoryKib, passes }: HashCost): boolean =>
 export function hashCostOf(file: HashCostFile | undefined, host: string, problems: Problems): HashCost {
   const { memory_kib: memoryKib = DEFAULT_COST.memoryKib, passes = DEFAULT_COST.passes } = file ?? {}
   const cost = { memoryKib, passes }
-  if (problems.isSound('passwords') && isCheap(cost) && !isLoopbackHost(host)) {
+  if (problems.hasValidTypes('passwords') && isCheap(cost) && !isLoopbackHost(host)) {
     problems.add(
       'passwords',
       `makes guessing cheap, which is allowed on loopback only: memory_kib must be at least ${MIN_MEMORY_KIB}, and memory_kib times passes at least ${MIN_WORK_KIB}`,

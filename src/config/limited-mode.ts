@@ -49,7 +49,7 @@ export function limitedModeOf(
   folder: string,
   problems: Problems,
 ): LimitedMode | undefined {
-  if (file?.statusFile === undefined || !problems.isSound('uaa.limitedFunctionality')) return undefined
+  if (file?.statusFile === undefined || !problems.hasValidTypes('uaa.limitedFunctionality')) return undefined
   return {
     statusFile: resolve(folder, file.statusFile),
     endpoints: file.whitelist?.endpoints ?? DEFAULT_ENDPOINTS,

@@ -25,5 +25,5 @@ export const logSchema = section('The log.', {
 
 /** The settings, as far as their types are correct. */
 export const logOf = (file: LogFile | undefined, problems: Problems): LogSettings => ({
-  requests: (problems.isSound('log') ? file?.requests : undefined) ?? 'none',
+  requests: (problems.hasValidTypes('log') ? file?.requests : undefined) ?? 'none',
 })

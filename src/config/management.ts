@@ -26,7 +26,7 @@ export function managementOf(
   { port, problems }: { readonly port: number; readonly problems: Problems },
 ): Config['listen']['management'] {
   const key = 'listen.management'
-  if (file?.port === undefined || !problems.isSound(key)) return undefined
+  if (file?.port === undefined || !problems.hasValidTypes(key)) return undefined
   if (file.port === port) problems.add(`${key}.port`, 'must not be the port of the server')
   return { host: file.host ?? '127.0.0.1', port: file.port }
 }

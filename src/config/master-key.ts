@@ -23,7 +23,7 @@ export type MasterKeySource =
     }
 
 /** What finds the master keys; without a source they are in a file beside the database. */
-export interface KeyPlace {
+export interface KeyLocation {
   readonly masterKey?: MasterKeySource
   readonly database: string
 }
@@ -102,9 +102,9 @@ export function masterKeyOf(
     readonly problems: Problems
   },
 ): MasterKeySource | undefined {
-  const value = problems.isSound('master_key') ? file.master_key : undefined
-  const path = problems.isSound('master_key_file') ? file.master_key_file : undefined
-  const command = problems.isSound('master_key_command') ? file.master_key_command : undefined
+  const value = problems.hasValidTypes('master_key') ? file.master_key : undefined
+  const path = problems.hasValidTypes('master_key_file') ? file.master_key_file : undefined
+  const command = problems.hasValidTypes('master_key_command') ? file.master_key_command : undefined
   if (value !== undefined && path !== undefined) {
     problems.add('master_key_file', 'cannot be given together with master_key')
   }
@@ -138,13 +138,13 @@ export function masterKeyOf(
  * SQLite database (`./data/latchkey.key` for PostgreSQL), which is created if missing; random for a database in memory.
  * Throws `MasterKeyUnavailable`.
  */
-export async function masterKeysFor(place: KeyPlace, random: Random): Promise<readonly Buffer[]> {
+export async function masterKeysFor(place: KeyLocation, random: Random): Promise<readonly Buffer[]> {
   if (place.masterKey === undefined && place.database === 'sqlite::memory:') return [random.bytes(KEY_BYTES)]
   return (await readMasterKeys(place)) ?? createKey(keyFileOf(place.database), random)
 }
 
 /** As `masterKeysFor`, but makes none: undefined where there is no file yet. */
-export async function readMasterKeys({ masterKey, database }: KeyPlace): Promise<readonly Buffer[] | undefined> {
+export async function readMasterKeys({ masterKey, database }: KeyLocation): Promise<readonly Buffer[] | undefined> {
   switch (masterKey?.from) {
     case 'value':
       return masterKey.keys
@@ -163,13 +163,13 @@ export async function readMasterKeys({ masterKey, database }: KeyPlace): Promise
 }
 
 /** The file whose changes are to be followed; undefined if there is none. */
-export function masterKeyPath({ masterKey, database }: KeyPlace): string | undefined {
+export function masterKeyPath({ masterKey, database }: KeyLocation): string | undefined {
   if (masterKey) return masterKey.from === 'file' ? masterKey.path : undefined
   return database === 'sqlite::memory:' ? undefined : keyFileOf(database)
 }
 
 /** The file that `masterKeysFor` would create; undefined if there is a key. */
-export function missingMasterKeyFile({ masterKey, database }: KeyPlace): string | undefined {
+export function missingMasterKeyFile({ masterKey, database }: KeyLocation): string | undefined {
   const path = keyFileOf(database)
   return masterKey === undefined && !existsSync(path) ? path : undefined
 }

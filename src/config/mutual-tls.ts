@@ -60,10 +60,10 @@ export function mutualTlsOf(
   problems: Problems,
 ): MutualTlsSettings | undefined {
   if (file === undefined) return asks ? { asks, trustedAuthorities: [] } : undefined
-  if (!problems.isSound('mutual_tls')) return undefined
+  if (!problems.hasValidTypes('mutual_tls')) return undefined
   const header = (file.header ?? 'Client-Cert').toLowerCase()
   if (TAKEN.test(header)) problems.add('mutual_tls.header', 'is a header with a meaning of its own')
-  if (trustedProxies.length === 0 && !asks && problems.isSound('listen.trusted_proxies')) {
+  if (trustedProxies.length === 0 && !asks && problems.hasValidTypes('listen.trusted_proxies')) {
     problems.add('mutual_tls', 'needs listen.trusted_proxies, whose header is read, or listen.tls.client_certificates')
   }
   const roots = file.trusted_ca === undefined ? undefined : readCertificates(file.trusted_ca)

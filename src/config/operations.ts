@@ -100,9 +100,9 @@ export const trustedProxiesSchema = {
 
 /** The settings, as far as their types are correct. */
 export function operationsOf(file: OperationsFile, folder: string, problems: Problems): OperationsSettings {
-  const uaa = problems.isSound('uaa') ? file.uaa : undefined
-  const metrics = problems.isSound('metrics') ? file.metrics : undefined
-  const statsd = problems.isSound('statsd') ? file.statsd : undefined
+  const uaa = problems.hasValidTypes('uaa') ? file.uaa : undefined
+  const metrics = problems.hasValidTypes('metrics') ? file.metrics : undefined
+  const statsd = problems.hasValidTypes('statsd') ? file.statsd : undefined
   const limitedMode = limitedModeOf(uaa?.limitedFunctionality, folder, problems)
   const measures = statsd?.enabled === true && metrics?.enabled !== false
   return {
@@ -122,7 +122,7 @@ export function operationsOf(file: OperationsFile, folder: string, problems: Pro
 /** The proxies; reports what is not an address or block, and blocks of all addresses. */
 export function trustedProxiesOf(blocks: readonly string[] | undefined, problems: Problems): readonly string[] {
   const key = 'listen.trusted_proxies'
-  if (blocks === undefined || !problems.isSound(key)) return []
+  if (blocks === undefined || !problems.hasValidTypes(key)) return []
   for (const [index, block] of blocks.entries()) {
     const [address = '', prefix, ...rest] = block.split('/')
     const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0

@@ -57,14 +57,14 @@ const LINKS = ['signup', 'passwd', 'homeRedirect'] as const
 
 /** The settings, as far as their types are correct; reports invalid links and a cookie lifetime of 0. */
 export function pageSettingsOf(file: PagesFile, problems: Problems): PageSettings {
-  const given = problems.isSound('links') ? (file.links?.global ?? {}) : {}
+  const given = problems.hasValidTypes('links') ? (file.links?.global ?? {}) : {}
   for (const name of LINKS) {
     const key = `links.global.${name}`
     const value = given[name]
-    if (value === undefined || value === '' || !problems.isSound(key) || isLink(value)) continue
+    if (value === undefined || value === '' || !problems.hasValidTypes(key) || isLink(value)) continue
     problems.add(key, 'must be an http or https URL, or a path that begins with one slash')
   }
-  const servlet = problems.isSound('servlet') ? file.servlet : undefined
+  const servlet = problems.hasValidTypes('servlet') ? file.servlet : undefined
   const maxAge = servlet?.['session-cookie']?.['max-age'] ?? -1
   if (maxAge === 0) problems.add('servlet.session-cookie.max-age', 'must be -1, or at least 1')
   return {

@@ -15,7 +15,7 @@ export interface PasskeySettings {
 /** Reads `passkeys`. */
 export function passkeysOf(file: PasskeysFile | undefined, problems: Problems): PasskeySettings {
   const key = 'passkeys.attestation_roots'
-  if (file?.attestation_roots === undefined || !problems.isSound(key)) return {}
+  if (file?.attestation_roots === undefined || !problems.hasValidTypes(key)) return {}
   const certificates = readCertificates(file.attestation_roots)
   if (certificates) return { attestationRoots: certificates.map(({ raw }) => raw) }
   problems.add(key, 'must be X.509 certificates in PEM')

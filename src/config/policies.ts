@@ -63,8 +63,8 @@ export const lockoutSchema = section('When failed sign-ins lock an account.', {
 
 /** The policies, as far as their types are correct. */
 export function policiesOf(file: PoliciesFile, problems: Problems): GlobalPolicies {
-  const passwordPolicy = problems.isSound('password') ? file.password?.policy?.global : undefined
-  const lockout = problems.isSound('authentication') ? file.authentication?.policy?.global : undefined
+  const passwordPolicy = problems.hasValidTypes('password') ? file.password?.policy?.global : undefined
+  const lockout = problems.hasValidTypes('authentication') ? file.authentication?.policy?.global : undefined
   return {
     ...(passwordPolicy && { passwordPolicy: { ...passwordPolicy } }),
     ...(lockout && { lockoutPolicy: lockoutOf(lockout) }),

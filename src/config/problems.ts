@@ -20,16 +20,16 @@ export interface Problems {
   readonly list: readonly Problem[]
   /** Keeps only the first problem of a key: further ones are usually consequences. */
   add(key: string, message: string): void
-  /** Adds a problem of a missing value or a wrong type, which makes the key unsound. */
+  /** Adds a problem of a missing value or a wrong type, which makes the key invalid. */
   addType(key: string, message: string): void
   /** Whether the values at, above and below the key have the types of the schema. */
-  isSound(key: string): boolean
+  hasValidTypes(key: string): boolean
 }
 
 /** An empty collection. */
 export function createProblems(): Problems {
   const list: Problem[] = []
-  const unsound: string[] = []
+  const invalidKeys: string[] = []
 
   function add(key: string, message: string): void {
     if (!list.some(problem => problem.key === key || problem.key === `${key}_file`)) list.push({ key, message })
@@ -40,9 +40,9 @@ export function createProblems(): Problems {
     add,
     addType(key, message) {
       add(key, message)
-      unsound.push(key)
+      invalidKeys.push(key)
     },
-    isSound: key => !unsound.some(bad => contains(bad, key) || contains(key, bad)),
+    hasValidTypes: key => !invalidKeys.some(bad => contains(bad, key) || contains(key, bad)),
   }
 }
 

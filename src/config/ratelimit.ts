@@ -71,7 +71,7 @@ export const rateLimitSchema = {
 
 /** The rate limits; reports unusable values as problems of their key. */
 export function rateLimitOf(file: RateLimitFile | undefined, problems: Problems): RateLimitSettings | undefined {
-  if (file === undefined || !problems.isSound('ratelimit')) return undefined
+  if (file === undefined || !problems.hasValidTypes('ratelimit')) return undefined
   const { loggingOption = RATE_LIMIT_LOGGING[0], credentialID, limiterMappings } = file
   const credential = credentialID === undefined ? undefined : credentialOf(credentialID, problems)
   const selectors = new Map<string, string>()

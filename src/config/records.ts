@@ -116,7 +116,7 @@ export interface RecordRules {
 /** Checks every record that has the right type, and gives what can be applied. `zoneConfig` is that of the default zone. */
 export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rules: RecordRules): Bootstrap {
   const { problems, service } = rules
-  const zones = soundItems(file.identity_zones, 'bootstrap.identity_zones', problems, { partly: true })
+  const zones = validItems(file.identity_zones, 'bootstrap.identity_zones', problems, { partly: true })
   refuseDuplicates(zones, 'id', zone => zone.id.trim(), problems)
   refuseDuplicates(zones, 'subdomain', zone => zone.subdomain.toLowerCase(), problems)
   const identityZones = zones.map(({ record, key }): ZoneRecord => {
@@ -125,7 +125,7 @@ export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rule
     if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(record.subdomain)) {
       problems.add(`${key}.subdomain`, 'must be letters, digits, dots and hyphens, as in a host name')
     }
-    const given = problems.isSound(`${key}.config`) ? (record.config ?? {}) : {}
+    const given = problems.hasValidTypes(`${key}.config`) ? (record.config ?? {}) : {}
     const { config, signingKeys } = takeSigningKeys(given, `${key}.config`, { problems })
     checkZoneCors(config.corsPolicy, `${key}.config`, problems)
     checkSecondFactor(config, `${key}.config`, problems)
@@ -149,12 +149,12 @@ function checkZone(
   rules: RecordRules & { readonly path: string; readonly config: ZoneConfig },
 ): ZoneBootstrap {
   const { path, problems } = rules
-  const groups = soundItems(file.groups, `${path}.groups`, problems)
+  const groups = validItems(file.groups, `${path}.groups`, problems)
   refuseDuplicates(groups, 'displayName', group => group.displayName.toLowerCase(), problems)
-  const externalGroups = soundItems(file.external_groups, `${path}.external_groups`, problems)
+  const externalGroups = validItems(file.external_groups, `${path}.external_groups`, problems)
   refuseDuplicates(externalGroups, 'externalGroup', mappingIdentity, problems)
   const defaultGroupsPath = `${path}.default_groups`
-  const defaultGroups = problems.isSound(defaultGroupsPath) ? file.default_groups : undefined
+  const defaultGroups = problems.hasValidTypes(defaultGroupsPath) ? file.default_groups : undefined
   if (defaultGroups?.some(name => name.trim() === '') === true)
     problems.add(defaultGroupsPath, 'contains an empty name')
   if (defaultGroups !== undefined && rules.config.userConfig?.defaultGroups !== undefined) {
@@ -162,12 +162,12 @@ function checkZone(
   }
   return {
     groups: groups.map(({ record }) => record),
-    clients: checkClients(soundItems(file.clients, `${path}.clients`, problems), rules),
-    users: checkUsers(soundItems(file.users, `${path}.users`, problems), rules),
+    clients: checkClients(validItems(file.clients, `${path}.clients`, problems), rules),
+    users: checkUsers(validItems(file.users, `${path}.users`, problems), rules),
     ...(defaultGroups === undefined ? {} : { defaultGroups: [...new Set(defaultGroups)] }),
     externalGroups: externalGroups.map(({ record }) => record),
     identityProviders: checkProviders(
-      soundItems(file.identity_providers, `${path}.identity_providers`, problems),
+      validItems(file.identity_providers, `${path}.identity_providers`, problems),
       rules,
     ),
   }
@@ -185,7 +185,7 @@ interface Item<T> {
 const NESTED: ReadonlySet<string> = new Set(['bootstrap', 'config'])
 
 /** The records whose own members have the right types; `partly` lets pass what is only wrong further down. */
-function soundItems<T extends object>(
+function validItems<T extends object>(
   list: readonly T[] | undefined,
   path: string,
   problems: Problems,
@@ -195,9 +195,9 @@ function soundItems<T extends object>(
   return list
     .map((record: T, index) => ({ record, key: `${path}[${index}]` }))
     .filter(({ record, key }) => {
-      if (!partly) return problems.isSound(key)
+      if (!partly) return problems.hasValidTypes(key)
       const members = ['id', 'subdomain', 'name', ...Object.keys(Object(record))]
-      return members.every(name => NESTED.has(name) || problems.isSound(`${key}.${name}`))
+      return members.every(name => NESTED.has(name) || problems.hasValidTypes(`${key}.${name}`))
     })
 }
 

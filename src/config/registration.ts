@@ -10,7 +10,7 @@ export function checkRegistration(
   path: string,
   { problems, service }: { readonly problems: Problems; readonly service: string },
 ): void {
-  if (!problems.isSound(`${path}.registration`)) return
+  if (!problems.hasValidTypes(`${path}.registration`)) return
   const problem = scopesProblem(registration, serviceNamed(service))
   if (problem !== undefined) problems.add(`${path}.registration.scopes`, problem)
 }

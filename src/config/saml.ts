@@ -25,8 +25,8 @@ export interface SamlKeyPair {
 
 /** Reads `saml`; an invalid key is a problem of its path. */
 export async function samlOf(file: ConfigFile['saml'], problems: Problems): Promise<SamlSettings> {
-  const entityId = (problems.isSound('saml.entity_id') ? file?.entity_id : undefined) ?? 'latchkey'
-  if (!problems.isSound('saml.keys') || !problems.isSound('saml.active')) return { entityId }
+  const entityId = (problems.hasValidTypes('saml.entity_id') ? file?.entity_id : undefined) ?? 'latchkey'
+  if (!problems.hasValidTypes('saml.keys') || !problems.hasValidTypes('saml.active')) return { entityId }
   const { active, keys: given } = file ?? {}
   const ids = Object.keys(given ?? {})
   if (given === undefined || ids.length === 0) {

@@ -8,7 +8,7 @@ import type { Bootstrap, ClientRecord } from './records.ts'
 
 /** Adds a broken rule between members of the policy of a zone; `path` is that of its settings. */
 export function checkSecondFactor({ secondFactor = {} }: ZoneConfig, path: string, problems: Problems): void {
-  if (!problems.isSound(`${path}.secondFactor`)) return
+  if (!problems.hasValidTypes(`${path}.secondFactor`)) return
   const problem = policyProblem(secondFactor)
   if (problem) problems.add(`${path}.secondFactor.${problem.member}`, problem.message)
 }

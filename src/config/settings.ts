@@ -117,12 +117,12 @@ export function settingsOf(
   file: SettingsFile,
   { compatibility, problems }: { compatibility: CompatibilityMode; problems: Problems },
 ): TokenSettings {
-  const token = problems.isSound('jwt') ? (file.jwt?.token ?? {}) : {}
-  const authentication = problems.isSound('authentication') ? file.authentication : undefined
-  const oauth = problems.isSound('oauth') ? file.oauth : undefined
-  const login = problems.isSound('login') ? file.login : undefined
-  const scim = problems.isSound('scim') ? file.scim : undefined
-  const zones = problems.isSound('zones') ? file.zones : undefined
+  const token = problems.hasValidTypes('jwt') ? (file.jwt?.token ?? {}) : {}
+  const authentication = problems.hasValidTypes('authentication') ? file.authentication : undefined
+  const oauth = problems.hasValidTypes('oauth') ? file.oauth : undefined
+  const login = problems.hasValidTypes('login') ? file.login : undefined
+  const scim = problems.hasValidTypes('scim') ? file.scim : undefined
+  const zones = problems.hasValidTypes('zones') ? file.zones : undefined
   const hostnames = zones?.internal?.hostnames ?? DEFAULT_SETTINGS.internalHostnames
   const excludedClaims = token.claims?.exclude ?? DEFAULT_SETTINGS.excludedClaims
   for (const [index, name] of excludedClaims.entries()) {
@@ -134,8 +134,8 @@ export function settingsOf(
     problems.add('jwt.token.queryString.enabled', 'is only allowed with compatibility: uaa')
   }
   const countOf = (name: 'clientMaxCount' | 'userMaxCount' | 'groupMaxCount'): number | undefined =>
-    problems.isSound(name) ? file[name] : undefined
-  const uaa = problems.isSound('uaa') ? file.uaa : undefined
+    problems.hasValidTypes(name) ? file[name] : undefined
+  const uaa = problems.hasValidTypes('uaa') ? file.uaa : undefined
   const unsafeMatching = uaa?.oauth?.redirect_uri?.allow_unsafe_matching ?? compatibility === 'uaa'
   if (unsafeMatching && compatibility !== 'uaa') {
     problems.add('uaa.oauth.redirect_uri.allow_unsafe_matching', 'is only allowed with compatibility: uaa')

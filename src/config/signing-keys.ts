@@ -24,7 +24,7 @@ type Paths = Readonly<Record<KeyProblem['part'], string>>
 
 /** Reads `signing_keys`; undefined if absent or invalid. */
 export function checkSigningKeys(file: ConfigFile['signing_keys'], problems: Problems): SigningKeys | undefined {
-  if (file === undefined || !problems.isSound('signing_keys')) return undefined
+  if (file === undefined || !problems.hasValidTypes('signing_keys')) return undefined
   const keys = Object.entries(file.keys).map(
     ([id, key]) => [id, checkOwnKey(key, `signing_keys.keys.${id}`, problems)] as const,
   )

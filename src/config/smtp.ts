@@ -21,7 +21,7 @@ const DEFAULT_RATE = 10
 
 /** The settings, or undefined if there are none. */
 export function smtpOf(smtp: SmtpFile | undefined, baseUrl: string, problems: Problems): SmtpSettings | undefined {
-  if (smtp === undefined || !problems.isSound('smtp')) return undefined
+  if (smtp === undefined || !problems.hasValidTypes('smtp')) return undefined
   const { host, user, password, secure = false, starttls = false } = smtp
   const from = smtp.from ?? `admin@${new URL(baseUrl).hostname}`
   if (host === '') problems.add('smtp.host', 'must not be empty')

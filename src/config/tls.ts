@@ -42,7 +42,7 @@ export async function tlsOf(
   { baseUrl, folder, problems }: { readonly baseUrl: string; readonly folder: string; readonly problems: Problems },
 ): Promise<TlsSettings | undefined> {
   const key = 'listen.tls'
-  if (file?.certificate_file === undefined || file.private_key_file === undefined || !problems.isSound(key))
+  if (file?.certificate_file === undefined || file.private_key_file === undefined || !problems.hasValidTypes(key))
     return undefined
   const { readTls } = await import('../base/tls-files.ts')
   const files = {

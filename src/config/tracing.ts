@@ -14,4 +14,4 @@ export const tracingSchema = section('Traces by OpenTelemetry, whose SDK and exp
 
 /** Whether there are traces. */
 export const tracingOf = (file: TracingFile | undefined, problems: Problems): boolean =>
-  problems.isSound('tracing') && file?.enabled === true
+  problems.hasValidTypes('tracing') && file?.enabled === true

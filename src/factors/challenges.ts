@@ -21,7 +21,7 @@ export interface Challenges {
   /** In base64url. */
   issue(of: ChallengeFor): string
   /** Whether it was issued for this and is not too old. */
-  isGood(challenge: string, of: ChallengeFor): boolean
+  isValid(challenge: string, of: ChallengeFor): boolean
   /** Uses it up; false if it was used before. */
   use(challenge: string, of: ChallengeFor): Promise<boolean>
 }
@@ -52,7 +52,7 @@ export function createChallenges({ store, clock, vault }: { store: Store; clock:
       const until = addSeconds(clock.now(), LIFE_SECONDS).getTime()
       return Buffer.from(vault.seal(String(until), contextOf(of))).toString('base64url')
     },
-    isGood: (challenge, of) => endOf(challenge, of) !== undefined,
+    isValid: (challenge, of) => endOf(challenge, of) !== undefined,
     async use(challenge, of) {
       const until = endOf(challenge, of)
       return until !== undefined && store.assertions.use(of.zoneId, digest(`passkey challenge ${challenge}`), until)

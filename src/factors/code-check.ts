@@ -47,8 +47,8 @@ export function createCodeCheck(deps: CodeCheckDeps): CodeCheck {
   async function find({ zone }: RequestOrigin, { user, code, methods }: TypedCode) {
     const password = enteredOneTimePassword(code)
     if (password === undefined) return recoveryCodes.use(zone.id, user.id, code)
-    const isGood = methods.includes('totp') && (await oneTimePasswords.verify(zone.id, user.id, password))
-    return isGood ? 'totp' : undefined
+    const isValid = methods.includes('totp') && (await oneTimePasswords.verify(zone.id, user.id, password))
+    return isValid ? 'totp' : undefined
   }
 
   async function check(from: RequestOrigin, typed: TypedCode): Promise<CodeResult> {

@@ -2,7 +2,7 @@
 // written here; what it answers is verified by the library, which is loaded with the first answer. Knows neither sessions
 // nor pages.
 import type { Clock } from '../base/clock.ts'
-import { isSoundCoseKey } from '../base/cose-key.ts'
+import { isValidCoseKey } from '../base/cose-key.ts'
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { loadOnce } from '../base/load-once.ts'
@@ -137,7 +137,7 @@ export function createPasskeys(deps: PasskeyDeps): Passkeys {
       const sent = readAnswer(answer, ['clientDataJSON', 'attestationObject'])
       if (!sent) return refused('malformed')
       const { challenge, isFramed } = clientDataOf(sent.response['clientDataJSON'] ?? '')
-      if (isFramed || !challenges.isGood(challenge, of)) return refused('challenge')
+      if (isFramed || !challenges.isValid(challenge, of)) return refused('challenge')
       const { verifyRegistrationResponse } = await library()
       const { decodeAttestationObject, isoBase64URL, isoCBOR } = await libraryHelpers()
       try {
@@ -163,7 +163,7 @@ export function createPasskeys(deps: PasskeyDeps): Passkeys {
         })
         if (!verified) return refused('invalid')
         const { credential, aaguid, credentialBackedUp, credentialDeviceType } = registrationInfo
-        if (!isSoundCoseKey(isoCBOR.decodeFirst(credential.publicKey))) return refused('key')
+        if (!isValidCoseKey(isoCBOR.decodeFirst(credential.publicKey))) return refused('key')
         if (!(await challenges.use(challenge, of))) return refused('used')
         if (credential.id.length > MAX_ID_LENGTH) return refused('malformed')
         const passkey = {
@@ -202,7 +202,7 @@ export function createPasskeys(deps: PasskeyDeps): Passkeys {
       const sent = readAnswer(answer, ['clientDataJSON', 'authenticatorData', 'signature'])
       if (!sent) return refused('malformed')
       const { challenge, isFramed } = clientDataOf(sent.response['clientDataJSON'] ?? '')
-      if (isFramed || !challenges.isGood(challenge, of)) return refused('challenge')
+      if (isFramed || !challenges.isValid(challenge, of)) return refused('challenge')
       const passkey = await store.factors.findPasskey(zoneId, sent.id)
       if (!passkey) return refused('unknown')
       const handle = userHandle(zoneId, passkey.userId)

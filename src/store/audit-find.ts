@@ -1,7 +1,7 @@
 // Finds entries of the audit trail.
 import { addSeconds } from '../base/clock.ts'
 import { FAILURE_TYPES } from '../model/audit/audit-entry.ts'
-import { AUDIT_COLUMNS, named, places, toAuditEntry } from './audit-rows.ts'
+import { AUDIT_COLUMNS, named, placeholders, toAuditEntry } from './audit-rows.ts'
 import type { AuditRow } from './audit-rows.ts'
 import type { AuditPage, AuditQuery } from './audit-store.ts'
 import { statement, statementOnce } from './database.ts'
@@ -44,8 +44,8 @@ export async function findAuditEntries(db: Database, zoneId: string, query: Audi
     ...(clientId === undefined ? [] : ['client_id = :client_id']),
     ...(from ? ['happened_at >= :from'] : []),
     ...(to ? ['happened_at <= :to'] : []),
-    ...(types.length === 0 ? [] : [`type in (${places('type', types)})`]),
-    ...(outcome ? [`type ${outcome === 'failure' ? 'in' : 'not in'} (${places('failure', FAILURE_TYPES)})`] : []),
+    ...(types.length === 0 ? [] : [`type in (${placeholders('type', types)})`]),
+    ...(outcome ? [`type ${outcome === 'failure' ? 'in' : 'not in'} (${placeholders('failure', FAILURE_TYPES)})`] : []),
   ]
   const where = wanted.length === 0 ? '' : `where ${wanted.join(' and ')}`
   const rows = await db.search(

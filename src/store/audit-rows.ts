@@ -35,7 +35,7 @@ export const named = (name: string, values: readonly Value[]): Record<string, Va
   Object.fromEntries(values.map((value, index) => [`${name}_${index}`, value]))
 
 /** Their parameters in SQL. */
-export const places = (name: string, values: readonly unknown[]): string =>
+export const placeholders = (name: string, values: readonly unknown[]): string =>
   values.map((_, index) => `:${name}_${index}`).join(', ')
 
 /** An entry as it is inserted. */

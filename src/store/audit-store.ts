@@ -1,12 +1,12 @@
 // The part of the store's interface that is about the audit trail.
-import type { AuditChain, AuditEntry, AuditOutcome, AuditPlace } from '../model/audit/audit-entry.ts'
+import type { AuditChain, AuditEntry, AuditOutcome, AuditPosition } from '../model/audit/audit-entry.ts'
 import type { AuditEventType } from '../model/audit/event.ts'
 
 /** The stored state of a zone's chain, and its last entry. */
 export interface AuditState {
   /** Absent before the first entry. */
   readonly chain: AuditChain | undefined
-  readonly last: AuditPlace | undefined
+  readonly last: AuditPosition | undefined
 }
 
 /** Which entries to find; the newest come first. */
@@ -53,7 +53,7 @@ export interface AuditStore {
     link: (state: AuditState) => { readonly entries: readonly AuditEntry[]; readonly chain: AuditChain },
   ): Promise<void>
   /** Whether this entry is there, unless retention has deleted it. */
-  has(zoneId: string, place: AuditPlace): Promise<boolean>
+  has(zoneId: string, place: AuditPosition): Promise<boolean>
   /** The state of the chain; both parts are undefined where there is none. */
   state(zoneId: string): Promise<AuditState>
   /** At most `count` ids of zones and of chains, in order, after `after`. */

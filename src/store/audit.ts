@@ -1,7 +1,7 @@
 // The tables of the audit trail. Owns the order of entries; does not know how they are hashed.
 import type { AuditChain, AuditEntry } from '../model/audit/audit-entry.ts'
 import { findAuditEntries } from './audit-find.ts'
-import { AUDIT_COLUMNS, named, places, toAuditEntry, toAuditRow } from './audit-rows.ts'
+import { AUDIT_COLUMNS, named, placeholders, toAuditEntry, toAuditRow } from './audit-rows.ts'
 import type { AuditRow } from './audit-rows.ts'
 import type { AuditDelivery, AuditState, AuditStore } from './audit-store.ts'
 import { statement, statementOnce } from './database.ts'
@@ -103,7 +103,7 @@ const waitingOf = (zones: readonly string[] | undefined): string => `
       case when coalesce(sent.number, 0) > chain.base_number then sent.number else chain.base_number end as sent
     from audit_chains chain left join audit_deliveries sent on sent.zone_id = chain.zone_id and sent.webhook = :webhook
     where chain.head_number > coalesce(sent.number, 0)
-    ${zones ? `and chain.zone_id in (${places('zone', zones)})` : ''} limit 1000) behind
+    ${zones ? `and chain.zone_id in (${placeholders('zone', zones)})` : ''} limit 1000) behind
   left join audit_entries entry on entry.zone_id = behind.zone_id and entry.number = behind.sent + 1`
 
 /** Implements `AuditStore` for both databases. */
@@ -189,7 +189,7 @@ const claimKey = ({ zoneId, webhook, claimedUntil }: AuditDelivery) => ({
 })
 
 const dueOf = (zones: readonly string[]): Statement<Readonly<Record<string, Value>>, DeliveryRow> =>
-  statementOnce(`${DUE} and chain.zone_id in (${places('zone', zones)}) limit 20`)
+  statementOnce(`${DUE} and chain.zone_id in (${placeholders('zone', zones)}) limit 20`)
 
 async function insertAll(within: Transaction, entries: readonly AuditEntry[]): Promise<void> {
   let done = 0

@@ -13,7 +13,7 @@ export const positionOf = (row: { readonly sort_value: Value }, key: string): Po
 })
 
 /** The parameters of `beyond`. */
-export const placeArgs = (at: Position | undefined): Readonly<Record<string, Value>> =>
+export const positionArgs = (at: Position | undefined): Readonly<Record<string, Value>> =>
   at === undefined ? {} : { place_value: at.value, place_key: at.key }
 
 /**

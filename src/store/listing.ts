@@ -8,7 +8,7 @@ import { statementOnce } from './database.ts'
 import type { Attribute, Condition, Filterable } from './filter-sql.ts'
 import { compileFilter } from './filter-sql.ts'
 import { isEverything, isQuick, isSeekable } from './filter-plan.ts'
-import { beyond, hide, orderBy, placeArgs, positionOf } from './listing-order.ts'
+import { beyond, hide, orderBy, positionArgs, positionOf } from './listing-order.ts'
 import type { CursorQuery, ListQuery, Position } from './store.ts'
 
 /** A table whose rows are listed by zone; its key is not null and indexed together with the zone. */
@@ -113,7 +113,7 @@ export async function readPage<Row extends object>(
      order by ${orderBy(column, listing, { descending: backwards, walk: false, also })}`,
   )
   const passed = backwards ? after : before - place.before
-  const args = { ...condition.args, zone_id: zoneId, most, passed, ...placeArgs(place.at) }
+  const args = { ...condition.args, zone_id: zoneId, most, passed, ...positionArgs(place.at) }
   const read = await db[passed > MAX_PASSED ? long : way](page, args)
   const rows = backwards ? read.toReversed() : read
   if (known) {
@@ -157,7 +157,7 @@ export async function readFrom<Row extends object>(
     `select ${columns.join(', ')}, ${column} as sort_value from ${table}
      where ${whereOf({ ...found, condition: walked, seeks: seeks || walks })}${from} order by ${order} limit :most`,
   )
-  const args = { ...walked.args, zone_id: zoneId, most: count + 1, ...placeArgs(after) }
+  const args = { ...walked.args, zone_id: zoneId, most: count + 1, ...positionArgs(after) }
   const isNear = all ? walks : way === 'read' && fewRows !== undefined
   const rows = await db[isNear ? 'read' : long](page, args)
   const [first, last] = [rows[0], rows[count - 1]]

@@ -6,7 +6,7 @@ import { type Caches, remembered, type ZoneProviders } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { deleteOrigin, endSessionsOfOrigin } from './origin-deletion.ts'
 import { insertInto, list, PROVIDER_COLUMNS, updateByKey } from './schema.ts'
-import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore, TooMuch } from './store.ts'
+import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore, TooLarge } from './store.ts'
 
 const OF_ZONE = statement<{ zone_id: string }, ProviderRow>(
   `select ${list(PROVIDER_COLUMNS)} from identity_providers where zone_id = :zone_id order by origin_key`,
@@ -93,7 +93,7 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
           const before = await sizeOf(within, each.zoneId)
           await make(within, each.zoneId, each.change)
           const after = await sizeOf(within, each.zoneId)
-          if (after > MAX_BYTES && after > before) throw new TooMuch('the identity providers of the zone')
+          if (after > MAX_BYTES && after > before) throw new TooLarge('the identity providers of the zone')
           await within.announce({ kind: 'providers', zoneId: each.zoneId, key: '' })
         }
       })

@@ -48,10 +48,10 @@ export class AlreadyExists extends Error {
 }
 
 /** Thrown by a write that would make what is read together larger than is read at a time. */
-export class TooMuch extends Error {
+export class TooLarge extends Error {
   constructor(what: string) {
     super(`${what} would be too large together`)
-    this.name = 'TooMuch'
+    this.name = 'TooLarge'
   }
 }
 

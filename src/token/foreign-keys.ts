@@ -258,8 +258,8 @@ function open(jwk: Jwk): KeyObject | undefined {
     return undefined
   }
   const { modulusLength } = key.asymmetricKeyDetails ?? {}
-  const isSound = modulusLength === undefined || (modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS)
-  return isSound && hasShortExponent(key) ? key : undefined
+  const isAllowedSize = modulusLength === undefined || (modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS)
+  return isAllowedSize && hasShortExponent(key) ? key : undefined
 }
 
 /** The publisher's `max-age` (RFC 9111 §5.2.2.1), within limits. */

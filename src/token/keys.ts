@@ -15,7 +15,7 @@ import type { Vault } from '../base/secrets.ts'
 import type { KeyMaterial } from '../model/tokens/key-material.ts'
 import { isInToken } from '../model/tokens/key-in-token.ts'
 import { sealContexts } from '../model/seal-contexts.ts'
-import type { Signature, SigningPlace } from '../model/tokens/signature.ts'
+import type { Signature, SigningLocation } from '../model/tokens/signature.ts'
 import type { SigningAlgorithm, SigningKeyRecord } from '../model/tokens/signing-key.ts'
 import { hashBytesOfSymmetric } from '../model/tokens/signing-key.ts'
 import type { Store } from '../store/store.ts'
@@ -253,7 +253,7 @@ function signerOf(
   { vault, pace, queue, defaultZoneId, tokenKeys, onSignature }: Opening,
 ): Signer {
   const { algorithm } = record
-  const measured = (place: SigningPlace, sign: Signer): Signer =>
+  const measured = (place: SigningLocation, sign: Signer): Signer =>
     onSignature ? data => measure({ algorithm, place, onSignature }, () => sign(data)) : sign
   if (hashBytesOfSymmetric(algorithm) !== undefined) {
     const secret = openSecret(record, vault)

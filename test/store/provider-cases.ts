@@ -64,8 +64,8 @@ export function providerCases({ store, open, newZone }: Lent): void {
       const apply = (made: object) =>
         store().providers.apply(z, { kind: 'update', provider: { ...last.provider, ...made }, revision: 0 })
       const insert = store().providers.apply(z, { kind: 'insert', provider: oidc(z, 'more', { config }) })
-      await assert.rejects(insert, { name: 'TooMuch' })
-      await assert.rejects(apply({ config }), { name: 'TooMuch' })
+      await assert.rejects(insert, { name: 'TooLarge' })
+      await assert.rejects(apply({ config }), { name: 'TooLarge' })
       assert.ok(!(await origins(z)).includes('more'))
       await apply({ config: {} })
     })

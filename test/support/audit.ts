@@ -3,7 +3,7 @@ import type { AuditReport } from '../../src/ops/audit/verify.ts'
 import { verifyAuditTrail } from '../../src/ops/audit/verify.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
-import type { AuditPlace } from '../../src/model/audit/audit-entry.ts'
+import type { AuditPosition } from '../../src/model/audit/audit-entry.ts'
 import type { TestServer } from './server.ts'
 import { defaultBootstrap } from './server.ts'
 
@@ -95,7 +95,7 @@ export const testHashes = createVault(Buffer.alloc(32, 7), createRandom())
 /** What verification says, with all that the server knows of. */
 export async function verified(
   server: TestServer,
-  { zoneId = 'svc', expected }: { zoneId?: string; expected?: AuditPlace | undefined } = {},
+  { zoneId = 'svc', expected }: { zoneId?: string; expected?: AuditPosition | undefined } = {},
 ): Promise<AuditReport> {
   await server.app.trail?.flush()
   return verifyAuditTrail(server.store.audit, testHashes, { zoneId, expected })

@@ -53,8 +53,8 @@ function readQuery(query: Form): AuditQuery {
     outcome,
     from: timeIn(query, 'from'),
     to: timeIn(query, 'to'),
-    before: wholeIn(query, 'before', Number.MAX_SAFE_INTEGER),
-    count: wholeIn(query, 'count', MAX_COUNT) ?? DEFAULT_COUNT,
+    before: integerIn(query, 'before', Number.MAX_SAFE_INTEGER),
+    count: integerIn(query, 'count', MAX_COUNT) ?? DEFAULT_COUNT,
   }
 }
 
@@ -69,7 +69,7 @@ function timeIn(query: Form, name: string): Date | undefined {
   return time
 }
 
-function wholeIn(query: Form, name: string, max: number): number | undefined {
+function integerIn(query: Form, name: string, max: number): number | undefined {
   const text = query.get(name) || undefined
   if (text === undefined) return undefined
   const number = /^\d{1,16}$/.test(text) ? Number(text) : 0

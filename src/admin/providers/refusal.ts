@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
 import { OAuthError, withBody } from '../../model/oauth-error.ts'
-import { AlreadyExists, ChangedMeanwhile, TooMuch } from '../../store/store.ts'
+import { AlreadyExists, ChangedMeanwhile, TooLarge } from '../../store/store.ts'
 
 /** A refusal that repeats the record; the detail is for the log. */
 export const refuseRecord = (status: 409 | 422, detail: string, cause?: unknown): OAuthError =>
@@ -29,7 +29,7 @@ export async function repeating<T>(
     return await work()
   } catch (thrown) {
     const isConflict = thrown instanceof AlreadyExists || thrown instanceof ChangedMeanwhile
-    const isRefused = isConflict || thrown instanceof TooMuch
+    const isRefused = isConflict || thrown instanceof TooLarge
     const refusal = isRefused ? refuseRecord(isConflict ? 409 : 422, thrown.message, thrown) : thrown
     if (!sent || !(refusal instanceof OAuthError) || refusal.body?.kind !== 'sent') throw refusal
     throw withBody(refusal, { kind: 'json', value: sent(request) })

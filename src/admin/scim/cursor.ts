@@ -7,7 +7,7 @@ import { ScimError } from './error.ts'
 import type { ListRequest } from './query.ts'
 
 /** A place in a list; `backwards` for the pages before it. */
-export interface Place {
+export interface CursorPosition {
   readonly at: Position
   readonly backwards: boolean
 }
@@ -26,11 +26,11 @@ const contextOf = ({ zoneId, type, request: { filterText, sortBy, descending } }
   `scim cursor ${JSON.stringify([zoneId, type, filterText, sortBy.toLowerCase(), descending])}`
 
 /** Makes a cursor of unreserved characters (RFC 9865 §2). */
-export const sealCursor = (vault: Vault, { at, backwards }: Place, scope: CursorScope): string =>
+export const sealCursor = (vault: Vault, { at, backwards }: CursorPosition, scope: CursorScope): string =>
   vault.seal(JSON.stringify([at.value, at.key, backwards]), contextOf(scope))
 
 /** The place of a cursor; undefined for an empty one, which asks for the first page. Throws `invalidCursor`. */
-export function openCursor(vault: Vault, cursor: string, scope: CursorScope): Place | undefined {
+export function openCursor(vault: Vault, cursor: string, scope: CursorScope): CursorPosition | undefined {
   if (cursor === '') return undefined
   const opened = cursor.length > MAX_CURSOR_LENGTH ? undefined : openOrNothing(vault, cursor, contextOf(scope))
   const [value, key, backwards] = [memberOf(opened, '0'), memberOf(opened, '1'), memberOf(opened, '2')]

@@ -85,7 +85,7 @@ interface Forgettable extends KnownDirectory {
 function createKnownDirectory({ urls }: DirectorySettings, clock: Clock): Forgettable {
   const kept = new Map<DirectoryUrl, Kept[]>()
   const backoffs = new Map<DirectoryUrl, { readonly failures: number; readonly retryAt: number }>()
-  const births = new WeakMap<KeepableSession, number>()
+  const openedAt = new WeakMap<KeepableSession, number>()
   let isClosed = false
   const now = (): number => clock.now().getTime()
 
@@ -128,7 +128,7 @@ function createKnownDirectory({ urls }: DirectorySettings, clock: Clock): Forget
       for (let newest = kept.get(url)?.at(-1); newest; newest = kept.get(url)?.at(-1)) {
         const { session, restsSince } = newest
         forget(url, session)
-        const isFresh = now() - restsSince < IDLE_MS && now() - (births.get(session) ?? 0) < LIFE_MS
+        const isFresh = now() - restsSince < IDLE_MS && now() - (openedAt.get(session) ?? 0) < LIFE_MS
         if (isFresh && session.wake()) {
           session.socket.ref()
           return session
@@ -139,9 +139,9 @@ function createKnownDirectory({ urls }: DirectorySettings, clock: Clock): Forget
     },
     give(url, session, keep) {
       if (isClosed) return session.close()
-      if (!births.has(session)) {
+      if (!openedAt.has(session)) {
         if (!keep(session.socket)) return session.close()
-        births.set(session, now())
+        openedAt.set(session, now())
         session.socket.once('close', () => forget(url, session))
       }
       session.rest()

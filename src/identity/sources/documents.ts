@@ -84,15 +84,18 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     const fetched = await get({ zoneId, purpose })
     const now = clock.now()
     const before = known.get(key)
-    const isStillGood = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
-    if (fetched.outcome === 'busy') return isStillGood ? before.document : undefined // nothing was learnt, so nothing is cached
+    const isStillValid = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
+    if (fetched.outcome === 'busy') return isStillValid ? before.document : undefined // nothing was learnt, so nothing is cached
     if (fetched.outcome === 'fetched') {
       const { document, cacheSeconds = CACHE_SECONDS } = fetched
       const seconds = Math.min(Math.max(cacheSeconds, MIN_CACHE_SECONDS), CACHE_SECONDS)
       return remember(source, { document, until: addSeconds(now, seconds), fetchedAt: now, triedAt: now })
     }
     const paused = { until: addSeconds(now, PAUSE_SECONDS), triedAt: now }
-    return remember(source, isStillGood ? { ...before, ...paused } : { document: undefined, fetchedAt: now, ...paused })
+    return remember(
+      source,
+      isStillValid ? { ...before, ...paused } : { document: undefined, fetchedAt: now, ...paused },
+    )
   }
 
   function fetchOnce(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {

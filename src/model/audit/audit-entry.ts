@@ -33,7 +33,7 @@ export interface AuditEntry extends AuditRecord {
 }
 
 /** A place in a chain: the number of an entry and its hash. */
-export interface AuditPlace {
+export interface AuditPosition {
   readonly number: number
   readonly hash: string
 }
@@ -42,9 +42,9 @@ export interface AuditPlace {
 export interface AuditChain {
   readonly zoneId: string
   /** The last entry that retention deleted; number 0 before the first. */
-  readonly base: AuditPlace
+  readonly base: AuditPosition
   /** The newest entry. */
-  readonly head: AuditPlace
+  readonly head: AuditPosition
   /** A keyed digest of all of this. */
   readonly seal: string
 }

@@ -1,12 +1,12 @@
 import type { SigningAlgorithm } from './signing-key.ts'
 
 /** Where a signature is made: on the thread that serves requests, in the pool beside it, or by a token (PKCS#11). */
-export type SigningPlace = 'main' | 'pool' | 'pkcs11'
+export type SigningLocation = 'main' | 'pool' | 'pkcs11'
 
 /** What is measured of one signature. */
 export interface Signature {
   readonly algorithm: SigningAlgorithm
-  readonly place: SigningPlace
+  readonly place: SigningLocation
   readonly milliseconds: number
   readonly isMade: boolean
 }

@@ -3,14 +3,14 @@
 import { sameSecret } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { auditRecordOf, hashedText } from '../../model/audit/audit-entry.ts'
-import type { AuditChain, AuditEntry, AuditPlace, AuditRecord } from '../../model/audit/audit-entry.ts'
+import type { AuditChain, AuditEntry, AuditPosition, AuditRecord } from '../../model/audit/audit-entry.ts'
 import type { AuditState } from '../../store/store.ts'
 
 /** Makes and checks the hashes. */
 export type AuditHashes = Pick<Vault, 'keyedDigest'>
 
 /** Before the first entry of a zone. */
-export const GENESIS: AuditPlace = { number: 0, hash: '' }
+export const GENESIS: AuditPosition = { number: 0, hash: '' }
 
 /** The hash of an entry behind the one with the hash `previous`. */
 export const entryHash = (

@@ -3,7 +3,7 @@
 // is counted, and the count is an entry of its own. A process that is killed loses what it has not written: the log has it.
 import type { Clock } from '../../base/clock.ts'
 import { auditRecordOf, canBeAnonymous } from '../../model/audit/audit-entry.ts'
-import type { AuditPlace, AuditRecord } from '../../model/audit/audit-entry.ts'
+import type { AuditPosition, AuditRecord } from '../../model/audit/audit-entry.ts'
 import type { Audit, AuditEvent, AuditEventType } from '../../model/audit/event.ts'
 import type { Store } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store.ts'
@@ -54,7 +54,7 @@ interface Backlog {
   waiting: Pending[]
   lost: number
   /** A batch whose transaction failed: perhaps only its answer was lost. */
-  tried?: { readonly records: readonly AuditRecord[]; readonly head: AuditPlace | undefined }
+  tried?: { readonly records: readonly AuditRecord[]; readonly head: AuditPosition | undefined }
 }
 
 /** One instance serves every zone. */
@@ -109,7 +109,7 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     }
     const records = tried?.records ?? take(zoneId, backlog)
     if (records.length === 0) return
-    let head: AuditPlace | undefined
+    let head: AuditPosition | undefined
     let alteration: string | undefined
     backlog.tried = { records, head }
     try {

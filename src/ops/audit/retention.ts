@@ -1,6 +1,6 @@
 // Deletes old entries of the audit trail, from the oldest on. The chain then begins after the last one deleted.
 import { addSeconds } from '../../base/clock.ts'
-import type { AuditPlace } from '../../model/audit/audit-entry.ts'
+import type { AuditPosition } from '../../model/audit/audit-entry.ts'
 import type { Store } from '../../store/store.ts'
 import { entryHash, isSealed, sealed } from './chain.ts'
 import type { AuditHashes } from './chain.ts'
@@ -19,7 +19,7 @@ export async function deleteExpired(
   for (const zoneId of await store.audit.listExpired(before)) {
     count += await store.audit.shorten(zoneId, before, (chain, oldest) => {
       if (!isSealed(hashes, chain)) return undefined
-      let base: AuditPlace = chain.base
+      let base: AuditPosition = chain.base
       for (const entry of oldest) {
         if (entry.happenedAt >= before.getTime() || entry.number !== base.number + 1) break
         if (entry.hash !== entryHash(hashes, base.hash, entry, entry)) break

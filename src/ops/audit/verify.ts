@@ -1,5 +1,5 @@
 // Checks the stored audit trail of a zone against its hashes.
-import type { AuditPlace } from '../../model/audit/audit-entry.ts'
+import type { AuditPosition } from '../../model/audit/audit-entry.ts'
 import type { AuditStore } from '../../store/store.ts'
 import { entryHash, GENESIS, isSealed } from './chain.ts'
 import type { AuditHashes } from './chain.ts'
@@ -8,7 +8,7 @@ import type { AuditHashes } from './chain.ts'
 export interface AuditReport {
   /** The first entry that must be there, and the newest one; absent without entries. */
   readonly first?: number
-  readonly head?: AuditPlace
+  readonly head?: AuditPosition
   /** Empty for an unaltered chain; the first twenty. */
   readonly problems: readonly string[]
 }
@@ -27,7 +27,7 @@ const span = (from: number, to: number): string =>
 export async function verifyAuditTrail(
   store: Pick<AuditStore, 'state' | 'read'>,
   hashes: AuditHashes,
-  { zoneId, expected }: { readonly zoneId: string; readonly expected?: AuditPlace | undefined },
+  { zoneId, expected }: { readonly zoneId: string; readonly expected?: AuditPosition | undefined },
 ): Promise<AuditReport> {
   const problems: string[] = []
   const found = (problem: string): void => {
@@ -46,7 +46,7 @@ export async function verifyAuditTrail(
   // Numbers begin at 1, but an inserted entry can have any.
   const [left] = await store.read(zoneId, { after: Number.MIN_SAFE_INTEGER, count: 1 })
   if (left && left.number <= base.number) found(`entry ${left.number} is left from before the chain begins`)
-  let place: AuditPlace = base
+  let place: AuditPosition = base
   let isKnown = true
   let first: number | undefined
   reading: for (;;) {

@@ -1,8 +1,8 @@
-import type { TokenPlace } from './module.ts'
+import type { TokenLocation } from './module.ts'
 
 /** The first message to the process of a session. */
 export interface OpenRequest {
-  readonly place: TokenPlace
+  readonly place: TokenLocation
   readonly mechanism: { readonly type: number; readonly parameter: readonly number[] }
 }
 

@@ -17,7 +17,7 @@ export interface ForeignFunctions {
 }
 
 /** The module, the token and the key to open. */
-export interface TokenPlace {
+export interface TokenLocation {
   readonly module: string
   readonly token: string
   readonly label: string
@@ -105,7 +105,7 @@ interface Place {
 
 /** Opens the module, the token and a session, and finds the one private key with the label. */
 export function openToken(
-  { module, token, label, pin }: TokenPlace,
+  { module, token, label, pin }: TokenLocation,
   mechanism: { readonly type: number; readonly parameter: readonly number[] },
   { DynamicLibrary, getRawPointer }: ForeignFunctions,
 ): TokenSession {
