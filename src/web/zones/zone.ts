@@ -42,9 +42,9 @@ export function isOwnHost(host: string, rootHosts: readonly string[]): boolean {
   return isLoopbackHost(name) || rootHosts.some(root => name === root || name.endsWith(`.${root}`))
 }
 
-/** In lower case, without port and without the trailing dot of a fully qualified name. */
+/** In lower case, without port, which may be empty (RFC 3986 §3.2.3), and without the trailing dot of a fully qualified name. */
 function hostName(host: string): string {
-  const withoutPort = host.startsWith('[') ? host.replace(/\]:\d+$/, ']') : host.replace(/:\d+$/, '')
+  const withoutPort = host.startsWith('[') ? host.replace(/\]:\d*$/, ']') : host.replace(/:\d*$/, '')
   return withoutPort.toLowerCase().replace(/\.$/, '')
 }
 
