@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, passwordField, submit } from './components.ts'
 import { consentField } from './consent.ts'
-import { isolated } from './foreign.ts'
+import { isolated, plain } from './foreign.ts'
 import { sentencesIn, usernameField } from './new-password.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 
@@ -52,7 +52,7 @@ export function invitationPage(chrome: Chrome, { action, problem, invitation }: 
   }
   const { email, step, signedInAs } = invitation
   const { directory } = texts.invitation
-  const name = html`<strong>${isolated(email)}</strong>`
+  const name = texts.reference ? html`${plain(email)}` : html`<strong>${isolated(email)}</strong>`
   const leads = { password: lead, directory: directory.lead, agree: agreeLead }
   const forms = { password: passwordForm, directory: directoryForm, agree: () => submit(texts.invitation.agree) }
   const body = html`<p class="lead">${leads[step](name)}</p>

@@ -60,7 +60,7 @@ for (const mode of MODES) {
       }
       const page = await server.browser().send(path)
       assert.equal(headingOf(page), mode === 'uaa' ? 'Create your account' : 'Accept your invitation')
-      assert.ok(page.text.includes(email))
+      assert.ok(page.text.includes(mode === 'uaa' ? `Email: ${email}<` : email))
       assert.match(page.text, /<form action="\/invitations\/accept\.do" method="post"/)
       assert.equal(hiddenFields(page.text)['code'], code)
       assert.equal((await userNamed(server, email)).verified, false)
