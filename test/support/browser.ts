@@ -3,6 +3,25 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 
 const CANDIDATES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
+/** Of these options Chromium takes the last one, so that it has to repeat what Playwright says. */
+const DISABLED_BY_PLAYWRIGHT = [
+  'AimEnabled',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
+]
+/** Pages of the browser's own window, and a process for the next site: half of the processor time of a new context. */
+const UNUSED = ['SpareRendererForSitePerProcess', 'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup']
+
 /** Starts the machine's own Chromium without a window; `CHROMIUM_PATH` names another one. The caller closes it. */
 export async function launchBrowser(): Promise<Browser> {
   const executablePath = [process.env['CHROMIUM_PATH'], ...CANDIDATES].find(path => path && existsSync(path))
@@ -14,6 +33,8 @@ export async function launchBrowser(): Promise<Browser> {
     args: [
       '--no-sandbox', // tests run as root in containers, where the sandbox cannot start; they open pages of their own only
       '--disable-gpu',
+      '--disable-software-rasterizer', // draws without a process that stands for a graphics card
+      `--disable-features=${[...DISABLED_BY_PLAYWRIGHT, ...UNUSED].join(',')}`,
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
