@@ -102,10 +102,10 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
     const step = await firstStep(standardAuthorizeChecks ? STANDARD : UAA, context, deps)
     return await take(step, context, deps)
   } catch (error) {
+    // The request is made again after the sign-in, and then recorded, with its user.
+    if (error instanceof RedirectRefusal && (await needsSignInFirst(context, error, deps))) return signIn(context, deps)
     record(error, context, deps)
-    if (error instanceof RedirectRefusal) {
-      return (await needsSignInFirst(context, error, deps)) ? signIn(context, deps) : refuse(context, error, deps)
-    }
+    if (error instanceof RedirectRefusal) return refuse(context, error, deps)
     if (!context.silent) throw error
     const { target } = context.asked
     if (error instanceof PageError && !target && !standardSilentErrors) return reply.status(400).send('')

@@ -66,6 +66,22 @@ for (const mode of MODES) {
       )
     })
 
+    it('has a refusal once that comes after the sign-in', async () => {
+      const client = await server.store.clients.find('svc', 'wild')
+      assert.ok(client)
+      const registration = { at: new Date(0), grantTypes: ['authorization_code'], responseTypes: ['code'] } as const
+      await server.store.clients.insert('svc', { ...client, clientId: 'stranger', registration })
+      const query = { response_type: 'code', client_id: 'stranger', scope: 'unknown' }
+      const before = (await refusals()).length
+      const asked = { ...query, redirect_uri: 'https://app.example/cb' }
+      const deferred = await authorize(server.browser(), asked)
+      assert.equal(deferred.location().pathname, '/login')
+      assert.equal((await refusals()).length, before)
+      const refused = await authorize(await signedIn(server), asked)
+      assert.equal(refused.location().searchParams.get('error'), 'invalid_scope')
+      assert.equal((await refusals()).length, before + 1)
+    })
+
     it('keeps no secret of a refused request, and nothing of one that only waits', async () => {
       const { refresh_token } = await passwordTokens(server, {}, basicOf('wild'))
       await refresh(server, refresh_token, { scope: 'jobs.run' }, basicOf('wild'))
