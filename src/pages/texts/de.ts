@@ -439,7 +439,8 @@ export const de: Texts = {
     newEmail: 'Neue E-Mail-Adresse',
     submit: 'Bestätigungslink senden',
     verifyHeading: 'Neue E-Mail-Adresse bestätigen',
-    verifyLead: ({ userName, email }) => html`Das Konto ${userName} erhält die E-Mail-Adresse ${email}.`,
+    verifyLead: ({ userName, email }) =>
+      html`Das Konto ${userName} erhält die E-Mail-Adresse ${email}. Bestätigen Sie nur, wenn es Ihr Konto ist.`,
     otherAccount: userName => html`Sie sind als ${userName} angemeldet. Dieses andere Konto wird nicht geändert.`,
     verify: 'Bestätigen',
   },
@@ -502,7 +503,7 @@ export const de: Texts = {
       subject: 'Bestätigen Sie Ihre neue E-Mail-Adresse',
       lead: ({ email }) => `Die E-Mail-Adresse eines Kontos soll in ${email} geändert werden.`,
       button: 'E-Mail-Adresse bestätigen',
-      note: 'Der Link gilt 30 Minuten. Wenn Sie das nicht waren, ignorieren Sie diese Nachricht: Dann ändert sich nichts.',
+      note: 'Der Link gilt 30 Minuten und öffnet eine Seite, die das Konto nennt. Wenn Sie das nicht waren oder das Konto nicht Ihres ist, bestätigen Sie nicht: Dann ändert sich nichts.',
     },
     newEmailTaken: {
       subject: 'Ihre E-Mail-Adresse wird bereits verwendet',

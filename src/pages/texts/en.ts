@@ -420,7 +420,8 @@ export const en: Texts = {
     newEmail: 'New email address',
     submit: 'Send verification link',
     verifyHeading: 'Confirm your new email address',
-    verifyLead: ({ userName, email }) => html`The account ${userName} will have the email address ${email}.`,
+    verifyLead: ({ userName, email }) =>
+      html`The account ${userName} will have the email address ${email}. Confirm only if this account is yours.`,
     otherAccount: userName => html`You are signed in as ${userName}, which is another account. It is not changed.`,
     verify: 'Confirm',
   },
@@ -483,7 +484,7 @@ export const en: Texts = {
       subject: 'Confirm your new email address',
       lead: ({ email }) => `A request has been made to change the email address of an account to ${email}.`,
       button: 'Verify your email',
-      note: 'The link works for 30 minutes. If you did not make this request, ignore this message: nothing will change.',
+      note: 'The link works for 30 minutes and opens a page that names the account. If you did not make this request, or the account is not yours, do not confirm: nothing will change.',
     },
     newEmailTaken: {
       subject: 'Your email address is already in use',

@@ -430,7 +430,8 @@ export const es: Texts = {
     newEmail: 'Nueva dirección de correo',
     submit: 'Enviar enlace de verificación',
     verifyHeading: 'Confirme su nueva dirección de correo',
-    verifyLead: ({ userName, email }) => html`La cuenta ${userName} tendrá la dirección de correo ${email}.`,
+    verifyLead: ({ userName, email }) =>
+      html`La cuenta ${userName} tendrá la dirección de correo ${email}. Confirme solo si esta cuenta es suya.`,
     otherAccount: userName => html`Ha iniciado sesión como ${userName}, que es otra cuenta. No se modifica.`,
     verify: 'Confirmar',
   },
@@ -493,7 +494,7 @@ export const es: Texts = {
       subject: 'Confirme su nueva dirección de correo',
       lead: ({ email }) => `Se ha solicitado cambiar la dirección de correo de una cuenta a ${email}.`,
       button: 'Verificar el correo',
-      note: 'El enlace vale 30 minutos. Si no lo solicitó usted, ignore este mensaje: no cambiará nada.',
+      note: 'El enlace vale 30 minutos y abre una página que indica la cuenta. Si no lo solicitó usted o la cuenta no es suya, no confirme: no cambiará nada.',
     },
     newEmailTaken: {
       subject: 'Su dirección de correo ya está en uso',

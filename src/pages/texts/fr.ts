@@ -433,7 +433,8 @@ export const fr: Texts = {
     newEmail: 'Nouvelle adresse e-mail',
     submit: 'Envoyer le lien de vérification',
     verifyHeading: 'Confirmer votre nouvelle adresse e-mail',
-    verifyLead: ({ userName, email }) => html`Le compte ${userName} aura l’adresse e-mail ${email}.`,
+    verifyLead: ({ userName, email }) =>
+      html`Le compte ${userName} aura l’adresse e-mail ${email}. Confirmez uniquement si ce compte est le vôtre.`,
     otherAccount: userName =>
       html`Vous êtes connecté en tant que ${userName}, qui est un autre compte. Il n’est pas modifié.`,
     verify: 'Confirmer',
@@ -497,7 +498,7 @@ export const fr: Texts = {
       subject: 'Confirmez votre nouvelle adresse e-mail',
       lead: ({ email }) => `Il a été demandé de remplacer l’adresse e-mail d’un compte par ${email}.`,
       button: 'Vérifier l’adresse',
-      note: 'Le lien est valable 30 minutes. Si vous n’avez rien demandé, ignorez ce message\u202f: rien ne changera.',
+      note: 'Le lien est valable 30 minutes et ouvre une page qui indique le compte. Si vous n’avez rien demandé ou si ce compte n’est pas le vôtre, ne confirmez pas\u202f: rien ne changera.',
     },
     newEmailTaken: {
       subject: 'Votre adresse e-mail est déjà utilisée',

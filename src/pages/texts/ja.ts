@@ -425,7 +425,8 @@ export const ja: Texts = {
     newEmail: '新しいメールアドレス',
     submit: '確認リンクを送信',
     verifyHeading: '新しいメールアドレスの確認',
-    verifyLead: ({ userName, email }) => html`アカウント ${userName} のメールアドレスは ${email} になります。`,
+    verifyLead: ({ userName, email }) =>
+      html`アカウント ${userName} のメールアドレスは ${email} になります。ご自身のアカウントである場合にのみ確認してください。`,
     otherAccount: userName =>
       html`現在は別のアカウント ${userName} でサインインしています。そのアカウントは変更されません。`,
     verify: '確認する',
@@ -489,7 +490,7 @@ export const ja: Texts = {
       subject: '新しいメールアドレスを確認してください',
       lead: ({ email }) => `アカウントのメールアドレスを ${email} に変更する申し込みがありました。`,
       button: 'メールアドレスを確認',
-      note: 'リンクは 30 分有効です。お心当たりがない場合は、このメールを無視してください。何も変更されません。',
+      note: 'リンクは 30 分有効で、開いたページにアカウントが表示されます。お心当たりがない場合や、ご自身のアカウントでない場合は、確認しないでください。何も変更されません。',
     },
     newEmailTaken: {
       subject: 'メールアドレスはすでに使われています',

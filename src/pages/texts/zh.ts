@@ -400,7 +400,8 @@ export const zh: Texts = {
     newEmail: '新电子邮件地址',
     submit: '发送验证链接',
     verifyHeading: '确认新的电子邮件地址',
-    verifyLead: ({ userName, email }) => html`账号 ${userName} 的电子邮件地址将更改为 ${email}。`,
+    verifyLead: ({ userName, email }) =>
+      html`账号 ${userName} 的电子邮件地址将更改为 ${email}。仅当这是您的账号时才确认。`,
     otherAccount: userName => html`您当前以另一个账号 ${userName} 登录。该账号不会被更改。`,
     verify: '确认',
   },
@@ -461,7 +462,7 @@ export const zh: Texts = {
       subject: '确认新的电子邮件地址',
       lead: ({ email }) => `有人申请将一个账号的电子邮件地址更改为 ${email}。`,
       button: '验证电子邮件',
-      note: '链接 30 分钟内有效。如果不是您本人申请，请忽略此邮件，不会有任何更改。',
+      note: '链接 30 分钟内有效，打开的页面会显示是哪个账号。如果不是您本人申请，或该账号不属于您，请不要确认，不会有任何更改。',
     },
     newEmailTaken: {
       subject: '您的电子邮件地址已被使用',
