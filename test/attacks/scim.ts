@@ -131,8 +131,35 @@ export const scimAttacks: readonly Attack[] = [
         Array.from({ length: count }, (_, index) => ({ op: 'replace', path, value: `x${index}` }))
       const refused = await change(...many(126))
       assert.equal(refused.status, 400)
-      assert.match(refused.text, /The filters of the request compare too many values/)
+      assert.match(refused.text, /The operations of the request compare too many values/)
       assert.equal((await change(...many(125))).status, 200)
+    }),
+  },
+  {
+    attack: 'adds the same address hundreds of times to a long list, or names an attribute in thousands of spellings',
+    outcome: 'is refused once that costs hundredths of a second',
+    attempt: inBothModes(async scim => {
+      const { id } = await scim.createUser()
+      const value = Array.from({ length: 100 }, (_, index) => ({ formatted: `a${index}` }))
+      const spellings = Array.from({ length: 5001 }, (_, index) =>
+        Array.from('preferredlanguage', (letter, place) => ((index >> place) & 1 ? letter.toUpperCase() : letter)).join(
+          '',
+        ),
+      )
+      const half = (part: readonly string[]) => ({
+        op: 'replace',
+        value: Object.fromEntries(part.map(name => [name, 'de'])),
+      })
+      const again = Array.from({ length: 250 }, () => ({ op: 'add', path: 'addresses', value: value.slice(0, 1) }))
+      const cases = [
+        [[{ op: 'add', path: 'addresses', value }, ...again], /compare too many values/],
+        [[half(spellings.slice(0, 2500)), half(spellings.slice(2500))], /at most 5000 attributes/],
+      ] as const
+      for (const [operations, reason] of cases) {
+        const answer = await scim.send('PATCH', `/Users/${id}`, { body: patchOf(...operations) })
+        assert.match(answer.text, reason)
+        assert.equal(answer.status, 400)
+      }
     }),
   },
   {

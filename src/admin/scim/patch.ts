@@ -14,6 +14,8 @@ import { exactValueOf, selects, sizeOf } from './value-filter.ts'
 /** The schema of a PATCH body. */
 export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const MAX_OPERATIONS = 1000
+/** Attributes that a request may name, of which operations without a path have many. Changing them blocks other requests. */
+const MAX_CHANGES = 5000
 
 const OPS = ['add', 'replace', 'remove'] as const
 type Op = (typeof OPS)[number]
@@ -37,6 +39,10 @@ export function readOperations(names: Names, body: Json): readonly Operation[] {
   }
   const list = member('operations')
   if (!Array.isArray(list) || list.length === 0) throw new ScimError('invalidSyntax', 'Operations must be a list')
+  const changes = list.reduce<number>((sum, each) => sum + countChanges(each), 0)
+  if (changes > MAX_CHANGES) {
+    throw new ScimError('invalidValue', `A request can change at most ${MAX_CHANGES} attributes`)
+  }
   const operations = list.flatMap((each: unknown) => {
     if (!isJsonRecord(each)) throw new ScimError('invalidSyntax', 'An operation must be an object')
     return tolerated({ op: each['op'], path: each['path'] ?? undefined, value: each['value'] }, names)
@@ -46,6 +52,10 @@ export function readOperations(names: Names, body: Json): readonly Operation[] {
   }
   return operations.map(readOperation)
 }
+
+/** How many attributes an operation names; for one that is no object, what refuses it comes later. */
+const countChanges = (sent: unknown): number =>
+  isJsonRecord(sent) && isJsonRecord(sent['value']) ? Object.keys(sent['value']).length : 1
 
 function readOperation({ op: sent, path, value }: SentOperation): Operation {
   const op = OPS.find(each => each === sent)
@@ -69,11 +79,12 @@ export function applyPatch(names: Names, resource: Json, operations: readonly Op
   return draft
 }
 
-/** Comparisons with filters that the request may still make. They block other requests for some hundredths of a second. */
+/** Comparisons of values, with filters and with one another, that the request may still make. They block other requests for some hundredths of a second. */
 interface Budget {
   left: number
 }
 const MAX_COMPARISONS = 25_000
+const TOO_MANY = 'The operations of the request compare too many values'
 
 function apply(names: Names, draft: Draft, { op, path, value, budget }: Operation & { readonly budget: Budget }): void {
   if (path !== undefined) return change(draft, { op, target: readTarget(names, path), value, budget })
@@ -189,7 +200,7 @@ function chosenIn(
   const id = exactValueOf(filter, attribute)
   if (id !== undefined) return new Set(list.filter(entry => idOf(entry) === id))
   budget.left -= list.length * sizeOf(filter)
-  if (budget.left < 0) throw new ScimError('invalidValue', 'The filters of the request compare too many values')
+  if (budget.left < 0) throw new ScimError('invalidValue', TOO_MANY)
   return new Set(list.filter(entry => selects(filter, entry, attribute)))
 }
 
@@ -197,13 +208,17 @@ function changeList(
   context: Context,
   { op, filter, value }: { readonly op: Op; readonly filter: Filter | undefined; readonly value: unknown },
 ): void {
-  const { owner, place, path } = context
+  const { owner, place, path, budget } = context
   const { attribute, sub } = place
   const list = listIn(owner, attribute)
   if (!filter && !sub) {
     const sent = Array.isArray(value) ? value : [value]
     const read = readValue(attribute, sent, path)
     const values: readonly unknown[] = Array.isArray(read) ? read : []
+    if (op === 'add' && !hasOwnId(attribute)) {
+      budget.left -= list.length + values.length
+      if (budget.left < 0) throw new ScimError('invalidValue', TOO_MANY)
+    }
     owner[attribute.name] = op === 'replace' ? values : joined(attribute, list, values)
     return
   }
@@ -247,10 +262,13 @@ function changedEntry(entry: unknown, { op, attribute, sub, value, path }: Entry
   return withoutUndefined(members)
 }
 
+/** Whether one member identifies a value, like the id of a member of a group; others are compared whole. */
+const hasOwnId = ({ subAttributes = [] }: Attribute): boolean =>
+  subAttributes.some(({ name, mutability }) => name === 'value' && mutability === 'immutable')
+
 /** The list with the values that it does not have yet. A new primary value takes the mark from the old one (§3.5.2). */
 function joined(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
-  const id = attribute.subAttributes?.find(({ name, mutability }) => name === 'value' && mutability === 'immutable')
-  const keyOf = (entry: unknown): unknown => (id ? idOf(entry) : textOf(entry))
+  const keyOf = hasOwnId(attribute) ? idOf : textOf
   const known = new Set(list.map(keyOf))
   const fresh = values.filter(value => {
     const key = keyOf(value)

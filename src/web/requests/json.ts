@@ -28,6 +28,8 @@ export function parseJsonList(text: string): readonly JsonObject[] | null {
 const MAX_DEPTH = 32
 /** More values than any record or batch has; each costs far more than its two characters, and parsing blocks all requests. */
 const MAX_VALUES = 50_000
+/** More members than any object has. V8 keeps an object of so many as a hash table, each pass over which takes several times as long. */
+const MAX_MEMBERS = 5000
 
 function parse(text: string): unknown {
   const problem = problemOf(text)
@@ -48,13 +50,20 @@ function problemOf(text: string): string | undefined {
   let depth = 0
   let values = 1
   let inString = false
+  const members: number[] = [] // of the open objects, by depth; those of a list do not count
   for (let place = 0; place < text.length; place += 1) {
     const character = text.charCodeAt(place)
     if (character === QUOTE) inString = !inString
     else if (inString) place += character === BACKSLASH ? 1 : 0
-    else if (character === COMMA) values += 1
-    else if (character === OPEN_BRACKET || character === OPEN_BRACE) depth += 1
-    else if (character === CLOSE_BRACKET || character === CLOSE_BRACE) depth -= 1
+    else if (character === COMMA) {
+      values += 1
+      const count = (members[depth] ?? 0) + 1
+      members[depth] = count
+      if (count >= MAX_MEMBERS) return `has an object with more than ${MAX_MEMBERS} members`
+    } else if (character === OPEN_BRACKET || character === OPEN_BRACE) {
+      depth += 1
+      members[depth] = character === OPEN_BRACE ? 0 : -Infinity
+    } else if (character === CLOSE_BRACKET || character === CLOSE_BRACE) depth -= 1
     if (depth > MAX_DEPTH) return 'is nested too deeply'
     if (values > MAX_VALUES) return `has more than ${MAX_VALUES} values`
   }
