@@ -24,6 +24,9 @@ export interface QueueBounds {
   readonly network: number
 }
 
+/** For work whose number the requests bound, which are bounded themselves. */
+export const UNBOUNDED: QueueBounds = { all: Infinity, zone: Infinity, network: Infinity }
+
 /** A fixed number of slots with a queue for them. */
 export interface FairQueue {
   /** Runs the work when a slot is free. Throws `QueueFull`, or the error that `full` makes. */

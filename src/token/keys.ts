@@ -6,7 +6,7 @@ import type { Certificate } from '../base/certificate.ts'
 import { readCertificates } from '../base/certificate.ts'
 import { stopwatch } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import { createFairQueue } from '../base/fair-queue.ts'
+import { createFairQueue, UNBOUNDED } from '../base/fair-queue.ts'
 import type { FairQueue } from '../base/fair-queue.ts'
 import { createPace } from '../base/pace.ts'
 import type { Pace } from '../base/pace.ts'
@@ -121,8 +121,6 @@ const AWAKE_POOL = { perMillisecond: 6, periodMilliseconds: 10 } as const
 
 /** One more than can run, so that the next one is available. */
 const SLOW_AT_ONCE = availableParallelism() + 1
-/** As many as there are requests, which are bounded. */
-const UNBOUNDED = { all: Infinity, zone: Infinity, network: Infinity }
 
 /** Decrypts keys once per version of a zone's key list, which the store caches and invalidates. */
 export function createKeyRing(deps: {

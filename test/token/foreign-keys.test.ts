@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { describe, it } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CompactSign, compactVerify } from 'jose'
 import type { Outbound } from '../../src/base/outbound.ts'
 import { OutboundError } from '../../src/base/outbound.ts'
@@ -304,5 +306,25 @@ describe('a document of keys at an address', () => {
     assert.equal(fetched.length, 501)
     await at(0)
     assert.equal(fetched.length, 502)
+  })
+})
+
+describe('verifications of signatures', () => {
+  it('leave threads of the pool to others, however many are asked for', async () => {
+    const { keys } = documents(() => assert.fail('nothing is fetched'))
+    let [running, most, done] = [0, 0, 0]
+    await Promise.all(
+      Array.from({ length: 100 }, () =>
+        keys.inTurn('z', async () => {
+          running += 1
+          most = Math.max(most, running)
+          await nextTurn()
+          running -= 1
+          done += 1
+        }),
+      ),
+    )
+    assert.equal(done, 100)
+    assert.equal(most, availableParallelism())
   })
 })

@@ -124,7 +124,7 @@ async function verifyAssertion(
 
   // Its id could not be remembered, and to fetch the keys may take long.
   if (behaviour.assertionOnce && store.isAway()) throw new StoreAway('the database is away')
-  await checkSignature(assertion, client, foreignKeys)
+  await checkSignature(assertion, { client, zone }, foreignKeys)
   if (!behaviour.assertionOnce) return true
   // After the signature: a forged assertion must not use up the id of a genuine one.
   const id = digest(JSON.stringify(['private_key_jwt', assertion.clientId, assertion.id]))
@@ -171,7 +171,7 @@ function audiencesOf(
 /** An unknown client gets the same answer as one without keys. */
 async function checkSignature(
   { jwt, wanted }: Assertion,
-  client: Client | undefined,
+  { client, zone }: Pick<Circumstances, 'client' | 'zone'>,
   foreignKeys: ForeignKeys,
 ): Promise<void> {
   const key = await foreignKeys
@@ -182,7 +182,7 @@ async function checkSignature(
     })
   if (!key) throw refuse('Untrusted client_assertion')
   try {
-    await compactVerify(jwt, key, { algorithms: [wanted.alg] })
+    await foreignKeys.inTurn(zone.id, () => compactVerify(jwt, key, { algorithms: [wanted.alg] }))
   } catch (cause) {
     throw new OAuthError('invalid_client', 'Unauthorized client_assertion', { detail: 'bad signature', cause })
   }

@@ -66,7 +66,7 @@ export async function readObject(received: ReceivedObject, deps: RequestObjectDe
       throw cause
     })
   if (!key) throw refuse('No key of the client fits the request object')
-  const claims = await verified(jwt, key, alg)
+  const claims = await deps.foreignKeys.inTurn(received.zone.id, () => verified(jwt, key, alg))
   checkClaims(claims, received, deps)
   const { jti, exp } = claims
   const parameters = encode(claims)
