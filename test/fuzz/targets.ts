@@ -22,6 +22,7 @@ import { redirectUri } from './targets/redirect-uri.ts'
 import { registration } from './targets/registration.ts'
 import { samlMessage } from './targets/saml-message.ts'
 import { samlRedirect } from './targets/saml-redirect.ts'
+import { scimBulk } from './targets/scim-bulk.ts'
 import { scimPatch } from './targets/scim-patch.ts'
 import { scimResource } from './targets/scim-resource.ts'
 import { xml } from './targets/xml.ts'
@@ -40,6 +41,7 @@ export const TARGETS: readonly Target[] = [
   filter,
   scimPatch,
   scimResource,
+  scimBulk,
   jwt,
   clientJwt,
   dpopProof,

@@ -142,8 +142,8 @@ function readBulk(body: Json): { readonly operations: readonly Sent[]; readonly 
 function readOperation(sent: unknown): Sent {
   if (!isJsonRecord(sent)) throw new ScimError('invalidSyntax', 'An operation must be an object')
   const refuse = (message: string): Sent => ({ sent, refusal: new ScimError('invalidSyntax', message) })
-  const { bulkId, version, path, data = {} } = sent
-  const method = METHODS.find(each => each === String(sent['method']).toUpperCase())
+  const { method: name, bulkId, version, path, data = {} } = sent
+  const method = typeof name === 'string' ? METHODS.find(each => each === name.toUpperCase()) : undefined
   if (!method) return refuse(`method must be one of ${METHODS.join(', ')}`)
   const [, place, id] = typeof path === 'string' ? (/^\/(Users|Groups)(?:\/([^/]+))?$/.exec(path) ?? []) : []
   const endpoint = ENDPOINTS.find(each => each === place)
