@@ -22,8 +22,9 @@ export function collectGarbageWhenIdle(): void {
 }
 
 /**
- * `queryObjects` collects everything before it counts, whatever it counts. The engine's own `gc` would need a flag, with which Node.js compiles its
- * modules at every start, or a new context of `node:vm`, with which V8 runs everything a quarter slower for good.
+ * `queryObjects` collects everything before it counts, whatever it counts. The engine's own `gc` would need a flag, with which
+ * Node.js compiles its modules at every start, or a new context of `node:vm`, with which V8 runs everything a quarter slower
+ * for good.
  */
 function collectGarbage(): void {
   queryObjects(AbortController, { format: 'count' })
