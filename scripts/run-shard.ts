@@ -10,6 +10,9 @@ import { run } from 'node:test'
 import { dot, spec } from 'node:test/reporters'
 import { TEST_TIMEOUT_MS } from './file-timeout.ts'
 
+/** Longer than any test may take. */
+const IDLE_TIMEOUT_MS = TEST_TIMEOUT_MS + 30_000
+
 const failedFiles: typeof dot = createRequire(import.meta.url)('./failed-files.cjs')
 
 const [list = '', processes, ...files] = process.argv.slice(2)
@@ -26,6 +29,14 @@ events.on('test:diagnostic', ({ message }) => {
 events.on('test:summary', ({ success }) => {
   if (!success) process.exitCode = 1
 })
+// What a failed test left open would keep this process alive for good; other processes end by file-timeout.ts.
+if (concurrency === 0) {
+  const watchdog = setTimeout(() => {
+    console.error(`No test has ended for long. Still open: ${process.getActiveResourcesInfo().join(', ')}`)
+    process.exit(1)
+  }, IDLE_TIMEOUT_MS).unref()
+  events.on('data', () => watchdog.refresh())
+}
 await Promise.all([
   pipeline(events.compose(concurrency === 0 ? dot : new spec()), process.stdout, { end: false }),
   pipeline(events.compose(failedFiles), createWriteStream(list)),
