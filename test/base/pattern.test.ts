@@ -19,12 +19,16 @@ const patterns = fc.letrec<{ choice: string; sequence: string; item: string }>(t
   ),
 })).choice
 
+const MAX_REPETITIONS = 4
+
 describe('a pattern', () => {
   it('says of every text what the engine of JavaScript says of the whole of it', () => {
-    const small = patterns.filter(pattern => pattern.length <= 40)
+    // Repetitions within one another take the engine of JavaScript years, even on eight characters.
+    const small = patterns.filter(
+      pattern => pattern.length <= 40 && (pattern.match(/(?<!\()[*+?{]/g)?.length ?? 0) <= MAX_REPETITIONS,
+    )
     const texts = fc.array(fc.constantFrom('a', 'b', 'c', '.', '-', '1'), { maxLength: 8 }).map(all => all.join(''))
     fc.assert(
-      // Longer ones are too slow for the engine of JavaScript.
       fc.property(small, fc.array(texts, { minLength: 5, maxLength: 5 }), (pattern, all) => {
         const fits = compilePattern(pattern)
         const engine = new RegExp(`^(?:${pattern})$`)
