@@ -27,5 +27,11 @@ export function collectGarbageWhenIdle(): void {
  * for good.
  */
 function collectGarbage(): void {
-  queryObjects(AbortController, { format: 'count' })
+  const emitWarning = process.emitWarning.bind(process)
+  process.emitWarning = () => {} // that queryObjects is experimental, on the standard error of the server
+  try {
+    queryObjects(AbortController, { format: 'count' })
+  } finally {
+    process.emitWarning = emitWarning
+  }
 }
