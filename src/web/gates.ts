@@ -8,7 +8,6 @@ import type { Store } from '../store/store.ts'
 import { StoreAway } from '../store/store.ts'
 import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
 import { mentionsDpop } from '../token/sender/dpop.ts'
-import { spaceBearer } from './callers/authorization-header.ts'
 import type { BearerGate } from './callers/bearer.ts'
 import type { Denial } from './sessions/denial.ts'
 import { securityHeaders } from './headers.ts'
@@ -68,7 +67,6 @@ export function createGates(deps: {
     const early = gate !== undefined && access.by === 'bearer' && !takesForm({ ...(body && { body }) })
     route.onRequest = async (request, reply) => {
       reply.headers(headers)
-      if (!behaviour.spaceAfterBearer) spaceBearer(request)
       if (zone === false) return
       // Caches may be stale by now: only routes made for this case may use them.
       if (!withoutDatabase && store.isAway()) throw new StoreAway('the database is away')

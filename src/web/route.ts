@@ -75,6 +75,8 @@ declare module 'fastify' {
     encodedBasic: string | undefined
     /** Whether it has a proof or a token of DPoP (RFC 9449), in a zone that supports it. */
     usesDpop: boolean
+    /** Whether the token may follow `Bearer` directly; the same for all requests. */
+    readonly bearerSpaceOptional: boolean
     /** For challenges; see resource-metadata-url.ts. */
     readonly resourceMetadata: string | undefined
     /** The certificate of the caller, as a trusted proxy wrote it; see client-certificate.ts. */

@@ -78,6 +78,7 @@ export function createHttpServer({
     .decorateRequest('waiting')
   http.decorateRequest('visitLoaded', false)
   http.decorateRequest('usesDpop', false)
+  http.decorateRequest('bearerSpaceOptional', !behaviour.spaceAfterBearer)
   http.decorateRequest('resourceMetadata', {
     getter() {
       return resourceMetadataOf(this, { urls, behaviour })

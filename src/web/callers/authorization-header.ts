@@ -5,6 +5,10 @@ import type { Service } from '../../model/service.ts'
 import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
 import { tokenByDpop } from '../../token/sender/dpop.ts'
 
+const BEARER = /^bearer +/i
+/** As UAA reads it. See docs/compatibility.md, M13. */
+const BEARER_WITHOUT_SPACE = /^bearer(?: +|(?=\S))/i
+
 /**
  * The token of `Authorization: Bearer` (RFC 6750 §2.1), or of `Authorization: DPoP` where the zone supports DPoP; the scheme is
  * case-insensitive.
@@ -13,14 +17,9 @@ export function bearerHeader(request: FastifyRequest): string | undefined {
   const byDpop = request.usesDpop ? tokenByDpop(request) : undefined
   if (byDpop !== undefined) return byDpop
   const header = request.headers.authorization
-  if (header === undefined || !/^bearer +/i.test(header)) return undefined
-  return header.replace(/^bearer +/i, '').trim()
-}
-
-/** Adds the space after `Bearer` where it is missing. See docs/compatibility.md, M13. */
-export function spaceBearer({ headers }: FastifyRequest): void {
-  const { authorization } = headers
-  if (authorization !== undefined) headers.authorization = authorization.replace(/^bearer(?=\S)/i, '$& ')
+  const scheme = request.bearerSpaceOptional ? BEARER_WITHOUT_SPACE : BEARER
+  if (header === undefined || !scheme.test(header)) return undefined
+  return header.replace(scheme, '').trim()
 }
 
 /** Formats a `WWW-Authenticate` challenge (RFC 6750 §3). */
