@@ -1,14 +1,14 @@
 // Runs several test files. Usage: node --import=./scripts/untracked-promises.ts scripts/run-shard.ts LIST PROCESSES FILE…
 // LIST is the file that gets the names of failed files. With PROCESSES 0 this process runs them, one after another; else each
-// has a process of its own, so many at a time, in the order in which they are named, which `node --test` does not keep. Nor does
-// it load what it imports before node:test.
+// has a process of its own, so many at a time, in the order in which they are named, which `node --test` does not keep. It also
+// loads node:test before what it imports.
 import { createWriteStream } from 'node:fs'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { dot, spec } from 'node:test/reporters'
-import { TEST_TIMEOUT_MS } from './file-timeout.ts'
+import { exitAfter, TEST_TIMEOUT_MS } from './file-timeout.ts'
 
 /** Longer than any test may take. */
 const IDLE_TIMEOUT_MS = TEST_TIMEOUT_MS + 30_000
@@ -29,12 +29,9 @@ events.on('test:diagnostic', ({ message }) => {
 events.on('test:summary', ({ success }) => {
   if (!success) process.exitCode = 1
 })
-// What a failed test left open would keep this process alive for good; other processes end by file-timeout.ts.
+// What a failed test left open would keep this process alive for good; with a process for each file, file-timeout.ts ends it.
 if (concurrency === 0) {
-  const watchdog = setTimeout(() => {
-    console.error(`No test has ended for long. Still open: ${process.getActiveResourcesInfo().join(', ')}`)
-    process.exit(1)
-  }, IDLE_TIMEOUT_MS).unref()
+  const watchdog = exitAfter(IDLE_TIMEOUT_MS, `No test has ended for ${IDLE_TIMEOUT_MS / 1000} s.`)
   events.on('data', () => watchdog.refresh())
 }
 await Promise.all([

@@ -61,18 +61,14 @@ let postgres: string | undefined
 const check = (program: string, ...args: readonly string[]): Promise<void> =>
   run(process.execPath, [join('node_modules', program), ...args], { isQuiet: true })
 
-/** All at the same time: the compiler uses one core. Waits for each, so that the reader learns of everything. */
+/** All at the same time: the compiler uses one core. Waits for each, so that all problems are reported. */
 async function runChecks(): Promise<void> {
   const outcomes = await Promise.allSettled([
     check('typescript/bin/tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', TYPES_CACHE),
     check('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', ...LINTED),
     check('@biomejs/biome/bin/biome', 'format'),
   ])
-  const names = [
-    'type errors (tsc)',
-    'lint errors, of which warnings are some (oxlint)',
-    'files without format (biome)',
-  ]
+  const names = ['type errors (tsc)', 'lint errors or warnings (oxlint)', 'files that are not formatted (biome)']
   const wrong = names.filter((_, index) => outcomes[index]?.status === 'rejected')
   if (wrong.length > 0) throw new Error(wrong.join(', '))
 }
@@ -80,7 +76,7 @@ async function runChecks(): Promise<void> {
 const checks: readonly Step[] = [
   {
     title: `Types, lint with type information, and format (tsc, oxlint, biome: ${LINTED.join(' ')})`,
-    hint: 'see above; npm run format mends the format',
+    hint: 'see above; npm run format formats the files',
     run: runChecks,
   },
 ]

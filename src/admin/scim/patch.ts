@@ -79,7 +79,10 @@ export function applyPatch(names: Names, resource: Json, operations: readonly Op
   return draft
 }
 
-/** Comparisons of values, with filters and with one another, that the request may still make. They block other requests for some hundredths of a second. */
+/**
+ * Comparisons of values, with filters and with one another, that the request may still make. They block other requests for some
+ * hundredths of a second.
+ */
 interface Budget {
   left: number
 }

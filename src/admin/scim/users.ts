@@ -163,7 +163,8 @@ function withDefinition(user: User, definition: UserDefinition): User {
   const { password: _password, passwordHash: _hash, ...said } = definition
   const cleared: Partial<Record<keyof User, unknown>> = { ...user }
   for (const name of CLEARED) delete cleared[name]
-  return { ...(cleared as User), ...said, ...markedProfile(user, definition), origin: user.origin } // only optional members are gone
+  const marked = markedProfile(user, definition)
+  return { ...(cleared as User), ...said, ...marked, origin: user.origin } // only optional members are gone
 }
 
 /** Keeps the mark of the only address, which UAA's record shows and SCIM 2.0 leaves out of the stored list. */
