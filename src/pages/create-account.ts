@@ -82,12 +82,13 @@ const sentencesIn = (texts: Texts, english: string): string =>
 /** The page of `/accounts/email_sent`, the same whether or not there was an account. */
 export function activationSentPage(chrome: Chrome): Html {
   const { signUp, reference } = chrome.texts
-  const body = html`${
-    reference &&
-    html`<input type="text" disabled="disabled" value="${reference.activationSent}" aria-label="${reference.activationSent}">
+  const { activationSent } = reference ?? {}
+  const body = html`<p class="lead instructions-sent">${signUp.sent}</p>
+${
+  activationSent !== undefined &&
+  html`<div class="field"><input type="text" disabled="disabled" value="${activationSent}" aria-label="${activationSent}"></div>
 `
-  }<p class="lead instructions-sent">${signUp.sent}</p>
-<p class="note">${signUp.sentNote}</p>
+}<p class="note">${signUp.sentNote}</p>
 <p class="below"><a href="${chrome.basePath}/create_account">${signUp.resend}</a></p>`
   return layout(chrome, { title: signUp.title, heading: signUp.heading, body })
 }
