@@ -53,6 +53,7 @@ export const withoutComments = (css: string): string =>
     .replace(/\n\s+/g, '\n')
     .replace(/ \{$/gm, '{')
     .replace(/^([\w-]+): /gm, '$1:')
+    .replaceAll(';\n}', '}')
     .trimStart()
 
 /** Reads the few files of the folder. */
