@@ -6,7 +6,6 @@ import type { SigningAlgorithm } from '../model/tokens/signing-key.ts'
 interface Algorithm {
   readonly hash: string | null
   readonly options: Omit<SignKeyObjectInput, 'key'>
-  /** Whether a signature takes less time than waking a thread of the pool for it (decision 0006). */
   readonly isQuick?: true
 }
 
@@ -38,26 +37,24 @@ export interface AlgorithmKey {
   readonly key: KeyObject
 }
 
-/** Whether `signText` signs at once, on the thread that calls it. */
-export const signsAtOnce = (algorithm: SigningAlgorithm, isPoolAwake: boolean): boolean =>
-  ALGORITHMS[algorithm].isQuick === true && !isPoolAwake
+/** Whether a signature takes less time than waking a thread of the pool for it (decision 0006). */
+export const isQuick = (algorithm: SigningAlgorithm): boolean => ALGORITHMS[algorithm].isQuick === true
 
-/**
- * Signs the signing input of a JWS, which is ASCII (RFC 7515 §5.1): in the thread pool, but for quick algorithms while the pool
- * is not awake.
- */
-export async function signText(text: string, { algorithm, key }: AlgorithmKey, isPoolAwake: boolean): Promise<Buffer> {
+/** Signs the signing input of a JWS, which is ASCII (RFC 7515 §5.1), on the thread that calls. */
+export function signNow(text: string, { algorithm, key }: AlgorithmKey): Buffer {
   const { hash, options } = ALGORITHMS[algorithm]
-  const input: SignKeyObjectInput = { key, ...options }
-  const data = Buffer.from(text, 'latin1')
-  if (signsAtOnce(algorithm, isPoolAwake)) return sign(hash, data, input)
-  return new Promise((resolve, reject) => {
-    sign(hash, data, input, (error, signature) => {
+  return sign(hash, Buffer.from(text, 'latin1'), { key, ...options })
+}
+
+/** Signs the same way in the thread pool. */
+export const signInPool = (text: string, { algorithm, key }: AlgorithmKey): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const { hash, options } = ALGORITHMS[algorithm]
+    sign(hash, Buffer.from(text, 'latin1'), { key, ...options }, (error, signature) => {
       if (error) reject(error)
       else resolve(signature)
     })
   })
-}
 
 /**
  * Whether the signature over this signing input was made with the private half of the key (RFC 7515 §5.2). What cannot be a

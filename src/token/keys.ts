@@ -8,8 +8,8 @@ import { stopwatch } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { createFairQueue, UNBOUNDED } from '../base/fair-queue.ts'
 import type { FairQueue } from '../base/fair-queue.ts'
-import { createPace } from '../base/pace.ts'
-import type { Pace } from '../base/pace.ts'
+import { createMainThreadShare } from '../base/main-thread-share.ts'
+import type { MainThreadShare } from '../base/main-thread-share.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { KeyMaterial } from '../model/tokens/key-material.ts'
@@ -19,7 +19,7 @@ import type { Signature, SigningLocation } from '../model/tokens/signature.ts'
 import type { SigningAlgorithm, SigningKeyRecord } from '../model/tokens/signing-key.ts'
 import { hashBytesOfSymmetric } from '../model/tokens/signing-key.ts'
 import type { Store } from '../store/store.ts'
-import { hashOf, signText, signsAtOnce } from './jws-algorithms.ts'
+import { hashOf, isQuick, signInPool, signNow } from './jws-algorithms.ts'
 import { generateKey } from './key-generation.ts'
 import type { Signer, TokenKeys } from './signer.ts'
 import { SigningUnavailable } from './signer.ts'
@@ -108,16 +108,16 @@ interface Opening {
   readonly vault: Vault
   readonly defaultZoneId: string
   readonly tokenKeys: TokenKeys | undefined
-  /** Whether signatures come so fast that the threads of the pool do not fall asleep in between. */
-  readonly pace: Pace
+  /** Of the signatures by quick algorithms. */
+  readonly quickShare: MainThreadShare
   /** Slow signatures, which must not fill the pool: every write of SQLite waits for a thread of it, too (decision 0003). */
   readonly queue: FairQueue
   /** Absent if signatures are not measured. */
   readonly onSignature: ((signature: Signature) => void) | undefined
 }
 
-/** Twice what the code flow makes on two cores, and half of what `client_credentials` does (decision 0006). */
-const AWAKE_POOL = { perMillisecond: 6, periodMilliseconds: 10 } as const
+/** Twice what the code flow takes, and less than `client_credentials` does (decision 0006). */
+const LARGE_SHARE = { share: 0.25, periodMilliseconds: 10 } as const
 
 /** One more than can run, so that the next one is available. */
 const SLOW_AT_ONCE = availableParallelism() + 1
@@ -142,7 +142,7 @@ export function createKeyRing(deps: {
     vault,
     defaultZoneId,
     tokenKeys: deps.tokenKeys,
-    pace: createPace(AWAKE_POOL),
+    quickShare: createMainThreadShare(LARGE_SHARE),
     queue: createFairQueue({ places: SLOW_AT_ONCE, bounds: UNBOUNDED }),
     onSignature: deps.onSignature,
   }
@@ -248,7 +248,7 @@ const openSecret = (record: SigningKeyRecord, vault: Vault): KeyObject =>
 /** Makes the signing function of a key. */
 function signerOf(
   record: SigningKeyRecord,
-  { vault, pace, queue, defaultZoneId, tokenKeys, onSignature }: Opening,
+  { vault, quickShare, queue, defaultZoneId, tokenKeys, onSignature }: Opening,
 ): Signer {
   const { algorithm } = record
   const measured = (place: SigningLocation, sign: Signer): Signer =>
@@ -267,17 +267,14 @@ function signerOf(
     const missing = new SigningUnavailable(`signing key ${keyId} is in a token, which signing_keys does not name`)
     return measured('pkcs11', () => Promise.reject(missing))
   }
-  const key = createPrivateKey(privateKey)
-  if (!signsAtOnce(algorithm, false)) {
+  const signingKey = { algorithm, key: createPrivateKey(privateKey) }
+  if (!isQuick(algorithm)) {
     const requester = { zoneId: record.zoneId, address: undefined }
-    return measured('pool', data => queue.run(requester, () => signText(data, { algorithm, key }, true)))
+    return measured('pool', data => queue.run(requester, () => signInPool(data, signingKey)))
   }
-  if (!onSignature) return data => signText(data, { algorithm, key }, pace())
-  return data => {
-    const isPoolAwake = pace()
-    const place = signsAtOnce(algorithm, isPoolAwake) ? 'main' : 'pool'
-    return measure({ algorithm, place, onSignature }, () => signText(data, { algorithm, key }, isPoolAwake))
-  }
+  const inPool = measured('pool', data => signInPool(data, signingKey))
+  const onMainThread = measured('main', async data => quickShare.run(() => signNow(data, signingKey)))
+  return data => (quickShare.isLarge() ? inPool(data) : onMainThread(data))
 }
 
 async function measure(

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { compactVerify } from 'jose/jws/compact/verify'
 import { CompactSign } from 'jose/jws/compact/sign'
 import type { SigningAlgorithm } from '../../src/model/tokens/signing-key.ts'
-import { signText, verifyText } from '../../src/token/jws-algorithms.ts'
+import { signInPool, signNow, verifyText } from '../../src/token/jws-algorithms.ts'
 
 interface Pair {
   readonly privateKey: KeyObject
@@ -47,8 +47,12 @@ describe('signatures by node:crypto, beside those by jose', () => {
     const own = { algorithm, key: publicKey }
 
     it(`${algorithm}: each accepts what the other has signed`, async () => {
-      const signature = await signText(text, { algorithm, key: privateKey }, false)
-      assert.equal(await joseAgrees(`${text}.${signature.toString('base64url')}`, publicKey, algorithm), true)
+      for (const signature of [
+        signNow(text, { algorithm, key: privateKey }),
+        await signInPool(text, { algorithm, key: privateKey }),
+      ]) {
+        assert.equal(await joseAgrees(`${text}.${signature.toString('base64url')}`, publicKey, algorithm), true)
+      }
       const foreign = await new CompactSign(Buffer.from('{"jti":"1"}'))
         .setProtectedHeader({ alg: algorithm })
         .sign(privateKey)
@@ -57,7 +61,7 @@ describe('signatures by node:crypto, beside those by jose', () => {
     })
 
     it(`${algorithm}: both refuse what is no signature of the text`, async () => {
-      const signature = await signText(text, { algorithm, key: privateKey }, false)
+      const signature = signNow(text, { algorithm, key: privateKey })
       const flipped = (at: number): Buffer => Buffer.from(signature.map((byte, i) => (i === at ? byte ^ 1 : byte)))
       const wrong = [
         Buffer.alloc(0),
@@ -81,7 +85,7 @@ describe('signatures by node:crypto, beside those by jose', () => {
 
   it('fails with a key of another kind, and accepts nothing', async () => {
     const text = `${HEADER('ES256')}.${PAYLOAD}`
-    const signature = await signText(text, { algorithm: 'ES256', key: ec('P-256').privateKey }, true)
+    const signature = await signInPool(text, { algorithm: 'ES256', key: ec('P-256').privateKey })
     for (const { publicKey } of [rsa, ec('P-384')]) {
       const isValid = await verifyText(text, signature, { algorithm: 'ES256', key: publicKey }).catch(() => false)
       assert.equal(isValid, false)
