@@ -22,7 +22,7 @@ import { leadTo } from '../web/destination.ts'
 import { EMPTY_FORM } from '../web/requests/form.ts'
 import { isOwnUrl } from '../web/requests/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
-import { encodeForm, queryForm } from '../web/requests/query.ts'
+import { encodeNamed, queryForm } from '../web/requests/query.ts'
 import { bodyForm } from '../web/route.ts'
 import { isFromAnotherOrigin } from '../web/requests/request-origin.ts'
 import type { Sessions, Visitor } from '../web/sessions/session.ts'
@@ -46,7 +46,7 @@ interface LogoutDeps {
   readonly subjects: Subjects
 }
 
-/** The parameters that the confirmation form repeats. */
+/** The parameters that are repeated: in the confirmation form, and in the URL when a posted form is asked for again by GET. */
 const FORWARDED_PARAMETERS = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
 const CONFIRMED = 'confirmed'
 /** Browsers without script count from when the frames are loaded; there is a button, too. */
@@ -90,7 +90,10 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       }
       if (isPost && !isOwnForm && !sessions.wasSent(request)) {
         // A form on another site is sent without the SameSite cookie. Redirect to GET, with which the browser sends it.
-        return reply.redirect(`${urls.ofZone(request.zone)}${PATH}?${encodeForm(form)}`, 303)
+        return reply.redirect(
+          `${urls.ofZone(request.zone)}${PATH}?${encodeNamed(form, forwardedNames(request.zone))}`,
+          303,
+        )
       }
       if (isOwnForm && params.get(CONFIRMED) === undefined)
         return endThenGo(request, reply, { target: defaultTarget(request.zone) })
@@ -185,7 +188,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     reply: FastifyReply,
     { params, visitor }: { params: Params; visitor: Visitor },
   ): Promise<FastifyReply> {
-    const fields = [...FORWARDED_PARAMETERS, parameterName(request.zone)].flatMap(name => {
+    const fields = forwardedNames(request.zone).flatMap(name => {
       const value = params.get(name)
       return value === undefined ? [] : [[name, value] as const]
     })
@@ -254,6 +257,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
 
 /** The name of UAA's redirect parameter, which a zone may change. */
 const parameterName = (zone: AddressedZone): string => zone.config.links?.logout?.redirectParameterName ?? 'redirect'
+
+const forwardedNames = (zone: AddressedZone): readonly string[] => [...FORWARDED_PARAMETERS, parameterName(zone)]
 
 /** Whether the client registered exactly this `post_logout_redirect_uri` (RP-Initiated Logout §3). */
 const isRegistered = (client: Client, target: string): boolean =>

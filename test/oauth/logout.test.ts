@@ -475,8 +475,12 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
     const form = { id_token_hint, post_logout_redirect_uri: BYE, state: 's' }
-    const bounced = await server.send('/logout.do', { form, headers: { origin: 'https://auto.example' } })
+    const bounced = await server.send('/logout.do', {
+      form: { ...form, password: 'koala', other: 'koala' },
+      headers: { origin: 'https://auto.example' },
+    })
     assert.equal(bounced.status, 303)
+    assert.deepEqual(Object.fromEntries(bounced.location().searchParams), form)
     assert.deepEqual(setCookies(bounced), {}, 'a session is not ended unseen')
     const done = await browser.send(bounced.location().pathname + bounced.location().search)
     assert.equal(done.headers['location'], `${BYE}?state=s`)

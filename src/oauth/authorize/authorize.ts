@@ -12,6 +12,7 @@ import { readParams } from '../params.ts'
 import { recordRefusal } from '../refusal-event.ts'
 import { askForApproval, findApprovals, recordApproval, takePendingRequest } from './approve.ts'
 import { signInByCode } from './autologin.ts'
+import { carriedQuery } from './carried.ts'
 import { AUTHORIZE_PATH, SECRETS, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { credentialsContext, hasCredentials, requirePasswordGrant, signInWithPassword } from './credentials.ts'
@@ -220,7 +221,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
       if (query === undefined) return reply
       return answer({ ...contextOf(request, reply, parseForm(query), () => query), answer: form }, deps)
     }
-    const query = encodeForm(form, [csrf.fieldName, ...SECRETS])
+    const query = carriedQuery(form)
     if (query.length > MAX_QUERY_LENGTH) {
       throw new PageError(400, 'The request is too long.', { code: 'invalid_request' })
     }
@@ -268,6 +269,6 @@ const MAX_QUERY_LENGTH = 8000
 function keptQuery(request: FastifyRequest): string {
   const query = rawQuery(request)
   const form = queryForm(request)
-  if (form.names.some(name => SECRETS.includes(name))) return encodeForm(form, SECRETS)
+  if (form.names.some(name => SECRETS.includes(name))) return carriedQuery(form)
   return /^[\x21\x22\x24-\x5b\x5d-\x7e]*$/.test(query) ? query : encodeForm(form)
 }

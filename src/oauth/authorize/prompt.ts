@@ -5,7 +5,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { accountChoicePage } from '../../pages/account-choice.ts'
 import type { Form } from '../../web/requests/form.ts'
-import { encodeForm } from '../../web/requests/query.ts'
+import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from './carried.ts'
 import { AUTHORIZE_PATH } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { isMarked, signedInSince } from './context.ts'
@@ -126,25 +126,13 @@ const isMetBySignIn = (form: Form): boolean =>
 /** The query of the request without these words of `prompt`, and without these parameters. */
 function without(form: Form, words: readonly string[], parameters: readonly string[]): string {
   const left = [...wordsOf(form.get('prompt') ?? '')].filter(word => !words.includes(word))
-  const rest = encodeForm(form, ['prompt', ...parameters])
+  const rest = carriedQuery(form, ['prompt', ...parameters])
   return left.length > 0 ? `${rest}&prompt=${encodeURIComponent(left.join(' '))}` : rest
 }
 
 const asksForAge = (form: Form): boolean => /^\d+$/.test(form.get('max_age') ?? '')
 
 const wordsOf = (prompt: string): ReadonlySet<string> => new Set(prompt.split(' ').filter(word => word !== ''))
-
-/** Marks a request whose `id_token_hint` has led to a sign-in, so that the user is not asked a second time. */
-const ASKED_FOR_HINT = 'hint_was_asked'
-
-/** Marks a request whose client's `default_max_age` has led to a sign-in. */
-const ASKED_FOR_AGE = 'age_was_asked'
-
-/** Marks a request whose question for the account was answered. */
-const ACCOUNT_WAS_CHOSEN = 'account_was_chosen'
-
-/** What this endpoint adds to the URL of a request with which the browser comes back. */
-export const MARKS: readonly string[] = [ASKED_FOR_HINT, ASKED_FOR_AGE, ACCOUNT_WAS_CHOSEN]
 
 /** Whether the user was already asked to sign in because of `id_token_hint`. */
 export const wasAskedForHint = (context: Pick<AuthorizeContext, 'form' | 'source'>): boolean =>

@@ -15,12 +15,10 @@ import type { Form } from '../../web/requests/form.ts'
 import { encodeForm } from '../../web/requests/query.ts'
 import { readParams } from '../params.ts'
 import type { AuthorizeContext, AuthorizeDeps, RequestSource } from './context.ts'
-import { MARKS, isSilent } from './prompt.ts'
+import { BEGUN, MARKS } from './carried.ts'
+import { isSilent } from './prompt.ts'
 import { MAX_REQUEST_OBJECT_LENGTH, readObject } from './request-object.ts'
 import { refusal, verifyRedirectUri } from './request.ts'
-
-/** When and how the request first came, sealed: a URL cannot claim anything else, and is good in one browser only. */
-const BEGUN = 'begun'
 
 /** Kept beside the source for the pages of the sign-in, which do not open it; the endpoint reads those of the source. */
 const HINTS = ['login_hint', 'ui_locales', 'acr_values']

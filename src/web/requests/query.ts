@@ -52,3 +52,10 @@ export function encodeForm(form: Form, omit: readonly string[] = []): string {
     .flatMap(name => form.all(name).map(value => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`))
     .join('&')
 }
+
+/** Encodes the named parameters of a form alone. */
+export const encodeNamed = (form: Form, names: readonly string[]): string =>
+  encodeForm(
+    form,
+    form.names.filter(name => !names.includes(name)),
+  )

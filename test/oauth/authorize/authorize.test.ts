@@ -630,6 +630,23 @@ for (const mode of MODES) {
         assert.equal(responseOf(done).query['state'], 'a b')
       })
 
+      it('carries nothing into a URL but the parameters of the request', async () => {
+        const browser = server.browser()
+        await browser.send('/login')
+        const strange = { Password: 'top-secret', password: 'top-secret', api_key: 'top-secret', prompt: 'login' }
+        let answer = await post(browser, { ...AUTO_REQUEST, ...strange, 'X-Svc-Csrf': browser.csrf })
+        for (let step = 0; step < 3; step += 1) {
+          const { pathname, search } = answer.location()
+          assert.doesNotMatch(search, /top-secret|csrf/i)
+          if (pathname === '/login') break
+          answer = await browser.send(pathname + search)
+        }
+        const signed = await browser.signIn('marissa', 'koala')
+        assert.equal(signed.location().pathname, '/oauth/authorize')
+        assert.equal(signed.location().searchParams.get('client_id'), 'auto')
+        assert.doesNotMatch(signed.location().search, /top-secret|csrf/i)
+      })
+
       it('checks what a GET checks', async () => {
         const browser = await signedIn(server)
         const csrf = { 'X-Svc-Csrf': browser.csrf }
@@ -681,7 +698,7 @@ describe('/oauth/authorize, a form of another site in standard', () => {
   })
 
   it('is refused, and not kept, when it would not fit into an address', async () => {
-    const form = await server.send('/oauth/authorize', { form: { ...AUTO_REQUEST, magic: 'x'.repeat(9000) } })
+    const form = await server.send('/oauth/authorize', { form: { ...AUTO_REQUEST, state: 'x'.repeat(9000) } })
     assert.equal(form.status, 400)
     assert.equal(form.headers['location'], undefined)
     assert.deepEqual(Object.keys(form.cookies), [])
