@@ -4,6 +4,7 @@
 import type { Group } from '../model/users/group.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isAdministrative } from '../model/tokens/restricted-scopes.ts'
+import { scopesInZone } from '../model/tokens/scopes-in-zone.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -17,6 +18,10 @@ export interface GroupCaller extends Caller {
   /** Whether the token was issued in the default zone. */
   readonly ofDefaultZone: boolean
 }
+
+/** The caller, for what a change does to the copy in another zone, where a token of the default zone has fewer rights. */
+export const callerIn = (zoneId: string, by: GroupCaller, service: Service): GroupCaller =>
+  by.ofDefaultZone && zoneId !== service.name ? { ...by, scopes: scopesInZone(by.scopes, zoneId, service) } : by
 
 /** Refuses callers who would grant more rights than they have. */
 export interface GroupRights {

@@ -19,7 +19,7 @@ import { reportDecisions } from './approvals.ts'
 import { createAliases, taken as takenInAliasZone } from './aliases.ts'
 import { originOf } from './caller.ts'
 import type { Caller } from './caller.ts'
-import { createGroupRights } from './group-rights.ts'
+import { callerIn, createGroupRights } from './group-rights.ts'
 import type { GroupCaller } from './group-rights.ts'
 import { newUser } from './new-user.ts'
 import type { UserDraft } from './new-user.ts'
@@ -236,7 +236,9 @@ export function createUsers(deps: UserDeps): Users {
         const credentials = passwordHash === undefined ? {} : { passwordHash, passwordChangedAt: now }
         const after = { ...wanted, ...credentials, passwordRevision, updatedAt: now }
         const { user, copy } = await aliases.forChange(before, after, by.isServerAdmin === true)
-        if (copy?.before && hasOtherIdentity(copy.before, copy.user)) await rights.checkUser(copy.before, by)
+        if (copy?.before && hasOtherIdentity(copy.before, copy.user)) {
+          await rights.checkUser(copy.before, callerIn(copy.before.zoneId, by, service))
+        }
         const written = await store.users.replace(zone.id, before, user, copy).catch(async (cause: unknown) => {
           throw copy && (await isFree(user, cause)) ? takenInAliasZone(cause) : cause
         })

@@ -14,7 +14,7 @@ import { openProviderSecrets, sealProviderSecrets } from '../../providers/provid
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
-import { createGroupRights } from '../../users/group-rights.ts'
+import { callerIn, createGroupRights } from '../../users/group-rights.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
 import { wordsOf } from '../../records/kinds.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
@@ -121,6 +121,18 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     await rights.checkOrigin({ id: zoneId }, originKey, by)
   }
 
+  /** Both checks for the copy in another zone; `before` is the record if it had the copy already. */
+  async function checkCopy(
+    { originKey, config, aliasZoneId: zoneId }: IdentityProvider,
+    by: GroupCaller,
+    { before, changesTrust }: { readonly before?: IdentityProvider | undefined; readonly changesTrust: boolean },
+  ): Promise<void> {
+    if (zoneId === undefined) return
+    const caller = callerIn(zoneId, by, service)
+    checkListed({ id: zoneId, config }, caller, before?.config)
+    if (changesTrust) await checkAccounts({ zoneId, originKey }, caller, before?.config)
+  }
+
   const othersIn = async (zoneId: string, id?: string): Promise<readonly IdentityProvider[]> =>
     (await store.providers.list(zoneId)).map(({ provider }) => provider).filter(provider => provider.id !== id)
 
@@ -137,6 +149,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const definition = await identified(zoneId, given, others)
       const wanted = { ...definition, zoneId, id: random.uuid(), createdAt: now, updatedAt: now }
       const { provider, copy } = await aliases.forWrite(wanted, undefined, caller)
+      await checkCopy(provider, caller, { changesTrust: true })
       await store.providers.apply(zoneId, { kind: 'insert', provider: sealed(provider) }, copy)
       return { provider, ...(copy && { copy }) }
     },
@@ -147,7 +160,9 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const given = readProvider(json, { serviceName, before: opened })
       checkListed({ id: zoneId, config: given.config }, caller, before.config)
       const trusts = (provider: IdentityProvider): unknown => trustOf(provider, serviceName)
-      if (before.type !== serviceName && !isDeepStrictEqual(trusts(opened), trusts({ ...opened, ...given }))) {
+      const isInternal = before.type === serviceName
+      const changesTrust = !isInternal && !isDeepStrictEqual(trusts(opened), trusts({ ...opened, ...given }))
+      if (changesTrust) {
         await checkAccounts(before, caller, before.config)
         if (given.originKey !== before.originKey) await checkAccounts({ ...given, zoneId }, caller)
       }
@@ -156,6 +171,8 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const version = definition.version + 1
       const wanted = { ...definition, zoneId, id, version, createdAt, updatedAt: clock.now() }
       const { provider, copy } = await aliases.forWrite(wanted, before, caller)
+      const copied = before.aliasZoneId === undefined ? undefined : before
+      await checkCopy(provider, caller, { before: copied, changesTrust: changesTrust || !copied })
       await store.providers.apply(zoneId, { kind: 'update', provider: sealed(provider), revision }, copy)
       return { provider, ...(copy && { copy }) }
     },

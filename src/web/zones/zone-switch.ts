@@ -3,27 +3,11 @@
 import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
+import { scopesInZone } from '../../model/tokens/scopes-in-zone.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
 import type { VerifiedToken } from '../../token/reader.ts'
 import { PageError } from '../answers.ts'
-
-/** Rights that `zones.<id>.` may prefix. These two keep the prefix in the zone; the others below lose it. */
-const KEPT_WHOLE = ['admin', 'read']
-const SHORTENED = [
-  'clients.admin',
-  'clients.read',
-  'clients.write',
-  'scim.read',
-  'scim.write',
-  'scim.create',
-  'scim.invite',
-  'idps.read',
-  'idps.write',
-  'sps.read',
-  'sps.write',
-  'audit.read',
-]
 
 /** The zone that a request names in a header. */
 export interface RequestedZone {
@@ -48,16 +32,6 @@ export function requestedZoneOf({ headers, zone }: FastifyRequest): RequestedZon
 /** The 403 for naming a zone without the right to, or on a route that does not allow it. */
 export const refuseSwitch = (): OAuthError =>
   new OAuthError('access_denied', 'The caller is not authorized to switch to the identity zone')
-
-/** The token's scopes as they apply in the zone with this id. */
-export function scopesInZone(scopes: readonly string[], zoneId: string, service: Service): readonly string[] {
-  const prefix = `zones.${zoneId}.`
-  const whole = [service.scope('admin'), ...KEPT_WHOLE.map(right => prefix + right)]
-  return [
-    ...whole.filter(scope => scopes.includes(scope)),
-    ...SHORTENED.filter(right => scopes.includes(prefix + right)),
-  ]
-}
 
 /** Moves a request into the requested zone. */
 export type EnterZone = (

@@ -20,7 +20,17 @@ import { startServer } from '../../support/server.ts'
 const vault = createVault(Buffer.alloc(32, 7), createRandom())
 const Z1 = { headers: { 'x-identity-zone-id': 'z1' } }
 const zones = providerBootstrap.identity_zones
-const bootstrap = { ...providerBootstrap, identity_zones: [...zones, { id: 'z3', subdomain: 'z3', name: 'Zone 3' }] }
+const bootstrap = {
+  ...providerBootstrap,
+  identity_zones: [
+    ...zones.map(zone =>
+      'bootstrap' in zone
+        ? { ...zone, bootstrap: { ...zone.bootstrap, groups: [{ displayName: 'idps.write' }] } }
+        : zone,
+    ),
+    { id: 'z3', subdomain: 'z3', name: 'Zone 3' },
+  ],
+}
 
 for (const mode of MODES) {
   describe(`copies of providers in another zone, in ${mode}`, () => {
@@ -182,6 +192,39 @@ for (const mode of MODES) {
         assert.deepEqual([answer.status, answer.text], [422, ''])
       }
       assert.equal((await api.read(record.id)).name, record.name)
+    })
+
+    /** An account of the origin in the other zone, which may change providers there. */
+    async function addChief(origin: string): Promise<void> {
+      const { store } = server
+      const { passwordHash: _, ...model } = await userNamed(server, 'marissa')
+      const id = `chief-${origin}`
+      await store.users.insert('z1', { ...model, zoneId: 'z1', id, userName: id, origin })
+      const { id: groupId } = (await store.groups.findByName('z1', 'idps.write')) ?? {}
+      assert.ok(groupId)
+      await store.groups.insertMember('z1', { groupId, memberId: id, memberType: 'USER', origin: 'svc' })
+    }
+
+    it('keep what they trust where their users administer the other zone and the caller does not', async () => {
+      await addChief('corp')
+      const record = await api.create(aliased(oidc('corp')))
+      const config = { ...record.config, tokenKeyUrl: 'https://evil.example/keys' }
+      for (const as of ['writer', 'zone-admin']) {
+        const answer = await put(record, { config }, { as })
+        assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'], as)
+      }
+      assert.equal((await put(record, { name: 'Renamed' }, { as: 'writer' })).status, 200)
+      const plain = await api.read(record.id)
+      assert.equal((await put(plain, { config })).status, 200)
+    })
+
+    it('are not made for an origin whose users administer the other zone, by who does not', async () => {
+      await addChief('partner')
+      const answer = await api.call({ method: 'POST', json: aliased(oidc('partner')), as: 'writer' })
+      assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
+      const record = await api.create(oidc('partner'))
+      assert.equal((await put(record, { aliasZid: 'z1' }, { as: 'writer' })).status, 403)
+      assert.equal((await put(record, { aliasZid: 'z1' })).status, 200)
     })
 
     it('of which one was changed meanwhile lose nothing', async () => {

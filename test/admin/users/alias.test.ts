@@ -105,23 +105,26 @@ for (const mode of MODES) {
       assert.equal((await copyOf(after)).aliasId, user.id)
     })
 
-    it('keep what their owner signs in by where they administer and the caller does not', async () => {
-      const user = await create()
-      const { store } = api.server
-      const group = { displayName: 'svc.admin', members: [{ value: user.aliasId, origin: 'corp' }] }
-      await api.send('POST', '/Groups', { displayName: 'svc.admin' }, IN_Z1) // unless it is there
-      const { id } = (await store.groups.findByName('z1', 'svc.admin')) ?? {}
-      const added = await api.send('PUT', `/Groups/${id}`, group, IN_Z1_ANY)
-      assert.equal(added.status, 200, added.text)
-      for (const more of [{ externalId: 'mine' }, { emails: [{ value: 'mine@x.example' }] }, { userName: 'mine' }]) {
-        const answer = await api.send('PUT', `/Users/${user.id}`, bodyOf(user, more), { ...ANY, by: 'writer' })
-        assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 insufficient_scope')
-      }
-      assert.equal((await copyOf(user)).externalId, user.externalId)
-      assert.equal((await api.read(user.id)).externalId, user.externalId)
-      const named = bodyOf(user, { name: { givenName: 'Zoe' } })
-      assert.equal((await api.send('PUT', `/Users/${user.id}`, named, { ...ANY, by: 'writer' })).status, 200)
-    })
+    // The right of the caller, `scim.write`, is not that of the other zone.
+    for (const right of ['svc.admin', 'scim.write']) {
+      it(`keep what their owner signs in by where they have ${right} and the caller does not`, async () => {
+        const user = await create()
+        const { store } = api.server
+        const group = { displayName: right, members: [{ value: user.aliasId, origin: 'corp' }] }
+        await api.send('POST', '/Groups', { displayName: right }, IN_Z1) // unless it is there
+        const { id } = (await store.groups.findByName('z1', right)) ?? {}
+        const added = await api.send('PUT', `/Groups/${id}`, group, IN_Z1_ANY)
+        assert.equal(added.status, 200, added.text)
+        for (const more of [{ externalId: 'mine' }, { emails: [{ value: 'mine@x.example' }] }, { userName: 'mine' }]) {
+          const answer = await api.send('PUT', `/Users/${user.id}`, bodyOf(user, more), { ...ANY, by: 'writer' })
+          assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 insufficient_scope')
+        }
+        assert.equal((await copyOf(user)).externalId, user.externalId)
+        assert.equal((await api.read(user.id)).externalId, user.externalId)
+        const named = bodyOf(user, { name: { givenName: 'Zoe' } })
+        assert.equal((await api.send('PUT', `/Users/${user.id}`, named, { ...ANY, by: 'writer' })).status, 200)
+      })
+    }
 
     it('are deleted with the other', async () => {
       const user = await create()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { scopesInZone } from '../../../src/web/zones/zone-switch.ts'
+import { scopesInZone } from '../../../src/model/tokens/scopes-in-zone.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
