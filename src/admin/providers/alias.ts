@@ -91,7 +91,7 @@ export function createAliases(deps: {
       if (before?.aliasId === undefined) return newCopy(wanted, aliasZoneId ?? '')
       if (aliasId !== before.aliasId || aliasZoneId !== before.aliasZoneId) throw refuse('an alias stays where it is')
       const copy = await copyOf(before)
-      if (!copy) throw refuse('the alias is gone')
+      if (!copy) return newCopy(wanted, before.aliasZoneId ?? '')
       const { zoneId, id, version, createdAt } = copy.provider
       const provider = mirrored(wanted, { zoneId, id, version: version + 1, createdAt })
       return { provider: wanted, copy: { kind: 'update', provider, revision: copy.revision } }

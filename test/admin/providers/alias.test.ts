@@ -112,6 +112,19 @@ for (const mode of MODES) {
       assert.equal(openProviderSecrets(stored, vault).config['relyingPartySecret'], `${SECRET_MARK} 2`)
     })
 
+    it('are made again where they were lost', async () => {
+      const record = await api.create(aliased(oidc('corp')))
+      const copy = await server.store.providers.findForChange('z1', String(record.aliasId))
+      assert.ok(copy)
+      await server.store.providers.apply('z1', { kind: 'delete', ...copy })
+      const changed = await put(record, { name: 'Renamed' })
+      assert.equal(changed.status, 200, changed.text)
+      const { aliasId } = changed.json<ProviderAnswer>()
+      assert.notEqual(aliasId, record.aliasId)
+      const made = await api.read(String(aliasId), Z1)
+      assert.deepEqual([made.name, made.aliasId, made.aliasZid], ['Renamed', record.id, 'svc'])
+    })
+
     it('go with their record, and the accounts of both', async () => {
       const record = await api.create(aliased(oidc('corp')))
       const { passwordHash: _, ...model } = await userNamed(server, 'marissa')
