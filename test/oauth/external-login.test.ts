@@ -165,6 +165,12 @@ for (const mode of MODES) {
         }
       })
 
+      it('takes an empty secret for that of a client which has an empty one', async () => {
+        const form = { client_id: 'bare', client_secret: '' }
+        assert.equal((await api.tokens(form)).status, 200)
+        assert.equal((await api.tokens({ client_id: 'shop', client_secret: '' })).status, 401)
+      })
+
       it('ignores a password', async () => {
         assert.equal((await api.tokens({ password: 'anything' })).status, 200)
       })

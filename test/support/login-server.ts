@@ -64,6 +64,7 @@ export async function startLoginServer(
             authorities: ['jobs.run'],
           }),
           client('portal', { scope: ['openid', 'svc.user', 'oauth.login', 'cloud.read'] }),
+          client('bare', { client_secret: '' }),
           client('open', {
             client_secret: undefined,
             allowpublic: true,

@@ -48,7 +48,7 @@ export async function vouchedCaller(
   const server = await requireLoginServer(request, deps)
   requireAddNew(params, deps)
   const { badClientOfLoginServer: bad } = deps.behaviour
-  if (params.get('client_id') === undefined || !SECRETS.some(name => params.get(name) !== undefined)) {
+  if (params.get('client_id') === undefined || !SECRETS.some(name => params.raw(name) !== undefined)) {
     throw refuseVouching(bad, 'Request does not contain client credentials.')
   }
   try {
