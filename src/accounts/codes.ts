@@ -58,6 +58,9 @@ const END_WITH_PASSWORD: ReadonlySet<AccountPurpose> = new Set([
   'email-verification',
 ])
 
+/** Purposes whose codes become invalid when the account gets another user name, which may be another person's. */
+const END_WITH_NAME: ReadonlySet<AccountPurpose> = new Set(['password-reset'])
+
 /** 192 bits. */
 export const CODE_LENGTH = 32
 const FORMAT = /^[\w-]{32}$/
@@ -98,7 +101,11 @@ export async function issueCode<P extends AccountPurpose>(
     purpose,
     userId: user.id,
     ...(END_WITH_PASSWORD.has(purpose) && { passwordRevision: user.passwordRevision }),
-    data: JSON.stringify({ address: user.email, data } satisfies Kept<P>),
+    data: JSON.stringify({
+      address: user.email,
+      ...(END_WITH_NAME.has(purpose) && { userName: user.userName }),
+      data,
+    } satisfies Kept<P>),
     codeDigest: digest(value),
     expiresAt,
   })
@@ -129,12 +136,14 @@ export async function redeemCode<P extends AccountPurpose>(
 interface Kept<P extends AccountPurpose> {
   /** That of the account when the code was made: a reader of that mailbox has no right to the account under another address. */
   readonly address: string
+  /** Absent where the purpose does not depend on it, and in codes of older versions. */
+  readonly userName?: string
   readonly data: CodeData[P]
 }
 
 /**
  * Invalid: unknown, expired, of a deleted or inactive account, of an earlier address or, where it matters, of an
- * earlier password.
+ * earlier password or user name.
  */
 async function readCode<P extends AccountPurpose>(
   zone: Zone,
@@ -145,6 +154,7 @@ async function readCode<P extends AccountPurpose>(
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return undefined
   if (code.passwordRevision !== undefined && code.passwordRevision !== user.passwordRevision) return undefined
-  const { address, data } = JSON.parse(code.data ?? '{}') as Kept<P> // written by issueCode for the same purpose
+  const { address, userName, data } = JSON.parse(code.data ?? '{}') as Kept<P> // written by issueCode for the same purpose
+  if (userName !== undefined && userName !== user.userName) return undefined
   return address === user.email ? { user, data, expiresAt: code.expiresAt } : undefined
 }

@@ -9,6 +9,7 @@ import { behaviourOf } from '../../src/model/compatibility.ts'
 import type { User } from '../../src/model/users/user.ts'
 import type { Zone } from '../../src/model/zones/zone.ts'
 import { DEFAULT_SETTINGS } from '../../src/model/zones/settings.ts'
+import { changeUser, userNamed } from '../support/oauth.ts'
 import { startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -61,6 +62,19 @@ describe('a code of self-service', () => {
     server.clock.advance(30 * 60)
     assert.equal(await peekCode(zone, { purpose: 'password-reset', value }, deps), undefined)
     assert.equal(await redeemCode(zone, { purpose: 'password-reset', value }, deps), undefined)
+  })
+
+  it('ends with the user name that the account had, where it could set a password', async () => {
+    const codes = await Promise.all([
+      issueCode(zone, { purpose: 'password-reset', user, data: {} }, deps),
+      issueCode(zone, { purpose: 'email-change', user, data: { email: user.email } }, deps),
+    ])
+    const [resetting, changing] = codes.map(code => code.value)
+    await changeUser(server, 'marissa', { userName: 'renamed' })
+    assert.equal(await peekCode(zone, { purpose: 'password-reset', value: resetting ?? '' }, deps), undefined)
+    assert.ok(await peekCode(zone, { purpose: 'email-change', value: changing ?? '' }, deps))
+    await changeUser(server, 'renamed', { userName: 'marissa' })
+    user = await userNamed(server, 'marissa')
   })
 
   it('ends with the password that the account had, where it could set another', async () => {
