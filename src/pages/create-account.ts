@@ -4,7 +4,7 @@ import { alert, alertBox, MESSAGE_ID } from './alert.ts'
 import { consentField } from './consent.ts'
 import { field, passwordField, submit } from './components.ts'
 import { isolated } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { type Chrome, companyAccount, csrfField, hiddenField, layout } from './layout.ts'
 import { translatedDescription } from './texts/texts.ts'
 import type { SignUpProblem, Texts } from './texts/texts.ts'
 
@@ -60,8 +60,10 @@ ${field({
   { consent: signUp.consent, isWrong: isAbout('missing_consent') },
 )}${submit(signUp.submit)}</form>
 <p class="below"><a href="${basePath}/login">${signUp.joined}</a></p>`
-  return layout(chrome, { title: signUp.title, heading: signUp.heading, body })
+  return layout(chrome, { title: signUp.title, heading: headingOf(chrome), body })
 }
+
+const headingOf = (chrome: Chrome): string => companyAccount(chrome)?.create ?? chrome.texts.signUp.heading
 
 const NEW = { autocomplete: 'new-password' } as const
 
@@ -90,7 +92,7 @@ ${
 `
 }<p class="note">${signUp.sentNote}</p>
 <p class="below"><a href="${chrome.basePath}/create_account">${signUp.resend}</a></p>`
-  return layout(chrome, { title: signUp.title, heading: signUp.heading, body })
+  return layout(chrome, { title: signUp.title, heading: headingOf(chrome), body })
 }
 
 /** Properties of the page of a mailed link. */

@@ -2,7 +2,7 @@
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, passwordField, submit } from './components.ts'
-import { isolated, safeLink } from './foreign.ts'
+import { isolated, plain, safeLink } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout, withFormRedirect } from './layout.ts'
 import type { Message } from './messages.ts'
 
@@ -87,8 +87,11 @@ ${field({ id: 'login_hint', label: texts.origin, describedBy: messageOf(props), 
 /** The message above belongs to the field. */
 const messageOf = ({ message }: DiscoveryProps): readonly string[] => (message?.kind === 'error' ? [MESSAGE_ID] : [])
 
-const heading = ({ texts: { discovery } }: Chrome, { clientName }: DiscoveryProps): Html | string =>
-  clientName === undefined ? discovery.heading : discovery.headingFor(isolated(clientName, 80))
+// UAA: programs look for the words with the name directly behind them.
+const heading = ({ texts: { discovery, reference } }: Chrome, { clientName }: DiscoveryProps): Html | string => {
+  if (clientName === undefined) return discovery.heading
+  return discovery.headingFor(reference ? html`${plain(clientName, 80)}` : isolated(clientName, 80))
+}
 
 const head = ({ message }: DiscoveryProps): Html | undefined => message && alert(message)
 

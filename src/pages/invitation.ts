@@ -4,7 +4,7 @@ import { field, passwordField, submit } from './components.ts'
 import { consentField } from './consent.ts'
 import { isolated, plain } from './foreign.ts'
 import { sentencesIn, usernameField } from './new-password.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { type Chrome, companyAccount, csrfField, hiddenField, layout } from './layout.ts'
 
 /** Why an invitation was not accepted, as codes in the page's URL. */
 export const INVITATION_PROBLEMS = [
@@ -42,7 +42,9 @@ export interface InvitationProps {
 /** The page that the link of an invitation opens. */
 export function invitationPage(chrome: Chrome, { action, problem, invitation }: InvitationProps): Html {
   const { texts } = chrome
-  const { title, heading, lead, agreeLead, otherAccount, problems } = texts.invitation
+  const { title, lead, agreeLead, otherAccount, problems } = texts.invitation
+  const company = companyAccount(chrome)
+  const heading = company?.create ?? texts.invitation.heading
   const text =
     typeof problem === 'object' ? sentencesIn(texts, problem.password) : problem === undefined ? '' : problems[problem]
   const message = problem !== undefined && alert({ kind: 'error', text }, 'error-message')
@@ -62,7 +64,7 @@ ${message}${
 }<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('code', invitation.code)}${forms[step](chrome, { problem, invitation })}</form>
 `
-  return layout(chrome, { title, heading: step === 'directory' ? directory.heading : heading, body })
+  return layout(chrome, { title, heading: step === 'directory' ? (company?.link ?? directory.heading) : heading, body })
 }
 
 type FormProps = Required<Pick<InvitationProps, 'invitation'>> & Pick<InvitationProps, 'problem'>
@@ -103,5 +105,5 @@ ${
 }${passwordField(texts, { id: 'password', label: password, describedBy: described, focus: true, ...both })}${passwordField(
   texts,
   { id: 'password_confirmation', label: again, describedBy: message, ...both },
-)}${consentField(chrome, { consent: texts.invitation.consent, isWrong: problem === 'missing_consent' })}${submit(button)}`
+)}${consentField(chrome, { consent: texts.invitation.consent, isWrong: problem === 'missing_consent' })}${submit(companyAccount(chrome)?.submit ?? button)}`
 }

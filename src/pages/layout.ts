@@ -6,7 +6,7 @@ import { type Html, html } from '../base/html.ts'
 import type { Branding } from '../model/zones/zone.ts'
 import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
 import { time } from './components.ts'
-import type { Texts } from './texts/texts.ts'
+import type { CompanyAccount, Texts } from './texts/texts.ts'
 
 /** Where the files of `assets/` are, with a version or digest in the URL so that they can be cached forever. */
 export interface AssetUrls {
@@ -79,6 +79,12 @@ const directionOf = (tag: string): 'ltr' | 'rtl' => (/^(?:ar|fa|he|ur)\b/.test(t
 /** Display name of the site: the company in the default zone, else the zone's name. */
 export const siteName = (chrome: Pick<Chrome, 'texts' | 'branding' | 'zoneName' | 'isDefaultZone'>): string =>
   plain(chrome.isDefaultZone ? (chrome.branding.companyName ?? productIn(chrome)) : chrome.zoneName, 80)
+
+/** UAA: names the company of the default zone on the pages that create an account. See docs/compatibility.md, P4. */
+export const companyAccount = ({ texts, branding, isDefaultZone }: Chrome): CompanyAccount | undefined =>
+  isDefaultZone && branding.companyName && branding.companyName !== texts.reference?.product
+    ? texts.reference?.companyAccount(plain(branding.companyName, 80))
+    : undefined
 
 const productIn = ({ texts }: Pick<Chrome, 'texts'>): string => texts.reference?.product ?? PRODUCT
 

@@ -29,13 +29,13 @@ export interface LoginProps {
 /** The page of `/login`: a form for the zone's prompts, links to other providers, or both. */
 export function loginPage(chrome: Chrome, props: LoginProps): Html {
   const prompts = props.prompts.filter(prompt => prompt.name !== 'passcode')
+  const { login: texts, reference } = chrome.texts
   const providers = props.providers.flatMap(({ name, url }) => {
     const link = safeLink(url)
-    return link === undefined
-      ? []
-      : [html`<a class="saml-login-link button plain" href="${link}"><bdi>${plain(name)}</bdi></a>\n`]
+    // UAA: clients find a link by the text that is directly in it.
+    const text = reference ? plain(name) : isolated(name)
+    return link === undefined ? [] : [html`<a class="saml-login-link button plain" href="${link}">${text}</a>\n`]
   })
-  const texts = chrome.texts.login
   const takesPasskeys = props.takesPasskeys === true && prompts.length > 0
   const client = props.clientName !== undefined && html`<strong>${isolated(props.clientName)}</strong>`
   const body = html`${client && html`<p class="lead">${texts.continueTo(client)}</p>\n`}${
@@ -45,7 +45,7 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
   }${providers.length > 0 && html`<div class="providers">\n${providers}</div>\n`}${
     prompts.length + providers.length === 0 && html`<p class="lead">${texts.noSignInMethod}</p>\n`
   }${createAccount(chrome, props)}`
-  const welcome = chrome.texts.reference?.welcome(chrome.isDefaultZone ? undefined : plain(chrome.zoneName, 80))
+  const welcome = reference?.welcome(chrome.isDefaultZone ? undefined : plain(chrome.zoneName, 80))
   return layout(chrome, {
     title: texts.title,
     heading: welcome ?? texts.title,

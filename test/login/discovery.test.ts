@@ -38,6 +38,7 @@ const STAFF = { ...AUTO_REQUEST, client_id: 'staff', redirect_uri: 'https://staf
 
 for (const mode of MODES) {
   describe(`finding the provider, in ${mode}`, () => {
+    const STAFF_NAME = mode === 'uaa' ? 'Staff' : '<bdi>Staff</bdi>'
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
@@ -89,7 +90,7 @@ for (const mode of MODES) {
         const browser = server.browser()
         await authorize(browser, STAFF)
         const { text } = await browser.send('/login', { query: { email: 'pat@corp.example' } })
-        assert.match(text, /<h1>Sign in to continue to <bdi>Staff<\/bdi><\/h1>/)
+        assert.ok(text.includes(`<h1>Sign in to continue to ${STAFF_NAME}</h1>`), text)
         assert.match(text, /name="email" value="pat@corp\.example"/)
         assert.match(hiddenFields(text)['form_redirect_uri'] ?? '', /^http:\/\/localhost:8080\/oauth\/authorize\?/)
       })
@@ -204,7 +205,7 @@ for (const mode of MODES) {
         )
         const { text } = await discover({ email: 'marissa' }, browser)
         assert.match(text, /id="password"/)
-        assert.match(text, /Sign in to continue to <bdi>Staff/)
+        assert.ok(text.includes(`Sign in to continue to ${STAFF_NAME}`))
       })
 
       it('goes on to where the page leads', async () => {
@@ -225,7 +226,7 @@ for (const mode of MODES) {
         const { text } = await browser.send('/login/idp_discovery', { form: { ...fields, email: 'a@here.example' } })
         await authorize(browser, AUTO_REQUEST)
         const back = unescaped(/<a class="button plain" href="([^"]+)">Back</.exec(text)?.[1] ?? '')
-        assert.match((await browser.send(back)).text, /Sign in to continue to <bdi>Staff/)
+        assert.ok((await browser.send(back)).text.includes(`Sign in to continue to ${STAFF_NAME}`))
         assert.doesNotMatch((await browser.send('/login')).text, /Staff/)
       })
 

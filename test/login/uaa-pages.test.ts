@@ -115,6 +115,7 @@ describe('pages in uaa, as a browser shows them', () => {
     await page.goto(`${base}/accounts/email_sent`)
     assert.equal(await first(page, '.instructions-sent'), 'Please check your email for an activation link.')
     assert.equal(await page.locator('input[disabled]').inputValue(), 'Email successfully sent')
+    assert.equal(await first(page, 'h1'), 'Create your account')
   })
 
   it('demand a new password', async () => {

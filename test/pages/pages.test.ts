@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import type { Html } from '../../src/base/html.ts'
 import { approvalPage } from '../../src/pages/approval.ts'
+import { activationSentPage } from '../../src/pages/create-account.ts'
 import { describedIn, errorPage } from '../../src/pages/error.ts'
 import { homePage } from '../../src/pages/home.ts'
 import type { Chrome } from '../../src/pages/layout.ts'
@@ -292,6 +293,20 @@ describe('the layout', () => {
       plainPage({ ...anonymous, branding: { companyName: 'Acme' } }).toString(),
       /<title>Signed out · Acme<\/title>/,
     )
+  })
+  it('names the company where an account is created in the default zone, in uaa alone', () => {
+    const headingOf = (chrome: Partial<Chrome>): string =>
+      /<h1>(.*)<\/h1>/.exec(activationSentPage({ ...anonymous, ...chrome }).toString())?.[1] ?? ''
+    const texts = referenceTexts
+    const branding = { companyName: 'A & B' }
+    assert.equal(headingOf({ texts, branding }), 'Create your A &amp; B account')
+    const others: readonly Partial<Chrome>[] = [
+      { branding },
+      { texts, branding, isDefaultZone: false },
+      { texts, branding: { companyName: 'Cloud Foundry' } },
+      { texts, branding: { companyName: '' } },
+    ]
+    for (const chrome of others) assert.equal(headingOf(chrome), 'Create your account')
   })
   it('is titled with the name of another zone', () => {
     const other = { ...anonymous, isDefaultZone: false, zoneName: 'Zone 1', branding: { companyName: 'Acme' } }

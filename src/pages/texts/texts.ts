@@ -278,12 +278,21 @@ export interface ReferenceTexts {
   readonly username: string
   /** Beside the name of a remembered account. */
   readonly origin: (origin: Html) => Html
+  /** Where the default zone has a company: headings and a button of the pages that create an account. */
+  readonly companyAccount: (company: string) => CompanyAccount
   /** In a disabled field of the page after a sign-up. */
   readonly activationSent: string
   /** A second heading of the approval page. */
   readonly clientHeading: (client: Html) => Html
   /** The second heading of an error page, which its alert comes before. */
   readonly subheading: (known: TranslatedDescription | TranslatedPattern | undefined) => string
+}
+
+/** Words that name the company that an account is with. */
+export interface CompanyAccount {
+  readonly create: string
+  readonly link: string
+  readonly submit: string
 }
 
 /** Why a sign-in failed, as codes for the sign-in page. */

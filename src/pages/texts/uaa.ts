@@ -34,6 +34,11 @@ export const uaa: Texts = {
     emailPlaceholder: 'Enter your email',
     username: 'Email',
     origin: origin => html`(origin: ${origin})`,
+    companyAccount: company => ({
+      create: `Create your ${company} account`,
+      link: `Link your ${company} account`,
+      submit: `Create ${company} account`,
+    }),
     activationSent: 'Email successfully sent',
     clientHeading: client => client,
     subheading: known => (known && SUBHEADINGS[known]) ?? 'Uh oh. Something went amiss.',
