@@ -1,12 +1,13 @@
 // Metrics for Prometheus. Labels have few values, independent of input: no zones, clients, users or addresses. Loaded only
 // where a management port is configured.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 import { stopwatch } from '../base/clock.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from './endpoints.ts'
 import type { OutboundExchange } from '../base/outbound.ts'
 import type { Signature } from '../model/tokens/signature.ts'
+import { type Series, SeriesHistogram } from './histogram.ts'
 import type { Instrument } from './instrument.ts'
 
 /** The metrics of one process. */
@@ -22,11 +23,6 @@ const QUERY_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02
 const SIGNATURE_BUCKETS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5]
 const OUTBOUND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const STATUSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
-
-/** One series. */
-interface Series {
-  observe(seconds: number): void
-}
 
 /** What is measured of the requests of one route and method, by class of status. */
 interface Endpoint {
@@ -49,14 +45,14 @@ export function createPrometheus({
   const registers = [registry]
   let pending = 0
   collectDefaultMetrics({ register: registry })
-  const requests = new Histogram({
+  const requests = new SeriesHistogram({
     name: 'latchkey_http_request_duration_seconds',
     help: 'Requests by endpoint, method and class of status; none: the caller left before the answer.',
     labelNames: ['endpoint', 'method', 'status'] as const,
     buckets: REQUEST_BUCKETS,
     registers,
   })
-  const grants = new Histogram({
+  const grants = new SeriesHistogram({
     name: 'latchkey_token_request_duration_seconds',
     help: 'Requests of the token endpoint by grant type and class of status.',
     labelNames: ['grant_type', 'status'] as const,
@@ -77,34 +73,42 @@ export function createPrometheus({
       this.set(pending)
     },
   })
-  const queries = new Histogram({
+  const queries = new SeriesHistogram({
     name: 'latchkey_database_query_duration_seconds',
     help: 'Statements outside of transactions, and whole transactions.',
+    labelNames: [],
     buckets: QUERY_BUCKETS,
     registers,
   })
-  const outbound = new Histogram({
+  const outbound = new SeriesHistogram({
     name: 'latchkey_outbound_request_duration_seconds',
     help: 'Requests to other servers by what they are for, and by class of status or why there was no answer.',
     labelNames: ['purpose', 'outcome'] as const,
     buckets: OUTBOUND_BUCKETS,
     registers,
   })
-  const signatures = new Histogram({
+  const signatures = new SeriesHistogram({
     name: 'latchkey_signature_duration_seconds',
     help: 'Signatures by algorithm, and by where they are made: on the main thread, in the thread pool, in a token.',
     labelNames: ['algorithm', 'place', 'outcome'] as const,
     buckets: SIGNATURE_BUCKETS,
     registers,
   })
-  const events = new Counter({
+  // Some are there from the start, because the first one has to show as an increase.
+  const uncollected = new Map([
+    ['AuditTrailAlteredEvent', 0],
+    ['AuditEventsLostEvent', 0],
+  ])
+  void new Counter({
     name: 'latchkey_audit_events_total',
     help: 'Events of the audit trail by type.',
     labelNames: ['type'] as const,
     registers,
+    collect() {
+      for (const [type, count] of uncollected) this.inc({ type }, count)
+      uncollected.clear()
+    },
   })
-  // There from the start, because the first one has to show as an increase.
-  for (const type of ['AuditTrailAlteredEvent', 'AuditEventsLostEvent']) events.inc({ type }, 0)
   const limited = new Counter({
     name: 'latchkey_limited_total',
     help: 'Refusals of limits, by limit: of those that are always on, and as ratelimit of those that are configured.',
@@ -130,9 +134,11 @@ export function createPrometheus({
   build.set({ version }, 1)
 
   const endpoints = new WeakMap<object, Map<string, Endpoint>>()
-  const grantSeries = cached((type, status) => grants.labels(type, status))
-  const signatureSeries = cached((algorithm, place, outcome) => signatures.labels(algorithm, place, outcome))
-  const eventSeries = cached(type => events.labels(type))
+  const requestSeries = cached((endpoint, method, status) => requests.add({ endpoint, method, status }))
+  const grantSeries = cached((grant_type, status) => grants.add({ grant_type, status }))
+  const outboundSeries = cached((purpose, outcome) => outbound.add({ purpose, outcome }))
+  const signatureSeries = cached((algorithm, place, outcome) => signatures.add({ algorithm, place, outcome }))
+  const querySeries = queries.add({})
 
   /** Routes are identified by their configuration object, which is unique per route. */
   function endpointFor(request: FastifyRequest): Endpoint {
@@ -152,7 +158,7 @@ export function createPrometheus({
   function end(request: FastifyRequest, status: number, seconds: number): void {
     pending -= 1
     const endpoint = endpointFor(request)
-    const series = (endpoint.series[status] ??= requests.labels(endpoint.name, methodOf(request), statusOf(status)))
+    const series = (endpoint.series[status] ??= requestSeries(endpoint.name, methodOf(request), statusOf(status)))
     series.observe(seconds)
     if (endpoint.isToken) grantSeries(grantTypeOf(request), statusOf(status)).observe(seconds)
   }
@@ -177,14 +183,14 @@ export function createPrometheus({
       http.addHook('onError', onError)
     },
     counted: audit => event => {
-      eventSeries(event.type).inc()
+      uncollected.set(event.type, (uncollected.get(event.type) ?? 0) + 1)
       audit(event)
     },
-    countQuery: milliseconds => queries.observe(milliseconds / 1000),
+    countQuery: milliseconds => querySeries.observe(milliseconds / 1000),
     countRefusal: limit => limited.inc({ limit }),
     countOutbound({ purpose, outcome, milliseconds }: OutboundExchange) {
       const label = typeof outcome === 'number' ? statusOf(Math.floor(outcome / 100)) : outcome
-      outbound.observe({ purpose, outcome: label }, milliseconds / 1000)
+      outboundSeries(purpose, label).observe(milliseconds / 1000)
     },
     countSignature({ algorithm, place, milliseconds, isMade }: Signature) {
       signatureSeries(algorithm, place, isMade ? 'made' : 'failed').observe(milliseconds / 1000)
@@ -192,7 +198,7 @@ export function createPrometheus({
   }
 }
 
-/** Finds a series by its labels, which prom-client would check and hash at every observation. */
+/** Finds a series by the values of its labels, or adds it. */
 function cached<Labels extends string[], Found>(find: (...labels: Labels) => Found): (...labels: Labels) => Found {
   const known = new Map<string, Found>()
   return (...labels) => {

@@ -277,19 +277,19 @@ function signerOf(
   return data => (quickShare.isLarge() ? inPool(data) : onMainThread(data))
 }
 
-async function measure(
+/** Observes the result beside its caller, who waits no longer for it. */
+function measure(
   { onSignature, ...which }: Pick<Signature, 'algorithm' | 'place'> & { onSignature: (signature: Signature) => void },
   sign: () => Promise<Buffer>,
 ): Promise<Buffer> {
   const elapsed = stopwatch()
-  let isMade = false
-  try {
-    const signature = await sign()
-    isMade = true
-    return signature
-  } finally {
-    onSignature({ ...which, milliseconds: elapsed(), isMade })
-  }
+  const signature = sign()
+  const report = (isMade: boolean): void => onSignature({ ...which, milliseconds: elapsed(), isMade })
+  signature.then(
+    () => report(true),
+    () => report(false),
+  )
+  return signature
 }
 
 function openSigning(record: SigningKeyRecord, opening: Opening): SigningKey | undefined {
