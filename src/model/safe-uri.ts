@@ -1,12 +1,21 @@
 import { isLoopbackHost } from '../base/loopback.ts'
 
+/** URL parsers take nearly any character in a host: a semicolon or comma would end what a header says of it. */
+const HOST = /^(?:[a-z0-9._*-]+|\[[0-9a-f:.]+\])$/ // `*`: patterns of UAA's redirect URIs
+
 /** Whether an absolute URI is safe in a header, unambiguous to all parsers, and not executable. */
 export const isSafeUri = (uri: string): boolean =>
   uri.length <= 4096 &&
   /^[\x21-\x5b\x5d-\x7e]+$/.test(uri) && // no control character, no white space, no backslash
   !/^https?:(?!\/\/[^/])/i.test(uri) && // a browser takes `https:name` for a path of the page that it is on
-  URL.canParse(uri) &&
-  !/^(javascript|data|vbscript|blob|file):/i.test(uri)
+  !/^(javascript|data|vbscript|blob|file):/i.test(uri) &&
+  hasPlainHost(uri)
+
+/** An app's own scheme may have any host, or none. */
+function hasPlainHost(uri: string): boolean {
+  const url = URL.parse(uri)
+  return url !== null && (!/^https?:$/.test(url.protocol) || HOST.test(url.hostname))
+}
 
 /** Whether an answer goes to a site, not to a program on the device of the user. */
 export const leavesDevice = (redirectUri: string): boolean =>

@@ -70,6 +70,16 @@ for (const mode of MODES) {
       assert.match(answer.text, /<iframe [^>]*sandbox="allow-scripts allow-same-origin"/)
     })
 
+    it('writes no directive that a client named in its host into the policy', async () => {
+      await changeClient(server, 'partly', { frontchannelLogoutUri: 'https://a;sandbox/out' })
+      const browser = await signedIn(server)
+      const partly = { client_id: 'partly', redirect_uri: 'https://partly.example/cb' }
+      await authorize(browser, { ...AUTO_REQUEST, ...partly, scope: 'openid' })
+      const answer = await leave(browser, { id_token_hint: (await idToken(server, browser)).token })
+      assert.match(policiesOf(answer), /(^|, )frame-src https:\/\/auto\.example(,|$)/)
+      assert.deepEqual(framesIn(answer).length, 1)
+    })
+
     it('leads on to the target afterwards, with its state', async () => {
       const browser = await signedIn(server)
       const { token } = await idToken(server, browser)

@@ -1,6 +1,7 @@
 // The applications that end their sessions in the browser (OpenID Connect Front-Channel Logout).
 import type { FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
+import { isSafeUri } from '../../model/safe-uri.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { sessionIdFor } from '../../model/sessions/session.ts'
 import type { Urls } from '../../model/urls.ts'
@@ -30,7 +31,8 @@ export async function framesOf(
   for (const clientId of visitor?.session.clients ?? []) {
     if (!visitor || frames.length === MAX_FRAMES) break
     const client = await store.clients.find(zone.id, clientId)
-    if (client?.frontchannelLogoutUri === undefined) continue
+    // One that an earlier version stored may have a host that is not safe in a header.
+    if (client?.frontchannelLogoutUri === undefined || !isSafeUri(client.frontchannelLogoutUri)) continue
     const url = new URL(client.frontchannelLogoutUri)
     if (client.frontchannelLogoutSessionRequired === true) {
       url.searchParams.set('iss', urls.issuer(zone))

@@ -48,6 +48,11 @@ const REFUSED: readonly (readonly [name: string, metadata: unknown, error?: stri
   ['credentials in a redirect URI', redirect('https://bank.example@new.example/cb'), 'invalid_redirect_uri'],
   ['a blank in a redirect URI', redirect('https://new.example/c b'), 'invalid_redirect_uri'],
   ['a relative redirect URI', redirect('/cb'), 'invalid_redirect_uri'],
+  // Its origin stands in the policy of the page after a logout.
+  ...[';sandbox', ',sandbox', "'self'", '&x', '(x)', '!', '$', '=', '`', '{x}', '"'].map(
+    text =>
+      [`a host with ${text}`, redirect(REDIRECT, `https://new.example${text}/cb`), 'invalid_redirect_uri'] as const,
+  ),
   [
     'the host of an application that an administrator made',
     redirect('https://app.example/other'),
