@@ -67,15 +67,21 @@ async function runChecks(): Promise<void> {
     check('typescript/bin/tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', TYPES_CACHE),
     check('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', ...LINTED),
     check('@biomejs/biome/bin/biome', 'format'),
+    run(process.execPath, ['scripts/coverage.ts', '--check'], { isQuiet: true }),
   ])
-  const names = ['type errors (tsc)', 'lint errors or warnings (oxlint)', 'files that are not formatted (biome)']
+  const names = [
+    'type errors (tsc)',
+    'lint errors or warnings (oxlint)',
+    'files that are not formatted (biome)',
+    'what the tests say that they cover (npm run coverage)',
+  ]
   const wrong = names.filter((_, index) => outcomes[index]?.status === 'rejected')
   if (wrong.length > 0) throw new Error(wrong.join(', '))
 }
 
 const checks: readonly Step[] = [
   {
-    title: `Types, lint with type information, and format (tsc, oxlint, biome: ${LINTED.join(' ')})`,
+    title: `Types, lint with type information, format and coverage (tsc, oxlint, biome: ${LINTED.join(' ')})`,
     hint: 'see above; npm run format formats the files',
     run: runChecks,
   },

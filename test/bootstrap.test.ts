@@ -163,6 +163,7 @@ describe('the SAML keys of a zone', () => {
 })
 
 describe('a first start', () => {
+  // Covers configuration file: zone_config
   it('makes the default zone with its provider and default groups', async () => {
     const store = await open()
     await start(store, { service: 'uaa', zone_config: { tokenPolicy: { accessTokenValidity: 600 } } })
@@ -188,6 +189,7 @@ describe('a first start', () => {
     assert.ok(await store.groups.findByName('uaa', 'uaa.offline_token'))
   })
 
+  // Covers configuration file: bootstrap: default_groups
   it('takes default groups literally', async () => {
     const store = await open()
     await start(store, { service: 'uaa', bootstrap: { default_groups: ['openid', 'svc.user'] } })
@@ -217,6 +219,11 @@ describe('a first start', () => {
     assert.deepEqual(await store.groups.namesOfUser('svc', user.id), ['cloud.read'])
   })
 
+  // Covers configuration file: bootstrap: clients
+  // Covers configuration file: bootstrap.clients[]: client_id; client_secret; authorized_grant_types; redirect_uri
+  // Covers configuration file: bootstrap.clients[]: scope; authorities; autoapprove; allowpublic; access_token_validity
+  // Covers configuration file: bootstrap.clients[]: refresh_token_validity; name; allowedproviders
+  // Covers configuration file: bootstrap.clients[]: required_user_groups; token_salt; jwks; secondary_client_secret
   it('writes clients as the client API would', async () => {
     const store = await open()
     const client = {
@@ -271,6 +278,7 @@ describe('a first start', () => {
     assert.equal(Object.hasOwn(plain, 'allowPublic'), false)
   })
 
+  // Covers configuration file: bootstrap.clients[]: show-on-home metadata
   it('shows clients on the home page as their records say, and leaves alone those that say nothing', async () => {
     const store = await open()
     const metadata = (clientId: string) => store.clients.findMetadata('svc', clientId)
@@ -289,6 +297,10 @@ describe('a first start', () => {
     assert.equal((await metadata('other'))?.showOnHomePage, false)
   })
 
+  // Covers configuration file: bootstrap: groups; users
+  // Covers configuration file: bootstrap.groups[]: displayName; description
+  // Covers configuration file: bootstrap.users[]: userName; password; emails; name.givenName; name.familyName
+  // Covers configuration file: bootstrap.users[]: phoneNumbers; groups; origin; active; externalId; salt
   it('writes users with their groups, and makes the groups that are missing', async () => {
     const store = await open()
     const bootstrap = {
@@ -375,6 +387,8 @@ describe('a first start', () => {
     assert.equal((await userOf(store, 'jo', 'corp')).id, made.id)
   })
 
+  // Covers configuration file: bootstrap: identity_providers
+  // Covers configuration file: bootstrap.identity_providers[]: originKey; type; name
   it('keeps the secrets of providers encrypted', async () => {
     const store = await open()
     const config = {
@@ -418,6 +432,7 @@ describe('a first start', () => {
     assert.deepEqual([changed?.name, changed?.version, changed?.externalKey], ['Changed', 1, undefined])
   })
 
+  // Covers configuration file: signing_keys.keys.<id>.alg
   it('keeps signing keys encrypted, apart from the settings', async () => {
     const store = await open()
     const pem = privatePem('ec', 'P-256')
@@ -431,6 +446,8 @@ describe('a first start', () => {
     assert.equal(vault.open(two?.sealedPrivateKey ?? '', 'signing-key svc two'), pem)
   })
 
+  // Covers configuration file: bootstrap: identity_zones
+  // Covers configuration file: bootstrap.identity_zones[]: id; subdomain; name; description; active; config; bootstrap
   it('makes other zones with everything in them', async () => {
     const store = await open()
     const pem = privatePem('ec', 'P-256')
@@ -580,6 +597,7 @@ describe('a second start', () => {
     assert.deepEqual([stored?.name, stored?.config, stored?.version], ['Renamed', {}, 1])
   })
 
+  // Covers configuration file: signing_keys.active
   it('moves the active signing key', async () => {
     const store = await open()
     const keys = { a: { alg: 'EdDSA', pem: privatePem('ed25519') }, b: { alg: 'EdDSA', pem: privatePem('ed25519') } }
@@ -599,6 +617,8 @@ describe('a second start', () => {
     assert.deepEqual(await store.keys.list('svc'), [before])
   })
 
+  // Covers configuration file: bootstrap: external_groups
+  // Covers configuration file: bootstrap.external_groups[]: displayName; externalGroup; origin
   it('maps a provider group once, in lower case', async () => {
     const store = await open()
     const external_groups = [{ displayName: 'cloud.read', externalGroup: ' CN=Readers,DC=Example ' }]

@@ -106,6 +106,7 @@ describe('the order of sources', () => {
     baseUrl: 'http://localhost:2',
   }
   const cases = [
+    // Covers configuration file: rule: option before environment before file before default
     {
       name: 'an option wins over everything',
       text: file,
@@ -113,6 +114,7 @@ describe('the order of sources', () => {
       options,
       want: ['127.0.0.2', 2, 2, 'sqlite:option.db', 'http://localhost:2'],
     },
+    // Covers environment: LATCHKEY_HOST
     {
       name: 'the environment wins over the file',
       text: file,
@@ -120,6 +122,7 @@ describe('the order of sources', () => {
       options: {},
       want: ['127.0.0.3', 3, 3, 'sqlite:env.db', 'http://localhost:3/env'],
     },
+    // Covers configuration file: base_url; listen.host
     {
       name: 'the file wins over the defaults',
       text: file,
@@ -134,6 +137,7 @@ describe('the order of sources', () => {
       options: {},
       want: ['127.0.0.1', 8080, 1, 'sqlite:./data/latchkey.db', 'http://localhost:8080'],
     },
+    // Covers configuration file: listen.port
     {
       name: 'the base URL follows the port',
       text: 'listen: { port: 9000 }',
@@ -149,6 +153,8 @@ describe('the order of sources', () => {
     })
   }
 
+  // Covers latchkey serve: --config
+  // Covers configuration file: rule: YAML or JSON
   it('takes the file that LATCHKEY_CONFIG names', async () => {
     writeFileSync(join(folder, 'named.json'), '{"service":"named"}')
     const config = await loadConfig({ env: { LATCHKEY_CONFIG: join(folder, 'named.json') } })
@@ -357,6 +363,7 @@ describe('a single value', () => {
   }
 
   const warned = [
+    // Partly covers compatibility: metadata: M5 https
     { name: 'http on another machine', text: 'base_url: http://id.example', warning: /without https/ },
     { name: 'SameSite=None over http', text: 'session: { same_site: none }', warning: /no effect over http/ },
     { name: 'mails that are not sent', text: '{}', warning: /^smtp is missing: mails are kept but not sent/ },
@@ -427,6 +434,7 @@ describe('a single value', () => {
 describe('texts filled from elsewhere', () => {
   const cases = [
     { name: 'a variable', text: 'database: "sqlite:${DB}"', want: 'sqlite:x.db' },
+    // Covers configuration file: rule: `${NAME}` and `${NAME:-default}`
     { name: 'a default for a variable that is missing', text: 'database: "sqlite:${NO:-y.db}"', want: 'sqlite:y.db' },
     { name: 'a default for a variable that is empty', text: 'database: "sqlite:${EMPTY:-y.db}"', want: 'sqlite:y.db' },
     { name: 'a dollar that is meant', text: 'database: "sqlite:$${DB}$5"', want: 'sqlite:${DB}$5' },
@@ -450,6 +458,7 @@ describe('texts filled from elsewhere', () => {
     assert.equal(bootstrap.clients[0]?.['client_secret'], '12345')
   })
 
+  // Covers configuration file: master_key_file; rule: `*_file` reads a secret
   it('reads secrets from files beside the configuration', async () => {
     writeFileSync(join(folder, 'secret.txt'), 's3cret\r\n')
     writeFileSync(join(folder, 'lines.txt'), 'two\nlines\n\n')

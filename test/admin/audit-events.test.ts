@@ -29,6 +29,7 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
+    // Covers GET /audit/events: principal
     it('reports who did what, when, from where, with which outcome, newest first', async () => {
       const events = await eventsOf(server, { principal: marissa })
       assert.deepEqual(
@@ -82,6 +83,7 @@ for (const mode of MODES) {
       { name: 'a principal that there is not', query: () => ({ principal: 'nobody' }), want: [] },
     ]
     for (const { name, query, want } of filters) {
+      // Covers GET /audit/events: `client_id`, `type`, `outcome`, `from`, `to`
       it(`filters by ${name}`, async () => {
         assert.deepEqual(
           (await eventsOf(server, query())).map(({ type }) => type),
@@ -90,6 +92,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers GET /audit/events: `before`, `count`
     it('pages through everything, each event once', async () => {
       const bearer = await machineToken(server, 'auditor')
       const page = async (query: Record<string, string>) =>
@@ -132,6 +135,7 @@ for (const mode of MODES) {
       assert.ok((await eventsOf(server, { principal: boss })).every(({ actor }) => actor === undefined))
     })
 
+    // Covers GET /audit/events: rule: an auditor sees one zone
     it('shows an auditor of a zone the events of that zone alone', async () => {
       const events = await eventsOf(server, { principal: 'service' }, { host: Z1 })
       assert.deepEqual(

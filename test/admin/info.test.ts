@@ -25,6 +25,7 @@ async function withServer(options: ServerOptions, test: (server: TestServer) => 
 
 describe('GET /info', () => {
   for (const mode of MODES) {
+    // Covers GET /info: app.version
     it(`reports what the sign-in page shows, in JSON only, in ${mode}`, () =>
       withServer({ mode }, async server => {
         for (const accept of ['application/json', 'text/html', '*/*']) {
@@ -49,6 +50,7 @@ describe('GET /info', () => {
       }))
   }
 
+  // Covers GET /info: zone_name; entityID; links.uaa; links.login
   it('is each zone’s own', () =>
     withServer({ config: { bootstrap: authorizeBootstrap, saml: { entity_id: 'sp.example' } } }, async server => {
       const info = (await server.send('/info', { host: Z1_HOST })).json<{
@@ -66,6 +68,7 @@ describe('GET /info', () => {
       })
     }))
 
+  // Covers GET /info: links.register; links.passwd; prompts; defaultIdpName
   it('has the zone’s links, prompts and default provider', () => {
     const zone_config = {
       prompts: [
@@ -111,6 +114,7 @@ describe('GET /info', () => {
   })
 
   for (const mode of MODES) {
+    // Covers GET /info: showLoginLinks; rule: prompt trimming
     it(`knows of passcodes only where some other provider has a link, in ${mode}`, () =>
       withServer({ mode, config: { bootstrap: authorizeBootstrap } }, async server => {
         const reported = async (host?: string) =>
@@ -141,6 +145,7 @@ describe('GET /info', () => {
       }))
   }
 
+  // Covers GET /info: origin
   it('asks the questions of the provider that origin names, where that has its own', () =>
     withServer({}, async server => {
       const prompts = [{ name: 'username', type: 'text', text: 'Staff number' }]
@@ -158,6 +163,7 @@ describe('GET /info', () => {
       }
     }))
 
+  // Covers GET /info: login_hint; error
   it('says what a login hint makes of the form', () =>
     withServer({}, async server => {
       for (const path of ['/info', '/login']) {
@@ -238,6 +244,7 @@ describe('server information', () => {
       loginProviders: () => Promise.resolve(providers),
     })(zone, EMPTY_FORM)
 
+  // Covers GET /info: commit_id; timestamp; app.name; app.artifact; app.description
   it('has the facts of the build that are known, and no others', async () => {
     const { app, commit_id, timestamp } = await tell(zoneWith(''), {
       build: { name: 'n', description: 'd', commitId: 'abc1234', timestamp: '2026-01-15T12:00:00+0000' },

@@ -98,6 +98,7 @@ for (const mode of MODES) {
     })
   })
 
+  // Partly covers configuration file: bootstrap.clients[]: signup_redirect_url; change_email_redirect_url
   it(`takes bootstrap clients as UAA does, in ${mode}`, async () => {
     const starting = startServer({ mode, config: { bootstrap: { ...defaultBootstrap, clients: [ODD] } } })
     if (!isUaa) return assert.rejects(starting, /magic is not an allowed grant type/)

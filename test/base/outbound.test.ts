@@ -25,6 +25,7 @@ async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
 
 const strict: OutboundOptions = { allowPrivate: false, allowLoopback: false }
 
+// Covers every answer in standard: outbound fetches: https, limits, no private targets
 describe('an outbound request is refused', () => {
   interface Refused {
     readonly name: string

@@ -13,6 +13,7 @@ const SHARE = 192
 const passwords = createPasswords({ places: 2, cost: CHEAP })
 
 describe('hash', () => {
+  // Covers password hashes: argon2id for new ones
   it('makes an argon2id hash in PHC form with the parameters it was given', async () => {
     assert.match(
       await passwords.hash('koala'),

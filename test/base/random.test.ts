@@ -76,6 +76,7 @@ describe('createRandom', () => {
     }
   })
 
+  // Covers POST /Codes: error: duplicate code
   it('gives two makers different values', () => {
     assert.notEqual(createRandom().hex(16), createRandom().hex(16))
   })

@@ -66,6 +66,7 @@ for (const mode of MODES) {
       assert.ok(asked > 0)
     })
 
+    // Covers configuration file: bootstrap.identity_providers[]: type saml
     it('signs users in as soon as the address answers', async () => {
       metadata = idpOf(clock, 'remote').metadata({ sso: 'https://remote.example/sso' })
       clock.advance(60)

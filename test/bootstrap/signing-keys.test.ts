@@ -59,6 +59,7 @@ describe('the signing keys of the configuration, when keys were changed beside i
       },
       want: 'a retired, b*, mac',
     },
+    // Covers latchkey keys: rule: the configuration wins only where it changed
     {
       name: 'do not come back at the next start either',
       config: file('a', { a, b, mac }),

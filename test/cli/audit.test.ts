@@ -33,6 +33,7 @@ for (const kind of DATABASE_KINDS) {
     const verify = (...args: readonly string[]) =>
       runToEnd(['audit', 'verify', '--config', 'latchkey.json', ...args], { folder })
 
+    // Covers latchkey audit: verify
     it('finds everything that happened before a stop, intact, and then what somebody deleted', async () => {
       const config = { database: database.url, bootstrap: auditBootstrap, audit: { enabled: true } }
       const first = await serve({ folder, config })

@@ -39,6 +39,7 @@ describe('latchkey explain', () => {
   const explain = (args: readonly string[], input = '') =>
     runToEnd(['explain', '--config', 'latchkey.json', ...args], { folder, input, env: { LATCHKEY_BASE_URL: baseUrl } })
 
+  // Covers latchkey explain: `--client`, `--user`, `--scope`
   it('says what a user would get from a client, in a hundred columns', async () => {
     const { status, stdout, stderr } = await explain([
       '--client',
@@ -58,6 +59,7 @@ describe('latchkey explain', () => {
     )
   })
 
+  // Covers latchkey explain: --token
   it('reads a token from standard input, and shows it nowhere', async () => {
     const { status, stdout, stderr } = await explain(['--token', '-'], `${token}\n`)
     assert.equal(status, 0, stderr)
@@ -66,6 +68,7 @@ describe('latchkey explain', () => {
     assert.ok(!stdout.includes(token) && !stderr.includes(token))
   })
 
+  // Covers POST /explain: request_id
   it('finds a refusal by the id of its request, past newer failures, as JSON', async () => {
     const random = createRandom()
     const store = await openStore(`sqlite:${folder}/explain.db`, { clock: systemClock, onError: () => {} })

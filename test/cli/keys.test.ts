@@ -93,6 +93,7 @@ for (const kind of DATABASE_KINDS) {
       return keys.map(({ kid }) => kid)
     }
 
+    // Covers latchkey keys: list
     it('lists the key that the server made, in aligned lines', async () => {
       old = await issue()
       first = kidOf(old)
@@ -105,6 +106,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(listed(stdout), [`${first} RS256 active`])
     })
 
+    // Covers latchkey keys: add; --key-id; --alg
     it('adds a key that is published and does not sign yet', async () => {
       const { status, stdout, stderr } = run('add', '--key-id', 'next', '--alg', 'ES256')
       assert.deepEqual([status, stderr], [0, ''])
@@ -114,6 +116,9 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(kidOf(await issue()), first)
     })
 
+    // Covers latchkey keys: activate
+    // Covers signing keys: rotation command
+    // Covers later standards: key rotation command
     it('lets it sign, while old tokens are still good', async () => {
       const { status, stdout, stderr } = run('activate', '--key-id', 'next')
       assert.deepEqual([status, stderr], [0, ''])
@@ -122,6 +127,8 @@ for (const kind of DATABASE_KINDS) {
       assert.ok(await isAlive(old))
     })
 
+    // Covers latchkey: keys
+    // Covers latchkey keys: retire
     it('retires the old one until the longest token that it may have signed has expired', async () => {
       const from = Date.now()
       const { status, stdout, stderr } = run('retire', '--key-id', first)
@@ -155,6 +162,7 @@ for (const kind of DATABASE_KINDS) {
       for (const { userAgent } of events) assert.equal(userAgent, `latchkey keys (${userInfo().username})`)
     })
 
+    // Covers latchkey keys: --now
     it('drops a compromised one at once, and all that it signed', async () => {
       assert.equal(run('retire', '--key-id', first, '--now').status, 0)
       await eventually(async () => !(await isAlive(old)))
@@ -162,6 +170,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(listed(run('list').stdout), [`${first} RS256 expired`, 'next ES256 active'])
     })
 
+    // Covers latchkey keys: --pem-file
     it('adds the key of a file, and makes an id up', async () => {
       writeFileSync(join(folder, 'ed.pem'), privatePem('ed25519'))
       const { status, stdout } = run('add', '--pem-file', 'ed.pem')
@@ -171,6 +180,7 @@ for (const kind of DATABASE_KINDS) {
       await eventually(async () => (await published()).includes(id))
     })
 
+    // Covers latchkey keys: rule: nothing private is printed
     it('shows nothing private, of no kind of key', () => {
       for (const alg of ['HS256', 'EdDSA', 'PS384']) {
         const { status, stdout, stderr } = run('add', '--alg', alg, '--key-id', `of-${alg}`)
@@ -186,6 +196,7 @@ for (const kind of DATABASE_KINDS) {
       assert.ok(!(await published()).includes('of-HS256'))
     })
 
+    // Covers latchkey keys: --zone
     it('changes the keys of another zone only', async () => {
       const earlier = listed(run('list').stdout)
       assert.deepEqual(listed(run('list', '--zone', 'z1').stdout), [])

@@ -25,6 +25,7 @@ function latchkey(args: readonly string[], env: Readonly<Record<string, string>>
 
 describe('latchkey', () => {
   const cases = [
+    // Covers latchkey: --help
     {
       name: 'explains itself',
       args: ['--help'],
@@ -119,6 +120,7 @@ describe('latchkey', () => {
       stderr: /^latchkey: --host: /,
     },
     { name: 'check-config says ok without a file', args: ['check-config'], status: 0, stdout: /^ok\n$/, stderr: /^$/ },
+    // Covers latchkey: check-config
     {
       name: 'check-config says ok',
       args: ['check-config', '--config', 'good.yml'],

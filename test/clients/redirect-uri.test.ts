@@ -120,9 +120,12 @@ const one = (name: string, registered: string, requested: string | undefined, wa
   want,
 })
 
+// Covers redirect URI matching: exact text
+// Covers compatibility: authorization request: A15 redirect URI
 table('resolveRedirectUri, exact text', STANDARD, [
   one('takes the same text', CB, CB, true),
   { name: 'takes any of several', registered: ['https://a.example/', CB], requested: CB, want: true },
+  // Covers redirect URI matching: only registered URI when none is asked for
   one('takes the only one when none is named', CB, undefined, CB),
   {
     name: 'takes none of several when none is named',
@@ -149,6 +152,7 @@ table('resolveRedirectUri, exact text', STANDARD, [
   one('never takes a registered script', 'javascript:alert(1)', 'javascript:alert(1)', false),
   one('takes the scheme of an application', 'com.example.app:/cb', 'com.example.app:/cb', true),
   one('refuses another path of that scheme', 'com.example.app:/cb', 'com.example.app:/evil', false),
+  // Covers redirect URI matching: loopback with any port
   one('leaves the port free on 127.0.0.1', 'http://127.0.0.1/cb', 'http://127.0.0.1:51004/cb', true),
   one('leaves a registered port free on 127.0.0.1', 'http://127.0.0.1:8000/cb', 'http://127.0.0.1:51004/cb', true),
   one('leaves the port away on 127.0.0.1', 'http://127.0.0.1:8000/cb', 'http://127.0.0.1/cb', true),
@@ -194,15 +198,18 @@ table('resolveRedirectUri, as UAA without wildcards', UAA, [
   one('takes another query', CB, `${CB}?x=1`, true),
   one('ignores the registered query', `${CB}?x=1`, CB, true),
   one('takes a subdomain', CB, 'https://www.app.example/cb', true),
+  // Covers redirect URI matching: subdomain and path prefix (uaa)
   one('takes a subdomain of a subdomain', CB, 'https://a.b.app.example/cb', true),
   one('takes a host and a scheme in another case', CB, 'HTTPS://App.Example/cb', true),
   one('takes an explicit default port', CB, 'https://app.example:443/cb', true),
+  // Covers redirect URI matching: path normalisation (uaa)
   one('takes a path written with percent codes', CB, 'https://app.example/%63b', true),
   one('compares a registered path with percent codes by its meaning', 'https://app.example/%63b', `${CB}/more`, true),
   one('takes any path of a bare host', 'https://app.example', 'https://app.example/any/where', true),
   one('refuses a shorter path', `${CB}/deep`, CB, false),
   one('keeps the port of localhost', 'http://localhost:8000/cb', 'http://localhost:8001/cb', false),
   one('leaves no port free on loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:51004/cb', false),
+  // Covers redirect URI matching: other schemes by equality (uaa)
   one('takes the scheme of an application to the letter', 'myapp://cb', 'myapp://cb', true),
   one('refuses a longer path of such a scheme', 'myapp://cb', 'myapp://cb/more', false),
   one('takes the only one when none is named', CB, undefined, CB),
@@ -240,6 +247,7 @@ table('resolveRedirectUri, as UAA without leniency', STRICT, [
   one('takes the only one when none is named', CB, undefined, CB),
 ])
 
+// Covers redirect URI matching: wildcard entries (uaa)
 table('resolveRedirectUri, as UAA with wildcards', UAA, [
   one('lets one star stand inside a path segment', 'https://app.example/*/cb', 'https://app.example/any/cb', true),
   one('keeps one star inside its segment', 'https://app.example/*/cb', 'https://app.example/a/b/cb', false),

@@ -88,6 +88,7 @@ describe('the key cors', () => {
     },
   ]
   for (const { name, text, want } of refused) {
+    // Covers configuration file: rule: an unusable expression of `cors` or `corsPolicy` stops the start
     it(`refuses ${name}, under its key`, async () => {
       assert.deepEqual((await problemsOf(load(text))).toSorted(), want.toSorted())
     })

@@ -18,6 +18,7 @@ describe('the master key', () => {
     { name: 'base64url', text: bytes.toString('base64url') },
   ]
   for (const { name, text } of forms) {
+    // Covers configuration file: master_key
     it(`may be written in ${name}`, async () => {
       const config = await loadConfig({ env: { LATCHKEY_MASTER_KEY: text }, cwd: folder })
       assert.deepEqual(await masterKeysFor(config, random), [bytes])
@@ -135,6 +136,7 @@ describe('the master key', () => {
     })
   }
 
+  // Covers configuration file: master_key_command
   it('is what a command prints, in the folder of the file and without a shell', async () => {
     const config = await loadText(folder, `master_key_command: [echo, '${hex}']`)
     assert.deepEqual(await masterKeysFor(config, random), [bytes])

@@ -14,6 +14,7 @@ describe('settings of operators', () => {
     }
   })
 
+  // Covers configuration file: uaa.health.db.rate; statsd; metrics
   it('have the names of the reference system', async () => {
     const { operations } = await load(`uaa: { health: { db: { rate: 500 } }, shutdown: { sleep: 3000 } }
 statsd: { enabled: true, host: stats.example, port: 9125 }
@@ -90,6 +91,7 @@ metrics: { perRequestMetrics: true }`)
 describe('listen.trusted_proxies', () => {
   const proxies = (list: unknown) => load(`listen: { trusted_proxies: ${JSON.stringify(list)} }`)
 
+  // Covers configuration file: listen.trusted_proxies
   it('are addresses and blocks', async () => {
     const list = ['10.0.0.1', '10.0.0.0/8', '192.0.2.7/32', '::1', 'fd00::/8', '2001:db8::1/128']
     assert.deepEqual((await proxies(list)).listen.trustedProxies, list)

@@ -17,6 +17,8 @@ describe('settings of pages and sessions', () => {
     }
   })
 
+  // Covers configuration file: links.global.signup; links.global.passwd; links.global.homeRedirect
+  // Covers configuration file: servlet.idle-timeout
   it('have the names of the reference system', async () => {
     const { pageSettings } = await load(`
 links:
@@ -61,6 +63,7 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 86400 } }`)
       text: 'links: { global: { signup: "" } }',
       want: ['links.global.signup: must not be empty'],
     },
+    // Covers configuration file: servlet.session-cookie.max-age
     {
       name: 'a session that is over at once, and a cookie that is not kept',
       text: 'servlet: { idle-timeout: 0, session-cookie: { max-age: 0 } }',

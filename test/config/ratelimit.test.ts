@@ -12,6 +12,7 @@ describe('ratelimit', () => {
     assert.equal((await loadText(folder, '{}')).rateLimit, undefined)
   })
 
+  // Covers configuration file: ratelimit
   it('has the names of the reference system', async () => {
     const { rateLimit } = await load({
       loggingOption: 'allcallswithdetails',
@@ -63,6 +64,7 @@ describe('ratelimit', () => {
     ['JWTjsonField:0:kid', { kind: 'claim', section: 0, claim: 'kid' }],
   ] as const
   for (const [credentialID, want] of credentials) {
+    // Covers rate limiting: credentialID
     it(`takes credentialID ${credentialID}`, async () => {
       assert.deepEqual((await load({ credentialID, limiterMappings: [other] })).rateLimit?.credential, want)
     })
@@ -97,6 +99,7 @@ describe('ratelimit', () => {
       section: { limiterMappings: [{ ...other, pathSelectors: [] }] },
       want: [`${mapping}.pathSelectors: must have at least 1 entries`],
     },
+    // Covers rate limiting: limiterMappings[].name
     {
       name: 'names and selectors that are used twice',
       section: {

@@ -74,11 +74,14 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
   })
 
   const refused = [
+    // Covers configuration file: uaa.oauth.redirect_uri.allow_unsafe_matching
     {
       name: 'lenient redirect URIs without the mode for it',
       text: 'uaa: { oauth: { redirect_uri: { allow_unsafe_matching: true } } }',
       want: ['uaa.oauth.redirect_uri.allow_unsafe_matching: is only allowed with compatibility: uaa'],
     },
+    // Covers configuration file: jwt.token.queryString.enabled
+    // Covers unsafe behaviour: query opt-in of uaa mode
     {
       name: 'credentials in URLs without the mode for it',
       text: 'jwt: { token: { queryString: { enabled: true } } }',
@@ -111,6 +114,7 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
     })
   }
 
+  // Covers configuration file: jwt.token.claims.exclude
   it('refuse to leave out a claim that is needed, whichever it is', async () => {
     const names = [...NEEDED_CLAIMS]
     for (const mode of ['standard', 'uaa']) {

@@ -45,6 +45,7 @@ describe('signing keys', () => {
     ['EdDSA', 'ed'],
   ] as const
   for (const [alg, file] of accepted) {
+    // Covers configuration file: signing_keys.keys.<id>.pem_file
     it(`takes ${alg} with ${file}`, async () => {
       const { signingKeys } = await load(signing(alg, file))
       assert.equal(signingKeys?.active, 'k')
@@ -61,6 +62,7 @@ describe('signing keys', () => {
     ['HS384', 48],
     ['HS512', 64],
   ] as const) {
+    // Covers configuration file: signing_keys.keys.<id>.secret; signing_keys.keys.<id>.secret_file
     it(`takes ${alg} with a secret of ${bytes} bytes, from a file as well`, async () => {
       const secret = 's'.repeat(bytes)
       writeFileSync(join(folder, 'secret.txt'), `${secret}\n`)
@@ -70,6 +72,7 @@ describe('signing keys', () => {
       }
     })
 
+    // Covers signing keys: rule: no shared secret shorter than its hash
     it(`refuses ${alg} with a secret of ${bytes - 1} bytes`, async () => {
       const text = `signing_keys: { active: k, keys: { k: { alg: ${alg}, secret: ${'s'.repeat(bytes - 1)} } } }`
       assert.deepEqual(await problemsOf(load(text)), [
@@ -317,6 +320,9 @@ describe('signing keys', () => {
     })
   }
 
+  // Covers configuration file: signing_keys.keys.<id>.cert; signing_keys.keys.<id>.cert_file
+  // Covers signing keys: signingCert
+  // Covers Zone config in effect: tokenPolicy.keys.<id>.signingCert
   it('takes a certificate of the key, from the file of the server or the zone API', async () => {
     const pem = keys['p256'] ?? ''
     const cert = certificateOf(pem)

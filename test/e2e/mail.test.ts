@@ -62,6 +62,7 @@ describe('mails of several processes', () => {
     { name: 'two servers with two workers each on one PostgreSQL', workers: '2', kind: 'postgres' },
   ] as const
   for (const { name, workers, kind } of rows) {
+    // Covers configuration file: smtp.host; smtp.port
     it(`arrive exactly once from ${name}`, async () => {
       const database = await freshDatabase(kind)
       const mailServer = await startMailServer()

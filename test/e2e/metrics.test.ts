@@ -7,6 +7,7 @@ import { serve } from '../support/process.ts'
 import { send } from '../support/visitor.ts'
 
 describe('statsd.enabled', () => {
+  // Covers metrics: statsd.enabled
   it('sends the numbers of requests, database, sign-ins and memory, and keeps no process alive', async () => {
     const receiver = createSocket('udp4')
     const numbers = new Map<string, string>()

@@ -83,6 +83,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
     readonly status: number
     readonly lines: readonly RegExp[]
   }[] = [
+    // Covers latchkey serve: rule: exit status 1 for a used port or an unreachable database
     {
       name: 'reports in one line that the port is in use',
       args: () => ['serve', '--port', String(port), '--database', 'sqlite::memory:'],
@@ -95,6 +96,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       status: 1,
       lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\)$/],
     },
+    // Covers latchkey serve: --host
     {
       name: 'reports in one line that it cannot listen on an address of another machine',
       args: () => ['serve', '--config', inRoot('right.json'), '--host', '192.0.2.1', '--database', 'sqlite::memory:'],
@@ -119,6 +121,8 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       status: 1,
       lines: [/^latchkey: .*not a database/],
     },
+    // Covers latchkey serve: rule: exit status 2 with every problem of the configuration
+    // Covers configuration file: rule: unknown keys and wrong types stop the start
     {
       name: 'lists everything that is wrong with the configuration, each with its key',
       args: () => ['serve', '--config', inRoot('wrong.json'), '--workers', '0'],
@@ -201,6 +205,7 @@ describe('the playground', () => {
   })
   after(() => server.stop('SIGKILL'))
 
+  // Covers latchkey serve: rule: playground mode without a configuration file
   it('prints its URL, a curl line and a URL for the browser, and that all of it is public', async () => {
     const { stdout, baseUrl } = server
     assert.match(stdout, new RegExp(`^Latchkey is ready at ${baseUrl}$`, 'm'))
@@ -236,6 +241,8 @@ function hasCurl(): boolean {
 }
 
 describe('where a setting comes from', () => {
+  // Covers environment: LATCHKEY_CONFIG; LATCHKEY_PORT; LATCHKEY_BASE_URL; LATCHKEY_DATABASE; LATCHKEY_WORKERS
+  // Covers environment: LATCHKEY_SERVICE; LATCHKEY_COMPATIBILITY
   it('takes every setting from the environment, and an option before it', async () => {
     const port = await freePort()
     writeFileSync(inRoot('environment.json'), JSON.stringify({ service: 'no', workers: 3, bootstrap }))
@@ -266,6 +273,7 @@ describe('where a setting comes from', () => {
     }
   })
 
+  // Covers latchkey serve: --base-url
   it('serves everything below the path of the base URL', async () => {
     const server = await serve({ basePath: '/a/b', config: { bootstrap } })
     const origin = `http://localhost:${server.port}`
@@ -285,6 +293,7 @@ describe('where a setting comes from', () => {
     }
   })
 
+  // Covers latchkey serve: --port
   it('chooses a port when it is 0', async () => {
     const server = launch(['serve', '--port', '0'])
     const [, base = ''] = await server.printed(/ready at (\S+)\n/)
@@ -335,6 +344,7 @@ Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${FORM.length
 
 describe('SIGTERM', () => {
   for (const workers of ['1', '2']) {
+    // Covers latchkey serve: rule: SIGTERM finishes what is under way
     it(`stops accepting, finishes the request under way and ends with status 0, with workers: ${workers}`, async () => {
       const server = await serve({ config: { bootstrap }, args: ['--workers', workers] })
       const slow = await connection(server.port, SLOW_REQUEST)
@@ -432,6 +442,8 @@ for (const kind of DATABASE_KINDS) {
       return agent
     }
 
+    // Covers latchkey serve: --workers
+    // Covers configuration file: workers
     it('both serve, and share one socket', async () => {
       const agents = await connections()
       for (const agent of agents) assert.equal((await tokenOf(server.baseUrl, 'app-secret', agent)).status, 200)
@@ -521,6 +533,9 @@ for (const kind of DATABASE_KINDS) {
   })
 
   describe(`a second start on ${kind}`, () => {
+    // Covers latchkey serve: --database
+    // Covers configuration file: database sqlite:; database postgres:; bootstrap
+    // Covers configuration file: bootstrap: rule: applied at every start, idempotent
     it('changes nothing in the database', async () => {
       const database = await freshDatabase(kind)
       const folder = mkdtempSync(join(root, 'second-'))

@@ -26,6 +26,8 @@ const linesOf = (stdout: string): readonly { readonly msg: string }[] =>
 
 describe('uaa.shutdown.sleep', () => {
   for (const workers of ['1', '2']) {
+    // Covers configuration file: uaa.shutdown.sleep
+    // Covers GET /healthz: 503 stopping
     it(`keeps the server accepting, while it says that it stops, with workers: ${workers}`, async () => {
       const config = { uaa: { shutdown: { sleep: 2000 } }, database: 'sqlite:./latchkey.db' }
       const server = await serve({ config, args: ['--workers', workers] })

@@ -110,6 +110,7 @@ const deployments: readonly Deployment[] = [
     isUaa: false,
     isConfigured: false,
   },
+  // Covers configuration file: `base_url` with a path; database sqlite::memory:
   {
     name: 'a configuration file',
     options: () => ({ config: { database: 'sqlite::memory:', bootstrap: knowing(origin) }, basePath: '/auth' }),
@@ -120,6 +121,7 @@ const deployments: readonly Deployment[] = [
     isUaa: false,
     isConfigured: true,
   },
+  // Covers configuration file: service; compatibility
   {
     name: 'a configuration file for clients of the reference system',
     options: () => ({
@@ -273,6 +275,7 @@ for (const deployment of deployments) {
       }
     }
 
+    // Covers configuration file: bootstrap.clients[]: post_logout_redirect_uris
     it('leads from the application through password and approval to tokens, is remembered, and ends with a logout', () =>
       withServer(async server => {
         const config = await discover(deployment, server)

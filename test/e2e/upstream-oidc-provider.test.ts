@@ -125,6 +125,8 @@ after(async () => {
 
 describe('a user of a server that runs oidc-provider', () => {
   for (const origin of ['signing', 'posting', 'fragment']) {
+    // Partly covers attributeMappings: external_groups
+    // Covers oidc and oauth provider config: responseType
     it(`signs in by ${origin}, with groups and attributes`, async () => {
       const page = await (await browser.newContext()).newPage()
       page.setDefaultTimeout(10_000)

@@ -100,6 +100,7 @@ after(async () => {
 })
 
 describe('a user of another provider', () => {
+  // Covers oidc and oauth provider config: discoveryUrl
   it('signs in there, approves there, and comes back to the application as an account of ours', async () => {
     const page = await (await browser.newContext()).newPage()
     page.setDefaultTimeout(10_000)

@@ -99,6 +99,7 @@ describe('createAccounts', () => {
     assert.deepEqual([copy?.active, copy?.email], [false, 'new@corp.example'])
   })
 
+  // Covers shadow users: found by user name and origin; created
   it('makes an account without a password on the first visit, and finds it on the second by the external id', async () => {
     const made = await enter({ givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2' })
     assert.deepEqual(await store.users.find(zone.id, made.id), made)
@@ -200,6 +201,7 @@ describe('createAccounts', () => {
     },
   ]
   for (const { name, change, want } of updates) {
+    // Covers shadow users: updated at login
     it(`takes over ${name}`, async () => {
       const before = await enter({ givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2' })
       clock.advance(10)
@@ -278,6 +280,7 @@ describe('createAccounts', () => {
     },
   ]
   for (const { name, before = false, change, want } of words) {
+    // Covers shadow users: verified follows the provider
     it(`holds the address for ${want ? '' : 'un'}verified when ${name}`, async () => {
       assert.equal((await enter({ emailVerified: before })).verified, before)
       const { verified, id } = await enter(change)
@@ -289,6 +292,7 @@ describe('createAccounts', () => {
   const addresses = [
     { name: 'the one that the provider tells', userName: 'pat', email: 'x@y.example', want: 'x@y.example' },
     { name: 'the user name when it is one', userName: 'pat@home.example', want: 'pat@home.example' },
+    // Covers shadow users: missing e-mail is made up
     { name: 'one made up for a plain user name', userName: 'pat', want: 'pat@user.from.corp.cf' },
     { name: 'one made up for a user name with two @', userName: 'a@b@c', want: 'abc@user.from.corp.cf' },
     { name: 'one made up for a user name that begins with @', userName: '@pat', want: 'pat@user.from.corp.cf' },
@@ -308,6 +312,7 @@ describe('createAccounts', () => {
       provider({ linkByEmail: true, ...more })
     const verified = { emailVerified: true }
 
+    // Covers shadow users: found by e-mail and origin
     it('is found by an address that the provider vouches for, in any case of A to Z, and renamed', async () => {
       await precreated({ id: 'before', userName: 'Pat.Doe', email: 'Pat@Corp.example', verified: false })
       const user = await enter(verified, linking({ addShadowUserOnLogin: false }))
@@ -428,6 +433,7 @@ describe('createAccounts', () => {
       }
     })
 
+    // Covers shadow users: error: several with one e-mail
     it('refuses an address of two accounts, and passes over those that are inactive', async () => {
       await precreated({ id: 'one', userName: 'one', email: 'pat@corp.example' })
       await precreated({ id: 'two', userName: 'two', email: 'PAT@corp.example' })
@@ -439,6 +445,7 @@ describe('createAccounts', () => {
     })
   })
 
+  // Covers shadow users: error: must be pre-created
   it('makes no account where the provider has users added by hand', async () => {
     const closed = provider({ addShadowUserOnLogin: false })
     assert.equal(await refusedTo({}, closed), NOT_PRECREATED)
@@ -454,6 +461,7 @@ describe('createAccounts', () => {
     }
   })
 
+  // Covers shadow users: error: inactive namesake
   it('refuses a user whose account was deactivated, and does not let the address in by the back door', async () => {
     await precreated({ id: 'gone', active: false, externalId: 'sub-1', email: 'pat@corp.example' })
     await precreated({ id: 'other', userName: 'other', email: 'pat@corp.example' })

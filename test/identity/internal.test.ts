@@ -42,6 +42,7 @@ async function withServer(
 }
 
 describe('the lockout of an account', () => {
+  // Covers POST /oauth/token grant_type=password: error: locked out
   it('comes with the fifth failure, and then refuses the right password too', () =>
     withServer({}, async server => {
       assert.deepEqual(
@@ -57,6 +58,7 @@ describe('the lockout of an account', () => {
       assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
+  // Covers lockout: lockoutPeriodSeconds
   it('ends five minutes after the last counted failure, not before', () =>
     withServer({}, async server => {
       await guess(server, 5)
@@ -66,6 +68,7 @@ describe('the lockout of an account', () => {
       assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
+  // Covers lockout: refused attempts do not prolong
   it('is not prolonged by attempts while it lasts', () =>
     withServer({}, async server => {
       await guess(server, 5)
@@ -82,6 +85,7 @@ describe('the lockout of an account', () => {
       assert.deepEqual(await guess(server, 2), [BAD, LOCKED])
     }))
 
+  // Covers lockout: countFailuresWithin
   it('forgets failures that are twenty minutes old', () =>
     withServer({}, async server => {
       await guess(server, 4)
@@ -90,6 +94,7 @@ describe('the lockout of an account', () => {
       assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
+  // Covers lockout: success clears
   it('begins to count anew after a success', () =>
     withServer({}, async server => {
       await guess(server, 4)
@@ -109,6 +114,9 @@ describe('the lockout of an account', () => {
       assert.equal(reported(await attempt(server, 'koala')), LOCKED)
     }))
 
+  // Covers configuration file: bootstrap.identity_providers[]: config.lockoutPolicy
+  // Covers lockout: lockoutAfterFailures
+  // Covers config of type uaa: lockoutPolicy.lockoutAfterFailures; lockoutPolicy.lockoutPeriodSeconds
   it('follows the policy of the provider', () =>
     withServer(policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }), async server => {
       assert.deepEqual(await guess(server, 3), [BAD, BAD, LOCKED])
@@ -116,6 +124,7 @@ describe('the lockout of an account', () => {
       assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
+  // Covers config of type uaa: lockoutPolicy.countFailuresWithin
   it('counts failures only within the time of the policy', () =>
     withServer(policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }), async server => {
       await guess(server, 1)
@@ -142,6 +151,7 @@ describe('the lockout of an account', () => {
       }))
   }
 
+  // Covers audit trail: UserAuthenticationFailure
   it('is reported once for each counted failure, and never with a password', () =>
     withServer({}, async server => {
       await guess(server, 7)
@@ -173,6 +183,7 @@ describe('an unknown user', () => {
     })
   }
 
+  // Covers audit trail: UserNotFound
   it('stands in the audit trail as a hash: the name may be a password in the wrong field', () =>
     withServer({}, async server => {
       await attempt(server, 'x', 'my-secret-password')
@@ -193,6 +204,7 @@ describe('a password hash of bcrypt', () => {
   after(() => server.stop())
 
   for (const prefix of ['', '{bcrypt}']) {
+    // Covers password hashes: bcrypt accepted; bcrypt renewed at login
     it(`${prefix === '' ? 'without a prefix' : `with ${prefix}`} is accepted, becomes argon2id, and no token dies`, async () => {
       const { hash } = await import('@node-rs/bcrypt')
       await changeUser(server, 'marissa', {
@@ -253,6 +265,7 @@ describe('a sign-in', () => {
       assert.deepEqual([lastLogonAt, previousLogonAt], [server.clock.now(), first])
     }))
 
+  // Covers audit trail: UserAuthenticationSuccess; IdentityProviderAuthenticationSuccess
   it('is reported with the user, the origin and the address', () =>
     withServer({}, async server => {
       await passwordTokens(server)
@@ -269,6 +282,8 @@ describe('a sign-in', () => {
       )
     }))
 
+  // Covers audit trail: TokenIssuedEvent
+  // Covers audit line: data
   it('that gives a token is reported with the client and the scopes', () =>
     withServer({}, async server => {
       const { scope } = await passwordTokens(server)
@@ -276,6 +291,7 @@ describe('a sign-in', () => {
       assert.deepEqual([event?.clientId, event?.data], ['app', JSON.stringify(scope.split(' '))])
     }))
 
+  // Covers audit line: clientId; authenticationType
   it('is reported with the client that wants it and the type of the provider, whether it succeeds or fails', () =>
     withServer({}, async server => {
       const reported = (from: number) =>
@@ -303,6 +319,8 @@ describe('a sign-in', () => {
       ])
     }))
 
+  // Covers audit trail: IdentityProviderAuthenticationFailure; PrincipalAuthenticationFailure
+  // Covers audit line: identityZoneId
   it('that fails is reported by the provider, for the user and for the name', () =>
     withServer({}, async server => {
       await attempt(server, 'wrong')
@@ -319,6 +337,7 @@ describe('a sign-in', () => {
       )
     }))
 
+  // Covers audit trail: UnverifiedUserAuthentication
   it('is reported as what it is when the account is not verified', () =>
     withServer({}, async server => {
       await changeUser(server, 'marissa', { verified: false })

@@ -46,18 +46,22 @@ const cases: readonly Case[] = [
   },
   { name: 'shows links alone where nobody takes passwords', given: { providers: [corp, bank] }, want: links },
   { name: 'shows nothing where there is nothing', given: { providers: [] }, want: { ...links, links: [] } },
+  // Covers provider selection GET /login: active and allowed
   {
     name: 'leaves out what the client does not allow',
     given: { allowed: ['svc', 'bank'] },
     want: { ...form, links: ['bank'] },
   },
   { name: 'shows nothing to a client that allows nothing', given: { allowed: [] }, want: { ...links, links: [] } },
+  // Covers provider selection GET /login: allowedproviders names one internal
   { name: 'binds the form for a client of one provider', given: { allowed: ['svc'] }, want: bound('svc') },
   {
     name: 'binds the form to a directory that is the only one allowed',
     given: { providers: [svc, ldap, corp], allowed: ['ldap'] },
     want: bound('ldap'),
   },
+  // Covers GET /login: page: redirect to the only external provider
+  // Covers provider selection GET /login: only external candidate
   { name: 'goes to the only provider there is', given: { providers: [corp] }, want: to('corp') },
   { name: 'goes to the only provider allowed, link or not', given: { allowed: ['quiet'] }, want: to('quiet') },
   {
@@ -73,6 +77,7 @@ const cases: readonly Case[] = [
     given: { hint: encodeURIComponent(encodeURIComponent(json('corp'))) },
     want: to('corp'),
   },
+  // Covers provider selection GET /login: hint with an origin
   { name: 'goes where a hint says', given: { hint: json('corp') }, want: to('corp') },
   { name: 'goes to a provider without a link by a hint', given: { hint: json('quiet') }, want: to('quiet') },
   {
@@ -83,6 +88,7 @@ const cases: readonly Case[] = [
   { name: 'follows a hint past the default', given: { hint: json('corp'), defaultOrigin: 'bank' }, want: to('corp') },
   { name: 'keeps a bound form when something failed', given: { hint: json('svc'), failed: true }, want: bound('svc') },
   { name: 'goes nowhere by a hint when something failed', given: { hint: json('corp'), failed: true }, want: form },
+  // Covers provider selection GET /login: invalid hint
   {
     name: 'says that the hint names nobody',
     given: { hint: json('nowhere') },
@@ -104,6 +110,7 @@ const cases: readonly Case[] = [
     want: { ...form, error: 'invalid_login_hint' },
   },
 
+  // Covers provider selection GET /login: hint as e-mail domain
   { name: 'goes to the provider of a domain', given: { hint: 'corp.example' }, want: to('corp') },
   { name: 'goes to the provider of a domain in any case', given: { hint: 'CORP.Example' }, want: to('corp') },
   {
@@ -117,6 +124,7 @@ const cases: readonly Case[] = [
     given: { providers: [svc, ldap, corp], hint: 'staff.example' },
     want: bound('ldap'),
   },
+  // Covers compatibility: authorization request: A13 `login_hint`
   {
     name: 'fills in an address of the domain of several',
     given: { hint: 'pat@bank.example' },
@@ -269,11 +277,13 @@ describe('e-mail domains', () => {
     ['Example.COM', 'eXample.com', true],
     ['*.example.com', 'eu.example.com', true],
     ['*.example.com', 'example.com', false],
+    // Covers e-mail domain matching: wildcard label
     ['*.example.com', 'a.b.example.com', false],
     ['*.*.com', 'eu.example.com', true],
     ['*.com', 'eu.example.com', false],
     ['example.com', 'eu.example.com', false],
     ['example.com', 'example.com.evil', false],
+    // Covers e-mail domain matching: exact labels
     ['example.com', 'notexample.com', false],
     ['ex*.com', 'example.com', false],
     ['*', 'localhost', true],

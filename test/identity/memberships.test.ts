@@ -66,6 +66,7 @@ describe('what a provider says of groups', () => {
     return resolved.roles
   }
 
+  // Partly covers external groups: EXPLICITLY_MAPPED
   it('leads to the groups that it is mapped to, whatever the case, and to no others', async () => {
     await addGroup('app.read')
     await addGroup('app.write')
@@ -75,6 +76,7 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), ['app.read'])
   })
 
+  // Partly covers external groups: memberships are synchronised at login
   it('holds until the next sign-in, and leaves what others decided', async () => {
     for (const name of ['a', 'b', 'c']) {
       await addGroup(name)
@@ -102,6 +104,7 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(events, [])
   })
 
+  // Partly covers external groups: AS_SCOPES
   it('is a name of groups here as scopes, which are created where that is wanted', async () => {
     await addGroup('App.Read')
     assert.deepEqual(await arrive({ asScopes: ['app.read', 'app.new'], addsMissing: false, roles: 'memberships' }), [
@@ -120,6 +123,7 @@ describe('what a provider says of groups', () => {
     )
   })
 
+  // Partly covers external groups: missing groups are created
   it('creates no group that the zone does not allow, and for nobody who is refused', async () => {
     await useZone(`${zone.id}-closed`, { userConfig: { allowedGroups: ['app.read'] } })
     await arrive({ asScopes: ['app.read', 'app.write'] })

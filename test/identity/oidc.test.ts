@@ -30,6 +30,8 @@ describe('externalUserOf', () => {
       claims: { email: 'e', given_name: 'g', family_name: 'f', phone_number: 'p', email_verified: true },
       want: { email: 'e', givenName: 'g', familyName: 'f', phoneNumber: 'p', emailVerified: true },
     },
+    // Partly covers identity provider common config: attributeMappings
+    // Partly covers attributeMappings: user_name; email; given_name; family_name; phone_number; email_verified
     {
       name: 'has the claims that are mapped, and those only',
       claims: { mail: 'm', email: 'e', first: 'F', given_name: 'g', last: 'L', tel: 't', checked: true, login: 'l' },
@@ -112,7 +114,9 @@ describe('externalUserOf', () => {
       message: 'The token does not say whom it speaks of (sub)',
     },
     { name: 'half a surrogate pair', claims: { sub: '\ud800' }, message: 'Unable to map claim to a username' },
+    // Covers attributeMappings: error: ambiguous claim
     { name: 'several texts', claims: { email: ['a', 'b'] }, message: 'Claim mapping for email attribute is ambiguous' },
+    // Covers attributeMappings: error: unmappable claim
     {
       name: 'a number',
       claims: { phone_number: 7 },
@@ -170,6 +174,8 @@ describe('externalUserOf: groups, attributes and context classes', () => {
       config: { attributeMappings: { external_groups: ['groups', 'more'] } },
       want: { mapped: ['a', 'b', 'c', 'd,e'], roles: 'memberships', addsMissing: true },
     },
+    // Partly covers identity provider common config: externalGroupsWhitelist
+    // Covers oidc and oauth provider config: groupMappingMode
     {
       name: 'takes groups for scopes, limited by the whitelist',
       claims: { groups: ['a'] },
@@ -232,6 +238,7 @@ describe('externalUserOf: groups, attributes and context classes', () => {
       },
       want: { a: [], b: [], c: [], d: [] },
     },
+    // Partly covers identity provider common config: storeCustomAttributes
     {
       name: 'keeps no attribute where the record says so',
       claims: { a: 'x' },

@@ -38,6 +38,7 @@ async function withServer(
 
 describe('the groups of a user', () => {
   for (const mode of MODES) {
+    // Covers group rules: default groups
     it(`are the direct ones, the default ones of the zone and, in standard, email, phone and address (A7), ${mode}`, () =>
       withServer({ mode, config: { bootstrap } }, async server => {
         const contact = mode === 'standard' ? ['email', 'phone', 'address'] : []
@@ -45,6 +46,8 @@ describe('the groups of a user', () => {
       }))
   }
 
+  // Covers GET /oauth/authorize: rule: nested groups
+  // Covers group rules: nested groups
   it('are also those that their groups are in, cycles or not', () =>
     withServer({ mode: 'uaa', config: { bootstrap } }, async server => {
       const { groups } = server.store
@@ -68,6 +71,7 @@ describe('the groups of a user', () => {
       assert.ok((await scopesOf(server)).includes('cloud.read'))
     }))
 
+  // Covers POST /oauth/token: rule: user groups are no patterns
   it('never act as patterns', () =>
     withServer(
       {

@@ -37,6 +37,7 @@ for (const mode of MODES) {
       assert.equal(answer.json()['error'], status === 405 ? 'method_not_allowed' : 'invalid_request')
     }
 
+    // Covers POST /authenticate: username; response: username; email
     it('answers an anonymous caller who has the password with the name and the address', async () => {
       const answer = await send({ ...MARISSA, username: 'MARISSA' })
       assert.equal(answer.status, 200)
@@ -46,6 +47,7 @@ for (const mode of MODES) {
       assert.ok(!api.server.events.some(({ type, principal }) => type === 'TokenIssuedEvent' && principal !== 'login'))
     })
 
+    // Covers POST /authenticate: response: origin; user_id
     it('also tells a login server the origin and the id', async () => {
       const answer = await send(MARISSA, { bearer: api.token })
       const { id } = await userNamed(api.server, 'marissa')
@@ -54,7 +56,9 @@ for (const mode of MODES) {
     })
 
     const failures: readonly { name: string; form: Readonly<Record<string, string>> }[] = [
+      // Covers POST /authenticate: password
       { name: 'a wrong password', form: { ...MARISSA, password: 'bad' } },
+      // Covers POST /authenticate: error: authentication failed
       { name: 'an unknown user', form: { username: 'nobody', password: 'bad' } },
       { name: 'an empty password', form: { ...MARISSA, password: '' } },
       { name: 'a user who needs a new password', form: { username: 'late', password: 'koala' } },
@@ -68,6 +72,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /authenticate: error: account not verified
     it('tells anyone who has the password that the account is not verified', async () => {
       const answer = await send({ username: 'unverified', password: 'koala' })
       assert.deepEqual([answer.status, answer.json()], [403, { error: 'account not verified' }])
@@ -97,6 +102,7 @@ for (const mode of MODES) {
         name: 'in the query, which would be in logs',
         send: () => api.server.send('/authenticate', { method: 'POST', query: MARISSA }),
       },
+      // Covers POST /authenticate: origin
       {
         name: 'of a login server without an origin',
         send: () => send({ source: 'login', add_new: 'true', username: 'x' }, { bearer: api.token }),
@@ -128,6 +134,7 @@ for (const mode of MODES) {
       await lax.stop()
     })
 
+    // Covers POST /authenticate: error: other method
     it('refuses GET', async () => {
       const answer = await api.server.send('/authenticate', {
         bearer: api.token,
@@ -137,6 +144,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['allow'], 'POST')
     })
 
+    // Covers POST /authenticate: source; email
     it('creates the user whom a login server vouches for, and finds them again', async () => {
       const answer = await send({ ...ERIN, email: 'erin@shop.example' }, { bearer: api.token })
       assert.equal(answer.status, 200, answer.text)
@@ -148,6 +156,7 @@ for (const mode of MODES) {
     })
 
     const accounts: readonly { name: string; form: Readonly<Record<string, string>> }[] = [
+      // Covers POST /authenticate: add_new
       { name: 'an unknown user with add_new=false', form: { ...ERIN, username: 'nobody', add_new: 'false' } },
       { name: 'a user of the internal origin', form: { ...ERIN, username: 'marissa', origin: 'svc' } },
       { name: "a user of another provider's origin", form: { ...ERIN, origin: 'corp' } },

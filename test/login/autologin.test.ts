@@ -58,6 +58,7 @@ for (const mode of MODES) {
     ): Promise<TestAnswer> => browser.send('/autologin', { query, ...request })
 
     describe('POST /autologin', () => {
+      // Covers POST /autologin: Authorization: Basic; username; password; response: code; path
       it('answers a form with a code for the client, and opens no session', async () => {
         const answer = await post()
         assert.equal(answer.status, 200, answer.text)
@@ -68,6 +69,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['cache-control'], 'no-store')
       })
 
+      // Covers POST /autologin: JSON body
       it('answers JSON alike', async () => {
         const answer = await server.send('/autologin', {
           body: JSON.stringify(MARISSA),
@@ -85,18 +87,21 @@ for (const mode of MODES) {
             want: '401 invalid_client',
             description: 'Bad credentials',
           },
+          // Covers POST /autologin: error: bad user or client
           {
             name: 'an unknown user',
             send: () => post({ username: 'nobody', password: 'bad' }),
             want: '401 invalid_client',
             description: 'Bad credentials',
           },
+          // Covers POST /autologin: error: no password
           {
             name: 'no password',
             send: () => post({ username: 'marissa' }),
             want: '401 invalid_client',
             description: 'No password in request',
           },
+          // Covers POST /autologin: error: no username
           {
             name: 'no user name',
             send: () => post({ password: 'koala' }),
@@ -121,6 +126,7 @@ for (const mode of MODES) {
             want: '401 invalid_client',
             description: 'Bad credentials',
           },
+          // Covers POST /autologin: error: no client
           {
             name: 'no client',
             send: () => server.send('/autologin', { form: MARISSA }),
@@ -192,6 +198,7 @@ for (const mode of MODES) {
     })
 
     describe('GET /autologin', () => {
+      // Covers GET /autologin: code; client_id
       it('opens a session, and leads to the start page', async () => {
         const browser = server.browser()
         const answer = await visit(browser, { code: await codeOf(), client_id: 'auto' })
@@ -248,6 +255,7 @@ for (const mode of MODES) {
       })
 
       const bad: readonly { name: string; code: () => Promise<string> }[] = [
+        // Covers GET /autologin: error: bad code
         { name: 'an unknown code', code: async () => 'nonsense' },
         {
           name: 'an expired code',
@@ -283,6 +291,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers GET /autologin: error: client mismatch; client or user missing
       it('refuses the code of another client, and of none', async () => {
         for (const [query, description] of [
           [{ client_id: 'app' }, 'Cannot redeem provided code for user, client mismatch'],
@@ -334,6 +343,8 @@ for (const mode of MODES) {
         request: TestRequest = {},
       ): Promise<TestAnswer> => browser.send('/oauth/authorize', { query: { ...AUTHORIZE, ...query }, ...request })
 
+      // Covers GET /oauth/authorize: rule: code of POST `/autologin` signs in
+      // Covers GET /oauth/authorize code of autologin: code
       it('signs in and goes on', async () => {
         const browser = server.browser()
         const answer = await ask(browser, { code: await codeOf() })

@@ -99,6 +99,8 @@ for (const mode of MODES) {
       (await server.send('/userinfo', { bearer })).status === 200
 
     describe('with a sid', () => {
+      // Covers POST /login/backchannel_logout/{origin}: `logout_token` with `sid`
+      // Covers later standards: back-channel logout, from providers
       it('ends the session that came from it, with what was granted in it, and no other', async () => {
         const [one, two] = [await signIn({ sid: 's-1' }), await signIn({ sid: 's-2' })]
         const [ofOne, ofTwo] = [await tokensOf(one), await tokensOf(two)]
@@ -160,6 +162,7 @@ for (const mode of MODES) {
     })
 
     describe('with a sub', () => {
+      // Covers POST /login/backchannel_logout/{origin}: `logout_token` with `sub`
       it('ends every session and token of the account, and nobody else’s', async () => {
         const [one, two, kim] = [await signIn(), await signIn({ sid: 's-5' }), await signIn({ sub: 'kim' })]
         const [ofOne, ofKim] = [await tokensOf(one), await tokensOf(kim)]
@@ -210,6 +213,7 @@ for (const mode of MODES) {
       }[] = [
         { name: 'no token', token: () => '' },
         { name: 'what is no JWT', token: () => 'a.b.c' },
+        // Covers POST /login/backchannel_logout/{origin}: error: not a logout token
         { name: 'an ID token', token: () => upstream.token({ iss: upstream.url, nonce: 'n' }) },
         { name: 'no events', token: () => logoutToken({ events: undefined }) },
         { name: 'another event', token: () => logoutToken({ events: { 'https://other.example/event': {} } }) },
@@ -234,6 +238,7 @@ for (const mode of MODES) {
         { name: 'another issuer', token: () => logoutToken({ iss: CORP }) },
         { name: 'another type', token: () => logoutToken({}, { typ: 'at+jwt' }) },
         { name: 'the key of another provider', token: () => logoutToken({}, { typ: 'logout+jwt' }, other) },
+        // Covers POST /login/backchannel_logout/{origin}: error: another provider
         { name: 'the token of another provider', token: () => logoutToken(), to: { origin: 'other' } },
         { name: 'an unknown provider', token: () => logoutToken(), to: { origin: 'nobody' } },
         { name: 'the internal provider', token: () => logoutToken(), to: { origin: 'svc' } },
@@ -252,6 +257,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers POST /login/backchannel_logout/{origin}: error: used before
       it('a token that was used, until it is too old', async () => {
         const token = await logoutToken({ sub: 'kim', exp: seconds() + 3600 })
         await obeyed(token)

@@ -74,6 +74,8 @@ for (const mode of MODES) {
     describe('the sign-in page', () => {
       before(() => configure({ idpDiscoveryEnabled: true }))
 
+      // Covers page idp_discovery: email page
+      // Covers Zone config in effect: idpDiscoveryEnabled
       it('asks for the address first', async () => {
         const { status, text } = await login()
         assert.equal(status, 200)
@@ -95,6 +97,7 @@ for (const mode of MODES) {
         assert.match(hiddenFields(text)['form_redirect_uri'] ?? '', /^http:\/\/localhost:8080\/oauth\/authorize\?/)
       })
 
+      // Covers GET /login: discoveryPerformed; email
       it('is the usual one after discovery, with the address filled in', async () => {
         const { text } = await login({ discoveryPerformed: 'true', email: 'pat@nowhere.example' })
         assert.match(text, /login\.do/)
@@ -119,6 +122,7 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers provider selection GET /login: default provider
       it('goes to the default provider once discovery is done', async () => {
         await configure({ idpDiscoveryEnabled: true, defaultIdentityProvider: 'bank' })
         assert.match((await login()).text, /idp_discovery/)
@@ -131,6 +135,8 @@ for (const mode of MODES) {
     describe('POST /login/idp_discovery', () => {
       before(() => configure({ idpDiscoveryEnabled: true }))
 
+      // Covers POST /login/idp_discovery: answer: password page
+      // Covers page idp_discovery: password page
       it('asks for the password of an account of ours', async () => {
         const browser = server.browser()
         const { status, text } = await discover({ email: 'marissa@here.example' }, browser)
@@ -154,6 +160,9 @@ for (const mode of MODES) {
         { email: 'pat@bank.example', username: 'pat', host: 'bank.example', name: 'pat' },
       ]
       for (const { email, username, host, name } of upstreams) {
+        // Covers POST /login/idp_discovery: email; answer: redirect upstream
+        // Partly covers identity provider common config: emailDomain
+        // Partly covers config of type uaa: emailDomain
         it(`goes to the provider of ${email.trim()}, and tells it ${name}`, async () => {
           const answer = await discover({ email, ...(username && { username }) })
           assert.equal(answer.status, 302)
@@ -171,11 +180,13 @@ for (const mode of MODES) {
           query: 'email=a%40off.example',
         },
         { name: 'a name that may be anybody’s', form: { email: 'marissa' }, query: 'email=marissa' },
+        // Covers POST /login/idp_discovery: username; login_hint
         {
           name: 'everything that was given',
           form: { email: 'a@x.example', username: 'a&b', login_hint: '{"origin":"corp"}' },
           query: 'email=a%40x.example&username=a%26b&login_hint=%7B%22origin%22%3A%22corp%22%7D',
         },
+        // Covers POST /login/idp_discovery: skipDiscovery
         {
           name: 'an address whose discovery is to be skipped',
           form: { email: 'a@corp.example', skipDiscovery: 'true' },
@@ -188,6 +199,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, form, query } of returns) {
+        // Covers POST /login/idp_discovery: answer: back to the login page
         it(`goes back with ${name}`, async () => {
           const answer = await discover(form)
           assert.equal(answer.status, 302)
@@ -253,6 +265,7 @@ for (const mode of MODES) {
     describe('POST /origin-chooser', () => {
       before(() => configure({ accountChooserEnabled: true }))
 
+      // Covers GET /login: otherAccountSignIn
       it('is offered where accounts are chosen and none is remembered', async () => {
         for (const query of [{}, { otherAccountSignIn: 'true' }]) {
           const { text } = await login(query)
@@ -263,6 +276,7 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers page idp_discovery: origin page
       it('offers the default where there is one', async () => {
         await configure({ accountChooserEnabled: true, defaultIdentityProvider: 'bank' })
         const { text } = await login()
@@ -274,6 +288,7 @@ for (const mode of MODES) {
         await configure({ accountChooserEnabled: true })
       })
 
+      // Covers POST /origin-chooser: login_hint
       it('leads to the provider of the origin', async () => {
         const answer = await post('/origin-chooser', { login_hint: 'corp' })
         const location =
@@ -299,6 +314,8 @@ for (const mode of MODES) {
     })
 
     for (const path of ['/login/idp_discovery', '/origin-chooser']) {
+      // Covers POST /login/idp_discovery: X-<Service>-Csrf
+      // Covers POST /origin-chooser: X-<Service>-Csrf
       it(`refuses a forged form at ${path}`, async () => {
         const form = { email: 'pat@corp.example', login_hint: 'corp' }
         for (const forged of [{}, { 'X-Svc-Csrf': '' }, { 'X-Svc-Csrf': 'x'.repeat(22) }]) {

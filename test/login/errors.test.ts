@@ -20,15 +20,22 @@ for (const mode of MODES) {
     })
 
     const pages: readonly { path: string; about?: number; code: string; status?: number }[] = [
+      // Covers error pages: /error
       { path: '/error', code: 'error' },
+      // Covers error pages: /error404
       { path: '/error404', about: 404, code: 'not_found' },
+      // Partly covers error pages: /error500
       { path: '/error500', about: 500, code: 'server_error' },
       { path: '/errorAny', code: 'error' },
       { path: '/error/deep?a=1', code: 'error' },
       { path: '/saml_error', code: 'saml_error' },
+      // Partly covers error pages: /oauth_error
       { path: '/oauth_error', code: 'oauth_error' },
+      // Covers error pages: /invalid_request
       { path: '/invalid_request', about: 403, code: 'invalid_request' },
+      // Covers error pages: /rejected
       { path: '/rejected', about: 400, code: 'invalid_request', status: mode === 'standard' ? 400 : 200 },
+      // Covers error pages: /error429
       { path: '/error429', about: 429, code: 'too_many_requests' },
     ]
     for (const { path, about, code, status = 200 } of pages) {
@@ -101,6 +108,7 @@ for (const mode of MODES) {
     })
 
     for (const path of ['/', '/login', '/oauth/token', '/error', '/nowhere', '/login;x']) {
+      // Covers every endpoint: rule: TRACE is refused
       it(`answers TRACE ${path} with 405, what is allowed, and never with HTML`, async () => {
         const answer = await server.send(path, { method: 'TRACE', headers: { ...HTML, cookie: 'a=secret' } })
         assert.equal(answer.status, 405)
@@ -113,6 +121,7 @@ for (const mode of MODES) {
     }
 
     for (const path of ['/login;endpoint=x', '/login%3Bx', '/login%3bx', '/;', '/oauth/token;a=b', '/resources/;x']) {
+      // Covers every endpoint: rule: semicolon in a path
       it(`takes a semicolon in ${path} for malicious in uaa, and for a path that nobody serves in standard`, async () => {
         const page = await server.send(path, { headers: HTML })
         const program = await server.send(path, { headers: JSON_ONLY })

@@ -93,6 +93,7 @@ for (const mode of MODES) {
       }
     }
 
+    // Partly covers attributeMappings: user.attribute.<name>
     it('puts mapped groups and attributes into roles and user_attributes, and follows the next sign-in', async () => {
       const { idToken, accessToken } = await tokensOf(
         await signIn({ groups: ['CN=Staff', 'writers', 'unmapped'], cc: ['X1', 7] }),

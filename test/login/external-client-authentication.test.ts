@@ -94,6 +94,7 @@ for (const mode of MODES) {
     const isSignedIn = ({ answer }: { answer: TestAnswer }): boolean =>
       answer.status === 302 && !String(answer.headers['location']).includes('/oauth_error')
 
+    // Covers oidc and oauth provider config: relyingPartySecret; authMethod
     it('sends the secret as authMethod says, whatever clientAuthInBody', async () => {
       const basic = await signIn('basic')
       assert.ok(isSignedIn(basic))
@@ -113,6 +114,7 @@ for (const mode of MODES) {
       assert.ok(none.form.get('code_verifier'))
     })
 
+    // Covers oidc and oauth provider config: jwtClientAuthentication
     it('signs with the key of the zone, which it publishes, a new assertion each time', async () => {
       const signed = await signIn('zone')
       assert.ok(isSignedIn(signed))
@@ -144,6 +146,7 @@ for (const mode of MODES) {
       assert.equal(decodeJwt(form.get('client_assertion') ?? '').aud, upstream.url)
     })
 
+    // Covers token exchange at the OIDC provider: client_assertion
     it('signs with a key of the record', async () => {
       const assertion = (await signIn('rsa')).form.get('client_assertion') ?? ''
       const { payload, protectedHeader } = await jwtVerify(assertion, rsa.publicKey, { currentDate: clock.now() })

@@ -111,6 +111,10 @@ for (const mode of MODES) {
       return { idToken: decodeJwt(idToken), refreshToken }
     }
 
+    // Covers ID token: acr
+    // Covers refresh token: acr
+    // Partly covers shadow users: amr and acr of the source
+    // Covers compatibility: tokens and userinfo: T2 acr
     it('has the classes of the provider in the ID token, also after a refresh', async () => {
       const browser = server.browser()
       const answer = await comeBack(browser, await ask(browser), { acr: 'urn:mfa', amr: ['otp'] })

@@ -75,6 +75,7 @@ for (const mode of MODES) {
     const isSignedIn = async (browser: Browser): Promise<boolean> =>
       String((await browser.send('/profile')).headers['location'] ?? '') === ''
 
+    // Covers redirect to the OIDC provider: response_type
     it('asks for them, without a challenge where there is no code', async () => {
       const { asked } = await begin('implicit')
       assert.deepEqual([asked.get('response_type'), asked.get('code_challenge')], ['id_token', null])
@@ -87,6 +88,7 @@ for (const mode of MODES) {
       assert.equal((await begin('posting')).asked.get('response_mode'), 'form_post')
     })
 
+    // Covers page login_implicit: reposts the fragment
     it('posts what is in the fragment back by a script', async () => {
       const { browser, state } = await begin('implicit')
       const page = await browser.send('/login/callback/implicit')
@@ -98,6 +100,7 @@ for (const mode of MODES) {
       assert.ok(await isSignedIn(browser))
     })
 
+    // Covers any /login/callback/{origin}: id_token
     it('takes a form of the provider, without a token in any URL', async () => {
       const { browser, state } = await begin('posting')
       // Its metadata announces `iss`, which is in the token already.
@@ -111,6 +114,7 @@ for (const mode of MODES) {
       assert.ok(await isSignedIn(browser))
     })
 
+    // Covers any /login/callback/{origin}: access_token
     it('takes an access token beside the ID token that has its hash', async () => {
       const { browser, state } = await begin('both')
       const form = { state, id_token: await token({ at_hash: half('at') }), access_token: 'at' }

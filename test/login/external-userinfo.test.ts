@@ -69,6 +69,7 @@ for (const mode of MODES) {
       assert.deepEqual(upstream.userinfoTokens, [])
     })
 
+    // Covers oidc and oauth provider config: userInfoUrl
     it('completes the ID token in standard, which counts where both speak', async () => {
       const reported = { sub: 's1', ...NAMES, email: 'other@corp.example', email_verified: true, amr: ['hwk'] }
       const user = await signIn('corp', { sub: 's1' }, { body: reported })

@@ -162,6 +162,10 @@ for (const mode of MODES) {
     }
 
     describe('the way there', () => {
+      // Covers configuration file: bootstrap.identity_providers[]: type oidc1.0
+      // Partly covers GET /login: page: OAuth and OIDC links
+      // Covers provider selection GET /login: unreachable discovery hides the link
+      // Covers oidc and oauth provider config: linkText; showLinkText
       it('has a link on the sign-in page for each provider that can be used and shows one, in order', async () => {
         await server.send('/login/external/lost') // which finds out that it cannot be used
         const { text } = await server.send('/login')
@@ -189,6 +193,8 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/login/external/corp')).location().search, '?error=idp_not_found')
       })
 
+      // Covers oidc and oauth provider config: authUrl
+      // Covers redirect to the OIDC provider: client_id; redirect_uri
       it('requests a code, with unguessable state, nonce and challenge', async () => {
         const answer = await server.browser().send('/login/external/corp')
         const { origin, pathname, searchParams } = answer.location()
@@ -215,12 +221,16 @@ for (const mode of MODES) {
         )
       })
 
+      // Covers redirect to the OIDC provider: state; nonce
       it('differs each time', async () => {
         const browser = server.browser()
         const [first, second] = [await leave(browser), await leave(browser)]
         for (const name of ['state', 'nonce', 'code_challenge']) assert.notEqual(first.get(name), second.get(name))
       })
 
+      // Covers oidc and oauth provider config: scopes
+      // Partly covers oidc and oauth provider config: additionalAuthzParameters
+      // Covers redirect to the OIDC provider: scope; additional parameters
       it('adds what the record adds, but nothing of the protocol’s own', async () => {
         const sent = await leave(server.browser(), 'more')
         assert.equal(sent.get('acr_values'), 'high')
@@ -231,6 +241,8 @@ for (const mode of MODES) {
         assert.equal(sent.get('scope'), 'openid email')
       })
 
+      // Covers provider selection GET /login: userPropagationParameter
+      // Covers oidc and oauth provider config: userPropagationParameter
       it('sends the known user name if the provider wants it', async () => {
         const query = { username: 'pat@corp.example' }
         assert.equal(
@@ -240,6 +252,7 @@ for (const mode of MODES) {
         assert.equal(sentTo(await server.browser().send('/login/external/found', { query })).get('login_hint'), null)
       })
 
+      // Covers oidc and oauth provider config: pkce
       it('omits PKCE if the record says so, but never without a secret', async () => {
         assert.equal((await leave(server.browser(), 'body')).has('code_challenge'), false)
         assert.equal((await leave(server.browser(), 'bare')).has('code_challenge'), true)
@@ -259,6 +272,8 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers GET /oauth/authorize: login_hint; `login_hint` as an e-mail domain
+      // Covers GET /login: login_hint
       it('goes straight to the provider of a hint', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, login_hint: JSON.stringify({ origin: 'corp' }) })
@@ -276,6 +291,7 @@ for (const mode of MODES) {
     })
 
     describe('the way back', () => {
+      // Covers any /login/callback/{origin}: code
       it('signs in a user of the provider, under a new session, and leads on', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
@@ -317,6 +333,9 @@ for (const mode of MODES) {
         )
       })
 
+      // Covers oidc and oauth provider config: tokenUrl; relyingPartyId
+      // Covers redirect to the OIDC provider: code_challenge
+      // Covers token exchange at the OIDC provider: Basic; code_verifier
       it('redeems the code from server to server', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
@@ -339,6 +358,8 @@ for (const mode of MODES) {
       })
 
       const authentications = [
+        // Covers oidc and oauth provider config: clientAuthInBody
+        // Covers token exchange at the OIDC provider: body
         { origin: 'body', wants: 'in the body', secret: SECRET, header: false, verifier: false },
         { origin: 'bare', wants: 'not at all, but by PKCE', secret: null, header: false, verifier: true },
         { origin: 'found', wants: 'by Basic', secret: null, header: true, verifier: true },
@@ -434,6 +455,7 @@ for (const mode of MODES) {
         assert.equal(answer.status, 302, answer.text)
       })
 
+      // Partly covers identity provider common config: addShadowUserOnLogin
       it('makes no account where accounts are made beforehand', async () => {
         const browser = server.browser()
         const sent = await leave(browser, 'closed')
@@ -445,6 +467,7 @@ for (const mode of MODES) {
     describe('a state', () => {
       const lost = /started in another browser, has expired or is already complete/
 
+      // Covers any /login/callback/{origin}: state
       it('is good once', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
@@ -543,6 +566,7 @@ for (const mode of MODES) {
           name: 'another provider',
           come: (state, cookies) => server.send('/login/callback/found', { query: { code: 'c', state }, cookies }),
         },
+        // Covers any /login/callback/{origin}: error: unknown origin
         {
           name: 'a provider that is not there',
           come: (state, cookies) => server.send('/login/callback/nowhere', { query: { code: 'c', state }, cookies }),
@@ -599,6 +623,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, come } of strangers) {
+        // Covers any /login/callback/{origin}: error: wrong state
         it(`is refused to ${name}, and stays good for its own`, async () => {
           const browser = server.browser()
           const sent = await leave(browser)
@@ -626,6 +651,7 @@ for (const mode of MODES) {
         ['Call 555-1234', 502, /refused to sign you in/],
       ]
       for (const [error, status, words, code] of declined) {
+        // Covers any /login/callback/{origin}: error
         it(`is told in plain words: ${error || 'an empty error'}`, async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
@@ -673,20 +699,26 @@ for (const mode of MODES) {
       const hash = digest('upstream-access')
       const half = Buffer.from(hash, 'base64url').subarray(0, 16).toString('base64url')
       const lies: readonly { name: string; tell: () => Promise<TokenAnswer>; words?: RegExp }[] = [
+        // Covers token exchange at the OIDC provider: nonce
+        // Covers unsafe behaviour: upstream nonce, state and error are checked
         { name: 'another nonce', tell: () => upstream.usual({ nonce: 'x'.repeat(43) }) },
         { name: 'no nonce', tell: () => upstream.usual({ nonce: undefined }) },
         { name: 'a list of nonces', tell: () => upstream.usual({ nonce: [upstream.nonce] }) },
+        // Covers token exchange at the OIDC provider: audience
         { name: 'another audience', tell: () => upstream.usual({ aud: 'somebody-else' }) },
         { name: 'no audience', tell: () => upstream.usual({ aud: undefined }) },
         { name: 'several audiences and no party', tell: () => upstream.usual({ aud: [RELYING_PARTY, 'other'] }) },
         { name: 'another party', tell: () => upstream.usual({ azp: 'other' }) },
+        // Covers token exchange at the OIDC provider: issuer
         { name: 'another issuer', tell: () => upstream.usual({ iss: CORP }) },
         { name: 'no issuer', tell: () => upstream.usual({ iss: undefined }) },
+        // Covers token exchange at the OIDC provider: expiry
         { name: 'an end that is past', tell: () => upstream.usual({ exp: 1 }) },
         { name: 'no end', tell: () => upstream.usual({ exp: undefined }) },
         { name: 'a beginning that has not come', tell: () => upstream.usual({ nbf: 9e9 }) },
         { name: 'another access token’s hash', tell: () => upstream.usual({ at_hash: half.replace(/^./, '_') }) },
         { name: 'the whole hash', tell: () => upstream.usual({ at_hash: hash }) },
+        // Covers token exchange at the OIDC provider: JWKS signature
         { name: 'an unknown key id', tell: () => upstream.usual({}, { kid: 'corp-2' }) },
         {
           name: 'a key of its own in the header',
@@ -767,6 +799,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, tell } of faults) {
+        // Partly covers any /login/callback/{origin}: error: any failure
         it(`is waited for once when it ${name}`, async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''

@@ -21,6 +21,8 @@ async function withServer(
 
 describe('GET / and /home', () => {
   for (const path of ['/', '/home']) {
+    // Covers GET /: same as `/home`
+    // Covers GET /home: page for signed-in users; navigation with user name and sign out
     it(`greets who is signed in at ${path}`, () =>
       withServer({}, async server => {
         const answer = await (await signedIn(server)).send(path)
@@ -30,6 +32,7 @@ describe('GET / and /home', () => {
         assert.match(answer.text, /<a href="\/profile">/)
       }))
 
+    // Covers GET /home: tiles of clients with a launch URL
     it(`shows the applications that want to be found at ${path}, and no others`, () =>
       withServer({}, async server => {
         const describeAs = (clientId: string, description: Partial<ClientDescription>) => {
@@ -53,6 +56,7 @@ describe('GET / and /home', () => {
         assert.ok(text.length < 30_000)
       }))
 
+    // Covers denied page: JSON caller gets 403; not signed in goes to the login page
     it(`asks everybody else to sign in at ${path}, and a program gets 403`, () =>
       withServer({}, async server => {
         const answer = await server.send(path)
@@ -93,6 +97,8 @@ describe('GET / and /home', () => {
     ['/home', undefined],
   ]
   for (const [homeRedirect, want] of redirects) {
+    // Covers GET /home: homeRedirect of the zone
+    // Covers Zone config in effect: links.homeRedirect
     it(`${want === undefined ? 'stays' : 'leads elsewhere'} when the zone says ${homeRedirect}`, () =>
       withServer({ zone_config: { links: { homeRedirect } } }, async server => {
         const answer = await (await signedIn(server)).send('/home')
@@ -147,6 +153,8 @@ describe('the links of the whole server', () => {
       { of: 'a zone whose accounts are kept elsewhere', id: 'managed', want: [undefined, undefined] },
     ]
     for (const { of, id, want } of pages) {
+      // Covers layout and branding: global self-service links
+      // Covers Zone config in effect: links.selfService.signup; links.selfService.passwd
       it(`are on the sign-in page and in /info of ${of}, below ${base}`, () =>
         served(async server => {
           const host = `${id}.localhost:8080`
@@ -172,6 +180,7 @@ describe('the links of the whole server', () => {
       }))
   }
 
+  // Covers GET /home: global homeRedirect
   it('lead home in a zone that says nothing else', () =>
     withServer({ links, bootstrap: { ...authorizeBootstrap, identity_zones } }, async server => {
       for (const [id, want] of [
@@ -187,6 +196,7 @@ describe('the links of the whole server', () => {
 })
 
 describe('GET /zone.css', () => {
+  // Covers layout and branding: banner.backgroundColor
   it('has the zone’s colours, and is linked from its pages', () =>
     withServer({ zone_config: { branding: { banner: { text: 'Hi', backgroundColor: '#123456' } } } }, async server => {
       const answer = await server.send('/zone.css')
@@ -205,6 +215,8 @@ describe('GET /zone.css', () => {
 
 describe('an unknown path', () => {
   for (const mode of MODES) {
+    // Covers every endpoint: rule: unknown path
+    // Covers compatibility: metadata: M7 unknown path
     it(`is a 404, or the sign-in page as in UAA, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {

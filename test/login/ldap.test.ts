@@ -53,6 +53,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers POST /login.do: login_hint; rule: LDAP after internal
     it('asks the directory alone by a hint, and the internal accounts first without one', async () => {
       const internal = await api.server.store.users.findByName('svc', 'svc', 'marissa')
       assert.equal(landsAt(await signIn(api.server.browser(), { username: 'marissa', password: 'koala' })), '302 /')
@@ -83,6 +84,7 @@ for (const mode of MODES) {
       for (const answer of answers) assert.equal(landsAt(answer), '302 /login?error=login_failure')
     })
 
+    // Covers POST /login.do: error: account_not_precreated
     it('tells a user without an account that an administrator must make it', async () => {
       await api.configure({ ...SEARCH, baseUrl: slapd.url, addShadowUserOnLogin: false })
       const browser = api.server.browser()
@@ -94,6 +96,7 @@ for (const mode of MODES) {
       assert.ok(text.includes(words), text)
     })
 
+    // Covers GET /login: page: form only for uaa or ldap
     it('has the form where the directory is the only provider', async () => {
       await setInternal(false)
       const browser = api.server.browser()

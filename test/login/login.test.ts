@@ -41,6 +41,7 @@ for (const mode of MODES) {
     })
 
     describe('GET /login', () => {
+      // Covers GET /login: page: prompt fields; `X-<Service>-Csrf` field; refresh before the CSRF cookie ends
       it('shows the form with its fields', async () => {
         const browser = server.browser()
         const { status, headers, text } = await browser.send('/login')
@@ -63,17 +64,23 @@ for (const mode of MODES) {
       })
 
       const messages: readonly { query: string; text: RegExp; kind?: string }[] = [
+        // Covers GET /login error codes: login_failure
         {
           query: 'error=login_failure',
           text: isStandard ? /Incorrect user name or password/ : /credentials are invalid/,
         },
+        // Covers GET /login error codes: account_locked
         { query: 'error=account_locked', text: isStandard ? /locked for a while/ : /locked because of too many/ },
+        // Covers GET /login error codes: account_not_verified
         { query: 'error=account_not_verified', text: isStandard ? /not verified yet/ : /is not verified/ },
+        // Covers GET /login error codes: password_expired
         { query: 'error=password_expired', text: /has expired/ },
+        // Covers GET /login error codes: invalid_login_request
         {
           query: 'error=invalid_login_request',
           text: isStandard ? /open for too long/ : /does not meet our security standards/,
         },
+        // Covers GET /login error codes: invalid_idp
         {
           query: 'error=invalid_idp',
           text: isStandard ? /cannot be used with this application/ : /not authorized for your account/,
@@ -81,10 +88,13 @@ for (const mode of MODES) {
         { query: 'error=magic', text: /<p>Error!<\/p>/ },
         { query: 'error=', text: /<p>Error!<\/p>/ },
         { query: 'error=__proto__', text: /<p>Error!<\/p>/ },
+        // Covers GET /login: error
         {
           query: 'error=login_failure&error=account_locked',
           text: isStandard ? /Incorrect user name or password/ : /credentials are invalid/,
         },
+        // Covers GET /login: success
+        // Covers GET /login error codes: success `password_reset`
         {
           query: 'success=password_reset',
           text: isStandard ? /password is changed/ : /Password reset successful/,
@@ -97,6 +107,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { query, text, kind = 'error' } of messages) {
+        // Covers GET /login: page: alert
         it(`reports what ${query} means`, async () => {
           const page = await server.send(`/login?${query}`)
           assert.equal(page.status, 200)
@@ -106,6 +117,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers GET /login: username
       it('fills in the user name', async () => {
         assert.match(
           (await server.send('/login', { query: { username: 'marissa' } })).text,
@@ -113,6 +125,7 @@ for (const mode of MODES) {
         )
       })
 
+      // Covers GET /login: form_redirect_uri
       it('hands on a place of our own, and no other', async () => {
         const field = async (place: string) =>
           hiddenFields((await server.send('/login', { query: { form_redirect_uri: place } })).text)['form_redirect_uri']
@@ -120,6 +133,7 @@ for (const mode of MODES) {
         assert.equal(await field('https://evil.example/'), undefined)
       })
 
+      // Covers GET /login: rule: already signed in goes home
       it('redirects signed-in users home', async () => {
         const answer = await (await signedIn(server)).send('/login')
         assert.equal(answer.status, 302)
@@ -132,6 +146,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')
       })
 
+      // Covers GET /login Accept: application/json: same document as `/info`; rule: never redirects
       it('answers a program what /info answers, signed in or not', async () => {
         const headers = { accept: 'application/json' }
         const info = (await server.send('/info')).json()
@@ -142,6 +157,7 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers GET /login: rule: Accept that cannot be met
       it('answers 406 to clients that accept neither HTML nor JSON', async () => {
         for (const accept of ['image/png', 'text/plain, application/xml', 'text/html;q=0']) {
           for (const method of ['GET', 'HEAD']) {
@@ -156,6 +172,8 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers GET /login: origin
+      // Partly covers oidc and oauth provider config: prompts
       it('takes the fields of the form from the provider that origin names, where that has its own', async () => {
         const corp = await server.store.providers.findByOrigin('svc', 'svc')
         assert.ok(corp)
@@ -209,6 +227,9 @@ for (const mode of MODES) {
         assert.match(text, /No sign-in method is set up here/)
       })
 
+      // Covers GET /login: page: `login_hint` field
+      // Covers GET /login error codes: invalid_login_hint
+      // Partly covers saved request: `login_hint` of the saved request
       it('takes the origin of a login hint, fills in other text, and says when the origin is none', async () => {
         const hinted = async (login_hint: string) => {
           const browser = server.browser()
@@ -231,6 +252,10 @@ for (const mode of MODES) {
     })
 
     describe('POST /login.do', () => {
+      // Covers POST /login.do: cookie: Current-User; new `X-<Service>-Csrf`; rule: new session id
+      // Covers session cookie: new id at login
+      // Covers cookie X-<Service>-Csrf: replaced at login
+      // Covers cookie Current-User: value; Path; readable by script; SameSite=Strict; Max-Age; set at login
       it('signs in, with a new session, anti-forgery value and Current-User', async () => {
         const browser = server.browser()
         await browser.send(`/home?${'x'.repeat(3000)}`) // more than a cookie holds waits in a session
@@ -262,6 +287,7 @@ for (const mode of MODES) {
         assert.equal(planted.status, 302, 'the id of before the sign-in is worth nothing')
       })
 
+      // Covers POST /login.do: rule: user name in any case
       it('ignores the case of the user name', async () => {
         assert.equal(
           (await post(server.browser(), { username: 'MarISSa' })).headers['location'],
@@ -269,6 +295,7 @@ for (const mode of MODES) {
         )
       })
 
+      // Covers POST /login.do: rule: target is the saved request
       it('leads to the page that was asked for', async () => {
         const browser = server.browser()
         const asked = await browser.send('/home?x=1')
@@ -277,16 +304,20 @@ for (const mode of MODES) {
         assert.equal((await post(browser)).headers['location'], 'http://localhost:8080/home?x=1')
       })
 
+      // Covers POST /login.do: rule: target is /
       it('leads to / when nothing was asked for', async () => {
         assert.equal((await post(server.browser())).headers['location'], 'http://localhost:8080/')
       })
 
       const places: readonly { name: string; place: string; want?: string }[] = [
+        // Covers POST /login.do: rule: target is `form_redirect_uri` of the own host
         {
           name: 'one of our own pages',
           place: 'http://localhost:8080/home?x=1#y',
           want: 'http://localhost:8080/home?x=1#y',
         },
+        // Covers POST /login.do: form_redirect_uri
+        // Partly covers unsafe behaviour: RelayState and `form_redirect_uri` only to own hosts
         { name: 'another host', place: 'https://evil.example/' },
         { name: 'a host behind ours', place: 'http://localhost:8080.evil.example/' },
         { name: 'us as a user', place: 'http://localhost:8080@evil.example/' },
@@ -312,11 +343,15 @@ for (const mode of MODES) {
       }
 
       const refusals: readonly { name: string; change: Readonly<Record<string, string>>; code: string }[] = [
+        // Covers POST /login.do: password
         { name: 'a wrong password', change: { password: 'wrong' }, code: 'login_failure' },
+        // Covers POST /login.do: username
         { name: 'an unknown user', change: { username: 'nemo' }, code: 'login_failure' },
+        // Covers POST /login.do: error: login_failure
         { name: 'an inactive user', change: { username: 'ina', password: 'inactive' }, code: 'login_failure' },
         { name: 'no user name', change: { username: '' }, code: 'login_failure' },
         { name: 'no password', change: { password: '' }, code: 'login_failure' },
+        // Covers POST /login.do: error: account_not_verified
         {
           name: 'an unverified user',
           change: { username: 'vera', password: 'unverified' },
@@ -333,6 +368,7 @@ for (const mode of MODES) {
         { name: 'a very long password', change: { password: 'x'.repeat(10_000) }, code: 'login_failure' },
       ]
       for (const { name, change, code } of refusals) {
+        // Covers POST /login.do: rule: failure clears Current-User
         it(`refuses ${name}, and clears Current-User`, async () => {
           const browser = server.browser()
           const answer = await post(browser, change)
@@ -379,6 +415,8 @@ for (const mode of MODES) {
         assert.equal(text.includes('value="&quot;&gt;&lt;script&gt;'), isStandard)
       })
 
+      // Covers POST /login.do: error: password change goes to `/force_password_change`
+      // Covers account state: passwordChangeRequired at login
       it('sends who has to change the password there, signed in', async () => {
         await changeUser(server, 'joel', { passwordChangeRequired: true })
         const browser = server.browser()
@@ -390,6 +428,8 @@ for (const mode of MODES) {
         await changeUser(server, 'joel', { passwordChangeRequired: false })
       })
 
+      // Covers POST /login.do: error: account_locked
+      // Covers lockout: a locked account refuses the right password
       it('locks an account after five wrong passwords, for five minutes, right passwords too', async () => {
         const browser = server.browser()
         const locked = mode === 'standard' ? '?error=login_failure' : '?error=account_locked' // C12
@@ -404,6 +444,7 @@ for (const mode of MODES) {
         assert.equal(await attempt('dingo'), '')
       })
 
+      // Covers lockout: unknown users are never locked
       it('does not lock an account by unknown names, nor other accounts', async () => {
         for (let count = 1; count <= 6; count += 1) await post(server.browser(), { username: 'nemo' })
         assert.equal((await post(server.browser(), { username: 'nemo' })).location().search, '?error=login_failure')
@@ -434,6 +475,7 @@ for (const mode of MODES) {
         { name: 'with another value', change: { 'X-Svc-Csrf': 'A'.repeat(22) } },
         { name: 'from another origin', headers: { origin: 'https://evil.example' } },
         { name: 'from a neighbouring host', headers: { origin: 'http://evil.localhost:8080' } },
+        // Covers denied page: CSRF wrong and signed in is 403
         {
           name: 'that a browser says is of another site',
           headers: { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:8080' },
@@ -462,6 +504,8 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers POST /login.do: error: invalid_login_request
+      // Covers denied page: CSRF wrong and signed out
       it('refuses a form without its cookie', async () => {
         const answer = await server.send('/login.do', {
           form: { username: 'marissa', password: 'koala', 'X-Svc-Csrf': 'A'.repeat(22) },
@@ -480,6 +524,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers POST /login.do: header X-CSRF-TOKEN
       it('accepts the CSRF token in a header', async () => {
         const browser = server.browser()
         await browser.send('/login')
@@ -541,6 +586,9 @@ for (const mode of MODES) {
 }
 
 describe('the sign-in form of a zone', () => {
+  // Covers GET /login: page: create account and reset password links
+  // Covers layout and branding: self-service links of the zone; {zone.id} and {zone.subdomain} in links
+  // Covers Zone config in effect: prompts
   it('has the zone’s prompts and links, with their variables filled in', async () => {
     const server = await startServer({
       config: {
@@ -568,6 +616,7 @@ describe('the sign-in form of a zone', () => {
     }
   })
 
+  // Partly covers configuration file: bootstrap.identity_providers[]: config.disableInternalUserManagement
   it('has no links if its accounts are managed elsewhere', async () => {
     const identity_providers = [
       { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
@@ -598,6 +647,8 @@ describe('the sign-in form of a zone', () => {
     }
   })
 
+  // Covers layout and branding: selfServiceLinksEnabled
+  // Covers Zone config in effect: links.selfService.selfServiceLinksEnabled
   it('has no links when the zone switched them off', async () => {
     const selfService = { selfServiceLinksEnabled: false, signup: 'https://portal.example/new', passwd: '/forgot' }
     const server = await startServer({ config: { bootstrap, zone_config: { links: { selfService } } } })

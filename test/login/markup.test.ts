@@ -153,6 +153,7 @@ for (const mode of MODES) {
     })
 
     for (const { name, visit } of pages) {
+      // Covers unsafe behaviour: errors are escaped, only known message keys
       it(`stays text on ${name}`, async () => {
         const [page, other] = [await visit(evil, EVIL), await visit(harmless, HARMLESS)]
         assert.equal(page.status, other.status)

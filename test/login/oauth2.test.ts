@@ -171,6 +171,7 @@ for (const mode of MODES) {
     })
 
     describe('the way back', () => {
+      // Covers configuration file: bootstrap.identity_providers[]: type oauth2.0
       it('signs the user in, by their number, under the name of the mapping', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
@@ -191,6 +192,8 @@ for (const mode of MODES) {
         assert.deepEqual([claims.amr, claims.origin, claims.acr], [['ext', 'oauth'], 'github', uaa ? undefined : '1'])
       })
 
+      // Covers oidc and oauth provider config: checkTokenUrl
+      // Covers token exchange at the OIDC provider: userinfo for oauth2.0
       it('redeems the code and asks who it is, from server to server', async () => {
         const browser = server.browser()
         const address = await leave(browser)

@@ -43,6 +43,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers GET /passcode: response: HTML page
     it('shows a code on a page that works without script and is never kept', async () => {
       const answer = await (await signedIn(server)).send('/passcode', { headers: { accept: 'text/html' } })
       assert.equal(answer.status, 200)
@@ -59,6 +60,7 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, passcode))
     })
 
+    // Covers GET /passcode: response: JSON string
     it('answers a program with a bare JSON string, never kept', async () => {
       const answer = await (await signedIn(server)).send('/passcode', { headers: JSON_ONLY })
       assert.equal(answer.status, 200)
@@ -86,6 +88,7 @@ for (const mode of MODES) {
       server.clock.advance(60)
     })
 
+    // Covers GET /passcode: rule: 32 characters, 5 minutes, one use
     it('keeps a digest with its end in five minutes, and never the code', async () => {
       const browser = await signedIn(server)
       const passcode = await fetchCode(browser)
@@ -105,6 +108,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers GET /passcode: rule: anonymous goes to the login page
     it('redirects anonymous users to sign-in, and then back', async () => {
       const browser = server.browser()
       const answer = await browser.send('/passcode?from=cli')

@@ -56,6 +56,8 @@ for (const mode of MODES) {
     const openWith = (cookies: Iterable<readonly [string, string]>, query = {}): Promise<TestAnswer> =>
       server.send('/login', { cookies: Object.fromEntries(cookies), query })
 
+    // Covers POST /login.do: cookie: Saved-Account-<id>
+    // Covers cookie Saved-Account-<id>: value; Max-Age
     it('are written at each sign-in, for a year, for the pages of signing in', async () => {
       const browser = server.browser()
       const answer = await browser.signIn('marissa', 'koala')
@@ -90,6 +92,7 @@ for (const mode of MODES) {
       return browser
     }
 
+    // Covers page idp_discovery: account chooser page
     it('are offered the next time, and lead to the form with the name filled in and to where one was going', async () => {
       const browser = await returning()
       await authorize(browser, APP_REQUEST)
@@ -254,6 +257,7 @@ for (const mode of MODES) {
     })
 
     describe('/delete_saved_account', () => {
+      // Covers any /delete_saved_account: userId
       it('forgets one account, by its id, and leads to the sign-in page', async () => {
         const browser = await returning()
         const { id } = await userNamed(server, 'marissa')
@@ -301,6 +305,7 @@ for (const mode of MODES) {
 
 describe('a zone that does not want saved accounts', () => {
   for (const config of [{}, { accountChooserEnabled: false }]) {
+    // Covers Zone config in effect: accountChooserEnabled
     it(`neither writes nor offers them: ${JSON.stringify(config)}`, () =>
       withServer({ config: { bootstrap: authorizeBootstrap, zone_config: config } }, async server => {
         const answer = await server.browser().signIn('marissa', 'koala')
@@ -319,6 +324,7 @@ describe('the cookies of saved accounts', () => {
     { base_url: 'https://id.example/auth', want: 'Path=/auth/login; HttpOnly; Secure; SameSite=Lax' },
   ]
   for (const { base_url, want } of cases) {
+    // Covers cookie Saved-Account-<id>: Path; HttpOnly; Secure
     it(`have their path and flags at ${base_url}`, () =>
       withServer({ config: { bootstrap: authorizeBootstrap, zone_config, base_url } }, async server => {
         const path = new URL(base_url).pathname.replace(/\/$/, '')

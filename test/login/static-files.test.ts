@@ -39,6 +39,7 @@ for (const mode of MODES) {
       })
 
       for (const file of ['/favicon.ico', '/vendor/font-awesome/css/font-awesome.min.css', '/vendor/x']) {
+        // Covers static files: /favicon.ico; /vendor/**
         it(`has no ${file}, and nothing waits for it after a sign-in`, async () => {
           for (const accept of ['text/html', 'image/avif,*/*', 'application/json']) {
             const answer = await server.send(path + file, { headers: { accept } })
@@ -54,6 +55,7 @@ for (const mode of MODES) {
         { host: 'own.localhost:8080', of: 'a zone with its own', want: OWN },
       ]
       for (const { host, of, want } of logos) {
+        // Covers static files: /square-logo.png
         it(`has the square logo of ${of} as /square-logo.png`, async () => {
           const { statusCode, headers, rawPayload } = await server.app.http.inject({
             url: `${path}/square-logo.png`,

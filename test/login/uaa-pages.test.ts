@@ -55,6 +55,7 @@ describe('pages in uaa, as a browser shows them', () => {
   }
   const first = async (page: Page, selector: string): Promise<string> => page.locator(selector).first().innerText()
 
+  // Covers compatibility: pages, headers, cookies: P4 texts
   it('greet at the sign-in', async () => {
     const page = await open()
     await page.goto(`${base}/login`)

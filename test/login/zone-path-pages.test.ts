@@ -54,6 +54,7 @@ for (const mode of MODES) {
       }
 
       for (const zone of ['x', 'default']) {
+        // Covers zone by path: rule: pages, redirects and callbacks stay on the path
         it(`of ${zone} lead to one another, from an authorization request to the sign-out`, async () => {
           const jar = jarOf(server)
           const prefix = `${path}/z/${zone}`

@@ -47,6 +47,7 @@ async function attempt(
 }
 
 describe('a mail that is sent', () => {
+  // Covers configuration file: smtp.from
   it('has sender, recipient, both parts, a constant id and date, and is marked as automatic', async () => {
     const { outcome, got } = await attempt({})
     assert.equal(outcome, 'sent')

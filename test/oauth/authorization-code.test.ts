@@ -71,7 +71,9 @@ const accepted: readonly Accepted[] = [
     form: { redirect_uri: 'https://patient.example/cb' },
     basic: PATIENT,
   },
+  // Covers POST /oauth/token grant_type=authorization_code: redirect_uri
   { name: 'the redirect URI of the request', code: { redirectUri: URI }, form: { redirect_uri: URI } },
+  // Covers POST /oauth/token grant_type=authorization_code: code_verifier
   { name: 'the verifier of an S256 challenge', code: S256, form: { code_verifier: VERIFIER } },
   { name: 'the verifier of a plain challenge', code: PLAIN, form: { code_verifier: VERIFIER } },
   { name: 'a scope beside the code, which fixes it', form: { scope: 'cloud.write' } },
@@ -90,6 +92,7 @@ const grantError = '400 invalid_grant'
 const TOO_SHORT = 'Code verifier length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.'
 
 const rejected: readonly Refused[] = [
+  // Covers POST /oauth/token grant_type=authorization_code: error: redirect URI differs
   {
     name: 'a redirect URI that differs',
     code: { redirectUri: URI },
@@ -124,13 +127,18 @@ const rejected: readonly Refused[] = [
     want: grantError,
     description: 'Redirect URI mismatch.',
   },
+  // Covers POST /oauth/token grant_type=authorization_code: error: code of another client
+  // Covers compatibility: C11 error codes: code of another client, required groups lost
   {
     name: 'a code of another client (C11)',
     code: { clientId: 'app' },
     want: { standard: grantError, uaa: '401 invalid_client' },
     description: 'Client ID mismatch',
   },
+  // Covers error body: error: `invalid_grant` 400
+  // Covers POST /oauth/token grant_type=authorization_code: error: expired code
   { name: 'an expired code', later: 60, want: grantError, description: 'Authorization code expired' },
+  // Covers POST /oauth/token grant_type=authorization_code: error: malformed verifier
   {
     name: 'a verifier that is too short',
     code: S256,
@@ -159,6 +167,7 @@ const rejected: readonly Refused[] = [
     want: '400 invalid_request',
     description: TOO_SHORT,
   },
+  // Covers POST /oauth/token grant_type=authorization_code: error: wrong verifier
   {
     name: 'a wrong verifier of an S256 challenge',
     code: S256,
@@ -180,18 +189,21 @@ const rejected: readonly Refused[] = [
     want: grantError,
     description: 'Invalid code verifier',
   },
+  // Covers POST /oauth/token grant_type=authorization_code: error: verifier missing
   {
     name: 'no verifier where there was a challenge',
     code: S256,
     want: grantError,
     description: 'PKCE error: Code verifier must be provided for this authorization code.',
   },
+  // Covers POST /oauth/token grant_type=authorization_code: error: verifier without a challenge
   {
     name: 'a verifier where there was no challenge',
     form: { code_verifier: VERIFIER },
     want: grantError,
     description: 'PKCE error: Code verifier not required for this authorization code.',
   },
+  // Covers POST /oauth/token grant_type=authorization_code: error: allowpublic without S256
   {
     name: 'a plain challenge of a client that may be public',
     code: { clientId: 'public-true', scopes: ['openid'], ...PLAIN },
@@ -216,6 +228,7 @@ for (const mode of MODES) {
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
 
+    // Covers POST /oauth/token grant_type=authorization_code: code
     it('answers with every token that the code stands for', async () => {
       const answer = await exchange(server, await insertCode(server))
       const tokens = tokensOf(answer)
@@ -281,6 +294,7 @@ for (const mode of MODES) {
         want: '400 invalid_request',
         description: 'An authorization code must be supplied.',
       },
+      // Covers POST /oauth/token grant_type=authorization_code: error: unknown or reused code
       {
         name: 'an unknown code',
         code: 'nonsense',
@@ -306,6 +320,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /oauth/token grant_type=authorization_code: error: no code
     it('refuses a request without a code', async () => {
       await refused(
         server,
@@ -318,6 +333,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers POST /oauth/token grant_type=authorization_code: rule: the code is consumed first
     it('burns the code with a failed exchange', async () => {
       const value = await insertCode(server, S256)
       await exchange(server, value, { code_verifier: OTHER_VERIFIER })
@@ -333,6 +349,8 @@ for (const mode of MODES) {
       tokensOf(await exchange(server, value))
     })
 
+    // Covers POST /oauth/token grant_type=authorization_code: rule: reuse revokes what the code gave
+    // Covers compatibility: tokens and userinfo: T11 code reuse
     it('revokes what the code gave when it is used again, or only refuses it (T11)', async () => {
       const revocations = (): number => server.events.filter(({ type }) => type === 'TokenRevocationEvent').length
       const earlier = revocations()
@@ -364,17 +382,20 @@ for (const mode of MODES) {
       assert.equal(await isAlive(server, token), mode === 'uaa')
     })
 
+    // Covers POST /oauth/token grant_type=authorization_code: rule: `token_format` and nonce of the authorization are kept
     it('keeps the token format that the authorization request asked for', async () => {
       const tokens = tokensOf(await exchange(server, await insertCode(server, { tokenFormat: 'opaque' })))
       assert.match(tokens.access_token, /^[0-9a-f]{32}$/)
     })
 
+    // Covers POST /oauth/token: token_format=jwt
     it('lets the token request ask for another format', async () => {
       const code = await insertCode(server, { tokenFormat: 'opaque' })
       const tokens = tokensOf(await exchange(server, code, { token_format: 'jwt' }))
       assert.equal(tokens.access_token.split('.').length, 3)
     })
 
+    // Covers ID token: nonce
     it('puts what the authorization knew into the ID token: nonce, time, methods and session', async () => {
       const code = await insertCode(server, { nonce: 'n-0S6_WzA2Mj', amr: ['pwd', 'otp'] })
       const { payload } = await verified(server, tokensOf(await exchange(server, code)).id_token, { audience: 'auto' })
@@ -384,16 +405,19 @@ for (const mode of MODES) {
       assert.equal(payload['sid'], mode === 'standard' ? 'session-of-auto' : undefined)
     })
 
+    // Covers access token claims: nonce
     it('keeps the nonce out of the access token, or puts it there', async () => {
       const { access_token: token } = tokensOf(await exchange(server, await insertCode(server, { nonce: 'n' })))
       assert.equal(decodeJwt(token)['nonce'], mode === 'standard' ? undefined : 'n')
     })
 
+    // Covers ID token: rule: issued when openid is granted
     it('gives no ID token for a code without openid', async () => {
       const answer = await exchange(server, await insertCode(server, { scopes: ['cloud.read'] }))
       assert.deepEqual(Object.keys(answer.json()).includes('id_token'), false)
     })
 
+    // Covers refresh token: rule: issued with grant `refresh_token`
     it('issues no refresh token to a client without that grant', async () => {
       const code = await insertCode(server, { clientId: 'patient' })
       await changeClient(server, 'patient', { authorizedGrantTypes: ['authorization_code'] })
@@ -414,6 +438,9 @@ for (const mode of MODES) {
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
 
+    // Covers WWW-Authenticate: header: Bearer of the grants and authorize
+    // Covers POST /oauth/token: error: nothing left to grant
+    // Covers compatibility: C11 error codes: nothing left to grant
     it('is refused when no scope is left to grant (C11)', async () => {
       const code = await insertCode(server, { userName: 'joel', scopes: ['cloud.read'] })
       await refused(server, mode, () => exchange(server, code), {
@@ -423,6 +450,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers POST /oauth/token: error: `required_user_groups` lost
     it('is refused when the user lost a group that the client requires (C11)', async () => {
       const code = await insertCode(server)
       await changeClient(server, 'auto', { requiredUserGroups: ['cloud.write'] })
@@ -478,6 +506,8 @@ for (const mode of MODES) {
       assert.equal(typeof payload['sid'], mode === 'standard' ? 'string' : 'undefined')
     })
 
+    // Covers token lifetime: authorization code
+    // Covers compatibility: authorization response: R10 code
     it('lives for one minute, or for five (R10)', async () => {
       const seconds = mode === 'standard' ? 60 : 300
       const [code, late] = [await authorize({}), await authorize({})]

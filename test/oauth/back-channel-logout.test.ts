@@ -80,6 +80,7 @@ for (const mode of MODES) {
       assert.ok(answer.status < 400, answer.text)
     }
 
+    // Covers later standards: back-channel logout, to applications
     it('sends every application of the session a token that it can verify, and no other application anything', async () => {
       const browser = await signedIn(server)
       const idToken = await visit(browser, 'shop')

@@ -40,6 +40,8 @@ for (const mode of MODES) {
     const keysAt = async (host?: string): Promise<string> =>
       (await server.send('/token_keys', { ...(host !== undefined && { host }) })).text
 
+    // Covers signing keys: zone without keys uses the default zone's
+    // Covers Zone config in effect: fallback of signing keys to the default zone
     it('signs with that of the default zone and publishes it; its tokens are its own all the same', async () => {
       const [borrowed, lent] = [await issue(Z1), await issue()]
       assert.equal(decodeProtectedHeader(borrowed).kid, decodeProtectedHeader(lent).kid)

@@ -34,6 +34,8 @@ for (const mode of MODES) {
     const send = (token: string, form = {}, request: TestRequest = { basic: RESOURCE }): Promise<TestAnswer> =>
       server.send('/check_token', { form: { token, ...form }, ...request })
 
+    // Covers POST /check_token: token; response: user_id; user_name; email; client_id; exp; scope; jti; aud; sub; iss
+    // Covers POST /check_token: response: iat; cid; grant_type; azp; auth_time; zid; rev_sig; origin; revocable
     it('answers the claims of the token of a user, with the scope as a list in either mode', async () => {
       const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const { id } = await userNamed(server, 'marissa')
@@ -65,6 +67,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers POST /check_token: response: authorities
     it('answers the authorities of the token of a client', async () => {
       const form = { grant_type: 'client_credentials', token_format: 'opaque' }
       const { access_token: token } = tokensOf(await server.token(form, { basic: SERVICE }))
@@ -73,6 +76,7 @@ for (const mode of MODES) {
       assert.deepEqual([reported['revocable'], reported['user_id']], [true, undefined])
     })
 
+    // Covers POST /check_token: response: client_auth_method
     it('shows how a client without a secret authenticated', async () => {
       const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' // RFC 7636 appendix B
       const challenge = {
@@ -86,6 +90,7 @@ for (const mode of MODES) {
       assert.equal((await send(token)).json()['client_auth_method'], 'none')
     })
 
+    // Covers POST /check_token: response: nonce
     it('shows the nonce if the token has one', async () => {
       const { access_token: token } = tokensOf(await exchange(server, await insertCode(server, { nonce: 'n' })))
       assert.equal((await send(token)).json()['nonce'], mode === 'uaa' ? 'n' : undefined)
@@ -101,12 +106,14 @@ for (const mode of MODES) {
       { name: 'commas with nothing between them', scopes: ',openid,,cloud.read,' },
     ]
     for (const { name, scopes: wanted } of scopes) {
+      // Covers POST /check_token: scopes
       it(`compares the scopes that the caller wants: ${name}`, async () => {
         const { access_token: token } = await passwordTokens(server)
         assert.equal((await send(token, { scopes: wanted })).status, 200)
       })
     }
 
+    // Covers POST /check_token: error: scope missing
     it('names the scopes that are missing', async () => {
       const { access_token: token } = await passwordTokens(server, { scope: 'openid' })
       await refused(server, mode, () => send(token, { scopes: 'openid,cloud.read,x' }), {
@@ -142,7 +149,9 @@ for (const mode of MODES) {
     })
 
     const bad: readonly (Refusal & { readonly name: string; readonly token: string })[] = [
+      // Covers POST /check_token: error: no token
       { name: 'no token', token: '', want: '400 invalid_token', description: 'Token parameter must be set' },
+      // Covers POST /check_token: error: invalid otherwise
       {
         name: 'a token that was not issued',
         token: 'nonsense',
@@ -182,18 +191,22 @@ for (const mode of MODES) {
       await refused(server, mode, () => send(token), { want: '400 invalid_token' })
     })
 
+    // Covers POST /check_token: error: expired
     it('refuses an expired token', async () => {
       const { access_token: token } = await passwordTokens(server)
       server.clock.advance(43_200)
       await refused(server, mode, () => send(token), { want: '400 invalid_token', description: 'Token has expired' })
     })
 
+    // Covers POST /check_token: rule: ID tokens
+    // Covers compatibility: tokens and userinfo: T8 ID token as bearer
     it('refuses an ID token (T8)', async () => {
       const { id_token: token } = await passwordTokens(server)
       const want = { want: '400 invalid_token', description: 'Invalid access token' } as const
       await refused(server, mode, () => send(token), want)
     })
 
+    // Covers POST /check_token: rule: approvals are checked
     it('wants the approvals of the user', async () => {
       const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
       const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
@@ -211,6 +224,7 @@ for (const mode of MODES) {
       'no UTF-8': Buffer.from([0x74, 0xff]),
     }
     for (const [name, body] of Object.entries(badlyEncoded)) {
+      // Covers POST /check_token: error: bad encoding
       it(`refuses what is no proper encoding: ${name}`, async () => {
         const headers = { 'content-type': 'application/x-www-form-urlencoded' }
         await refused(
@@ -250,6 +264,7 @@ for (const mode of MODES) {
         request: { bearer: 'x' },
         want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
       },
+      // Covers POST /check_token: rule: Basic client with the resource authority
       {
         name: 'a client without the authority',
         request: { basic: SERVICE },
@@ -275,6 +290,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /check_token: error: query string
     it('refuses a token in the query', async () => {
       const sending = () => server.send('/check_token', { query: { token: 'x' }, form: '', basic: RESOURCE })
       await refused(server, mode, sending, {
@@ -284,6 +300,7 @@ for (const mode of MODES) {
     })
 
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+      // Covers POST /check_token: error: other method
       it(`answers 405 to ${method}`, async () => {
         await refused(server, mode, () => server.send('/check_token', { method, basic: RESOURCE }), {
           want: '405 method_not_allowed',

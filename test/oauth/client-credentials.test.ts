@@ -17,15 +17,21 @@ const idle = { client_id: 'idle', client_secret: 'secret', authorized_grant_type
 const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, both, idle] }
 
 const granted = [
+  // Covers POST /oauth/token grant_type=client_credentials: scope default is all authorities
   { name: 'every authority when none is asked for', scope: '', want: 'jobs.run jobs.read' },
+  // Covers POST /oauth/token: scope
   { name: 'one that is asked for', scope: 'jobs.read', want: 'jobs.read' },
   { name: 'in the order asked for', scope: 'jobs.read jobs.run', want: 'jobs.read jobs.run' },
   { name: 'words between plus signs', scope: 'jobs.run+jobs.read', want: 'jobs.run jobs.read' },
+  // Covers every endpoint: rule: scope words separated by white space, plus or comma
   { name: 'words between commas and line breaks', scope: ' jobs.run,\r\n\tjobs.read ', want: 'jobs.run jobs.read' },
   { name: 'a word that is repeated once', scope: 'jobs.run jobs.run', want: 'jobs.run' },
 ]
 
 const refusals: readonly (Refusal & { readonly name: string; readonly scope: string })[] = [
+  // Covers error body: error: `invalid_scope` 400
+  // Covers POST /oauth/token: error: scope outside the client
+  // Covers POST /oauth/token grant_type=client_credentials: error: scope is no authority
   {
     name: 'a scope that is no authority',
     scope: 'jobs.run jobs.delete',
@@ -49,6 +55,7 @@ for (const mode of MODES) {
     after(() => server.stop())
 
     for (const { name, scope, want } of granted) {
+      // Covers POST /oauth/token grant_type=client_credentials: claim: authorities lists all
       it(`grants ${name}`, async () => {
         const { payload } = await verified(
           server,
@@ -60,12 +67,14 @@ for (const mode of MODES) {
     }
 
     for (const { name, scope, ...refusal } of refusals) {
+      // Covers error body: scope
       it(`refuses ${name}, and says what may be asked for`, async () => {
         const answer = await refused(server, mode, () => server.token({ ...FORM, scope }, { basic: SERVICE }), refusal)
         assert.equal(answer.json()['scope'], 'jobs.run jobs.read')
       })
     }
 
+    // Covers POST /oauth/token grant_type=client_credentials: rule: no `refresh_token`; no `id_token`
     it('answers neither a refresh token nor an ID token, even with openid', async () => {
       const answer = await server.token({ ...FORM, scope: 'openid' }, { basic: ['both', 'secret'] })
       assert.deepEqual(Object.keys(answer.json()), ['access_token', 'token_type', 'expires_in', 'scope', 'jti'])
@@ -88,6 +97,8 @@ for (const mode of MODES) {
       assert.deepEqual((await verified(server, token)).payload.aud, ['idle'])
     })
 
+    // Covers POST /oauth/token: token_format=opaque; response: `access_token` opaque
+    // Covers opaque and revocable tokens: `token_format=opaque` is stored
     it('writes no row for a JWT, and one for an opaque token', async () => {
       const jwt = tokensOf(await server.token(FORM, { basic: SERVICE }))
       const opaque = tokensOf(await server.token({ ...FORM, token_format: 'opaque' }, { basic: SERVICE }))
@@ -99,6 +110,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers POST /oauth/token: error: client without scopes
     it('is refused to a client that has lost its authorities altogether', async () => {
       await changeClient(server, 'idle', { authorities: [] })
       await refused(server, mode, () => server.token(FORM, { basic: ['idle', 'secret'] }), {

@@ -68,6 +68,7 @@ for (const mode of MODES) {
         },
       })
 
+    // Covers later standards: client ID metadata documents
     it('let an unregistered client in: page, code, tokens, refresh, userinfo', async () => {
       const id = documents.publish('/app.json')
       const page = await authorize(browser, asking(id))

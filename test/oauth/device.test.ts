@@ -88,6 +88,7 @@ for (const mode of MODES) {
       assert.deepEqual([codes.expires_in, codes.interval], [600, 5])
     })
 
+    // Covers later standards: device grant
     it('gives tokens once a user has allowed it, once', async () => {
       const codes = await begun({ scope: 'openid cloud.read' })
       assert.equal(await errorOf(poll(codes.device_code)), '400 authorization_pending')

@@ -69,6 +69,7 @@ for (const mode of MODES) {
       tokensOf(await provenToken(server, key, CREDENTIALS, { basic })).access_token
 
     describe('at the token endpoint', () => {
+      // Covers later standards: DPoP
       it('binds the token to the key of the proof', async () => {
         const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE })
         const tokens = tokensOf(answer)

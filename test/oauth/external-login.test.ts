@@ -18,12 +18,14 @@ interface Row {
 
 /** Refused at both endpoints alike, with the realm `oauth`. */
 const REFUSED_USERS: readonly Row[] = [
+  // Covers POST /oauth/token source=login: error: internal origin refused
   {
     name: 'the internal origin',
     form: { username: 'marissa', origin: 'svc' },
     want: '401 unauthorized',
     description: 'svc origin not allowed for external login server',
   },
+  // Covers POST /oauth/authorize source=login: origin
   {
     name: 'the origin of a provider of the zone',
     form: { origin: 'corp' },
@@ -54,6 +56,7 @@ const REFUSED_USERS: readonly Row[] = [
     want: '401 unauthorized',
     description: 'The origin must have visible ASCII characters only.',
   },
+  // Covers POST /oauth/token source=login: error: user not found
   {
     name: 'an unknown user without add_new=true',
     form: { username: 'nobody', add_new: 'false' },
@@ -97,6 +100,7 @@ for (const mode of MODES) {
     })
 
     describe('at the token endpoint', () => {
+      // Covers POST /oauth/token source=login: add_new; given_name; family_name
       it('creates the user with add_new=true, and issues tokens of the client', async () => {
         const more = { username: 'new@shop.example', given_name: 'Nia', family_name: 'Ewing' }
         const { access_token, id_token, refresh_token, scope } = tokensOf(await api.tokens(more))
@@ -114,6 +118,7 @@ for (const mode of MODES) {
         )
       })
 
+      // Covers POST /oauth/token source=login: email
       it('gives a user without an address one that nobody has, and in uaa names (E2)', async () => {
         tokensOf(await api.tokens({ username: 'no-at', origin: 'ext-b' }))
         const user = await api.userOf('ext-b', 'no-at')
@@ -122,6 +127,8 @@ for (const mode of MODES) {
         assert.deepEqual([user?.givenName, user?.familyName], names)
       })
 
+      // Covers POST /oauth/authorize source=login: given_name
+      // Covers POST /oauth/token source=login: username
       it('finds the user again, to the letter, and takes over what changed', async () => {
         tokensOf(await api.tokens({ username: 'ivy', email: 'ivy@old.example' }))
         const { id } = (await api.userOf('ext-a', 'ivy')) ?? {}
@@ -131,6 +138,7 @@ for (const mode of MODES) {
         assert.equal(errorOf(await api.tokens({ username: 'IVY' })), '401 unauthorized')
       })
 
+      // Covers POST /oauth/token source=login: origin
       it('uses the origin login-server unless another is named', async () => {
         tokensOf(await api.tokens({ username: 'default', origin: undefined }))
         assert.ok(await api.userOf('login-server', 'default'))
@@ -141,6 +149,7 @@ for (const mode of MODES) {
         assert.ok(await api.userOf('ext-a', 'only@mail.example'))
       })
 
+      // Covers POST /oauth/token source=login: user_id
       it('finds the user by user_id, and then needs no name', async () => {
         tokensOf(await api.tokens({ username: 'byid' }))
         const user = await api.userOf('ext-a', 'byid')
@@ -155,6 +164,8 @@ for (const mode of MODES) {
         assert.equal(errorOf(await api.tokens({ scope: 'nonsense' })), '400 invalid_scope')
       })
 
+      // Covers POST /oauth/authorize source=login: authorities
+      // Covers POST /oauth/token source=login: authorities
       it('puts authorities into tokens as az_attr only, never into groups', async () => {
         const authorities = JSON.stringify({ az_attr: { branch: 'north' }, groups: ['cloud.read'] })
         for (const value of [authorities, 'cloud.read', '["cloud.read"]']) {
@@ -323,6 +334,7 @@ for (const mode of MODES) {
     })
 
     describe('at the authorization endpoint', () => {
+      // Covers POST /oauth/authorize source=login: username
       it('answers with a code, which is good for tokens', async () => {
         const answer = await api.authorize({ username: 'coder' })
         assert.equal(answer.status, 302, answer.text)
@@ -344,6 +356,7 @@ for (const mode of MODES) {
         assert.equal(fragment['state'], 's1')
       })
 
+      // Covers POST /oauth/authorize source=login: login JSON; family_name; email
       it('takes the user from the JSON of login, which says by itself what it is', async () => {
         const login = JSON.stringify({
           username: 'jason',
@@ -357,6 +370,7 @@ for (const mode of MODES) {
         assert.deepEqual([user?.email, user?.familyName], ['j@son.example', 'Bell'])
       })
 
+      // Covers POST /oauth/authorize source=login: user_id
       it('takes the user by user_id', async () => {
         await api.authorize({ username: 'idmade' })
         const user = await api.userOf('ext-a', 'idmade')
@@ -369,6 +383,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(answer).query['code'])
       })
 
+      // Covers POST /oauth/authorize source=login: response: approval as JSON
       it('asks for approval as JSON, and takes the answer with the repeated request', async () => {
         const form = { username: 'asked', scope: 'openid password.write' }
         const question = await api.authorize(form)
@@ -521,6 +536,7 @@ for (const mode of MODES) {
     ] as const
     for (const [place, sender] of endpoints) {
       const callers: readonly { name: string; token: () => Promise<string>; want: string }[] = [
+        // Covers POST /oauth/token source=login: error: scope missing
         { name: 'a client without oauth.login', token: () => api.tokenOf('admin'), want: '403 access_denied' },
         {
           name: 'a user without oauth.login',

@@ -86,6 +86,7 @@ for (const mode of MODES) {
       assert.match(String(answer.json()['error_description']), about)
     }
 
+    // Partly covers later standards: FAPI 2.0
     it('gets no token that anybody may use', async () => {
       const audience = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
       refusedAs(

@@ -46,6 +46,7 @@ for (const mode of MODES) {
     const leave = (browser: Browser, query: Readonly<Record<string, string>>): Promise<TestAnswer> =>
       browser.send('/logout.do', { query })
 
+    // Covers later standards: front-channel logout
     it('loads the page of each application of the session, with iss and sid where it asks for them (§2)', async () => {
       const browser = await signedIn(server)
       const mine = await idToken(server, browser)

@@ -18,6 +18,8 @@ for (const mode of MODES) {
     const ask = async (type: string) =>
       responseOf(await authorize(browser, { ...requestOf('hybrid'), response_type: type }))
 
+    // Covers configuration file: oauth.id_token.disable
+    // Covers GET /oauth/authorize: rule: oauth.id_token.disable
     it('leaves the ID token out of a response that holds something else', async () => {
       const { fragment } = await ask('token id_token')
       assert.deepEqual([fragment['id_token'], typeof fragment['access_token']], [undefined, 'string'])

@@ -57,6 +57,8 @@ for (const mode of MODES) {
     const clientToken = async (basic: readonly [string, string], form = {}): Promise<string> =>
       tokensOf(await server.token({ grant_type: 'client_credentials', ...form }, { basic })).access_token
 
+    // Covers POST /introspect: token; response: active; claims of `check_token`; username; token_type
+    // Covers POST /introspect: rule: Basic client with the resource authority
     it('reports everything of the token of a user', async () => {
       const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const answer = await send(token)
@@ -116,6 +118,8 @@ for (const mode of MODES) {
       { name: 'the digest of a token, should it leak', token: 'qkv0K0r0J6hVnJ0Zq1S3WmQF2jz2dU3yA7lSxDEm8pE' },
     ]
     for (const { name, token } of worthless) {
+      // Covers POST /introspect: response: inactive
+      // Covers compatibility: token endpoint: C7 introspection
       it(`says only that ${name} is not active (C7)`, async () => {
         const answer = await send(token)
         assert.deepEqual([answer.status, answer.json()], [200, inactive])
@@ -148,6 +152,7 @@ for (const mode of MODES) {
       assert.deepEqual((await send(token)).json(), inactive)
     })
 
+    // Covers POST /introspect: rule: approvals are checked
     it('wants the approvals of the user, as long as the token lives', async () => {
       const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
       const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
@@ -163,6 +168,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/introspect', { form })).status, 200)
     })
 
+    // Covers POST /introspect: rule: bearer client token with the resource authority
     it('takes a client token with the authority', async () => {
       assert.equal((await send('nonsense', { bearer: await clientToken(PORTAL) })).status, 200)
     })
@@ -179,6 +185,7 @@ for (const mode of MODES) {
         want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
         challenge: /^Basic realm="SVC\/client"/,
       },
+      // Covers POST /introspect: error: no or bad credentials
       {
         name: 'a wrong secret',
         request: async () => ({ basic: ['resource', 'wrong'] }),
@@ -190,6 +197,8 @@ for (const mode of MODES) {
         request: async () => ({ form: { token: 'x', client_id: 'spa' } }),
         want: '401 invalid_client',
       },
+      // Covers error body families: E2 missing scope
+      // Covers POST /introspect: error: missing authority
       {
         name: 'a client without the authority',
         request: async () => ({ basic: SERVICE }),
@@ -197,11 +206,13 @@ for (const mode of MODES) {
         description: mode === 'standard' ? 'Insufficient scope for this resource' : 'Access is denied',
         ...(mode === 'uaa' && { challenge: null }),
       },
+      // Covers POST /introspect: rule: the admin scope alone is not enough
       {
         name: 'a client that has the admin authority alone',
         request: async () => ({ basic: ['admin', 'secret'] }),
         want: { standard: '403 insufficient_scope', uaa: '403 access_denied' },
       },
+      // Covers POST /introspect: rule: user tokens are 403
       {
         name: 'the token of a user, whatever its scope',
         request: async () => ({ bearer: await rootToken() }),
@@ -230,12 +241,14 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers every endpoint: error: `insufficient_scope` with the scopes that help
     it('names the scope that would have helped, in standard (C7)', async () => {
       const { scope } = (await send('nonsense', { basic: SERVICE })).json()
       assert.equal(scope, mode === 'standard' ? 'svc.resource' : undefined)
     })
 
     for (const form of ['', 'token=', 'tok=x']) {
+      // Covers POST /introspect: error: token missing
       it(`refuses a request without a token (${form})`, async () => {
         await refused(server, mode, () => server.send('/introspect', { form, basic: RESOURCE }), {
           want: '400 invalid_request',
@@ -251,6 +264,7 @@ for (const mode of MODES) {
     })
 
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+      // Covers POST /introspect: error: other method
       it(`answers 405 to ${method}`, async () => {
         const answer = await refused(server, mode, () => server.send('/introspect', { method, basic: RESOURCE }), {
           want: '405 method_not_allowed',

@@ -64,6 +64,7 @@ for (const mode of MODES) {
     const refuse = (assertion: string, refusal: Refusal, basic?: readonly [string, string]): Promise<TestAnswer> =>
       refused(server, mode, () => send(assertion, basic), refusal)
 
+    // Covers POST /oauth/token grant_type=jwt-bearer: rule: own issuer with origin
     it('takes an ID token of the calling client, again and again, and reports when its user signed in', async () => {
       const { id_token: idToken } = await own()
       server.clock.advance(60)
@@ -93,6 +94,8 @@ for (const mode of MODES) {
       assert.deepEqual(await userNamed(server, 'marissa'), before)
     })
 
+    // Covers POST /oauth/token grant_type=jwt-bearer: rule: audience
+    // Covers compatibility: token endpoint: C9 jwt-bearer
     it('takes the token of another client in uaa, and only one that was meant for it in standard (C9)', async () => {
       const other = await passwordTokens(server)
       for (const token of [other.id_token, other.access_token]) {
@@ -210,6 +213,7 @@ for (const mode of MODES) {
       tokensOf(await send((await own()).id_token))
     })
 
+    // Covers POST /oauth/token grant_type=jwt-bearer: error: no user resulted
     it('refuses a user who is deleted, inactive, unverified, or now has another origin', async () => {
       const tokens = await own({ username: 'joel', password: 'wombat' })
       const gone = { ...invalidGrant, description: 'User authentication not found' }

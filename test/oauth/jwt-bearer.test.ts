@@ -113,6 +113,7 @@ async function forged(change: (parts: [string, string, string]) => readonly stri
 }
 
 const REFUSED: readonly Case[] = [
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: not decodable
   { name: 'what is no JWT', assertion: () => 'nonsense', ...UNDECODABLE },
   { name: 'dots only', assertion: () => '..', ...UNDECODABLE },
   { name: 'a payload that is no JSON', assertion: () => 'e30.bm9wZQ.AAAA', ...UNDECODABLE },
@@ -120,6 +121,7 @@ const REFUSED: readonly Case[] = [
   { name: 'an encrypted token', assertion: () => 'e30.e30.e30.e30.e30', ...UNDECODABLE },
   { name: 'more than 32 KiB', assertion: said({ pad: 'x'.repeat(33_000) }), ...UNDECODABLE },
   { name: 'SAML', assertion: () => '<Assertion/>', ...UNDECODABLE },
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: no iss
   {
     name: 'a token without an issuer',
     assertion: said({ iss: undefined }),
@@ -132,12 +134,15 @@ const REFUSED: readonly Case[] = [
     ...unauthorized,
     description: 'Issuer is missing in id_token',
   },
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: no single provider
   {
     name: 'an unregistered issuer',
     assertion: said({ iss: 'https://x.example' }),
     ...unmapped('https://x.example'),
   },
+  // Covers oidc and oauth provider config: issuer
   { name: 'an issuer with a slash more', assertion: said({ iss: `${CORP}/` }), ...unmapped(`${CORP}/`) },
+  // Covers POST /oauth/token grant_type=jwt-bearer: rule: issuer of one OIDC provider
   {
     name: 'an issuer of two providers',
     assertion: said({ iss: 'https://twice.example' }),
@@ -170,6 +175,7 @@ const REFUSED: readonly Case[] = [
     ...SIGNATURE,
   },
   { name: 'a missing signature', assertion: () => forged(([h, p]) => [h, p, '']), ...SIGNATURE },
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: signature
   { name: 'the key of somebody else under the same name', assertion: signedBy(stranger), ...SIGNATURE },
   { name: 'another algorithm than that of the key', assertion: signedBy(curve), ...SIGNATURE },
   {
@@ -220,6 +226,7 @@ const REFUSED: readonly Case[] = [
   { name: 'a provider whose key is garbage', assertion: said({ iss: 'https://garbled.example' }), ...SIGNATURE },
   { name: 'a provider whose PEM is garbage', assertion: said({ iss: 'https://broken-pem.example' }), ...SIGNATURE },
   { name: 'a provider whose keys cannot be fetched', assertion: said({ iss: 'https://down.example' }), ...SIGNATURE },
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: audience
   {
     name: 'the audience of somebody else',
     assertion: said({ aud: 'another' }),
@@ -259,6 +266,7 @@ const REFUSED: readonly Case[] = [
     ...untrusted,
     description: 'Token does not bear a valid EXP claim.',
   },
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: expired
   {
     name: 'an expired token',
     assertion: () => corp.token({ exp: at(0) }),
@@ -272,6 +280,7 @@ const REFUSED: readonly Case[] = [
     ...unauthorized,
     description: 'Unable to map claim to a username',
   },
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: no user name
   {
     name: 'no claim that the user name is mapped to',
     assertion: said({ iss: 'https://mapped.example' }),
@@ -292,6 +301,7 @@ const REFUSED: readonly Case[] = [
     ...unauthorized,
     description: 'External token attribute given_name cannot be mapped to user attribute given_name',
   },
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: user not pre-created
   {
     name: 'a user without an account where none is made',
     assertion: said({ iss: 'https://closed.example' }),
@@ -309,6 +319,7 @@ const REFUSED: readonly Case[] = [
     assertion: said({ sub: 'new', email: 'twin@corp.example', email_verified: true }),
     ...unauthorized,
   },
+  // Covers POST /oauth/token grant_type=jwt-bearer: error: provider not allowed
   {
     name: 'a provider that the client does not allow',
     assertion: said({ sub: 'barred' }),
@@ -355,6 +366,7 @@ for (const mode of MODES) {
     const account = async (userName: string, origin = 'corp'): Promise<User | undefined> =>
       server.store.users.findByName('svc', origin, userName)
 
+    // Covers POST /oauth/token grant_type=jwt-bearer: assertion
     it('answers an access token and a refresh token for an account that it makes, and no ID token', async () => {
       const answer = await send(await corp.token({ given_name: 'Pat', family_name: 'Doe', auth_time: at(-60) }))
       const tokens = tokensOf(answer)
@@ -417,11 +429,13 @@ for (const mode of MODES) {
         name: 'a token with the address of foreign keys, which nobody asks',
         assertion: said({}, { jku: 'https://evil.example/keys', x5u: 'https://evil.example/cert' }),
       },
+      // Partly covers oidc and oauth provider config: tokenKey
       {
         name: 'a key in PEM, whatever the key is called',
         assertion: signedBy(curve, { iss: 'https://pem.example' }),
         user: ['pat', 'pem'],
       },
+      // Covers oidc and oauth provider config: tokenKeyUrl
       {
         name: 'keys that the provider publishes',
         assertion: said({ iss: 'https://far.example' }),
@@ -471,11 +485,14 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers oidc and oauth provider config: authorizedParties
     it('refuses a party that a record with parties does not name', async () => {
       const assertion = await said({ iss: 'https://shared.example', azp: 'app-elsewhere' })()
       await refused(server, mode, () => send(assertion), untrusted)
     })
 
+    // Covers POST /oauth/token grant_type=jwt-bearer: error: no assertion
+    // Covers compatibility: C11 error codes: passcode or assertion missing or wrong
     it('refuses a request without an assertion, or with an empty one', async () => {
       const missing = {
         want: { standard: '400 invalid_request', uaa: '401 unauthorized' },
@@ -514,11 +531,13 @@ for (const mode of MODES) {
       assert.deepEqual(server.faults, [])
     })
 
+    // Covers POST /oauth/token grant_type=jwt-bearer: response: refresh_token
     it('issues no refresh token to a client without that grant', async () => {
       const { refresh_token: token } = tokensOf(await send(await corp.token(), ['once', 'secret']))
       assert.equal(token, undefined)
     })
 
+    // Covers POST /oauth/token grant_type=jwt-bearer: response: no `id_token`
     it('refreshes without an ID token', async () => {
       const tokens = tokensOf(await send(await corp.token()))
       const again = tokensOf(await refresh(server, tokens.refresh_token, {}, PORTER))

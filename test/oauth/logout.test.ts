@@ -62,6 +62,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers GET /logout.do: logout_hint
     it('does as without a logout_hint, whomever it names (RP-Initiated Logout §2)', async () => {
       for (const logout_hint of ['marissa', 'joel', '', 'x'.repeat(2000), '<script>']) {
         const [hinted, plain] = [await signedIn(server), await signedIn(server)]
@@ -78,23 +79,27 @@ for (const mode of MODES) {
 
     describe('redirect', () => {
       const cases: readonly { name: string; query: Readonly<Record<string, string>>; want?: string; uaa?: string }[] = [
+        // Covers GET /logout.do: redirect
         {
           name: 'to one of our own pages',
           query: { redirect: 'http://localhost:8080/home?x=1' },
           want: 'http://localhost:8080/home?x=1',
         },
         { name: 'to the base URL', query: { redirect: 'http://localhost:8080' }, want: 'http://localhost:8080' },
+        // Covers Zone config in effect: links.logout.whitelist
         {
           name: 'to what the zone lists',
           query: { redirect: 'https://listed.example/bye' },
           want: 'https://listed.example/bye',
         },
+        // Covers GET /logout.do: rule: whitelist of the zone
         {
           name: 'to what a pattern of the zone fits',
           query: { redirect: 'https://a.wild.example/bye#/x' },
           want: 'https://a.wild.example/bye#/x',
         },
         { name: 'to a path that the zone lists', query: { redirect: '/listed' }, want: 'http://localhost:8080/listed' },
+        // Covers GET /logout.do: rule: URIs of the client
         {
           name: 'to a redirect URI of the client',
           query: { redirect: 'https://auto.example/cb', client_id: 'auto' },
@@ -107,6 +112,7 @@ for (const mode of MODES) {
           uaa: 'default',
         },
         { name: 'not to a redirect URI without its client', query: { redirect: 'https://auto.example/cb' } },
+        // Covers GET /logout.do: client_id
         {
           name: 'not to a redirect URI of another client',
           query: { redirect: 'https://auto.example/cb', client_id: 'app' },
@@ -120,6 +126,7 @@ for (const mode of MODES) {
           name: 'not to another host that looks like a listed one',
           query: { redirect: 'https://evil.example/.wild.example/' },
         },
+        // Covers GET /logout.do: rule: own URLs
         { name: 'not to a host behind our own', query: { redirect: 'http://localhost:8080.evil.example/' } },
         { name: 'not to a user that looks like us', query: { redirect: 'http://localhost:8080@evil.example/' } },
         { name: 'not to our host with a user', query: { redirect: 'http://x@localhost:8080/' } },
@@ -149,6 +156,9 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers cookie X-<Service>-Csrf: cleared by logout
+      // Covers cookie Current-User: cleared at logout
+      // Covers GET /logout.do: rule: session and cookies are cleared
       it('clears session, anti-forgery value and Current-User', async () => {
         const browser = await signedIn(server)
         const id = browser.cookies.get(session) ?? ''
@@ -185,6 +195,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), true)
     })
 
+    // Covers POST /logout.do: X-<Service>-Csrf
     it('refuses a form with a wrong CSRF token, and keeps the session', async () => {
       const browser = await signedIn(server)
       for (const form of [{ 'X-Svc-Csrf': 'A'.repeat(22) }, { 'X-Svc-Csrf': browser.csrf.slice(1) }]) {
@@ -232,6 +243,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     answer.status === 200 && answer.text.includes('<form id="logout_confirmation"')
   const isOver = (answer: TestAnswer): boolean => answer.status === 200 && answer.text.includes('You are signed out')
 
+  // Covers GET /logout.do: state
   it('follows a verified hint at once to the registered URI, with state and nothing else', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
@@ -256,10 +268,12 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
       state: 's',
       want: 'com.example.app://bye?state=s',
     },
+    // Covers GET /logout.do: post_logout_redirect_uri
     { name: 'that is a redirect URI only', target: 'https://auto.example/cb', want: 400 },
     { name: 'that is longer', target: `${BYE}/more`, want: 400 },
     { name: 'in another case', target: 'https://AUTO.example/bye', want: 400 },
     { name: 'with another query', target: `${BYE}?x=2`, want: 400 },
+    // Covers GET /logout.do: error: unregistered target
     { name: 'that the zone lists', target: 'https://listed.example/bye', want: 400 },
     { name: 'of our own', target: 'http://localhost:8080/home', want: 400 },
     { name: 'of anybody', target: 'https://evil.example/', want: 400 },
@@ -286,6 +300,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     })
   }
 
+  // Covers compatibility: logout and sessions: L3 hint
   it('accepts an expired hint', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
@@ -303,6 +318,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(answer.headers['location'], BYE)
   })
 
+  // Covers GET /logout.do: page: signed out
   it('shows the signed-out page for a hint without a target', async () => {
     const browser = await signedIn(server)
     const answer = await logout(browser, { id_token_hint: await hintOf(server, browser) })
@@ -311,6 +327,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(await isSignedIn(browser), false)
   })
 
+  // Covers GET /logout.do: id_token_hint; error: bad hint
   it('refuses invalid hints, and keeps the session', async () => {
     const browser = await signedIn(server)
     const { id_token, access_token } = await tokensOf(server, browser)
@@ -376,6 +393,8 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     },
   ]
   for (const { name, query } of doubts) {
+    // Covers GET /logout.do: page: logout_confirmation
+    // Covers compatibility: logout and sessions: L5 confirmation
     it(`asks first when ${name}, and ends the session when told so`, async () => {
       const browser = await signedIn(server)
       const asked = await query(browser)
@@ -441,6 +460,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(answer.location().href, query.redirect)
   })
 
+  // Covers compatibility: logout and sessions: L4 target
   it('never redirects without a hint', async () => {
     const browser = server.browser()
     const answer = await logout(browser, { client_id: 'auto', post_logout_redirect_uri: BYE, state: 's' })
@@ -454,6 +474,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(answer.headers['location'], `${BYE}?state=s`)
   })
 
+  // Covers compatibility: logout and sessions: L2 dialect
   it('ignores redirect beside a hint or a target', async () => {
     const browser = await signedIn(server)
     assert.ok(asks(await logout(browser, { redirect: 'https://listed.example/bye', post_logout_redirect_uri: BYE })))
@@ -461,6 +482,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.ok(isOver(await logout(browser, { redirect: 'https://listed.example/bye', id_token_hint })))
   })
 
+  // Covers POST /logout.do: form as GET
   it('accepts a form of the client without a CSRF token', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
@@ -545,6 +567,7 @@ describe('/logout.do, post_logout_redirect_uri in uaa', () => {
     })
   }
 
+  // Covers compatibility: logout and sessions: L1 endpoint
   it('accepts a form only with a CSRF token', async () => {
     const browser = await signedIn(server)
     assert.equal((await browser.send('/logout.do', { form: { redirect: 'http://localhost:8080/' } })).status, 403)
@@ -560,6 +583,8 @@ describe('/logout.do, post_logout_redirect_uri in uaa', () => {
 
 describe('/logout.do, what a zone configures', () => {
   for (const mode of MODES) {
+    // Covers GET /logout.do: redirect name of the zone; rule: default target
+    // Covers Zone config in effect: links.logout.redirectUrl; links.logout.redirectParameterName
     it(`has a default of its own and a name of its own for redirect, in ${mode}`, async () => {
       const logoutLinks = {
         redirectUrl: 'https://portal.example/',

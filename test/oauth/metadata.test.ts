@@ -49,6 +49,19 @@ const specified = (base: string) => ({
 })
 
 describe(`GET ${CONFIGURATION}`, () => {
+  // Covers GET /.well-known/openid-configuration: issuer; authorization_endpoint; token_endpoint; userinfo_endpoint
+  // Covers GET /.well-known/openid-configuration: jwks_uri; end_session_endpoint; scopes_supported
+  // Covers GET /.well-known/openid-configuration: subject_types_supported; token_endpoint_auth_methods_supported
+  // Covers GET /.well-known/openid-configuration: token_endpoint_auth_signing_alg_values_supported
+  // Covers GET /.well-known/openid-configuration: response_types_supported; id_token_signing_alg_values_supported
+  // Covers GET /.well-known/openid-configuration: id_token_encryption_alg_values_supported; claim_types_supported
+  // Covers GET /.well-known/openid-configuration: claims_supported; claims_parameter_supported; service_documentation
+  // Covers GET /.well-known/openid-configuration: ui_locales_supported; code_challenge_methods_supported
+  // Covers GET /.well-known/openid-configuration: response_modes_supported; grant_types_supported
+  // Covers GET /.well-known/openid-configuration: introspection_endpoint; revocation_endpoint; check_session_iframe
+  // Covers GET /.well-known/openid-configuration: authorization_response_iss_parameter_supported
+  // Covers GET /.well-known/openid-configuration: request_parameter_supported; request_uri_parameter_supported
+  // Partly covers compatibility: metadata: M4 members
   it('has in standard what the interface names first, then what is really there (M4)', () =>
     // The members of newer protocols have their own test, protocol-metadata.test.ts.
     withServer('standard', { zone_config: { protocols: ALL_OFF } }, async server => {
@@ -128,6 +141,9 @@ describe(`GET ${CONFIGURATION}`, () => {
     }))
 
   for (const mode of MODES) {
+    // Covers GET /oauth/token/.well-known/openid-configuration: same document
+    // Covers GET /.well-known/oauth-authorization-server: same document
+    // Covers compatibility: metadata: M2 discovery
     it(`is the same at every place where a client may look (M2, M3), ${mode}`, () =>
       withServer(mode, {}, async server => {
         const { text } = await server.send(CONFIGURATION)
@@ -137,6 +153,8 @@ describe(`GET ${CONFIGURATION}`, () => {
         }
       }))
 
+    // Covers compatibility: metadata: M1 issuer
+    // Covers every answer in standard: metadata: issuer fits the URL
     it(`fits its URL: the issuer followed by the well-known path leads here (M1), ${mode}`, () =>
       withServer(mode, {}, async server => {
         const { issuer } = (await server.send(CONFIGURATION)).json()
@@ -144,6 +162,8 @@ describe(`GET ${CONFIGURATION}`, () => {
         assert.equal((await server.send(path)).json()['issuer'], issuer)
       }))
 
+    // Covers GET /.well-known/oauth-authorization-server: rule: at the origin with the issuer path
+    // Covers compatibility: metadata: M3 authorization server metadata
     it(`is below the path of the base URL, and for RFC 8414 at its origin (M3), ${mode}`, () =>
       withServer(mode, { base_url: 'https://id.example:8443/sso' }, async server => {
         const base = 'https://id.example:8443/sso'

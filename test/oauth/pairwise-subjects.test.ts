@@ -76,6 +76,7 @@ describe('subjects of pairwise clients', () => {
   const subjectOf = async (id: string): Promise<unknown> =>
     (await verified(server, (await tokens(id)).id_token)).payload.sub
 
+  // Covers later standards: pairwise subjects
   it('are the same within a sector, and different for each other one', async () => {
     const [one, two, other, sector, again] = await Promise.all(['one', 'two', 'other', 'sector', 'one'].map(subjectOf))
     assert.match(String(one), /^[\w-]{43}$/)

@@ -92,6 +92,7 @@ for (const mode of MODES) {
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
 
+    // Covers POST /oauth/token grant_type=password passcode: passcode; rule: no `auth_time` and amr (uaa)
     it('answers every token, without approval; in uaa they do not report when and how the user signed in', async () => {
       const answer = await redeem(server, await passcodeOf(server))
       const tokens = tokensOf(answer)
@@ -164,6 +165,7 @@ for (const mode of MODES) {
       for (const basic of [APP, AUTO]) await refused(server, mode, () => redeem(server, passcode, { basic }), INVALID)
     })
 
+    // Covers token lifetime: passcode
     it('lives for five minutes', async () => {
       const young = await passcodeOf(server)
       server.clock.advance(299)
@@ -184,6 +186,7 @@ for (const mode of MODES) {
     })
 
     const wrong = [
+      // Covers POST /oauth/token grant_type=password passcode: error: wrong, used or expired
       { name: 'one that nobody was given', passcode: 'a'.repeat(32) },
       { name: 'one character', passcode: 'x' },
       { name: 'blanks', passcode: ' '.repeat(32) },
@@ -213,6 +216,7 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, passcode))
     })
 
+    // Covers POST /oauth/token grant_type=password passcode: error: empty
     it('refuses an empty one (C11)', async () => {
       const challenge = mode === 'uaa' ? `${BASIC}"Passcode information is missing."` : null
       await refused(server, mode, () => redeem(server, ''), { ...MISSING, challenge })
@@ -286,6 +290,7 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, theirs, { host: Z1 }))
     })
 
+    // Covers POST /oauth/token grant_type=password passcode: error: user gone
     it('refuses a deleted user', async () => {
       const zoneId = 'svc'
       const value = newPasscode(createRandom(), behaviourOf(mode))

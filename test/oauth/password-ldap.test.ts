@@ -34,6 +34,8 @@ for (const mode of MODES) {
       await api.server.stop()
     })
 
+    // Covers configuration file: bootstrap.identity_providers[]: type ldap
+    // Covers POST /oauth/token grant_type=password: `login_hint` with another origin
     it('signs in whom the directory knows, and makes the account', async () => {
       const answer = await api.grant('marissa', { scope: 'openid' })
       const user = await api.account('marissa')
@@ -49,6 +51,7 @@ for (const mode of MODES) {
       assert.ok(events.has('IdentityProviderAuthenticationSuccess') && events.has('UserAuthenticationSuccess'))
     })
 
+    // Covers ldap sign-in: error: wrong password
     it('refuses a wrong password, an empty one and a name that is nobody’s with the same words', async () => {
       const answers = [
         await api.grant('marissa', { password: 'x' }),
@@ -83,6 +86,8 @@ for (const mode of MODES) {
       await setPolicy(server, { requirement: 'off' })
     })
 
+    // Covers POST /oauth/token grant_type=password: rule: internal then LDAP
+    // Covers provider selection password: internal then LDAP
     it('asks the internal accounts first and the directory about names that they do not know', async () => {
       const noHint = (userName: string, password = PASSWORD) => api.grant(userName, { login_hint: '', password })
       assert.equal(claimsOf(await noHint('loner'))['origin'], 'ldap')
@@ -109,6 +114,7 @@ for (const mode of MODES) {
       assert.equal(answers[1] && told(answers[1]), REFUSED)
     })
 
+    // Covers provider selection password: default provider; one candidate
     it('asks only the providers that the client allows, and the default of the zone alone', async () => {
       const { server } = api
       const ask = (client: string, form: Readonly<Record<string, string>>) =>
@@ -207,6 +213,7 @@ for (const mode of MODES) {
     })
 
     describe('an account that must be there', () => {
+      // Covers ldap sign-in: error: shadow creation barred
       it('is told to anyone who has none, by the text for it', async () => {
         await configure({ addShadowUserOnLogin: false })
         const answer = await api.grant('semi;colon')
@@ -240,6 +247,7 @@ for (const mode of MODES) {
       const info = async (answer: TestAnswer) =>
         (await api.server.send('/userinfo', { bearer: tokensOf(answer).access_token })).json()
 
+      // Covers ldap sign-in: groups none; groups as scopes
       it('as scopes are those that the groups name, with nesting', async () => {
         await configure(wide)
         const scope = String(claimsOf(await api.grant('marissa'))['scope'])
@@ -250,6 +258,7 @@ for (const mode of MODES) {
         assert.ok(!String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'), 'without groups')
       })
 
+      // Covers ldap config: autoAddGroups
       it('that the zone lacks are created only where the record says so', async () => {
         const isThere = async () => (await api.server.store.groups.findByNames('svc', ['new.one'])).length > 0
         await changing(slapd, client =>
@@ -270,6 +279,7 @@ for (const mode of MODES) {
         await configure({})
       })
 
+      // Covers ldap sign-in: groups mapped to scopes
       it('mapped are those that the DN is mapped to', async () => {
         await configure({ ...wide, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml' })
         assert.ok(!String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'))
@@ -293,6 +303,7 @@ for (const mode of MODES) {
         await configure({})
       })
 
+      // Partly covers external groups: roles by whitelist; whitelist semantics per source
       it('roles are the names that the whitelist lets through: none without one', async () => {
         const rolesWith = async (externalGroupsWhitelist: readonly string[]) => {
           await configure({ ...wide, externalGroupsWhitelist })
@@ -305,6 +316,7 @@ for (const mode of MODES) {
         await configure({})
       })
 
+      // Covers attributeMappings: first_name
       it('attributes are those that are mapped, with their values, and kept only where they are to be', async () => {
         const attributeMappings = {
           'user.attribute.phones': 'telephoneNumber',
@@ -332,6 +344,7 @@ for (const mode of MODES) {
         await configure({})
       })
 
+      // Covers ldap config: mailAttributeName; mailSubstitute; mailSubstituteOverridesLdap
       it('an address is verified where the directory says so, and substituted where the record says so', async () => {
         await changing(slapd, async client => {
           const { Attribute, Change } = await import('ldapts')
@@ -359,6 +372,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers ldap sign-in: error: unreachable
     it('refuses everybody where the directory cannot be asked, with a word for the operator only', async () => {
       const cases: readonly (readonly [LdapConfig, RegExp])[] = [
         [{ baseUrl: 'ldap://localhost:1' }, /localhost:1: cannot be reached/],

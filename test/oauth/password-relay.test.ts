@@ -119,6 +119,8 @@ for (const mode of MODES) {
     const reported = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
     const REFUSED = mode === 'standard' ? '400 invalid_grant' : '401 unauthorized'
 
+    // Covers POST /oauth/token grant_type=password: rule: OIDC provider with the password grant
+    // Covers password grant through an OIDC provider: username and password
     it('sends name and password to the provider, and signs in the subject of its ID token', async () => {
       const answer = await ask({ pin: '1234' })
       assert.equal(answer.status, 200, answer.text)
@@ -140,6 +142,8 @@ for (const mode of MODES) {
       assert.deepEqual(user?.lastLogonAt, clock.now())
     })
 
+    // Covers oidc and oauth provider config: setForwardHeader
+    // Covers password grant through an OIDC provider: prompts; X-Forwarded-For
     it('adds the fields that the provider prompts for, its scopes, and the caller’s address where it is wanted', async () => {
       assert.equal((await ask({ login_hint: hint('more'), pin: '1234', scope: 'openid' })).status, 200)
       const [request] = upstream.requests
@@ -174,6 +178,7 @@ for (const mode of MODES) {
     })
 
     const choices: readonly { name: string; client: string; form: Readonly<Record<string, string>>; want: RegExp }[] = [
+      // Covers provider selection password: hint
       {
         name: 'a hint of an origin that is not there',
         client: 'corp-only',
@@ -192,6 +197,8 @@ for (const mode of MODES) {
         form: { login_hint: encodeURIComponent(hint('more')) },
         want: /^Client is not authorized for specified user's identity provider\.$/,
       },
+      // Covers POST /oauth/token grant_type=password: error: several providers left
+      // Covers provider selection password: several OIDC providers
       {
         name: 'several providers and no hint',
         client: 'several',
@@ -238,6 +245,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers password grant through an OIDC provider: error: configuration
     it('refuses where the record does not say who this server is there, and sends nothing', async () => {
       const provider = await server.store.providers.findByOrigin('svc', 'corp')
       assert.ok(provider)
@@ -252,6 +260,7 @@ for (const mode of MODES) {
       assert.equal(upstream.requests.length, 0)
     })
 
+    // Covers oidc and oauth provider config: passwordGrantEnabled
     it('refuses a provider that does not take passwords, or is barred, and tells it nothing', async () => {
       const unusable = mode === 'standard' ? '400 invalid_request' : '401 unauthorized'
       for (const origin of ['no', 'nowhere']) assert.equal(reported(await ask({ login_hint: hint(origin) })), unusable)
@@ -282,6 +291,8 @@ for (const mode of MODES) {
     })
 
     const answers: readonly { name: string; tell: () => Promise<TokenAnswer>; description: RegExp }[] = [
+      // Covers POST /oauth/token grant_type=password: error: OIDC provider refused
+      // Covers password grant through an OIDC provider: error: upstream refusal
       {
         name: 'says no, in words of its own',
         tell: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>p&ss =</b>' } }),
@@ -294,6 +305,7 @@ for (const mode of MODES) {
         tell: async () => response => void response.writeHead(307, { location: `${upstream.url}/token` }).end(),
         description: /could not be asked/,
       },
+      // Covers password grant through an OIDC provider: error: no `id_token`
       {
         name: 'gives no ID token',
         tell: async () => ({ body: { access_token: 'x' } }),

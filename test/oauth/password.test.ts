@@ -38,9 +38,12 @@ const GRANT = { grant_type: 'password', username: 'marissa', password: 'koala' }
 
 const accepted: readonly { readonly name: string; readonly form: Form; readonly basic?: readonly [string, string] }[] =
   [
+    // Covers POST /oauth/token grant_type=password: username
     { name: 'a user name in any case', form: { username: 'MARISSA' } },
+    // Covers POST /oauth/token grant_type=password: `login_hint` with the internal origin
     { name: 'the origin of the internal accounts as a hint', form: { login_hint: '{"origin":"svc"}' } },
     { name: 'a hint that is encoded once more', form: { login_hint: '%7B%22origin%22%3A%22svc%22%7D' } },
+    // Covers POST /oauth/token grant_type=password: rule: allowedproviders
     { name: 'a client that allows the internal accounts', form: { scope: 'openid' }, basic: ['own', 'secret'] },
     { name: 'that origin as a hint too', form: { login_hint: '{"origin":"svc"}' }, basic: ['own', 'secret'] },
   ]
@@ -61,27 +64,42 @@ const HINT =
   'The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.'
 
 const rejected: readonly Rejected[] = [
+  // Covers POST /oauth/token grant_type=password: password
+  // Covers compatibility: C11 error codes: wrong user name or password
   { name: 'a wrong password', form: { password: 'Koala' }, ...badCredentials },
+  // Covers POST /oauth/token grant_type=password: error: wrong user or password
   { name: 'an unknown user', form: { username: 'nobody' }, ...badCredentials },
+  // Covers account state: inactive is unknown
   { name: 'an account that was deactivated', form: { username: 'gone', password: 'secret' }, ...badCredentials },
   { name: 'a wrong password of an account that is not verified', form: { username: 'stranger' }, ...badCredentials },
   { name: 'a user name of SQL', form: { username: "' or 1=1 --" }, ...badCredentials },
   { name: 'an e-mail address that is no user name', form: { username: 'marissa@example.org' }, ...badCredentials },
   { name: 'a password of 60 KiB', form: { password: 'p'.repeat(60_000) }, ...badCredentials },
+  // Covers POST /oauth/token grant_type=password: error: empty password
+  // Covers compatibility: C11 error codes: password missing
   { name: 'an empty password', form: { password: '' }, ...missing, description: 'No password supplied' },
   { name: 'an empty user name', form: { username: '' }, ...missing },
+  // Covers configuration file: bootstrap.users[]: verified
+  // Covers error body: error: `access_denied` 400 or 403
+  // Covers client authentication: error: account not verified
+  // Covers POST /oauth/token grant_type=password: error: not verified
+  // Covers account state: unverified is refused
   {
     name: 'an account that is not verified',
     form: { username: 'stranger', password: 'secret' },
     want: { standard: '400 invalid_grant', uaa: '403 access_denied' },
     description: 'Account not verified',
   },
+  // Covers POST /oauth/token grant_type=password: error: `login_hint` fits no provider
+  // Covers compatibility: C11 error codes: `login_hint` fits no provider
   {
     name: 'a hint of an origin that does not exist',
     form: { login_hint: '{"origin":"nowhere"}' },
     want: { standard: '400 invalid_request', uaa: '401 unauthorized' },
     description: HINT,
   },
+  // Covers POST /oauth/token grant_type=password: error: `login_hint` provider not allowed
+  // Covers compatibility: C11 error codes: client lacks the grant or the provider is barred
   {
     name: 'a hint of an origin that the client does not allow',
     form: { login_hint: '{"origin":"svc"}' },
@@ -89,12 +107,15 @@ const rejected: readonly Rejected[] = [
     want: { standard: '400 unauthorized_client', uaa: '401 unauthorized' },
     description: "Client is not authorized for specified user's identity provider.",
   },
+  // Covers POST /oauth/token grant_type=password: error: no provider left
+  // Covers provider selection password: error: no provider left
   {
     name: 'a client that allows no provider which takes passwords',
     basic: ['foreign', 'secret'],
     want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
     description: 'The client is not authorized for any identity provider that supports password grant.',
   },
+  // Covers error body: error: unauthorized_client
   {
     name: 'a client that allows no provider at all',
     basic: ['nobody', 'secret'],
@@ -106,6 +127,7 @@ const rejected: readonly Rejected[] = [
     want: '400 invalid_scope',
     description: 'jobs.run is invalid. Please use a valid scope name in the request',
   },
+  // Covers POST /oauth/token grant_type=password: error: scope not allowed
   {
     name: 'scopes none of which the user may have',
     form: { scope: 'cloud.write' },
@@ -134,6 +156,8 @@ for (const mode of MODES) {
     const send = (form: Form, basic: readonly [string, string] = APP): Promise<TestAnswer> =>
       server.token({ ...GRANT, ...form }, { basic })
 
+    // Covers POST /oauth/token: response: id_token; refresh_token
+    // Covers POST /oauth/token grant_type=password: rule: no approval needed
     it('answers every token, and needs no approval', async () => {
       const answer = await send({})
       assert.deepEqual(Object.keys(answer.json()), [
@@ -165,11 +189,13 @@ for (const mode of MODES) {
     const challenges = [
       { name: 'a wrong password', form: { password: 'wrong' }, want: `${BASIC}"Bad credentials"` },
       { name: 'a missing password', form: { password: '' }, want: `${BASIC}"No password supplied"` },
+      // Covers WWW-Authenticate: header: Basic for an unverified account
       {
         name: 'an unverified account',
         form: { username: 'stranger', password: 'secret' },
         want: 'Basic realm="SVC/client"',
       },
+      // Covers WWW-Authenticate: header: Basic for another failure
       { name: 'a useless hint', form: { login_hint: '{"origin":"nowhere"}' }, want: `${BASIC}"${HINT}"` },
     ]
     for (const { name, form, want } of challenges) {
@@ -186,6 +212,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /oauth/token: rule: client scope wildcards
     it('grants the groups that a wildcard of the client covers', async () => {
       assert.deepEqual(
         tokensOf(await send({}, ['wild', 'secret']))
@@ -195,6 +222,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers POST /oauth/token: rule: requested scope wildcards
     it('expands a wildcard of the request to the groups of the user', async () => {
       assert.equal(tokensOf(await send({ scope: 'cloud.*' }, ['wild', 'secret'])).scope, 'cloud.read')
     })
@@ -215,6 +243,7 @@ for (const mode of MODES) {
       assert.deepEqual(payload['amr'], ['pwd'])
     })
 
+    // Covers POST /oauth/token grant_type=password: error: password change required
     it('refuses an account whose password is to be changed', async () => {
       await changeUser(server, 'late', { passwordChangeRequired: true })
       await refused(server, mode, () => send({ username: 'late', password: 'secret' }), {
@@ -224,6 +253,8 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers provider selection password: internal provider only
+    // Covers unsafe behaviour: users of other origins never sign in with an empty password
     it('refuses an account of another origin, whatever the password', async () => {
       const { passwordHash: _, ...late } = (await server.store.users.findByName('svc', 'svc', 'late')) ?? assert.fail()
       await server.store.users.insert('svc', { ...late, id: 'shadow', userName: 'shadow', origin: 'ldap' })
@@ -254,6 +285,9 @@ describe('the providers of a zone', () => {
   }
   const off = { bootstrap: { ...bootstrap, identity_providers: [disabled] } }
   const cases = [
+    // Covers configuration file: bootstrap.identity_providers[]: active
+    // Covers POST /oauth/token grant_type=password: error: internal provider disabled
+    // Covers compatibility: C11 error codes: locked, unverified or provider disabled
     {
       name: 'refuse everybody when the internal one is disabled (C11)',
       config: off,
@@ -274,6 +308,8 @@ describe('the providers of a zone', () => {
       standard: '400 invalid_request',
       uaa: '401 unauthorized',
     },
+    // Covers POST /oauth/token grant_type=password: rule: zone default provider
+    // Partly covers Zone config in effect: defaultIdentityProvider
     {
       name: 'may have the internal one as the default',
       config: { bootstrap, zone_config: { defaultIdentityProvider: 'svc' } },
@@ -295,6 +331,8 @@ describe('the providers of a zone', () => {
 })
 
 describe('the allowed groups of a zone', () => {
+  // Covers POST /oauth/token: rule: zone allowedGroups
+  // Covers Zone config in effect: userConfig.defaultGroups
   it('leave a user only them and the default ones', async () => {
     const users = defaultBootstrap.users.map(user => ({ ...user, groups: ['cloud.read', 'cloud.write'] }))
     const server = await startServer({

@@ -58,6 +58,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.match(String(answer.headers['content-type']), /^application\/json/)
   })
 
+  // Covers later standards: PAR
   it('lead to a code, with all that was pushed', async () => {
     const { verifier, challenge } = pkce()
     const form = { ...BANK_REQUEST, code_challenge: challenge, code_challenge_method: 'S256' }

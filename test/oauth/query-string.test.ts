@@ -8,6 +8,7 @@ import { startServer } from '../support/server.ts'
 const config = { jwt: { token: { queryString: { enabled: true } } } }
 const GRANT = { grant_type: 'client_credentials' }
 
+// Covers compatibility: token endpoint: C5 transport
 describe('jwt.token.queryString.enabled', () => {
   let server: TestServer
   before(async () => (server = await startServer({ mode: 'uaa', config })))
@@ -17,6 +18,7 @@ describe('jwt.token.queryString.enabled', () => {
   })
 
   const taken: readonly { name: string; path?: string; request: TestRequest; scope?: string }[] = [
+    // Covers POST /oauth/token: rule: GET (uaa)
     { name: 'GET with everything in the query', request: { query: GRANT, basic: SERVICE } },
     {
       name: 'GET with the secret in the query',
@@ -41,6 +43,7 @@ describe('jwt.token.queryString.enabled', () => {
     { name: 'a body alone, as ever', request: { form: GRANT, basic: SERVICE } },
   ]
   for (const { name, path = '/oauth/token', request, scope = 'jobs.run jobs.read' } of taken) {
+    // Covers POST /oauth/token: jwt.token.queryString.enabled
     it(`lets the token endpoint take ${name}`, async () => {
       const tokens = tokensOf(await server.send(path, request))
       assert.equal(tokens.scope, scope)
@@ -114,12 +117,14 @@ describe('jwt.token.queryString.enabled', () => {
       const own = method === 'POST' ? 'scopes' : 'scope'
       const other = method === 'POST' ? 'scope' : 'scopes'
 
+      // Covers GET /check_token: token in the query
       it(`lets ${method} name the token in the query and the wanted ${own}`, async () => {
         const answer = await check({ method, query: { token, [own]: 'openid, CLOUD.read ,' } })
         assert.equal(answer.status, 200, answer.text)
         assert.deepEqual(answer.json()['scope'], ['cloud.read', 'openid'])
       })
 
+      // Covers GET /check_token: scope in the query
       it(`names what is missing to ${method}, and does not read ${other}`, async () => {
         await refused(server, 'uaa', () => check({ method, query: { token, [own]: 'openid, x, y' } }), {
           want: '400 invalid_scope',
@@ -155,6 +160,7 @@ describe('jwt.token.queryString.enabled', () => {
   })
 
   describe('at endpoints for bearers', () => {
+    // Covers every endpoint: `access_token` as parameter
     it('accepts the token in the query, with any method', async () => {
       const { access_token: token } = await passwordTokens(server)
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {

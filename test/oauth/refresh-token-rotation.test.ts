@@ -16,6 +16,8 @@ const unusable = {
 
 for (const mode of MODES) {
   for (const format of ['opaque', 'jwt'] as const) {
+    // Covers POST /oauth/token grant_type=refresh_token: rule: rotation by zone policy
+    // Covers refresh token: refreshTokenRotate
     describe(`rotation by the zone's policy, ${format} refresh tokens, ${mode}`, () => {
       let server: TestServer
       before(async () => {
@@ -24,6 +26,8 @@ for (const mode of MODES) {
       })
       after(() => server.stop())
 
+      // Covers POST /oauth/token grant_type=refresh_token: response: new refresh token with rotation
+      // Covers Zone config in effect: tokenPolicy.refreshTokenRotate
       it('answers another refresh token each time', async () => {
         const first = await passwordTokens(server)
         const second = tokensOf(await refresh(server, first.refresh_token))
@@ -37,6 +41,7 @@ for (const mode of MODES) {
         assert.equal(tokensOf(await refresh(server, second.refresh_token)).scope, first.scope)
       })
 
+      // Covers POST /oauth/token grant_type=refresh_token: rule: rotation does not prolong
       it('does not prolong the life of the first one (RFC 9700 §4.14.2)', async () => {
         const first = await passwordTokens(server)
         server.clock.advance(2_592_000 - 10)
@@ -50,6 +55,9 @@ for (const mode of MODES) {
         await refused(server, mode, () => refresh(server, second.refresh_token), { want, description: /expired/ })
       })
 
+      // Covers POST /oauth/token grant_type=refresh_token: rule: reuse revokes the family
+      // Covers refresh token: revocable
+      // Covers compatibility: tokens and userinfo: T10 rotation
       it('refuses a token that was exchanged, and revokes its family in standard (T10)', async () => {
         const first = await passwordTokens(server)
         const stranger = await passwordTokens(server)
@@ -164,6 +172,7 @@ for (const mode of MODES) {
     }
     const next = (token: string): Promise<TestAnswer> => refresh(server, token, { client_id: 'spa' }, null)
 
+    // Covers POST /oauth/token grant_type=refresh_token: rule: rotation for public clients
     it('happens without any policy', async () => {
       const first = await start()
       assert.notEqual(tokensOf(await next(first.refresh_token)).refresh_token, first.refresh_token)

@@ -35,6 +35,8 @@ const odd: readonly (Refusal & { readonly name: string; readonly token: string }
     want: '400 invalid_request',
     description: 'refresh_token parameter not provided',
   },
+  // Covers POST /oauth/token grant_type=refresh_token: error: unknown or revoked
+  // Covers compatibility: C11 error codes: refresh token unusable
   { name: 'a value that was not issued', token: `${'0'.repeat(32)}-r`, want: unusable, description: GONE },
   { name: 'a blank', token: ' ', want: unusable, description: GONE },
   { name: 'a value of SQL', token: "' or 1=1 --", want: unusable, description: GONE },
@@ -55,6 +57,7 @@ for (const mode of MODES) {
     before(async () => (server = await startServer({ mode })))
     after(() => server.stop())
 
+    // Covers POST /oauth/token grant_type=refresh_token: refresh_token; response: same refresh token without rotation
     it('answers new tokens and the same refresh token, which lives on', async () => {
       const first = await passwordTokens(server)
       const second = tokensOf(await refresh(server, first.refresh_token))
@@ -65,6 +68,8 @@ for (const mode of MODES) {
       assert.ok(await isAlive(server, second.access_token))
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: scope
+    // Covers every answer in standard: refresh: with and without scope
     it('narrows the scope for one answer only', async () => {
       const { refresh_token: token, scope } = await passwordTokens(server)
       const narrow = tokensOf(await refresh(server, token, { scope: 'cloud.read' }))
@@ -72,6 +77,7 @@ for (const mode of MODES) {
       assert.equal(tokensOf(await refresh(server, token)).scope, scope)
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: token_format
     it('makes the access token opaque when that is asked for', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       const opaque = tokensOf(await refresh(server, token, { token_format: 'opaque' }))
@@ -84,6 +90,7 @@ for (const mode of MODES) {
       assert.equal(decodeJwt(token)['revocable'], true)
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: rule: claims are copied, nonce is not
     it('copies what is known of the sign-in, and not the nonce', async () => {
       const code = await insertCode(server, { nonce: 'n', amr: ['pwd', 'otp'] })
       const first = tokensOf(await exchange(server, code))
@@ -106,6 +113,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /oauth/token grant_type=refresh_token: error: parameter missing
     it('refuses a request without a refresh token', async () => {
       await refused(server, mode, () => server.token({ grant_type: 'refresh_token' }, { basic: APP }), {
         want: '400 invalid_request',
@@ -114,6 +122,7 @@ for (const mode of MODES) {
     })
 
     for (const format of ['jwt', 'opaque']) {
+      // Covers POST /oauth/token grant_type=refresh_token: error: an access token was sent
       it(`refuses an access token (${format})`, async () => {
         const { access_token: token } = await passwordTokens(server, { token_format: format })
         await refused(server, mode, () => refresh(server, token), {
@@ -131,6 +140,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: error: other client
     it('refuses the refresh token of another client, which keeps it', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       await refused(server, mode, () => refresh(server, token, {}, AUTO), {
@@ -140,6 +150,7 @@ for (const mode of MODES) {
       tokensOf(await refresh(server, token))
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: error: scope wider than granted
     it('refuses a wider scope than was granted, and says what was', async () => {
       const { refresh_token: token } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const answer = await refused(server, mode, () => refresh(server, token, { scope: 'openid profile' }), {
@@ -179,6 +190,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: error: expired
     it('refuses an expired one', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       server.clock.advance(2_592_000)
@@ -195,6 +207,7 @@ for (const mode of MODES) {
       tokensOf(await refresh(server, token))
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: error: public call for an authenticated client's token
     it('refuses a public call for the token of a client that authenticated', async () => {
       await changeClient(server, 'app', { allowPublic: true })
       const { refresh_token: token } = await passwordTokens(server)
@@ -221,6 +234,7 @@ for (const mode of MODES) {
         want: unusable,
         description: MISMATCH,
       },
+      // Covers POST /oauth/token grant_type=refresh_token: error: secret, salt, password, e-mail or name changed
       {
         name: 'the user changed the e-mail address',
         user: { email: 'm@example.org' },
@@ -236,12 +250,14 @@ for (const mode of MODES) {
         want: unusable,
         description: MISMATCH,
       },
+      // Covers client authentication: rule: refresh needs the newest secret
       {
         name: 'the client got a second secret',
         client: ({ secrets }) => ({ secrets: [...secrets, { hash: 'x', revision: 'second' }] }),
         want: unusable,
         description: 'Invalid refresh token: revocable signature mismatch',
       },
+      // Covers POST /oauth/token grant_type=refresh_token: error: granted scope lost
       {
         name: 'the client lost a scope',
         client: ({ scope }) => ({ scope: scope.filter(each => each !== 'cloud.read') }),
@@ -251,6 +267,7 @@ for (const mode of MODES) {
           mode === 'uaa' ? '"' : '?',
         ),
       },
+      // Covers POST /oauth/token grant_type=refresh_token: error: required groups lost
       {
         name: 'the client requires a group that the user lacks',
         client: () => ({ requiredUserGroups: ['cloud.write'] }),
@@ -303,6 +320,7 @@ for (const mode of MODES) {
       description: `Invalid token (some requested scopes are not approved): [${scopes}]`,
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: error: approvals expired or missing
     it('must be there for a code of a client that is not autoapproved', async () => {
       const { refresh_token: token } = await byCode()
       await refused(server, mode, () => refresh(server, token), missing('openid, cloud.read'))
@@ -337,6 +355,7 @@ for (const mode of MODES) {
     })
   })
 
+  // Covers Zone config in effect: tokenPolicy.refreshTokenFormat
   describe(`a refresh token as JWT, ${mode}`, () => {
     let server: TestServer
     before(async () => {
@@ -344,6 +363,9 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
+    // Covers POST /oauth/token grant_type=refresh_token: `refresh_token` as JWT
+    // Covers refresh token: jti ends in -r; refreshTokenFormat jwt; granted_scopes; client_id; cid; iss; zid; aud; amr
+    // Covers refresh token: auth_time; grant_type; user_name; origin; user_id; rev_sig; sub; iat; exp
     it('has the claims of §5.4 and works', async () => {
       const { refresh_token: token, scope } = await passwordTokens(server)
       const { payload } = await verified(server, token)
@@ -375,11 +397,13 @@ for (const mode of MODES) {
       assert.equal(decodeJwt(second.access_token)['revocable'], undefined, 'nothing is stored')
     })
 
+    // Covers refresh token: refreshTokenFormat opaque
     it('is opaque all the same beside an opaque access token', async () => {
       const { refresh_token: token } = await passwordTokens(server, { token_format: 'opaque' })
       assert.match(token, /^[0-9a-f]{32}-r$/)
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: error: bad signature
     it('is refused with another signature', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       const { payload, header } = await verified(server, token)
@@ -403,6 +427,8 @@ for (const mode of MODES) {
 }
 
 describe('the policies of refresh tokens', () => {
+  // Covers refresh token: refreshTokenUnique
+  // Covers Zone config in effect: tokenPolicy.refreshTokenUnique
   it('keep one refresh token per client and user when that is wanted', async () => {
     const server = await startServer({ config: { zone_config: { tokenPolicy: { refreshTokenUnique: true } } } })
     try {
@@ -426,6 +452,8 @@ describe('the policies of refresh tokens', () => {
     }
   })
 
+  // Covers token lifetime: client `refresh_token_validity`; zone refreshTokenValidity
+  // Covers Zone config in effect: tokenPolicy.refreshTokenValidity
   it('are of the zone unless the client has its own', async () => {
     const clients = defaultBootstrap.clients.map(client =>
       client.client_id === 'auto' ? { ...client, refresh_token_validity: 50 } : client,

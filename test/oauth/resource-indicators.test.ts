@@ -59,6 +59,7 @@ for (const mode of MODES) {
       exchange(server, code, { redirect_uri: REDIRECT, ...form }, SHOP)
     const audienceOf = (token: string): unknown => decodeJwt(token).aud
 
+    // Covers later standards: resource indicators
     it('are the audience of the token, all of them or those that the client names then', async () => {
       const all = tokensOf(await redeem(await codeFor(ORDERS, STOCK)))
       assert.deepEqual(audienceOf(all.access_token), [ORDERS, STOCK])

@@ -73,6 +73,7 @@ describe('challenges', () => {
   const challengeOf = async (server: TestServer, path: string, host?: string): Promise<string> =>
     String((await server.send(path, host === undefined ? {} : { host })).headers['www-authenticate'])
 
+  // Covers later standards: protected resource metadata
   it('of the server’s own interfaces name it (§5.1), each zone its own', () =>
     inServer({}, async server => {
       for (const path of ['/Users', '/userinfo', '/scim/v2/Users', '/oauth/clients', '/Users/x/unknown']) {

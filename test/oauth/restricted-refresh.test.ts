@@ -45,12 +45,14 @@ for (const mode of MODES) {
       await database.drop()
     })
 
+    // Covers configuration file: jwt.token.refresh.restrict_grant
     it('gives a refresh token with the offline scope, whatever the grant', async () => {
       assert.ok((await passwordTokens(server, { scope: `openid ${OFFLINE}` })).refresh_token)
       const code = await insertCode(server, { scopes: ['openid', OFFLINE] })
       assert.ok(tokensOf(await exchange(server, code)).refresh_token)
     })
 
+    // Covers refresh token: jwt.token.refresh.restrict_grant
     it('gives none without it, and otherwise all that was asked for', async () => {
       const tokens = await passwordTokens(server, { scope: 'openid' })
       assert.equal(tokens.refresh_token, undefined)
@@ -73,6 +75,7 @@ for (const mode of MODES) {
       assert.equal(tokensOf(await refresh(server, narrowed.refresh_token, {}, AUTO)).scope.includes(OFFLINE), true)
     })
 
+    // Covers POST /oauth/token grant_type=refresh_token: error: offline scope missing in restricted mode
     it('refuses a token from before the restriction that lacks the scope', async () => {
       const code = await insertCode(open, { scopes: ['openid', 'cloud.read'] })
       const { refresh_token: token, access_token: access } = tokensOf(await exchange(open, code))

@@ -63,6 +63,8 @@ for (const mode of MODES) {
 
     describe('an access token', () => {
       for (const format of ['jwt', 'opaque']) {
+        // Covers POST /oauth/revoke: token
+        // Covers compatibility: token endpoint: C8 revocation
         it(`is dead at once, and nothing else is: ${format}`, async () => {
           const tokens = await userTokens(server, 'marissa', { token_format: format })
           const sibling = tokensOf(await refresh(server, tokens.refresh_token, { token_format: format }, TARGET))
@@ -76,6 +78,7 @@ for (const mode of MODES) {
       }
 
       for (const hint of ['access_token', 'refresh_token', 'id_token', 'saml', '']) {
+        // Covers POST /oauth/revoke: token_type_hint
         it(`is found under the hint ${JSON.stringify(hint)}`, async () => {
           for (const format of ['jwt', 'opaque']) {
             const { access_token: token } = await userTokens(server, 'marissa', { token_format: format })
@@ -232,6 +235,7 @@ for (const mode of MODES) {
     describe("another client's token", () => {
       const foreign: Refusal = { want: '400 invalid_grant', description: 'The token was issued to another client' }
       for (const format of ['jwt', 'opaque']) {
+        // Covers POST /oauth/revoke: error: another client's token
         it(`is refused and lives on: ${format}`, async () => {
           const tokens = await userTokens(server, 'marissa', { token_format: format })
           for (const token of [tokens.access_token, tokens.refresh_token, tokens.id_token]) {
@@ -272,6 +276,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /oauth/revoke: client authentication
     describe('authenticates the client', () => {
       const accepted: readonly { readonly name: string; readonly request: TestRequest & { form?: object } }[] = [
         { name: 'by Basic', request: { basic: TARGET } },

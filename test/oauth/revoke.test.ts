@@ -78,9 +78,12 @@ for (const mode of MODES) {
       'a user with tokens.revoke': async () => (await userTokens(server, 'warden', { basic: CONSOLE })).access_token,
       'the user through the client': async () => (await userTokens(server, 'marissa')).access_token,
       'the user through the client, opaque': async () => (await userTokens(server, 'marissa', opaque)).access_token,
+      // Covers any /oauth/token/revoke/user/{userId}: rule: tokens.revoke, admin or the user
       'the user through another client': async () =>
         (await userTokens(server, 'marissa', { basic: OTHER })).access_token,
+      // Covers DELETE /oauth/token/revoke/{tokenId}: error: not allowed
       'another user through the client': async () => (await userTokens(server, 'joel')).access_token,
+      // Covers any /oauth/token/revoke/client/{clientId}: rule: tokens.revoke or admin
       'the client itself': () => clientToken(server, TARGET),
       'another client': () => clientToken(server, OTHER),
       'a client with tokens.list': () => clientToken(server, ['lister', 'secret']),
@@ -130,6 +133,7 @@ for (const mode of MODES) {
         others: user,
         dies: name => name.startsWith('svc marissa'),
       },
+      // Covers any /oauth/token/revoke/user/{userId}: error: unknown user
       { name: 'an unknown user', method: 'GET', path: () => '/user/nemo', others: [] },
       {
         name: 'a user of another zone',
@@ -137,6 +141,7 @@ for (const mode of MODES) {
         path: async () => `/user/${await idOf('stranger', 'z1')}`,
         others: [],
       },
+      // Covers any /oauth/token/revoke/user/{userId}/client/{clientId}: rule: tokens.revoke, admin or the user through the client
       {
         name: 'a user through a client',
         method: 'POST',
@@ -145,6 +150,7 @@ for (const mode of MODES) {
         dies: name => name.startsWith('svc marissa target') && isStored(name),
       },
       { name: 'an unknown user through a client', method: 'POST', path: () => '/user/nemo/client/target', others: [] },
+      // Covers any /oauth/token/revoke/user/{userId}/client/{clientId}: error: unknown user or client
       {
         name: 'a user through an unknown client',
         method: 'POST',
@@ -164,8 +170,11 @@ for (const mode of MODES) {
         others: [],
         dies: name => name.startsWith('svc') && name.includes(' target '),
       },
+      // Covers any /oauth/token/revoke/client/{clientId}: error: unknown client
       { name: 'an unknown client', method: 'PUT', path: () => '/client/nemo', others: [] },
       { name: 'a client of another zone', method: 'PUT', path: () => '/client/only-there', others: [] },
+      // Covers DELETE /oauth/token/revoke/{tokenId}: rule: tokens.revoke, admin or the token's client or user
+      // Covers unsafe behaviour: revocation hits only the named token
       {
         name: 'an access token of the user',
         method: 'DELETE',
@@ -194,6 +203,7 @@ for (const mode of MODES) {
         others: [...user, 'another client'],
         dies: name => name === 'svc marissa other opaque',
       },
+      // Covers DELETE /oauth/token/revoke/{tokenId}: error: unknown token
       { name: 'an unknown token', method: 'DELETE', path: () => `/${'0'.repeat(32)}`, others: [] },
       { name: 'a token of another zone', method: 'DELETE', path: token('z1 marissa target opaque'), others: [] },
     ]
@@ -266,6 +276,7 @@ for (const mode of MODES) {
     }
 
     for (const method of ['GET', 'POST', 'PUT', 'PATCH']) {
+      // Covers DELETE /oauth/token/revoke/{tokenId}: error: other method
       it(`denies ${method} for one token, to whomever it is`, async () => {
         const { access_token: bearer } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         for (const who of [admin, bearer]) {
@@ -291,6 +302,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers any /oauth/token/revoke/user/{userId}: userId
     it('has nothing of a user left in the store, and lets the user in again', async () => {
       const before = await userTokens(server, 'marissa', { token_format: 'opaque' })
       await isGone(send(`/user/${userId}`))
@@ -306,6 +318,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers any /oauth/token/revoke/client/{clientId}: clientId
     it('has nothing of a client left in the store, and lets the client in again', async () => {
       const before = await clientToken(server, TARGET, { token_format: 'opaque' })
       await isGone(send('/client/target'))
@@ -325,6 +338,7 @@ for (const mode of MODES) {
       await Promise.all(copies.map(copy => server.store.tokens.insert('svc', copy)))
     }
 
+    // Covers any /oauth/token/revoke/user/{userId}/client/{clientId}: userId; clientId
     it('deletes all of a pair, however many they are', async () => {
       await userTokens(server, 'marissa')
       await many(1200)
@@ -383,6 +397,7 @@ for (const mode of MODES) {
     }
 
     describe('names one token', () => {
+      // Covers DELETE /oauth/token/revoke/{tokenId}: tokenId
       it('by its value, by the id in the list, and once', async () => {
         for (const idOf of [(value: string) => value, digest]) {
           const { access_token: token, refresh_token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
@@ -441,6 +456,7 @@ for (const mode of MODES) {
         return [principal, clientId, zoneId, data, remoteAddress]
       }
 
+      // Covers audit trail: TokenRevocationEvent
       it('whose tokens were revoked and by which client', async () => {
         await isGone(send(`/user/${userId}`))
         assert.deepEqual(reported(), [`userId:${userId}`, 'admin', 'svc', `UserID=${userId}, ZoneID=svc`, '127.0.0.1'])

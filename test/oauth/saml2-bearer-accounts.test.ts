@@ -23,6 +23,7 @@ for (const mode of MODES) {
     const account = (origin: string, userName: string): Promise<User | undefined> =>
       server.store.users.findByName('svc', origin, userName)
 
+    // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: shadow user
     it('is made with the names, the address and the attributes that the record maps', async () => {
       const attributes = [
         attribute('first', 'Ada'),
@@ -70,6 +71,7 @@ for (const mode of MODES) {
       assert.equal(new Set([...ids, internal?.id]).size, 3)
     })
 
+    // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: no user resulted
     it('must exist where the provider makes none (addShadowUserOnLogin)', async () => {
       const { access_token: token } = tokensOf(await presentFrom(server, closed, { parts: { nameId: 'known' } }))
       assert.equal(decodeJwt(token)['user_id'], (await account('closed', 'known'))?.id)

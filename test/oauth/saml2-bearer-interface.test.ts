@@ -73,6 +73,8 @@ for (const mode of MODES) {
         for (const idp of [corp, rival]) tokensOf(await presentFrom(server, idp))
       })
 
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: provider not allowed
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: allowedproviders
       it('otherwise must list the issuer in allowedproviders', async () => {
         tokensOf(await presentFrom(server, corp, { basic: ['corp-only', 'secret'] }))
         const parts = { nameId: 'barred' }
@@ -95,13 +97,16 @@ for (const mode of MODES) {
           await refuse(() => presentFrom(server, corp, { signing: { key } }), BAD)
         }
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: issuer by entity id
       it('is in nobody without a record', () => refuse(() => presentFrom(server, stranger), UNKNOWN))
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: provider unknown or inactive
       it('ends when the provider is inactive', () => refuse(() => presentFrom(server, off), UNKNOWN))
       it('ends at the zone', async () => {
         tokensOf(await presentFrom(server, shared))
         await refuse(() => presentFrom(server, ofZone), UNKNOWN)
         await refuse(() => presentFrom(server, sharedOfZone), BAD)
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: signature required
       it('needs a signature', async () => {
         await refuse(() => present(server, corp.assertion()), BAD)
       })
@@ -124,6 +129,7 @@ for (const mode of MODES) {
         { name: 'a path instead of a URL', recipient: ALIAS },
       ]
       for (const { name, recipient } of recipients) {
+        // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: Recipient is this URL
         it(`must equal the URI of the endpoint: ${name}`, () =>
           refuse(() => presentFrom(server, corp, { parts: { recipient } }), BAD))
       }
@@ -156,6 +162,7 @@ for (const mode of MODES) {
           description: 'SAML Assertion is missing',
         })
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: assertion
       it('has assertion: XML in base64url', async () => {
         const send = (assertion: string) => present(server, '', { form: { assertion } })
         const xml = corp.signedAssertion()
@@ -167,6 +174,7 @@ for (const mode of MODES) {
         }
         tokensOf(await send(base64UrlOf(xml)))
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: client_id; client_secret
       it('has client_id and client_secret: optional, instead of the header', async () => {
         const form = { client_id: 'carrier', client_secret: 'secret' }
         tokensOf(await presentFrom(server, corp, { form, basic: null }))
@@ -176,6 +184,7 @@ for (const mode of MODES) {
           description: 'Bad credentials',
         })
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: client_assertion; client_assertion_type
       it('has client_assertion and client_assertion_type: optional, instead of a secret', async () => {
         const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: await clientAssertion() }
         const { access_token: token } = tokensOf(await presentFrom(server, corp, { form, basic: null }))
@@ -195,6 +204,7 @@ for (const mode of MODES) {
           want: '401 invalid_client',
           description: 'Missing credentials',
         }))
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: scope
       it('has scope: optional, which reduces the scopes', async () => {
         const all = tokensOf(await presentFrom(server, corp)).scope.split(' ')
         assert.deepEqual(all.toSorted(), ['openid', 'profile', 'roles', 'user_attributes'])
@@ -203,6 +213,7 @@ for (const mode of MODES) {
           want: { standard: '400 invalid_scope', uaa: '400 invalid_scope' },
         })
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: token_format
       it('has token_format: optional', async () => {
         const opaque = tokensOf(await presentFrom(server, corp, { form: { token_format: 'opaque' } }))
         assert.match(opaque.access_token, /^[0-9a-f]{32}$/)
@@ -215,6 +226,7 @@ for (const mode of MODES) {
     })
 
     describe('the response', () => {
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: access_token; token_type; jti
       it('is 200 and JSON: access_token, token_type, refresh_token, expires_in, scope, jti', async () => {
         const answer = await presentFrom(server, corp, { form: { scope: 'openid' } })
         assert.equal(answer.status, 200)
@@ -231,6 +243,7 @@ for (const mode of MODES) {
         assert.equal(tokens.scope, 'openid')
         assert.equal(payload['grant_type'], SAML_BEARER)
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: no `id_token`
       it('has no id_token, also with the scope openid and after a refresh', async () => {
         const { refresh_token: token, ...tokens } = tokensOf(await presentFrom(server, corp))
         assert.equal(tokens.id_token, undefined)
@@ -239,10 +252,12 @@ for (const mode of MODES) {
         assert.equal(again.id_token, undefined)
         assert.equal(decodeJwt(again.access_token)['grant_type'], SAML_BEARER)
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: refresh_token
       it('has a refresh_token only for clients with that grant type', async () => {
         const tokens = tokensOf(await presentFrom(server, corp, { basic: ['once', 'secret'] }))
         assert.equal(tokens.refresh_token, undefined)
       })
+      // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: scope
       it('has the scopes that client, groups and approvals have in common', async () => {
         const tokens = tokensOf(
           await presentFrom(server, corp, { form: { scope: 'openid' }, basic: ['asking', 'secret'] }),

@@ -86,6 +86,7 @@ describe('exchanges with UAA about the SAML bearer grant', () => {
     assert.deepEqual([status, headers['allow']], [405, 'POST'])
   })
 
+  // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: expires_in
   it('signed assertion, with the Recipient of this path', async () => {
     const parts = { nameId: 'bearer@saml.org', format: SAML.emailName }
     const answer = await presentFrom(server, corp, { parts, basic: ['once', 'secret'] })
@@ -108,6 +109,7 @@ describe('exchanges with UAA about the SAML bearer grant', () => {
   const refusals = [
     { name: 'the same, unsigned', xml: () => corp.assertion(), description: VALIDATING },
     { name: 'unknown issuer', xml: () => stranger.signedAssertion(), description: CONTRACTS },
+    // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: time limits
     {
       name: 'expired',
       xml: () =>
@@ -117,6 +119,7 @@ describe('exchanges with UAA about the SAML bearer grant', () => {
         }),
       description: VALIDATING,
     },
+    // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: audience is the entity id
     {
       name: 'wrong audience',
       xml: () => corp.signedAssertion({ audiences: ['https://other.example'] }),
@@ -127,6 +130,7 @@ describe('exchanges with UAA about the SAML bearer grant', () => {
       xml: () => corp.signedAssertion({ recipient: 'http://localhost:8080/oauth/token' }),
       description: VALIDATING,
     },
+    // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: bad assertion
     { name: 'signed by another key', xml: () => corp.signedAssertion({}, { key: rival.key }), description: VALIDATING },
   ]
   for (const { name, xml, description } of refusals) {

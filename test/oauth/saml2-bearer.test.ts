@@ -54,6 +54,7 @@ for (const mode of MODES) {
       }: { path?: string; basic?: readonly [string, string] | null; host?: string } = {},
     ): Promise<TestAnswer> => server.send(path, { form, ...(basic && { basic }), ...(host !== undefined && { host }) })
 
+    // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: assertion missing
     it('says that the assertion is missing, also when it is empty, and at /oauth/token as well', async () => {
       for (const form of [{ grant_type: SAML_BEARER }, { grant_type: SAML_BEARER, assertion: '' }]) {
         for (const path of [ALIAS, '/oauth/token']) {
@@ -100,6 +101,7 @@ for (const mode of MODES) {
       assert.equal((await send({ grant_type: SAML_BEARER, assertion: 'A'.repeat(1_000_000) })).status, 413)
     })
 
+    // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: grant not owned
     it('authenticates the client first', async () => {
       const form = { grant_type: SAML_BEARER, assertion: ASSERTION }
       await refused(server, mode, () => send(form, { basic: ['carrier', 'wrong'] }), { want: '401 invalid_client' })

@@ -113,6 +113,7 @@ describe('the script of the session frames', () => {
     },
     { name: 'no state', frame: 'check_session', data: 'app', want: 'error' },
     { name: 'an empty state', frame: 'check_session', data: 'app ', want: 'error' },
+    // Covers GET /check_session: answer: error
     { name: 'a state without salt', frame: 'check_session', data: `app ${'a'.repeat(64)}`, want: 'error' },
     { name: 'too many words', frame: 'check_session', data: 'app x y', want: 'error' },
     { name: 'no text', frame: 'check_session', data: { app: 1 }, want: 'error' },
@@ -143,6 +144,7 @@ describe('the script of the session frames', () => {
       origin: 'https://evil.example',
       want: 'error',
     },
+    // Covers GET /session_management: answer: error
     { name: 'nonsense', frame: 'session_management', data: 'app x', want: 'error' },
 
     { name: 'the same user', frame: 'session', data: 'app u1', want: 'unchanged' },
@@ -151,6 +153,7 @@ describe('the script of the session frames', () => {
     { name: 'still nobody', frame: 'session', cookie: '', data: 'app ~', want: 'unchanged' },
     { name: 'nobody any more', frame: 'session', cookie: '', data: 'app u1', want: 'changed' },
     { name: 'another client', frame: 'session', data: 'other u1', want: 'error' },
+    // Covers GET /session: answer: error
     { name: 'nonsense', frame: 'session', data: 'app', want: 'error' },
     { name: 'another origin', frame: 'session', data: 'app u1', origin: 'https://evil.example', want: undefined },
     {
@@ -209,6 +212,8 @@ for (const mode of MODES) {
         { messageOrigin: ORIGIN },
         { clientId: '', messageOrigin: ORIGIN },
       ]) {
+        // Covers GET /session: clientId; messageOrigin; error: parameter missing
+        // Covers GET /session_management: clientId; messageOrigin; error: parameter missing
         it(`${path} needs to know for whom: ${JSON.stringify(query)}`, async () => {
           assert.equal((await server.send(path, { query })).status, 400)
         })
@@ -284,6 +289,10 @@ describe('the frames in a browser', () => {
     })`)
   }
 
+  // Covers GET /session: answer: unchanged; changed
+  // Covers GET /session_management: answer: unchanged; changed
+  // Covers GET /check_session: answer: unchanged; changed
+  // Covers compatibility: logout and sessions: L6 frames
   it('say unchanged while the user stays, and changed after the sign-out', async () => {
     const state = new URL(page.url()).searchParams.get('session_state') ?? ''
     const parent = new URLSearchParams({ clientId: 'auto', messageOrigin: new URL(page.url()).origin }).toString()

@@ -43,6 +43,7 @@ describe('what is signed for a client', () => {
   })
   after(() => server.stop())
 
+  // Covers later standards: algorithm of ID tokens per client
   it('is an ID token of its algorithm, with fitting hashes', async () => {
     const browser = await signedIn(server)
     const request = { response_type: 'code', client_id: 'ps', redirect_uri: 'https://app.example/cb', scope: 'openid' }
@@ -59,6 +60,7 @@ describe('what is signed for a client', () => {
     return (zone ?? server).send('/userinfo', { bearer })
   }
 
+  // Covers later standards: signed userinfo
   it('is the answer of userinfo, for this client alone', async () => {
     const answer = await userinfo()
     assert.equal(answer.status, 200)

@@ -102,6 +102,7 @@ for (const mode of MODES) {
       subject = await tokenOf()
     })
 
+    // Covers later standards: token exchange
     it('gives a token for another service, which reports who acts for whom', async () => {
       const answer = await exchange({ audience: 'stock' })
       assert.equal(answer.status, 200, answer.text)

@@ -39,6 +39,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers GET /token_keys: response: keys; kid; alg; use; kty; rule: every public key for everyone
     it('publishes every public key without authentication; in uaa RSA keys only (M6)', async () => {
       const keys = await reported(server)
       assert.deepEqual(kidsOf(keys).slice(0, 1), ['rsa'])
@@ -48,6 +49,9 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers GET /token_keys: response: n; e; crv; x; y
+    // Covers every answer in standard: keys: distinct kid, nothing private
+    // Covers unsafe behaviour: private key members are never served
     it('gives each kind its public members and no private one', async () => {
       const keys = await reported(server, RESOURCE)
       const members = Object.fromEntries(keys.map(key => [key['kid'], Object.keys(key).toSorted()]))
@@ -59,6 +63,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers GET /token_keys: response: value
     it('gives the same key as PEM', async () => {
       for (const { value = '', kid = '', ...jwk } of await reported(server, RESOURCE)) {
         if (kid === 'mac') continue
@@ -68,11 +73,15 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers GET /token_key: response: active key
     it('shows only the active key at /token_key', async () => {
       assert.deepEqual((await server.send('/token_key')).json(), (await reported(server))[0])
     })
 
     for (const path of ['/token_keys', '/token_key']) {
+      // Covers GET /token_keys: If-None-Match; header: ETag
+      // Covers GET /token_key: If-None-Match; header: ETag
+      // Covers compatibility: metadata: M6 keys
       it(`answers 304 to the tag of ${path}, which is a number in uaa (M6)`, async () => {
         const tag = String((await server.send(path)).headers['etag'])
         assert.match(tag, isStandard ? /^"[\w-]{22}"$/ : /^"\d+"$/)
@@ -101,6 +110,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers GET /token_keys: header: Cache-Control
       it(`lets everybody keep what everybody may see at ${path} for five minutes, in standard`, async () => {
         const { headers } = await server.send(path)
         assert.equal(headers['cache-control'], isStandard ? 'public, max-age=300, must-revalidate' : NEVER_CACHED)
@@ -174,6 +184,7 @@ for (const mode of MODES) {
     const cert = certificateOf(textOf(KEYS.RS256), { name: 'valid', to: new Date(start + 2 * day) })
     const chain = `${cert}${certificateOf(textOf(KEYS.ES256), { name: 'above' })}`
 
+    // Covers GET /token_keys: response: x5c; x5t; x5t#S256
     it('stand beside the key while they are valid, its own first', async () => {
       const keys = { plain: KEYS.RS256, certified: { ...KEYS.RS256, cert: chain } }
       const server = await startServer({ mode, config: { signing_keys: { active: 'certified', keys } } })
@@ -211,6 +222,7 @@ describe('protected keys, uaa', () => {
         await server.stop()
       })
 
+      // Covers GET /token_keys: rule: EC keys need the resource authority (uaa)
       it('are left out of /token_keys unless the client has the resource authority', async () => {
         assert.deepEqual(kidsOf(await reported(server)), ['rsa'])
         assert.deepEqual(kidsOf(await reported(server, SERVICE)), ['rsa'])
@@ -228,8 +240,10 @@ describe('protected keys, uaa', () => {
       const description = 'Full authentication is required to access this resource'
       const challenge = `Basic realm="SVC/client", error="unauthorized", error_description="${description}"`
       const refusals = [
+        // Covers GET /token_key: error: protected key anonymous (uaa)
         { name: 'an anonymous caller', request: {}, want: '401 unauthorized', description, challenge },
         { name: 'a bearer', request: { bearer: 'x' }, want: '401 unauthorized', description, challenge },
+        // Covers GET /token_key: error: protected key without authority (uaa)
         {
           name: 'a client without the authority',
           request: { basic: SERVICE },
@@ -277,6 +291,7 @@ describe('protected keys, uaa', () => {
     ]
     for (const path of ['/token_key', '/token_keys']) {
       for (const { name, request } of wrong) {
+        // Covers GET /token_keys: error: wrong Basic credentials
         it(`are refused at ${path}, although the key is for everybody: ${name}`, async () => {
           await refused(server, 'uaa', () => server.send(path, request), {
             want: '401 invalid_client',
@@ -287,6 +302,7 @@ describe('protected keys, uaa', () => {
     }
   })
 
+  // Covers GET /token_keys: rule: symmetric keys as MAC for the resource authority (uaa)
   it('have the shared secret as value', async () => {
     const server = await startServer({ mode: 'uaa', config: withActive('mac') })
     try {
@@ -346,6 +362,7 @@ describe('a shared secret that signs, standard', () => {
   }
 })
 
+// Covers GET /token_keys: rule: nothing private leaves
 describe('nothing private leaves', () => {
   const places = [
     '/token_keys',

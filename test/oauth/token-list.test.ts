@@ -88,6 +88,9 @@ for (const mode of MODES) {
       }
     }
 
+    // Covers GET /oauth/token/list/user/{userId}: response: tokenId; clientId; zoneId; userId; format; responseType
+    // Covers GET /oauth/token/list/user/{userId}: response: issuedAt; expiresAt; scope; value
+    // Covers GET /oauth/token/list/client/{clientId}: response: array as for a user
     it('shows everything of a stored token but its value', async () => {
       await clear()
       const tokens = await userTokens(server, 'marissa', { token_format: 'opaque', scope: 'cloud.read openid' })
@@ -147,6 +150,8 @@ for (const mode of MODES) {
       assert.deepEqual(await list('/client/target'), [])
     })
 
+    // Covers GET /oauth/token/list/user/{userId}: userId
+    // Covers GET /oauth/token/list/client/{clientId}: clientId
     it('keeps users, clients and zones apart', async () => {
       await clear()
       const issue = async (userName: string, basic: readonly [string, string], host?: string): Promise<string> => {
@@ -300,6 +305,8 @@ for (const mode of MODES) {
       const allowed: Readonly<Record<string, () => Promise<string>>> = {
         'an admin client': async () => admin,
         'an admin user': async () => (await userTokens(server, 'root', { basic: CONSOLE })).access_token,
+        // Covers GET /oauth/token/list/user/{userId}: rule: tokens.list or admin
+        // Covers GET /oauth/token/list/client/{clientId}: rule: tokens.list or admin
         'a client with tokens.list': () => clientToken(server, ['lister', 'secret']),
         'a user with tokens.list': async () => (await userTokens(server, 'auditor', { basic: CONSOLE })).access_token,
       }
@@ -369,6 +376,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers GET /oauth/token/list: rule: denied to everybody
     it('denies the list of all tokens to every caller', async () => {
       const lister = await clientToken(server, ['lister', 'secret'])
       for (const bearer of [admin, lister]) {

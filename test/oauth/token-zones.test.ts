@@ -52,6 +52,7 @@ const sharedKey = keyNamed('same', pem)
 const settings = [
   { name: 'with keys of their own', keys: (zone: string) => keyNamed(zone, privatePem('rsa', 2048)) },
   { name: 'with the key of the default zone', keys: () => ({}) },
+  // Covers signing keys: activeKeyId
   { name: 'with one and the same key', keys: () => sharedKey },
 ]
 
@@ -102,6 +103,7 @@ for (const mode of MODES) {
       })
 
       for (const format of ['jwt', 'opaque']) {
+        // Covers every endpoint: rule: tokens of one zone are refused by another
         it(`do not take each other's access tokens (${format}), and neither does the default zone`, async () => {
           const { access_token: value } = await signIn(one, { token_format: format })
           assert.equal(await introspect(one, value), true)
@@ -162,13 +164,16 @@ describe('a zone by its host name', () => {
   const form = { grant_type: 'client_credentials' }
 
   const hosts = [
+    // Covers zone by host name: rule: lower case
     { name: 'in any case', host: 'Z1.LocalHost:8080', want: 'z1' },
     { name: 'with another port', host: 'z1.localhost:1', want: 'z1' },
+    // Covers zone by host name: rule: subdomain before a root host name
     { name: 'without a port', host: 'z1.localhost', want: 'z1' },
     { name: 'with the dot at the end of a full name', host: 'z1.localhost.', want: 'z1' },
     { name: 'of the base URL', host: 'localhost:8080', want: 'svc' },
   ]
   for (const { name, host, want } of hosts) {
+    // Covers every endpoint: rule: zone by host name
     it(`is found ${name}`, async () => {
       const { access_token: token } = tokensOf(await server.token(form, { host, basic: SERVICE }))
       assert.equal(decodeJwt(token)['zid'], want)
@@ -188,6 +193,7 @@ describe('a zone by its host name', () => {
       '/userinfo',
       '/.well-known/openid-configuration',
     ]) {
+      // Covers every endpoint: rule: unknown or inactive zone is 404
       it(`is not there for ${name}: ${path}`, async () => {
         const method = /token$|introspect/.test(path) ? 'POST' : 'GET'
         const request = { host, basic: SERVICE, ...(method === 'POST' && { form }) }

@@ -16,6 +16,7 @@ interface Case extends Refusal {
 }
 
 const malformed: readonly Case[] = [
+  // Covers POST /oauth/token: rule: POST form only
   {
     name: 'a body of JSON',
     request: { body: '{"grant_type":"client_credentials"}', headers: { 'content-type': 'application/json' } },
@@ -42,6 +43,7 @@ const malformed: readonly Case[] = [
     want: '400 invalid_request',
     description: 'The charset must be UTF-8',
   },
+  // Covers every endpoint: rule: form bodies are read as UTF-8
   {
     name: 'bytes that are not UTF-8',
     request: { body: latin1(`${CREDENTIALS}&x=\xff`), headers: FORM },
@@ -63,6 +65,7 @@ const malformed: readonly Case[] = [
     want: '400 invalid_request',
     description: 'NUL characters are not allowed in parameters',
   },
+  // Covers every endpoint: rule: NUL in a parameter is refused
   { name: 'a percent-encoded NUL in a value', request: { form: `${CREDENTIALS}&x=%00` }, want: '400 invalid_request' },
   { name: 'a NUL in a name', request: { form: `${CREDENTIALS}&x%00y=1` }, want: '400 invalid_request' },
   {
@@ -77,6 +80,8 @@ const malformed: readonly Case[] = [
     want: '400 invalid_request',
     description: 'Too many parameters',
   },
+  // Covers error body: error: `query_string_not_allowed` 406
+  // Covers POST /oauth/token: rule: query string is 406
   {
     name: 'parameters in the query',
     path: '/oauth/token?assertion=x',
@@ -84,6 +89,7 @@ const malformed: readonly Case[] = [
     want: '406 query_string_not_allowed',
     description: 'Parameters must be passed in the body of the request',
   },
+  // Covers unsafe behaviour: credentials and tokens in the query are off
   {
     name: 'everything in the query and nothing in the body',
     path: `/oauth/token?${CREDENTIALS}&client_id=service&client_secret=service-secret`,
@@ -98,6 +104,8 @@ const malformed: readonly Case[] = [
   },
   { name: 'an empty body', request: { form: '' }, want: '400 invalid_request', description: 'Missing grant type' },
   { name: 'no body', request: { method: 'POST' }, want: '400 invalid_request', description: 'Missing grant type' },
+  // Covers error body: error: `invalid_request` 400
+  // Covers POST /oauth/token: error: `grant_type` missing
   {
     name: 'an empty grant type',
     request: { form: 'grant_type=' },
@@ -113,6 +121,8 @@ const malformed: readonly Case[] = [
 ]
 
 const common: readonly Case[] = [
+  // Covers error body: error; error: `unsupported_grant_type` 400
+  // Covers POST /oauth/token: grant_type; error: unknown `grant_type`
   {
     name: 'an unknown grant type',
     request: { form: 'grant_type=magic' },
@@ -129,12 +139,15 @@ const common: readonly Case[] = [
     request: { form: 'grant_type=constructor' },
     want: '400 unsupported_grant_type',
   },
+  // Covers POST /oauth/token: error: grant_type=implicit
+  // Covers compatibility: C11 error codes: grant_type=implicit
   {
     name: 'the implicit grant (C11)',
     request: { form: 'grant_type=implicit' },
     want: { standard: '400 unsupported_grant_type', uaa: '400 invalid_grant' },
     description: 'Implicit grant type not supported from token endpoint',
   },
+  // Covers POST /oauth/token: error: client lacks the grant
   {
     name: 'a grant that the client lacks (C11)',
     request: { form: 'grant_type=authorization_code&code=x' },
@@ -152,6 +165,7 @@ const common: readonly Case[] = [
 const METHODS = ['GET', 'PUT', 'DELETE', 'PATCH'] as const
 
 for (const mode of MODES) {
+  // Covers error body: header: Cache-Control no-store; Pragma no-cache; Content-Type
   describe(`POST /oauth/token, ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode })))
@@ -159,6 +173,9 @@ for (const mode of MODES) {
     const send = (path: string, request: TestRequest): Promise<TestAnswer> =>
       server.send(path, { method: 'POST', basic: SERVICE, ...request })
 
+    // Covers POST /oauth/token: response: access_token; token_type; expires_in; scope; jti; header: Content-Type
+    // Covers POST /oauth/token: header: Cache-Control; Pragma
+    // Covers every answer in standard: token response: no-store, positive `expires_in`
     it('answers with the members, content type and cache headers of RFC 6749 §5.1', async () => {
       const answer = await send('/oauth/token', { form: CREDENTIALS })
       assert.equal(answer.status, 200)
@@ -179,6 +196,8 @@ for (const mode of MODES) {
     }
 
     for (const method of METHODS) {
+      // Covers error body: error: `method_not_allowed` 405
+      // Covers POST /oauth/token: rule: PUT, DELETE, PATCH are 405
       it(`answers 405 to ${method}`, async () => {
         const answer = await refused(server, mode, () => send('/oauth/token', { method }), {
           want: '405 method_not_allowed',
@@ -218,6 +237,7 @@ for (const mode of MODES) {
       assert.equal(scope, 'jobs.run jobs.read')
     })
 
+    // Covers POST /oauth/token: error: repeated parameter
     it('lets the first of two values win, or refuses both (A3)', async () => {
       const sending = () => send('/oauth/token', { form: `${CREDENTIALS}&scope=jobs.run&scope=jobs.read` })
       if (mode === 'uaa') return assert.equal(tokensOf(await sending()).scope, 'jobs.run')
@@ -247,6 +267,8 @@ for (const mode of MODES) {
 
 describe('the error_description', () => {
   const cases = [
+    // Covers error body: error_description
+    // Covers compatibility: authorization response: R8 `error_description`
     {
       mode: 'standard',
       name: 'repeats what was sent only in the characters of RFC 6749 A.8 (R8)',

@@ -101,6 +101,8 @@ for (const mode of MODES) {
       return (body as { id_token: string }).id_token
     }
 
+    // Covers GET /logout.do: rule: logout at the OIDC provider
+    // Covers GET /logout.do of an OIDC session: client_id
     it('ends the session here, then leads to the logout of the provider with its ID token', async () => {
       const browser = await signIn()
       const answer = await signOut(browser)
@@ -114,6 +116,8 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
+    // Covers GET /logout.do of an OIDC session: post_logout_redirect_uri
+    // Covers compatibility: logout and sessions: L7 return from the logout at a provider
     it('leads on to the page or client that the logout named, on return', async () => {
       const browser = await signIn()
       const { searchParams } = (await signOutTo(browser)).location()
@@ -127,6 +131,7 @@ for (const mode of MODES) {
       if (isStandard) assert.match((await browser.send(back.pathname + back.search)).text, /signed out/i)
     })
 
+    // Covers oidc and oauth provider config: logoutUrl
     it('reads the address of the logout from the discovery document', async () => {
       for (const origin of ['found', 'half']) {
         const browser = await signIn(origin)
@@ -153,6 +158,7 @@ for (const mode of MODES) {
     for (const [origin, why] of [
       ['none', 'without an address'],
       ['lost', 'whose discovery document is not known'],
+      // Covers oidc and oauth provider config: performRpInitiatedLogout
       ['stays', 'whose record says not to (performRpInitiatedLogout)'],
       ['script', 'whose address is a script'],
     ] as const) {
@@ -171,6 +177,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers GET /logout.do of an OIDC session: id_token_hint
     it('leaves out an ID token that is too long to be kept', async () => {
       const browser = await signIn('corp', { padding: 'x'.repeat(4096) })
       const { searchParams } = (await signOut(browser)).location()

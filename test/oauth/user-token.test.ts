@@ -64,6 +64,8 @@ for (const mode of MODES) {
     const ask = (form: Readonly<Record<string, string>> = {}, request: TestRequest = { bearer }): Promise<TestAnswer> =>
       server.token({ grant_type: 'user_token', client_id: 'auto', ...form }, request)
 
+    // Covers POST /oauth/token grant_type=user_token: token_format; expires_in; response: `access_token` null
+    // Covers POST /oauth/token grant_type=user_token: response: refresh_token; jti
     it('answers an opaque refresh token and no access token', async () => {
       const answer = await ask({ token_format: 'jwt', expires_in: '99' })
       assert.equal(answer.status, 200, answer.text)
@@ -82,10 +84,12 @@ for (const mode of MODES) {
       assert.equal(tokensOf(await ask({ client_id: 'cli' })).expires_in, mode === 'uaa' ? 1233 : 1234)
     })
 
+    // Covers POST /oauth/token grant_type=user_token: scope
     it('gives fewer scopes where fewer are asked for', async () => {
       assert.equal(tokensOf(await ask({ scope: 'openid' })).scope, 'openid')
     })
 
+    // Covers POST /oauth/token grant_type=user_token: client_id
     it('gives a token that the receiving client can redeem, and nobody else', async () => {
       const { refresh_token: token } = tokensOf(await ask())
       await refused(server, mode, () => refresh(server, token, {}, APP), {
@@ -132,6 +136,7 @@ for (const mode of MODES) {
       form?: Record<string, string>
       request?: () => Promise<TestRequest>
     })[] = [
+      // Covers POST /oauth/token grant_type=user_token: error: grant types missing
       {
         name: 'a client that may not be given refresh tokens',
         form: { client_id: 'no-refresh' },
@@ -143,6 +148,7 @@ for (const mode of MODES) {
         request: async () => ({ bearer: (await passwordTokens(server, {}, ['user-only', 's'])).access_token }),
         ...unauthorizedGrant,
       },
+      // Covers POST /oauth/token grant_type=user_token: error: user scope missing
       {
         name: 'a bearer without the scope for it',
         request: async () => ({ bearer: (await passwordTokens(server, { scope: 'openid' }, PORTAL)).access_token }),
@@ -150,6 +156,7 @@ for (const mode of MODES) {
         description: 'Insufficient scope for this resource',
         challenge: /^Bearer realm="SVC\/oauth", error="insufficient_scope"/,
       },
+      // Covers POST /oauth/token grant_type=user_token: error: token without user
       {
         name: "a client's own token",
         request: async () => {
@@ -172,7 +179,9 @@ for (const mode of MODES) {
         request: async () => ({ bearer: (await passwordTokens(server, {}, PORTAL)).refresh_token }),
         want: '401 invalid_token',
       },
+      // Covers POST /oauth/token grant_type=user_token: Authorization: Bearer
       { name: 'nonsense as bearer', request: () => Promise.resolve({ bearer: 'x.y.z' }), want: '401 invalid_token' },
+      // Covers POST /oauth/token grant_type=user_token: error: `client_id` missing
       {
         name: 'a bearer without a client_id',
         form: { client_id: '' },

@@ -83,6 +83,10 @@ for (const mode of MODES) {
       { scope: 'openid phone', standard: { ...phone, phone_number_verified: false } },
     ]
     for (const { scope, standard } of cases.filter(each => mode === 'standard' || !/email|phone/.test(each.scope))) {
+      // Covers GET /userinfo: response: user_id; sub; user_name; given_name; family_name; phone_number; name; email
+      // Covers GET /userinfo: response: email_verified; preferred_username; updated_at
+      // Partly covers compatibility: tokens and userinfo: T6 userinfo claims
+      // Covers every answer in standard: userinfo: token works at once, same sub
       it(`tells about the user what the mode says for "${scope}" (T6)`, async () => {
         const answer = await send(await tokenFor(scope))
         const { id } = await userNamed(server, 'marissa')
@@ -155,6 +159,8 @@ for (const mode of MODES) {
         })
       }
     } else {
+      // Covers ID token: roles; user_attributes
+      // Covers GET /userinfo: response: user_attributes; roles
       it('reports the attributes of the account with their scope, and no claim that UAA does not have', async () => {
         const form = { scope: 'openid profile user_attributes roles', username: 'complete', password: 'secret' }
         const tokens = await passwordTokens(server, form, ALL)
@@ -174,6 +180,7 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
     })
 
+    // Covers GET /userinfo: response: previous_logon_time
     it('reports when the user signed in before, once that has happened', async () => {
       const first = (await send(await tokenFor('openid', 'nameless', 'secret'))).json()
       assert.equal(first['previous_logon_time'], mode === 'uaa' ? null : undefined)
@@ -190,6 +197,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers ID token: rule: null values are left out
     it('says in the ID token nothing blank either', async () => {
       const { id_token: token } = await passwordTokens(
         server,
@@ -213,15 +221,19 @@ for (const mode of MODES) {
       assert.equal((await send(token)).status, 200)
     })
 
+    // Covers every endpoint: rule: bearer scheme in any case
     it('takes the scheme in any case', async () => {
       const headers = { authorization: `bEaReR ${await tokenFor('openid')}` }
       assert.equal((await server.send('/userinfo', { headers })).status, 200)
     })
 
+    // Covers POST /userinfo: Authorization: Bearer
     it('takes a POST with the token in the header', async () => {
       assert.equal((await send(await tokenFor('openid'), { method: 'POST' })).status, 200)
     })
 
+    // Covers POST /userinfo: `access_token` in the form
+    // Covers compatibility: tokens and userinfo: T5 userinfo call
     it('takes a POST with the token in the form (T5)', async () => {
       assert.equal((await server.send('/userinfo', { form: { access_token: await tokenFor('openid') } })).status, 200)
     })
@@ -240,6 +252,9 @@ for (const mode of MODES) {
     const bare = `${REALM}${mode === 'uaa' ? `, error="unauthorized", error_description="${full}"` : ''}`
     const notForOpenid = 'Invalid token does not contain resource id (openid)'
     const refusals: readonly (Refusal & { readonly name: string; readonly request: () => Promise<TestRequest> })[] = [
+      // Covers every endpoint: error: no token
+      // Covers GET /userinfo: error: no token
+      // Covers compatibility: token endpoint: C6 bearer 401
       {
         name: 'no token (C6)',
         request: async () => ({}),
@@ -258,6 +273,9 @@ for (const mode of MODES) {
         request: async () => ({ query: { access_token: await tokenFor('openid') } }),
         want: '401 unauthorized',
       },
+      // Covers WWW-Authenticate: header: Bearer realm of protected endpoints
+      // Covers token validation: unknown opaque value
+      // Covers GET /userinfo: error: bad token
       {
         name: 'a token that was not issued',
         request: async () => ({ bearer: 'nonsense' }),
@@ -270,6 +288,8 @@ for (const mode of MODES) {
         want: '401 invalid_token',
         description: 'The token is too long.',
       },
+      // Covers every endpoint: error: access_denied
+      // Covers GET /userinfo: error: openid not in the audience; rule: bearer user token with openid
       {
         name: 'a token without openid (M12)',
         request: async () => ({ bearer: await tokenFor('cloud.read') }),
@@ -277,6 +297,7 @@ for (const mode of MODES) {
         description: notForOpenid,
         challenge: mode === 'uaa' ? REALM : `${REALM}, error="access_denied", error_description="${notForOpenid}"`,
       },
+      // Covers GET /userinfo: error: client token
       {
         name: 'the token of a client, even with openid',
         request: async () => ({
@@ -289,6 +310,7 @@ for (const mode of MODES) {
         request: async () => ({ bearer: (await passwordTokens(server, {}, ALL)).id_token }),
         want: '401 invalid_token',
       },
+      // Covers GET /userinfo: error: token twice
       {
         name: 'a token in two places',
         request: async () => {
@@ -306,6 +328,8 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers every endpoint: error: bad or expired token
+    // Covers token validation: expired
     it('refuses a token once it expired', async () => {
       const token = await tokenFor('openid')
       server.clock.advance(mode === 'standard' ? 3600 : 43_200)

@@ -32,6 +32,7 @@ const pem = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
 describe('a zone', () => {
+  // Covers Zone config in effect: tokenPolicy.activeKeyId; tokenPolicy.keys.<id>.signingAlg
   it('signs with the key that activeKeyId names, and publishes the others', () => {
     const keys = {
       old: { signingKey: pem(), signingAlg: 'ES256' },
@@ -47,6 +48,7 @@ describe('a zone', () => {
   })
 
   for (const mode of MODES) {
+    // Covers Zone config in effect: issuer
     it(`issues everything under the issuer it was given, ${mode}`, () =>
       withServer({ mode, config: { zone_config: { issuer: 'https://login.example/tenant' } } }, async server => {
         const issuer = mode === 'standard' ? 'https://login.example/tenant' : 'https://login.example/tenant/oauth/token'
@@ -59,6 +61,7 @@ describe('a zone', () => {
         assert.equal(answer.searchParams.get('iss'), mode === 'standard' ? issuer : null)
       }))
 
+    // Covers Zone config in effect: links.logout.disableRedirectParameter
     it(`ignores links.logout.disableRedirectParameter, as UAA does, ${mode}`, () => {
       const logout = { disableRedirectParameter: true, whitelist: ['https://listed.example/bye'] }
       return withServer({ mode, config: { zone_config: { links: { logout } } } }, async server => {
@@ -67,6 +70,7 @@ describe('a zone', () => {
       })
     })
 
+    // Covers provider check after login: token request
     it(`holds a client to its allowed providers at code exchange and refresh, ${mode}`, () =>
       withServer({ mode }, async server => {
         const code = await insertCode(server)
@@ -78,6 +82,7 @@ describe('a zone', () => {
       }))
   }
 
+  // Covers Zone config in effect: branding.squareLogo
   it('shows branding.squareLogo on its pages', () => {
     const squareLogo = Buffer.from('a picture').toString('base64')
     return withServer({ config: { zone_config: { branding: { squareLogo } } } }, async server => {

@@ -42,6 +42,7 @@ for (const mode of MODES) {
 
       for (const zone of ['x', 'default']) {
         for (const format of ['jwt', 'opaque']) {
+          // Covers zone by path: rule: tokens are good at either address of the zone, and in no other
           it(`of ${zone} (${format}) are good at both of its addresses, and in no other zone`, async () => {
             const form = { token_format: format, scope: 'openid' }
             const byPath = await signIn(`/z/${zone}`, passwordIn(zone), form)

@@ -7,6 +7,8 @@ import { startServer } from '../support/server.ts'
 
 for (const mode of MODES) {
   describe(`the audit trail in ${mode}`, () => {
+    // Covers audit trail: PrincipalAuthenticationSuccess
+    // Covers audit line: remoteAddress
     it('reports every event where it came from and in which zone, with the address that a trusted proxy names', async () => {
       const config = {
         bootstrap: authorizeBootstrap,

@@ -23,6 +23,7 @@ const settle = async (): Promise<void> => {
 }
 
 describe('health', () => {
+  // Covers GET /healthz: 200 database unknown
   it('is unknown before the first look, and then what the database was seen to be', async () => {
     let works = true
     const { health, lines } = healthOf(() => (works ? Promise.resolve() : Promise.reject(new Error('gone'))))
@@ -143,6 +144,7 @@ describe('health', () => {
 
 describe('GET /healthz', () => {
   for (const mode of MODES) {
+    // Covers GET /healthz: 200 ok; rule: no zone
     it(`says ok in plain text, to anybody at any host, and is not cached, in ${mode}`, async () => {
       const server = await startServer({ mode, config: { base_url: 'https://id.example' } })
       try {
@@ -160,6 +162,7 @@ describe('GET /healthz', () => {
       }
     })
 
+    // Covers GET /healthz: 503 database
     it(`answers 503 once the database is gone, and once the server stops, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {

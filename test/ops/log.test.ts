@@ -69,6 +69,7 @@ describe('the log', () => {
     assert.deepEqual(second?.['errors'], ['Error: connect ECONNREFUSED ::1:5432'])
   })
 
+  // Covers audit line: type; principal
   it('marks the audit trail, so that it can be told from the rest', () => {
     const [line] = linesOf(log =>
       log.audit({ type: 'UserAuthenticationSuccess', zoneId: 'svc', principal: 'u-1', origin: 'svc' }),

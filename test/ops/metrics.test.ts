@@ -34,6 +34,7 @@ function watched(metrics: Metrics) {
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
 describe('the numbers of requests', () => {
+  // Covers metrics: requests.global; requests.{group}
   it('count what was answered, by status and by group, and begin again with each report', async () => {
     const metrics = createMetrics({ basePath: '' })
     const { app } = watched(metrics)
@@ -70,6 +71,7 @@ describe('the numbers of requests', () => {
     await app.close()
   })
 
+  // Covers metrics: server
   it('report what is under way, and not for ever what nobody waits for any more', async () => {
     const metrics = createMetrics({ basePath: '' })
     const { app, open, entered } = watched(metrics)
@@ -103,6 +105,7 @@ describe('the numbers of requests', () => {
 })
 
 describe('the other numbers', () => {
+  // Covers metrics: database.global
   it('count the questions to the database, and those that took more than three seconds', () => {
     const metrics = createMetrics({ basePath: '' })
     for (const milliseconds of [10, 20, 3000, 3001]) metrics.countQuery(milliseconds)
@@ -125,6 +128,7 @@ describe('the other numbers', () => {
     ['PrincipalAuthenticationFailure', 'principal_authentication_failure_count'],
   ]
   for (const [type, name] of audited) {
+    // Partly covers metrics: audit_service
     it(`count ${type} of the audit trail, which stays as it is`, () => {
       const metrics = createMetrics({ basePath: '' })
       const trail: AuditEvent[] = []
@@ -155,6 +159,7 @@ describe('the other numbers', () => {
     ])
   })
 
+  // Partly covers metrics: vitals
   it('report on the machine and on this process', () => {
     const report = reportOf(createMetrics({ basePath: '' }))
     for (const name of ['vm.cpu.count', 'vm.memory.total', 'vm.memory.free', 'jvm.heap.used', 'jvm.heap.max']) {

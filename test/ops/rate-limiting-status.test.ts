@@ -40,6 +40,9 @@ for (const mode of MODES) {
         ],
       )
 
+    // Partly covers GET /RateLimitingStatus: current.status
+    // Covers GET /RateLimitingStatus: current.asOf; current.credentialIdExtractor; current.loggingLevel
+    // Covers GET /RateLimitingStatus: current.limiterMappings; fromSource
     it('tells an administrator what is limited, and is not limited itself', async () => {
       for (const request of [{ basic: BOSS }, { bearer: await tokenOf(BOSS) }]) {
         const answer = await server.send(STATUS, request)
@@ -122,6 +125,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, request, want, challenge } of refusals) {
+      // Covers GET /RateLimitingStatus: rule: admin authority
       it(`refuses ${name}`, async () => {
         const sent = await request()
         const sending = () => server.send(STATUS, sent)

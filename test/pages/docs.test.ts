@@ -39,6 +39,7 @@ describe('the page of the interface', () => {
 
   const lists = [320, 1280].flatMap(width => SCHEMES.map(colorScheme => ({ width, colorScheme })))
   for (const { width, colorScheme } of thinned(lists, 4)) {
+    // Covers GET /docs: rule: phones, desktops, light and dark
     it(`meets WCAG 2.2 AA as a list and fits a width of ${width}, ${colorScheme}, with everything open`, async () => {
       const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, bypassCSP: true })
       const page = await context.newPage()
@@ -85,6 +86,7 @@ describe('the page of the interface', () => {
   })
 
   for (const colorScheme of thinned(SCHEMES, 2)) {
+    // Covers GET /docs: rule: search, navigation and requests to try
     it(`is an explorer with search and requests to try, under the policy of all pages, ${colorScheme}`, async () => {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme })
       await context.addCookies([{ name: 'svc-session', value: 'mine', url: base }])

@@ -22,9 +22,12 @@ describe('the message for a code', () => {
   ]
   const successes = ['verify_success', 'password_reset', 'invite_accepted', 'change_email_success']
 
+  // Covers GET /login error codes: account_not_precreated; idp_not_found
+  // Partly covers POST /login.do: error: password_expired
   it('exists for every error of the login page', () => {
     assert.deepEqual(Object.keys(english.errors), [...errors, 'unknown'])
   })
+  // Covers GET /login error codes: success `verify_success`; success `invite_accepted`; success `change_email_success`
   it('exists for every success of the login page', () => {
     assert.deepEqual(Object.keys(english.successes), [...successes, 'unknown'])
   })

@@ -213,6 +213,7 @@ describe('hostile text in every prop', () => {
         )
       })
     }
+    // Covers layout and branding: banner.link
     it(`gives ${page} its links when they are harmless`, () => {
       const targets = tagsOf(render('https://example.org/1')).map(tag => tag.attributes['href'])
       assert.ok(targets.filter(target => target === 'https://example.org/1').length >= 3)
@@ -241,6 +242,7 @@ const PASSKEY_SCRIPT = { src: '/assets/passkeys.js', defer: '' }
 describe('every page', () => {
   const stylesheet = Buffer.from(withoutComments(readFileSync('assets/latchkey.css', 'utf8')))
   for (const [name, page] of Object.entries(states)) {
+    // Covers every answer in standard: pages: usable without script
     it(`has scripts from files only, and no style or event handler of its own: ${name}`, () => {
       const tags = tagsOf(page)
       const scripts = tags.filter(tag => tag.name === 'script').map(({ attributes }) => attributes)
@@ -251,6 +253,7 @@ describe('every page', () => {
         for (const attribute of Object.keys(tag.attributes)) assert.doesNotMatch(attribute, /^(?:on.*|style|srcdoc)$/)
       }
     })
+    // Covers GET /login: page: heading
     it(`is a whole document with one heading and one main landmark: ${name}`, () => {
       assert.match(
         page.toString(),
@@ -313,6 +316,7 @@ describe('the layout', () => {
     assert.match(plainPage(other).toString(), /<title>Signed out · Zone 1<\/title>/)
     assert.match(plainPage(other).toString(), /© 2026 <bdi>Acme<\/bdi>/)
   })
+  // Covers layout and branding: squareLogo
   it('shows the logos of the zone', () => {
     const logo = png(4, 4, [1, 2, 3])
     const tags = tagsOf(
@@ -327,6 +331,8 @@ describe('the layout', () => {
     const sources = tags.flatMap(({ name, attributes }) => (name === 'img' ? (attributes['src'] ?? []) : []))
     assert.deepEqual(sources, ['/assets/icon.svg'])
   })
+  // Covers layout and branding: banner.logo
+  // Covers Zone config in effect: branding.banner
   it('lets the logo of a banner win over its text', () => {
     const logo = png(4, 4, [1, 2, 3])
     const text = plainPage({ ...anonymous, branding: { banner: { logo, text: 'Notice' } } }).toString()
@@ -337,10 +343,12 @@ describe('the layout', () => {
     assert.match(text, /<footer class="footer">\s*<p class="copyright" title="[^"]+"><bdi>Ours\.<\/bdi><\/p>/)
     assert.doesNotMatch(text, /©/)
   })
+  // Covers layout and branding: footer version title
   it('shows version and build in the title of its footer', () => {
     const about = 'Version: 1.2.3, Server: https://id.example/?a&"b"'
     assert.equal(only(plainPage({ ...anonymous, about }), 'p', 'title', about).attributes['title'], about)
   })
+  // Covers layout and branding: last login time
   it('shows a signed-in user the time of the previous sign-in, where there was one', () => {
     const first = { ...signedIn, user: { userName: 'm', signOutAction: '/logout.do' } }
     for (const page of [plainPage(anonymous), plainPage(first)]) assert.doesNotMatch(page.toString(), /last_login_time/)
@@ -422,6 +430,7 @@ describe('the sign-in page', () => {
     }
     assert.equal(only(page, 'input', 'type', 'submit').attributes['value'], 'Sign in')
   })
+  // Covers GET /login: page: passcode prompt is never shown
   it('never shows the passcode prompt', () => {
     assert.doesNotMatch(loginPage(anonymous, props).toString(), /passcode|One-time/)
   })

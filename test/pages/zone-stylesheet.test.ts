@@ -5,6 +5,7 @@ import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
 const rule = (background: string, text: string): string =>
   `:root {\n  --banner-background: ${background};\n  --banner-text: ${text};\n}\n`
 
+// Covers layout and branding: banner.textColor
 describe("the stylesheet of a zone's own colours", () => {
   const cases = [
     { name: 'is absent without a banner', banner: undefined, want: undefined },

@@ -124,6 +124,8 @@ describe('the config of an answer', () => {
     keystone: external,
   }
   for (const { type } of providerTypes('svc')) {
+    // Covers Identity provider record: config
+    // Covers config of type keystone: additionalConfiguration
     it(`has every member of type ${type}, and no secret`, () => {
       for (const empty of [{}, null, undefined, '{}', 'null'])
         assert.deepEqual(shown(read(type, empty)), complete[type])
@@ -158,6 +160,7 @@ describe('the config of an answer', () => {
     assert.equal(method({ relyingPartySecret: '' }), 'none')
   })
 
+  // Covers saml provider config: linkText
   it('says where a SAML record really is', () => {
     const { idpEntityAlias, zoneId, linkText } = shown(
       read('saml', { idpEntityAlias: 'x', zoneId: 'y', linkText: 'Federation' }),
@@ -365,6 +368,7 @@ describe('the rules', () => {
       config: { groupMappingMode: 'X' },
       want: ['config.groupMappingMode unreadable'],
     },
+    // Covers saml provider config: socketFactoryClassName
     { name: 'ignore a class of sockets', type: 'saml', config: { socketFactoryClassName: { x: 1 } } },
 
     { name: 'take complete addresses', type: 'oidc1.0', config: oidc },
@@ -438,6 +442,7 @@ describe('the rules', () => {
         want: ['config.authUrl unreadable', ...(type === 'oidc1.0' ? ['config.authUrl unusable'] : [])],
       })),
     ]),
+    // Covers saml provider config: iconUrl
     ...['javascript:alert(1)', 'data:text/html,x', 'ftp://icons.example/a.png', 'icon.png'].map(iconUrl => ({
       name: `refuse ${iconUrl} as an icon`,
       type: 'saml',

@@ -338,12 +338,14 @@ for (const mode of MODES) {
           const { header, payload } = partsOf(token(genuine))
           await takes(server, joined({ ...header, kid: 'mac', alg: 'HS256' }, payload, byMac(textOf(KEYS.HS256))), mode)
         })
+        // Covers signing keys: rule: keys that a token names are ignored
         it('is not made good or bad by a place for keys that it names', async () => {
           const { header, payload } = partsOf(token(genuine))
           await takes(server, joined({ ...header, jku: url, x5u: url, jwk: strangerJwk }, payload, byRsa(own)), mode)
           assert.equal(asked, 0)
         })
         for (const { name, of } of FORGERIES) {
+          // Covers signing keys: rule: the key's own algorithm and no other
           it(`is refused with ${name}`, async () => {
             await refuses(server, of(partsOf(token(genuine)), url), mode)
             assert.equal(asked, 0, 'the server asked an address that a token named')

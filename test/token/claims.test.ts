@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { audience } from '../../src/token/claims.ts'
 
+// Covers access token claims: rule: audience from scopes
 describe('the audience of a token', () => {
   const cases: readonly { name: string; scopes: readonly string[]; want: readonly string[] }[] = [
     { name: 'is the client when there are no scopes', scopes: [], want: ['app'] },

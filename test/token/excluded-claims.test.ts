@@ -27,6 +27,7 @@ for (const mode of MODES) {
     }
 
     for (const kind of ['access_token', 'id_token'] as const) {
+      // Covers access token claims: jwt.token.claims.exclude
       it(`leaves the claims out of the ${kind}, and no other`, async () => {
         const all = await claimsOf(whole, kind)
         assert.ok(all.some(name => EXCLUDED.includes(name)))

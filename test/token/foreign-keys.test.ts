@@ -194,6 +194,7 @@ describe('a document of keys at an address', () => {
     assert.ok(isSame(await find(keys, 'a'), 'rsa'))
   })
 
+  // Covers oidc and oauth provider config: cacheJwks
   it('is fetched again for each use where nothing is to be remembered, but only once in half a minute', async () => {
     const { keys, fetched, clock } = documents(() => ({ keys: [a] }))
     const refetch = (): Promise<unknown> => keys.find({ jwksUri: uri, refetch: true }, wanted('a'))

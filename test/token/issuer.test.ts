@@ -75,6 +75,8 @@ for (const mode of MODES) {
     after(() => server.stop())
     const seconds = isStandard ? 3600 : 43_200
 
+    // Covers JWT header: alg; kid; typ; jku (uaa)
+    // Covers compatibility: tokens and userinfo: T7 access JWT
     it('name type, algorithm and key in the header, and the key document only in uaa (T7)', async () => {
       const tokens = await passwordTokens(server)
       const [{ header: access }, { header: id }] = [
@@ -87,6 +89,8 @@ for (const mode of MODES) {
       assert.deepEqual(id, { alg: 'RS256', kid, typ: 'JWT', ...jku })
     })
 
+    // Covers access token claims: jti; sub; client_id; cid; azp; scope; authorities; aud; iss; zid; iat; exp
+    // Covers access token claims: grant_type; rev_sig
     it('of a client', async () => {
       const { access_token: token, jti, expires_in: lives } = tokensOf(await server.token(FORM, { basic: SERVICE }))
       const { payload } = await verified(server, token, { issuer, audience: 'service' })
@@ -110,6 +114,7 @@ for (const mode of MODES) {
       assert.equal(lives, isStandard ? seconds : seconds - 1, 'the whole seconds that are left (T9)')
     })
 
+    // Covers access token claims: user_id; user_name; origin; email; auth_time
     it('of a user', async () => {
       const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const { grant_id: grant, ...payload } = (await verified(server, token, { issuer, audience: 'app' })).payload
@@ -155,6 +160,12 @@ for (const mode of MODES) {
       { scope: 'openid phone', standard: { ...phone, phone_number_verified: false } },
     ]
     for (const { scope, ...want } of cases.filter(each => isStandard || each.uaa)) {
+      // Covers configuration file: bootstrap.clients[]: id_token_minimal
+      // Covers ID token: sub; user_id; user_name; email; origin; aud; azp; client_id; cid; iss; zid; iat; exp; jti
+      // Covers ID token: rev_sig; grant_type; auth_time; amr; scope; given_name; family_name; phone_number
+      // Covers ID token: email_verified
+      // Covers compatibility: tokens and userinfo: T3 ID token claims
+      // Covers every answer in standard: ID token: iss, aud, exp, iat, nonce, kid
       it(`of a user in the ID token for "${scope}" (T3)`, async () => {
         const tokens = await passwordTokens(server, { scope }, WHOLE)
         const { payload } = await verified(server, tokens.id_token, { issuer, audience: 'whole' })
@@ -199,6 +210,7 @@ for (const mode of MODES) {
       if (isStandard) assert.equal((await server.send('/userinfo', { bearer: tokens.id_token })).status, 401)
     })
 
+    // Covers ID token: previous_logon_time
     it('report when the user signed in before (T3)', async () => {
       const before = server.clock.now().getTime()
       await passwordTokens(server)
@@ -208,12 +220,15 @@ for (const mode of MODES) {
       now += 60
     })
 
+    // Covers ID token: sid
+    // Covers compatibility: tokens and userinfo: T4 sid
     it('have a session id where a browser stood behind the grant (T4), and none elsewhere', async () => {
       const byCode = tokensOf(await exchange(server, await insertCode(server)))
       assert.equal(decodeJwt(byCode.id_token)['sid'], isStandard ? 'session-of-auto' : undefined)
       assert.equal(decodeJwt((await passwordTokens(server)).id_token)['sid'], undefined)
     })
 
+    // Covers every answer in standard: claims: right type, never null
     it('are never null, blank or the text "null"', async () => {
       const { access_token: access, id_token: id } = await passwordTokens(server, {}, AUTO)
       for (const token of [access, id]) {
@@ -230,6 +245,7 @@ for (const mode of MODES) {
       assert.notEqual(decodeJwt(tokens.id_token).jti, tokens.access_token)
     })
 
+    // Covers token lifetime: client `access_token_validity`
     it('name an expiry that the client chose', async () => {
       const answer = await server.token(FORM, { basic: ['quick', 'secret'] })
       const { access_token: token, expires_in: lives } = tokensOf(answer)
@@ -250,6 +266,7 @@ for (const mode of MODES) {
     }
     const cases = [
       { name: 'is JWT unless asked otherwise', zone: undefined, service: 'JWT' },
+      // Covers Zone config in effect: tokenPolicy.accessTokenType
       { name: 'is what the zone says', zone: 'at+jwt', service: 'at+jwt' },
     ] as const
     for (const { name, zone, service } of cases) {
@@ -278,7 +295,11 @@ for (const mode of MODES) {
 
 describe('the life of an access token', () => {
   const policies = [
+    // Covers token lifetime: zone accessTokenValidity
+    // Covers Zone config in effect: tokenPolicy.accessTokenValidity
     { name: 'is what the zone says', accessTokenValidity: 600, service: 600, quick: 30 },
+    // Covers token lifetime: global default
+    // Covers compatibility: tokens and userinfo: T9 lifetimes
     { name: 'is the default where the zone says -1 (T9)', accessTokenValidity: -1, service: 3600, quick: 30 },
   ]
   for (const { name, accessTokenValidity, service, quick } of policies) {
@@ -313,12 +334,17 @@ describe('a revocable access token', () => {
   before(async () => (server = await startServer({ config: { zone_config: { tokenPolicy: { jwtRevocable: true } } } })))
   after(() => server.stop())
 
+  // Covers access token claims: revocable
+  // Covers opaque and revocable tokens: jwtRevocable
   it('is a JWT that says so, and is alive', async () => {
     const { access_token: token } = tokensOf(await server.token(FORM, { basic: SERVICE }))
     assert.equal(decodeJwt(token)['revocable'], true)
     assert.ok(await isAlive(server, token))
   })
 
+  // Covers opaque and revocable tokens: revoked entry is refused
+  // Covers token validation: revoked
+  // Covers Zone config in effect: tokenPolicy.jwtRevocable
   it('dies with its row, and says so', async () => {
     const { access_token: token, jti } = await passwordTokens(server)
     assert.equal(await server.store.tokens.delete('svc', digest(jti)), true)
@@ -334,6 +360,7 @@ describe('a revocable access token', () => {
 })
 
 describe('tokens at rest', () => {
+  // Covers token lifetime: expired rows are purged
   it('are purged once they expired, and not before', async () => {
     const server = await startServer({ config: { bootstrap } })
     try {
@@ -350,6 +377,7 @@ describe('tokens at rest', () => {
     }
   })
 
+  // Covers opaque and revocable tokens: stored only as a digest
   it('are digests only: whoever reads the database can use none', async () => {
     const database = await freshDatabase('sqlite')
     try {

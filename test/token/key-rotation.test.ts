@@ -93,6 +93,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
+    // Covers signing keys: rule: a retired key verifies until its tokens expired
     it('takes old tokens to the end of the retirement, and no second longer', async () => {
       const seconds = 1800 // shorter than a token lives, so that the key ends it
       assert.equal(await one.store.keys.retire('svc', 'key', addSeconds(clock.now(), seconds)), true)

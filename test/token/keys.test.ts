@@ -92,6 +92,8 @@ describe('a signature that cannot be made', () => {
 describe('a zone that signs', () => {
   for (const alg of SIGNING_ALGORITHMS) {
     if (hashBytesOfSymmetric(alg) !== undefined) continue
+    // Covers ID token: at_hash
+    // Covers signing keys: RS256; RS384; RS512; PS256; PS384; PS512; ES256; ES384; ES512; EdDSA
     it(`with ${alg}: anybody can verify, at_hash fits, and the server knows its own token`, async () => {
       const server = await startServer({ config: keysConfig(alg) })
       try {
@@ -122,6 +124,7 @@ describe('a zone that signs', () => {
   const symmetric = ['HS256', 'HS384', 'HS512'] as const
   for (const alg of symmetric) {
     for (const mode of MODES) {
+      // Covers signing keys: HS256; HS384; HS512
       it(`with ${alg}: who shares the secret can verify, at_hash fits, and discovery does not promise it, ${mode}`, async () => {
         const server = await startServer({ mode, config: keysConfig(alg) })
         try {
@@ -163,6 +166,7 @@ describe('a zone that signs', () => {
     }
   })
 
+  // Covers signing keys: several keys, chosen by kid
   it('chooses the key by its id, so that tokens outlive a change of the active one', async () => {
     const database = await freshDatabase('sqlite')
     try {
@@ -197,6 +201,9 @@ describe('a zone that signs', () => {
 
 describe('a zone whose keys only verify', () => {
   for (const mode of MODES) {
+    // Covers error body: error: `server_error` 500
+    // Covers POST /oauth/token: error: no signing key
+    // Covers compatibility: C11 error codes: no signing key
     it(`issues nothing and says why only where UAA does (C11), ${mode}`, async () => {
       const server = await startServer({ mode, config: keysConfig('RS256') })
       try {

@@ -80,6 +80,7 @@ for (const mode of MODES) {
         description: SIGNATURE,
       },
       { name: 'another algorithm of the same key', token: () => forge({}, { alg: 'RS512' }), description: SIGNATURE },
+      // Covers token validation: bad signature
       {
         name: 'the signature of another key',
         token: () => forge({}, {}, createPrivateKey(strangerPem)),
@@ -108,12 +109,14 @@ for (const mode of MODES) {
       { name: 'a payload that is no JSON', token: () => signedText('nonsense'), description: SIGNATURE },
       { name: 'a payload that is a list', token: () => signedText('[]'), description: 'The token is malformed.' },
       { name: 'a critical extension', token: () => forgeCritical(), description: SIGNATURE },
+      // Covers token validation: kid missing
       { name: 'no kid', token: () => withoutKid(), description: 'kid claim not found in JWT token header' },
       {
         name: 'a kid that is a number',
         token: async () => `${encode({ alg: 'RS256', kid: 7 })}.${encode(good.claims)}.x`,
         description: 'kid claim not found in JWT token header',
       },
+      // Covers token validation: kid unknown
       { name: 'an unknown kid', token: () => forge({}, { kid: 'other' }), description: unknownKey('other') },
       {
         name: 'a kid that is a path',
@@ -140,6 +143,8 @@ for (const mode of MODES) {
         token: () => forge({}, { kid: 'k'.repeat(10_000) }),
         description: unknownKey('k'.repeat(200)),
       },
+      // Covers error body: error: invalid_token
+      // Covers token validation: wrong issuer
       {
         name: 'another issuer',
         token: () => forge({ iss: 'https://evil.example' }),
@@ -162,11 +167,13 @@ for (const mode of MODES) {
         token: () => forge({ exp: null }),
         description: /^Invalid access token: expired at /,
       },
+      // Covers token validation: client gone
       {
         name: 'a client that does not exist',
         token: () => forge({ client_id: 'nobody' }),
         description: 'The token refers to a non-existent client: nobody',
       },
+      // Covers token validation: user gone
       {
         name: 'a user who does not exist',
         token: () => forge({ user_id: 'nobody' }),
@@ -245,6 +252,7 @@ for (const mode of MODES) {
     }
     const quote = mode === 'uaa' ? '"' : '?'
     const losses: readonly Loss[] = [
+      // Covers token validation: revocation signature mismatch
       { name: 'the password changed', user: { passwordRevision: 'next' }, description: 'revocable signature mismatch' },
       {
         name: 'the secret of the client changed',
@@ -256,11 +264,13 @@ for (const mode of MODES) {
         client: () => ({ tokenSalt: 'salt' }),
         description: 'revocable signature mismatch',
       },
+      // Covers token validation: scope lost
       {
         name: 'the client lost a scope',
         client: ({ scope }) => ({ scope: scope.filter(each => each !== 'cloud.read') }),
         description: `Some required ${quote}scope${quote} are missing: [cloud.read]`,
       },
+      // Covers token validation: required groups lost
       {
         name: 'the client requires a group that the user lacks',
         client: () => ({ requiredUserGroups: ['cloud.write'] }),
@@ -284,6 +294,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers rev_sig: any stored secret verifies an access token
     it('lives on when the client gets a second secret', async () => {
       const server = await startServer({ mode })
       try {

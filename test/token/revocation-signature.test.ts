@@ -79,12 +79,14 @@ describe('revocationSignature', () => {
   const chain = (...values: readonly string[]): string =>
     values.reduce((previous, value) => murmur3(`${previous}###${value}`, 0xf0f0).toString(16), '')
 
+  // Covers client authentication: rule: the newest secret feeds `rev_sig`
   it('of a client chains its id, newest secret and salt', () => {
     assert.equal(revocationSignature(client, undefined), chain('app', 'revision-1'))
     assert.equal(revocationSignature({ ...client, tokenSalt: 'salt' }, undefined), chain('app', 'revision-1', 'salt'))
     assert.equal(revocationSignature({ ...client, secrets: [] }, undefined), chain('app'))
   })
 
+  // Covers rev_sig: inputs and chain of MurmurHash3
   it('of a user goes on with id, password, salt, e-mail and name', () => {
     const salted = { ...user, salt: 'salt' }
     const values = ['app', 'revision-1', 'user-1', 'password-1', 'salt', 'marissa@example.org', 'marissa']

@@ -21,6 +21,7 @@ for (const mode of MODES) {
       authentication: { policy: { global: { lockoutAfterFailures: 2 } } },
     }
 
+    // Covers passwordPolicy: global policy
     it('are those of a zone whose provider has none', async () => {
       const api = await startUserServer(mode, { config })
       const create = (password: string, zone?: string) => {

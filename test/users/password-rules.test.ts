@@ -53,6 +53,7 @@ for (const mode of MODES) {
     ]) {
       const newName = (): string => `walter${(count += 1)}`
 
+      // Covers compatibility: pages, headers, cookies: P7 guessable passwords
       it(`is refused by POST /Users: ${what}`, async () => {
         const name = newName()
         const answer = await api.send('POST', '/Users', newUserBody(name, { password: password(name) }))

@@ -23,6 +23,7 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
     })
     after(() => server.stop())
 
+    // Covers static files: /resources/**
     it('are served as they are, with a type, for ever', async () => {
       for (const name of readdirSync(FOLDER).filter(each => extname(each) !== '')) {
         const answer = await server.send(`${path}/resources/${name}`)

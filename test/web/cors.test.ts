@@ -58,6 +58,7 @@ for (const mode of MODES) {
       { name: 'a call from a page that hides its origin', path: '/info', request: { headers: { origin: 'null' } } },
     ]
     for (const { name, path, request, status = 200 } of readable) {
+      // Covers CORS: default policy
       it(`let a page of any origin read, without cookies: ${name}`, async () => {
         const answer = await server.send(path, { ...request, headers: { ...FROM_SPA, ...request.headers } })
         assert.equal(answer.status, status, answer.text)
@@ -150,6 +151,7 @@ for (const mode of MODES) {
         headers: { 'access-control-request-headers': 'ACCEPT, Content-Type ' },
         want: '200',
       },
+      // Covers CORS: preflight without its headers 400
       { name: 'no method', headers: { 'access-control-request-method': '' }, want: '400 invalid_request' },
       { name: 'no headers', headers: { 'access-control-request-headers': '' }, want: '400 invalid_request' },
       { name: 'TRACE', headers: { 'access-control-request-method': 'TRACE' }, want: '405 method_not_allowed' },
@@ -163,6 +165,7 @@ for (const mode of MODES) {
         headers: { 'access-control-request-method': '<b>"' },
         want: '405 method_not_allowed',
       },
+      // Covers CORS: preflight method or header refused
       {
         name: 'a header that is not on the list',
         headers: { 'access-control-request-headers': 'authorization, x-evil' },
@@ -194,6 +197,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers CORS: policy of XMLHttpRequest
     it('of XMLHttpRequest may only read, and get their origin back', async () => {
       const answer = await server.send('/info', { headers: { ...FROM_SPA, ...XHR } })
       assert.equal(answer.status, 200)
@@ -268,6 +272,9 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.headers`
+    // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.credentials`
+    // Covers configuration file: `cors.xhr`, `cors.default`: `max_age`
     it('lets its origins call with cookies', async () => {
       for (const origin of [ORIGIN, 'https://www.spa.example']) {
         const { access_token: bearer } = await passwordTokens(server)
@@ -294,6 +301,8 @@ for (const mode of MODES) {
       'null',
     ]
     for (const origin of foreign) {
+      // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.origins`
+      // Covers CORS: origin refused 403
       it(`answers 403 to ${origin}, which may read nothing`, async () => {
         const issued = issuedBy(server)
         const form = { grant_type: 'client_credentials' }
@@ -310,6 +319,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.uris`
     it('answers 403 for a path that is not on its list', async () => {
       for (const path of ['/info', '/oauth/token/x', '/x/userinfo', '/oauth/%74oken']) {
         assert.equal((await server.send(path, { headers: FROM_SPA })).status, 403, path)
@@ -319,6 +329,8 @@ for (const mode of MODES) {
       assert.equal(answer.status, 401, 'the query is no part of the path')
     })
 
+    // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.methods`
+    // Covers CORS: method refused 405
     it('answers 405 to a method that is not on its list, and names those that are', async () => {
       for (const method of ['PUT', 'DELETE', 'PATCH']) {
         const answer = await server.send('/oauth/token', { method, headers: FROM_SPA })
@@ -382,6 +394,10 @@ describe('the policy of a zone', () => {
       await server.stop()
     })
 
+    // Covers CORS: policy per zone
+    // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedOrigins
+    // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedMethods
+    // Covers Zone config in effect: corsPolicy.defaultConfiguration.maxAge
     it('replaces the server’s, and allows GET if it lists no methods', async () => {
       const answer = await server.send('/info', { host: host('z1'), headers: { origin: 'https://one.example' } })
       assert.equal(answer.headers['access-control-allow-origin'], '*')
@@ -398,6 +414,11 @@ describe('the policy of a zone', () => {
       assert.equal(asked.headers['access-control-max-age'], '5')
     })
 
+    // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedOriginPatterns
+    // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedUris
+    // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedUriPatterns
+    // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedHeaders
+    // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedCredentials
     it('may be made of patterns alone', async () => {
       const answer = await token(server, 'z2', 'https://two.example')
       assert.equal(answer.status, 200)
@@ -409,6 +430,13 @@ describe('the policy of a zone', () => {
       assert.equal((await preflight(server, '/oauth/token', headers, { host: host('z2') })).status, 200)
     })
 
+    // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedOrigins
+    // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedOriginPatterns
+    // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedUris
+    // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedUriPatterns
+    // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedHeaders
+    // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedMethods
+    // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedCredentials; corsPolicy.xhrConfiguration.maxAge
     it('has a part of its own for XMLHttpRequest', async () => {
       const ask = (path: string) => server.send(path, { host: host('z2'), headers: { ...FROM_SPA, ...XHR } })
       assert.equal((await ask('/userinfo')).status, 401)
@@ -437,6 +465,8 @@ describe('the policy of a zone', () => {
     })
   })
 
+  // Covers configuration file: cors.enforceSystemZonePolicyInAllZones
+  // Covers CORS: enforced system policy
   it('has no say where the server enforces its own', async () => {
     const cors = {
       enforceSystemZonePolicyInAllZones: true,

@@ -117,6 +117,7 @@ describe('a saved request', () => {
     return String((await browser.signIn('marissa', 'koala')).headers['location'])
   }
 
+  // Covers saved request: any GET of a page
   it('is any page that wants a sign-in, with its query as it was', async () => {
     assert.equal(
       await placeAfter(browser => browser.send('/home?a=%20b&c=%C3%BC')),

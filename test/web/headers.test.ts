@@ -48,6 +48,8 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
+    // Covers security headers: X-Content-Type-Options; X-XSS-Protection; X-Frame-Options
+    // Partly covers security headers: Content-Security-Policy
     it('are on every response', async () => {
       for (const { method, url, audience } of server.app.routes) {
         for (const accept of ['text/html', 'application/json', '*/*']) {
@@ -63,6 +65,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers security headers: Cache-Control; Pragma; Expires
     it('let no cache keep a page', async () => {
       const browser = await signedIn(server)
       for (const path of ['/', '/home', '/logout.do']) {
@@ -168,6 +171,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Partly covers unsafe behaviour: no stack traces and no echoed secrets
     it('are on the answer to a fault of ours, which reveals nothing about it', async () => {
       const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       try {
@@ -198,6 +202,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers every endpoint: rule: 503 while the database does not answer
     it('are on the answer while the database is away', async () => {
       const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       const browser = await signedIn(own)
@@ -217,6 +222,7 @@ for (const mode of MODES) {
 }
 
 describe('security headers over https', () => {
+  // Covers security headers: Strict-Transport-Security
   it('ask for https on everything but what may be framed', async () => {
     const server = await startServer({ config: { base_url: 'https://id.example' } })
     try {

@@ -64,6 +64,7 @@ describe('a page in standard', () => {
       },
     ]
     for (const { name, path, request, status = 200, words } of pages) {
+      // Covers security headers: Content-Language
       it(`uses German: ${name}`, async () => {
         const answer = await server.send(path, { headers: GERMAN, ...request })
         assert.equal(answer.status, status)
@@ -92,6 +93,7 @@ describe('a page in standard', () => {
   })
 
   describe('on the way from an application', () => {
+    // Covers GET /oauth/authorize: ui_locales
     it('uses the language that the application asks for, from the sign-in to the approval', async () => {
       const browser = server.browser()
       const request: TestRequest = { headers: GERMAN }
@@ -159,6 +161,7 @@ describe('a page in standard', () => {
       assert.equal(status, 302)
       assert.match(String(headers['location']), /error=invalid_request/)
     })
+    // Covers GET /logout.do: ui_locales
     it('uses the one that a logout asks for, and after its confirmation too', async () => {
       const browser = await signedIn(server)
       const asked = await browser.send('/logout.do', { query: { ui_locales: 'es', client_id: 'app' }, headers: GERMAN })

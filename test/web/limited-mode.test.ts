@@ -43,6 +43,7 @@ for (const mode of MODES) {
         assert.equal((await server.send(`${path}/oauth/clients`, { method: 'POST', form: '' })).status, 401)
       })
 
+      // Covers configuration file: uaa.limitedFunctionality.statusFile
       it('notices within five seconds that the file came, and that it went', async () => {
         const status = async () => (await server.send(`${path}/oauth/clients`, { method: 'POST' })).status
         assert.equal(await status(), 401)
@@ -67,6 +68,7 @@ for (const mode of MODES) {
         ['POST', '/loginx'],
         ['POST', '/oauth/token_keys'],
       ] as const) {
+        // Covers every endpoint: rule: limited mode answers 503
         it(`refuses ${method} ${url}, to programs and to people`, async () => {
           limit()
           const program = await server.send(path + url, { method, headers: { accept: 'application/json' } })
@@ -97,6 +99,7 @@ for (const mode of MODES) {
 }
 
 describe('what is let through while the server is limited', () => {
+  // Covers configuration file: uaa.limitedFunctionality.whitelist.endpoints; uaa.limitedFunctionality.whitelist.methods
   it('is what the operator lists, and nothing else', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'latchkey-limited-'))
     writeFileSync(join(folder, 'limited'), '')

@@ -70,6 +70,7 @@ for (const mode of MODES) {
       assert.deepEqual(answer.json(), { error: 'code_store', error_description: message, message })
     }
 
+    // Covers POST /Codes: response: code; expiresAt; data; intent
     it('gives a text back, once', async () => {
       const made = await kept({ intent: 'MINE', code: 'given-by-me' })
       assert.match(made.code, /^[\w-]{32}$/)
@@ -81,6 +82,7 @@ for (const mode of MODES) {
       assertGone(await get(made.code), made.code)
     })
 
+    // Covers GET /Codes/{code}: code
     it('gives it to one of two requests at the same instant', async () => {
       const { code } = await kept()
       const statuses = (await Promise.all([get(code), get(code)])).map(({ status }) => status)
@@ -95,11 +97,13 @@ for (const mode of MODES) {
       assert.equal(await server.store.oneTimeCodes.find('svc', 'text', code), undefined)
     })
 
+    // Covers POST /Codes: expiresAt
     it('reads the end as a date too', async () => {
       const made = await kept({ expiresAt: '2030-01-01T00:00:00.000Z' })
       assert.equal(made.expiresAt, Date.UTC(2030, 0, 1))
     })
 
+    // Covers GET /Codes/{code}: error: not found
     it('has forgotten it at its end', async () => {
       const { code } = await kept({ expiresAt: inFuture(1) })
       server.clock.advance(1)
@@ -115,9 +119,11 @@ for (const mode of MODES) {
     })
 
     const refusals: readonly (readonly [name: string, body: unknown, message: string | RegExp, status?: number])[] = [
+      // Covers POST /Codes: error: data and expiresAt required
       ['no data', { expiresAt: 1 }, 'data and expiresAt are required.'],
       ['no end', { data: '{}' }, 'data and expiresAt are required.'],
       ['null', { data: null, expiresAt: null }, 'data and expiresAt are required.'],
+      // Covers POST /Codes: error: expiresAt in the past
       ['an end that is past', { data: '{}', expiresAt: 1 }, 'expiresAt must be in the future.'],
       [
         'an end in six years',
@@ -133,6 +139,7 @@ for (const mode of MODES) {
         { data: 'x'.repeat(MAX_DATA_LENGTH + 1), expiresAt: 1 },
         /^data must have at most 65536 characters/,
       ],
+      // Covers POST /Codes: error: unreadable body
       ['broken JSON', '{bad', 'The request body is not valid JSON'],
       ['a list', '[]', 'The request body must be a JSON object'],
     ]
@@ -148,6 +155,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /Codes: data
     it('takes data of 64 KiB', async () => {
       const { code, data } = await kept({ data: 'x'.repeat(MAX_DATA_LENGTH) })
       assert.equal((await get(code)).json<Kept>().data, data)
@@ -182,6 +190,7 @@ for (const mode of MODES) {
       assert.equal((await get(code)).status, 200)
     })
 
+    // Covers one-time codes: /Codes
     it('reads no code that stands for an account', async () => {
       const zone = (await server.store.zones.find('svc')) ?? assert.fail()
       const user = await userNamed(server, 'marissa')

@@ -104,6 +104,9 @@ for (const mode of MODES) {
       else assert.equal(typeof answer.json()['error_description'], 'string')
     }
 
+    // Covers POST /email_verifications: userId; email; response: code as text
+    // Covers POST /email_changes: response: username; userId; email
+    // Covers audit trail: EmailChangedEvent
     it('changes the address, and the name that was the address, once', async () => {
       const before = await named('nadia@shop.example')
       const code = await codeFor('nadia@shop.example', 'nadia@new.example', { unknown: 1 })
@@ -126,6 +129,8 @@ for (const mode of MODES) {
       isBare(await change(code), 422)
     })
 
+    // Covers POST /email_verifications: client_id
+    // Covers POST /email_changes: response: redirect_url
     it('leaves a name that is not the address, and answers where the client leads', async () => {
       const code = await codeFor('joel', 'joel@new.example', { client_id: 'leading' })
       assert.deepEqual((await change(code)).json(), {
@@ -136,6 +141,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers POST /email_changes: code as body
     it('takes the code of whatever content type', async () => {
       for (const type of ['text/plain', 'application/octet-stream', 'application/x-www-form-urlencoded']) {
         const code = await codeFor('joel', `joel@${type.length}.example`)
@@ -148,6 +154,7 @@ for (const mode of MODES) {
       assert.equal((await change(await codeFor('boss', 'boss@new.example'))).status, 200)
     })
 
+    // Covers POST /email_verifications: error: name taken
     it('refuses a new address that is the name of another user where the name would follow', async () => {
       await codeFor('marissa', 'taken@shop.example')
       const { id: userId } = await named('nadia@new.example')
@@ -171,6 +178,7 @@ for (const mode of MODES) {
       ['an endless address', userId => ({ userId, email: `${'a'.repeat(300)}@b.example` }), 400],
       ['an address that is no text', userId => ({ userId, email: ['a@b.example'] }), 400],
       ['no user', () => ({ email: 'a@b.example' }), 400],
+      // Covers POST /email_verifications: error: unknown user
       ['a user who does not exist', () => ({ userId: 'none', email: 'a@b.example' }), 404],
       ['a list', () => [], 400],
     ]
@@ -187,6 +195,7 @@ for (const mode of MODES) {
       assert.equal((await verification({ userId: ext?.id, email: 'a@b.example' })).status, 400)
     })
 
+    // Covers POST /email_changes: error: bad code
     it('refuses what is no code, a code in quotes, an expired one, and one of another zone or an earlier password', async () => {
       for (const text of ['nonsense', '{}', 'x'.repeat(32), 'x'.repeat(10_000), '\u00e9'])
         isBare(await change(text), 422)

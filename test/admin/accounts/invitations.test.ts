@@ -27,6 +27,7 @@ for (const mode of MODES) {
       return [...invited, ...failed][0] ?? assert.fail()
     }
 
+    // Covers POST /invite_users: response: new_invites; email; userId; origin; success; inviteLink
     it('makes an account for a new address, and answers the link', async () => {
       const { new_invites: invited, failed_invites: failed } = await api.invite(['inv1@acc.org'])
       const user = await userNamed(server, 'inv1@acc.org')
@@ -51,6 +52,8 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers POST /invite_users: emails; response: failed_invites; errorCode; errorMessage; error: `email.invalid`
+    // Covers POST /invite_users: error: `user.ambiguous`
     it('invites many: new ones, an account that is there, in small letters, and says of the rest why not', async () => {
       const emails = ['inv2@acc.org', 'marissa@EXAMPLE.org', 'not-an-email', 'INV3@Acc.org', '', 'dup@acc.org']
       const { new_invites: invited, failed_invites: failed } = await api.invite(emails)
@@ -76,6 +79,7 @@ for (const mode of MODES) {
       assert.equal(invited.length, 1)
     })
 
+    // Covers POST /invite_users: error: `provider.non-existent`; `provider.ambiguous`
     it('chooses the provider by the domain of the address', async () => {
       assert.equal((await only('a@corp.example')).origin, 'corp')
       assert.equal((await only('a@sub.example.net')).origin, 'two-b')
@@ -84,6 +88,7 @@ for (const mode of MODES) {
       assert.equal((await only('a@localhost')).errorCode, 'provider.non-existent')
     })
 
+    // Covers POST /invite_users: client_id
     it('chooses among the providers that the client allows', async () => {
       const of = (client_id: string) => ({ query: { redirect_uri: APP_URL, client_id } })
       assert.equal((await only('b@corp.example', of('ours'))).origin, 'svc')
@@ -91,6 +96,7 @@ for (const mode of MODES) {
       assert.equal((await only('b@acc.org', of('theirs'))).errorCode, 'provider.non-existent')
     })
 
+    // Covers POST /invite_users: redirect_uri
     it('does not look at the redirect URI, which is checked where it is followed', async () => {
       assert.ok((await only('e@acc.org', { query: { redirect_uri: 'http://evil.example/' } })).success)
     })
@@ -101,6 +107,7 @@ for (const mode of MODES) {
     })
 
     const refusals: readonly (readonly [name: string, body: unknown, request: object])[] = [
+      // Covers POST /invite_users: error: `redirect_uri` missing
       ['no redirect URI', { emails: [] }, { query: {} }],
       ['an empty redirect URI', { emails: [] }, { query: { redirect_uri: '' } }],
       ['a redirect URI of 3,000 characters', { emails: [] }, { query: { redirect_uri: 'x'.repeat(3000) } }],
@@ -119,6 +126,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /invite_users: error: content type
     it('refuses a form, and 10,000 addresses', async () => {
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
       assert.equal((await api.send('emails=x', { headers: type })).status, 415)
@@ -170,6 +178,7 @@ for (const mode of MODES) {
       assert.equal((await api.send({ emails: [] }, { bearer })).status, 401)
     })
 
+    // Covers POST /invite_users: error: `invitation.exception`
     it('invites nobody whose account is not active', async () => {
       await only('gone@acc.org')
       await changeUser(server, 'gone@acc.org', { active: false })

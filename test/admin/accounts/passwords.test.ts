@@ -110,6 +110,9 @@ for (const mode of MODES) {
     }
     const EXPIRED = 'Sorry, your reset password link is no longer valid. Please request a new one'
 
+    // Covers POST /password_resets: response: code; user_id
+    // Covers POST /password_change: code; new_password; response: user_id; username; email; code
+    // Covers one-time codes: login after `/password_change`
     it('sets a password once, and gives a code that signs the user in', async () => {
       const code = await codeFor('NADIA@acc.example'.toLowerCase())
       const answer = await change({ code, new_password: NEW, unknown: 1 })
@@ -126,6 +129,7 @@ for (const mode of MODES) {
       assert.ok(Object.keys(signedIn.cookies).length > 0)
     })
 
+    // Covers POST /password_resets: client_id; redirect_uri
     it('gives the code of the sign-in to the client that the request named', async () => {
       const code = await codeFor('omar', { query: { client_id: 'app', redirect_uri: 'https://app.example/cb' } })
       const { code: loginCode } = (await change({ code, new_password: NEW })).json<Record<string, string>>()
@@ -135,6 +139,7 @@ for (const mode of MODES) {
       assert.notEqual((await server.browser().send('/autologin', { query })).status, 302)
     })
 
+    // Covers POST /password_resets: user name as body
     it('is asked for by any content type, and finds any case of the name', async () => {
       for (const headers of [{ 'content-type': 'text/plain' }, { 'content-type': 'application/octet-stream' }]) {
         assert.equal((await ask('pia', { headers })).status, 201)
@@ -143,9 +148,11 @@ for (const mode of MODES) {
     })
 
     for (const name of ['nobody', '"pia"', 'pia@acc.example', 'x'.repeat(300), 'pi\0a', '\u0000']) {
+      // Covers POST /password_resets: error: unknown user
       it(`finds nobody by ${JSON.stringify(name.slice(0, 20))}`, async () => isBare(await ask(name), 404))
     }
 
+    // Covers POST /password_resets: error: other origin
     it('says whose password is kept elsewhere, and makes no code', async () => {
       const answer = await ask('ext')
       assert.equal(answer.status, 409)
@@ -161,6 +168,7 @@ for (const mode of MODES) {
       assert.deepEqual(answer.json(), { user_id: ext?.id })
     })
 
+    // Covers POST /password_change: error: no code
     it('needs a name and a code', async () => {
       isBare(await ask(''), 400)
       isBare(await ask('  '), 400)
@@ -169,6 +177,7 @@ for (const mode of MODES) {
       isBare(await change({ code: null, new_password: NEW }), 400)
     })
 
+    // Covers POST /password_change: error: invalid_password
     it('spends the code even when the password is refused', async () => {
       const refused = async (password: unknown, message: RegExp): Promise<void> => {
         const code = await codeFor('quentin')
@@ -185,6 +194,7 @@ for (const mode of MODES) {
       assert.ok(await signsIn('quentin', PASSWORD))
     })
 
+    // Covers POST /password_change: error: invalid_code; changed meanwhile
     it('takes no earlier code, no expired one, and none of an earlier password', async () => {
       const [first, second] = [await codeFor('rosa'), await codeFor('rosa')]
       isRefused(await change({ code: first, new_password: NEW }), 'invalid_code', EXPIRED)
@@ -195,6 +205,7 @@ for (const mode of MODES) {
       isRefused(await change({ code: third, new_password: `${NEW}!` }), 'invalid_code', EXPIRED)
     })
 
+    // Covers POST /password_change: error: user gone
     it('takes no code of an inactive account', async () => {
       const answer = await ask('gone')
       assert.equal(answer.status, 201)
@@ -218,6 +229,7 @@ for (const mode of MODES) {
       assert.match(String((await browser.send('/profile')).headers['location']), /\/login$/)
     })
 
+    // Covers audit trail: PasswordChangeSuccess; PasswordResetRequest
     it('reports the request and the change', async () => {
       await change({ code: await codeFor('tina'), new_password: NEW })
       const { id } = await named('tina')

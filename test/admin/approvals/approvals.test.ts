@@ -93,6 +93,7 @@ for (const mode of MODES) {
     const modified = () => server.events.filter(({ type }) => type === 'ApprovalModifiedEvent')
 
     describe('PUT', () => {
+      // Covers Approval resource: userId; scope; status
       it('stores the decisions about a client and answers them in order', async () => {
         const answer = await put([row('cloud.write', { status: 'DENIED' }), row('openid'), row('cloud.read')])
         assert.equal(answer.status, 200)
@@ -109,6 +110,8 @@ for (const mode of MODES) {
         assert.deepEqual(Object.keys(answer.json<object[]>()[0] ?? {}), Object.keys(shown('')))
       })
 
+      // Covers PUT /approvals: array
+      // Covers PUT /approvals/{clientId}: array
       it('leaves the approvals of other clients alone, unless all are replaced', async () => {
         await put([row('cloud.read'), row('dashboard.user', { clientId: 'dashboard' })], '/approvals')
         await put([row('cloud.write')])
@@ -119,6 +122,7 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), ['app cloud.read APPROVED'])
       })
 
+      // Covers Approval resource: clientId; expiresAt
       it('takes the client from the path, and half an hour where no expiry is given', async () => {
         const [answer] = (await put([{ scope: 'cloud.read', status: 'APPROVED' }])).json<Record<string, string>[]>()
         const inHalfAnHour = new Date(server.clock.now().getTime() + 1_800_000).toISOString()
@@ -131,6 +135,7 @@ for (const mode of MODES) {
         assert.deepEqual([answer?.['status'], answer?.['expiresAt'], others], ['DENIED', UNTIL, []])
       })
 
+      // Covers Approval resource: lastUpdatedAt
       it('keeps a date of the decision that is given, and an expiry in the past, which counts for nothing', async () => {
         const past = '2001-01-01T00:00:00.000Z'
         const answer = await put([row('cloud.read', { expiresAt: past, lastUpdatedAt: past, userId: id })])
@@ -160,11 +165,15 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers compatibility: metadata: M11 errors of approvals
     describe('a PUT is refused and changes nothing', () => {
       const huge = Array.from({ length: 1001 }, (_, index) => row(`cloud.s${index}`))
       const refusals: readonly { name: string; body: unknown; path?: string; want?: string }[] = [
+        // Covers PUT /approvals: error: another user
         { name: 'for another user', body: [row('cloud.read', { userId: 'someone-else' })], want: '401 uaa' },
+        // Covers PUT /approvals/{clientId}: error: unknown client
         { name: 'for an unknown client in the path', body: [], path: '/approvals/none', want: '404 uaa' },
+        // Covers PUT /approvals: error: unknown client
         {
           name: 'for an unknown client in the body',
           body: [row('openid', { clientId: 'none' })],
@@ -196,6 +205,7 @@ for (const mode of MODES) {
         { name: 'for an object', body: row('openid') },
         { name: 'for null', body: 'null', path: '/approvals' },
         { name: 'for a list of null', body: [null] },
+        // Covers PUT /approvals: error: unreadable body
         { name: 'for bad JSON', body: '{bad', path: '/approvals' },
         { name: 'for a prototype', body: '[{"__proto__": {"scope": "openid"}}]', path: '/approvals' },
         { name: 'for a huge list', body: huge, path: '/approvals' },
@@ -224,6 +234,7 @@ for (const mode of MODES) {
     })
 
     describe('GET', () => {
+      // Covers GET /approvals: startIndex; count
       it('leaves out what the client approves by itself, and tells the rest page by page', async () => {
         await put([row('openid'), row('cloud.read'), row('cloud.write')])
         assert.deepEqual(await listed(), ['app cloud.read', 'app cloud.write'])
@@ -251,6 +262,7 @@ for (const mode of MODES) {
     })
 
     describe('DELETE', () => {
+      // Covers DELETE /approvals: clientId; response: status; message
       it('revokes the approvals of the client, twice with the same answer', async () => {
         await put([row('cloud.read'), row('dashboard.user', { clientId: 'dashboard' })], '/approvals')
         const events = modified().length
@@ -266,9 +278,11 @@ for (const mode of MODES) {
       })
 
       for (const { query, want } of [
+        // Covers DELETE /approvals: error: unknown client
         { query: '?clientId=none', want: 404 },
         { query: '?clientId=elsewhere', want: 404 },
         { query: '?clientId=', want: 400 },
+        // Covers DELETE /approvals: error: clientId missing
         { query: '', want: 400 },
       ]) {
         it(`refuses ${query || 'no client'} and deletes nothing`, async () => {
@@ -320,6 +334,7 @@ for (const mode of MODES) {
       const callers: readonly { name: string; bearer: () => Promise<string | undefined>; want: string }[] = [
         { name: 'nobody', bearer: async () => undefined, want: '401 unauthorized' },
         { name: 'a token without the scope', bearer: () => tokenFor('openid'), want: '403 access_denied' },
+        // Covers PUT /approvals: error: token without user
         {
           name: 'a client for itself',
           bearer: async () =>

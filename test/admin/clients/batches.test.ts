@@ -57,6 +57,7 @@ for (const mode of MODES) {
     })
 
     describe('POST /oauth/clients/tx', () => {
+      // Covers POST /oauth/clients/tx: array
       it('makes all of the clients', async () => {
         const answer = await post(TX, [job('c'), job('d', { scope: 'x y', name: 'D' })])
         assert.equal(answer.status, 201, answer.text)
@@ -74,6 +75,7 @@ for (const mode of MODES) {
         assert.deepEqual([await works('c', 'c-secret'), await works('d', 'd-secret')], [true, true])
       })
 
+      // Covers POST /oauth/clients/tx: error: any invalid
       it('makes none when one is no client', async () => {
         assertInvalid(
           await post(TX, [job('c'), job('d', { client_secret: '' })]),
@@ -90,12 +92,14 @@ for (const mode of MODES) {
         assert.deepEqual((await state()).slice(2), [undefined, undefined])
       })
 
+      // Covers POST /oauth/clients/tx: error: any duplicate
       it('makes none when one is there, or named twice', async () => {
         assertInvalid(await post(TX, [job('c'), job('a'), job('d')]), 'Client already exists: a', 409)
         assertInvalid(await post(TX, [job('c'), job('d'), job('c')]), 'Client already exists: c', 409)
         assert.deepEqual((await state()).slice(2), [undefined, undefined])
       })
 
+      // Covers POST /oauth/clients/tx: error: empty
       it('answers 404 without a body when none is given', async () => {
         for (const body of ['[]', 'null']) assertNotFound(await post(TX, body), mode)
       })
@@ -132,6 +136,7 @@ for (const mode of MODES) {
     })
 
     describe('PUT /oauth/clients/tx', () => {
+      // Covers PUT /oauth/clients/tx: array
       it('changes all of the clients by the merge of a single update', async () => {
         const answer = await api.send('PUT', TX, [
           { client_id: 'a', scope: ['t'], note: null },
@@ -151,6 +156,7 @@ for (const mode of MODES) {
         assert.equal(await works('a', 'a-secret'), true)
       })
 
+      // Covers PUT /oauth/clients/tx: error: unknown
       it('changes none when one is wrong, not there or named twice', async () => {
         const before = await state()
         const first = { client_id: 'a', name: 'X' }
@@ -164,6 +170,7 @@ for (const mode of MODES) {
         assert.deepEqual(await state(), before)
       })
 
+      // Covers PUT /oauth/clients/tx: error: empty
       it('refuses an empty batch', async () => {
         for (const body of ['[]', 'null']) {
           assertInvalid(await api.send('PUT', TX, body), 'No clients specified for update.')
@@ -200,6 +207,8 @@ for (const mode of MODES) {
     describe('POST /oauth/clients/tx/modify', () => {
       const modify = (...entries: readonly Members[]) => post(`${TX}/modify`, entries)
 
+      // Covers Client record: action
+      // Covers POST /oauth/clients/tx/modify: action=add; action=update; action=secret; action=delete
       it('does each action, and answers what it comes to', async () => {
         assert.equal((await post(TX, [job('d', { scope: ['s'] })])).status, 201)
         await approve('d')
@@ -272,6 +281,7 @@ for (const mode of MODES) {
         assert.deepEqual(await Promise.all(['a', 'b'].map(isApproved)), [true, true])
       })
 
+      // Covers POST /oauth/clients/tx/modify: action=update,secret
       it('sets a secret and replaces the record in one action', async () => {
         const grant = { authorized_grant_types: ['client_credentials'] }
         const [answer] = listOf(
@@ -293,6 +303,7 @@ for (const mode of MODES) {
 
       const good = { ...job('c'), action: 'add' }
       for (const [name, entry, description, status] of [
+        // Covers POST /oauth/clients/tx/modify: error: unknown action
         ['an unknown action', { client_id: 'a', action: 'Add' }, 'Invalid action.', 400],
         ['no action', { client_id: 'a' }, 'Invalid action.', 400],
         ['an action that is no text', { client_id: 'a', action: ['add'] }, 'Invalid action.', 400],
@@ -350,6 +361,7 @@ for (const mode of MODES) {
     describe('POST /oauth/clients/tx/secret', () => {
       const change = (...entries: readonly Members[]) => post(`${TX}/secret`, entries)
 
+      // Covers POST /oauth/clients/tx/secret: clientId; oldSecret; secret; response: approvals_deleted
       it('replaces secrets, and forgets approvals where the old one is not given', async () => {
         await post(TX, [job('c', { scope: ['s'] })])
         await approve('c')
@@ -379,6 +391,7 @@ for (const mode of MODES) {
         assert.deepEqual((await clientNamed(api.server, 'a')).secrets, [])
       })
 
+      // Covers POST /oauth/clients/tx/secret: error: policy; unknown
       it('changes none when one is wrong or not there, and says so in the trail', async () => {
         const before = await state()
         const first = { clientId: 'a', secret: 'a-new' }
@@ -401,6 +414,8 @@ for (const mode of MODES) {
     })
 
     describe('POST /oauth/clients/tx/delete', () => {
+      // Covers Client record: approvals_deleted
+      // Covers POST /oauth/clients/tx/delete: array; response: approvals_deleted
       it('deletes all of the clients, with their approvals', async () => {
         const answer = await post(`${TX}/delete`, [{ client_id: 'a' }, { client_id: 'b', name: 'ignored' }])
         assert.equal(answer.status, 200, answer.text)
@@ -415,6 +430,7 @@ for (const mode of MODES) {
         assert.deepEqual(await Promise.all(['a', 'b'].map(isApproved)), [false, false])
       })
 
+      // Covers POST /oauth/clients/tx/delete: error: unknown
       it('deletes none when one is not there or named twice', async () => {
         const before = await state()
         assertNotFound(await post(`${TX}/delete`, [{ client_id: 'a' }, { client_id: 'nobody' }]), mode)

@@ -69,6 +69,7 @@ for (const mode of MODES) {
     after(() => api.stop())
 
     for (const { method, path, group, body, status } of endpoints) {
+      // Covers unsafe behaviour: batch client endpoints need authorization
       it(`${method} ${path} is for those with the right, and for nobody else`, async () => {
         for (const by of MAY.any) {
           const answer = await api.send(method, path, body, { by })
@@ -159,18 +160,22 @@ for (const mode of MODES) {
       for (const [members, description] of [
         [
           { authorized_grant_types: ['password', 'client_credentials'] },
+          // Covers Client validation: error: password grant for a non-admin
           'password is not an allowed grant type for non-admin caller.',
         ],
         [
           { ...web, authorized_grant_types: ['implicit', 'authorization_code'], client_secret: null },
+          // Covers Client validation: error: implicit with `authorization_code` for a non-admin
           'Not allowed: implicit grant type is not allowed together with authorization_code',
         ],
+        // Covers Client validation: error: scope for a non-admin
         [{ scope: ['openid'] }, `openid is not an allowed scope for caller=writer. ${allowed}`],
         [{ scope: ['writer'] }, `writer is not an allowed scope for caller=writer. ${allowed}`],
         [{ scope: ['shop.*'] }, `shop.* is not an allowed scope for caller=writer. ${allowed}`],
         [{ scope: 'writer.read clients.admin' }, `clients.admin is not an allowed scope for caller=writer. ${allowed}`],
         [
           { authorities: ['svc.resource', 'clients.read'] },
+          // Covers Client validation: error: authority for a non-admin
           'clients.read is not an allowed authority for caller=writer. Must be one of: [svc.none, svc.resource]',
         ],
         [

@@ -25,12 +25,15 @@ for (const mode of MODES) {
     const basic = ['app', 'app-secret'] as const
 
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
+      // Covers any /clientinfo: Authorization: Basic; response: client_id; scope; resource_ids; authorized_grant_types
+      // Covers any /clientinfo: response: redirect_uri; authorities
       it(`tells a client about itself by ${method}`, async () => {
         const answer = await ask({ method, basic })
         assert.deepEqual([answer.status, answer.json()], [200, app])
       })
     }
 
+    // Covers any /clientinfo: `client_id` and `client_secret`
     it('takes the credentials from a form', async () => {
       for (const method of ['POST', 'PUT', 'DELETE']) {
         const answer = await ask({ method, form: { client_id: 'app', client_secret: 'app-secret' } })
@@ -38,6 +41,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers any /clientinfo: response: validities
     it('reports lifetimes, and leaves out what is empty', async () => {
       const body = {
         client_id: 'timed',

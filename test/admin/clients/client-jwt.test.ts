@@ -86,18 +86,21 @@ interface Change {
   readonly want: ClientKeys
 }
 const changes: readonly Change[] = [
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: jwks_uri
   {
     name: 'adds an address when nothing else is said',
     body: { jwks_uri: URI },
     message: ADDED,
     want: { jwksUri: URI },
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: client_id
   {
     name: 'ignores the client_id in the body',
     body: { client_id: 'service', changeMode: 'ADD', jwks_uri: URI },
     message: ADDED,
     want: { jwksUri: URI },
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: jwks
   {
     name: 'adds a single key',
     body: { jwks: JSON.stringify(key('a')) },
@@ -128,6 +131,7 @@ const changes: readonly Change[] = [
     message: ADDED,
     want: { jwksUri: 'http://localhost:9000/k' },
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: changeMode=ADD
   {
     name: 'adds keys to keys, and leaves the one that is there',
     before: { jwks: text(key('a', 'old')) },
@@ -157,6 +161,7 @@ const changes: readonly Change[] = [
     want: { jwksUri: URI },
   },
   { name: 'adds nothing by the name of a key', body: { kid: 'a' }, message: 'No key added', want: {} },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: changeMode=UPDATE
   {
     name: 'updates a key of the same name',
     before: { jwks: text(key('a', 'old'), key('b')) },
@@ -184,6 +189,7 @@ const changes: readonly Change[] = [
     message: UPDATED,
     want: { jwksUri: URI },
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: kid
   {
     name: 'deletes a key by its name, whatever else is sent',
     before: { jwks: text(key('a'), key('b')) },
@@ -198,6 +204,7 @@ const changes: readonly Change[] = [
     message: DELETED,
     want: {},
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: changeMode=DELETE
   {
     name: 'deletes the keys that are listed',
     before: { jwks: text(key('a'), key('b'), key('c')) },
@@ -257,6 +264,7 @@ const CANNOT = 'Client jwt configuration cannot be parsed'
 const MANY = 'Invalid private_key_jwt: jwk set is empty of exceeds to maximum of keys. max: + 10'
 const list = (count: number): readonly Members[] => Array.from({ length: count }, (_, index) => key(`k${index}`))
 const refused: readonly Refused[] = [
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: cannot be parsed
   { name: 'keys that are no JSON', body: { jwks: '{' }, description: CANNOT },
   { name: 'keys that are empty text', body: { jwks: '' }, description: CANNOT },
   { name: 'keys as an object', body: { jwks: { keys: [key('a')] } }, description: CANNOT },
@@ -265,33 +273,40 @@ const refused: readonly Refused[] = [
   { name: 'a key without a type', body: { jwks: '{"kid":"a"}' }, description: CANNOT },
   { name: 'no keys', body: { jwks: '{"keys":[]}' }, description: MANY },
   { name: 'eleven keys', body: { jwks: text(...list(11)) }, description: MANY },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: number of keys
   { name: 'a key too many beside those that are there', body: { jwks: text(...list(10)) }, description: MANY },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: kid required
   {
     name: 'a key without a name',
     body: { jwks: JSON.stringify({ kty: 'RSA' }) },
     description: 'Invalid private_key_jwt: kid is required attribute',
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: duplicate kid
   {
     name: 'two keys of one name',
     body: { jwks: text(key('x'), key('x')) },
     description: 'Invalid private_key_jwt: duplicate kid in JWKSet not allowed',
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: not absolute
   {
     name: 'a relative address',
     body: { jwks_uri: '/keys' },
     description: 'Invalid private_key_jwt: jwks_uri must be an absolute URL',
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: scheme
   {
     name: 'another scheme',
     body: { jwks_uri: 'ftp://a.example/' },
     description: 'Invalid private_key_jwt: jwks_uri must be either using https or http',
   },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: http not on localhost
   {
     name: 'http elsewhere',
     body: { jwks_uri: 'http://a.example/' },
     description: 'Invalid private_key_jwt: jwks_uri with http is not on localhost',
   },
   { name: 'no address', body: { jwks_uri: 'https://a b' }, description: 'Client jwt configuration with invalid URI' },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: invalid URI
   {
     name: 'an address that is no text',
     body: { jwks_uri: 5 },
@@ -326,6 +341,7 @@ const refused: readonly Refused[] = [
 ]
 
 for (const mode of MODES) {
+  // Covers audit trail: ClientJwtChangeSuccess
   describe(`PUT /oauth/clients/{client_id}/clientjwt, ${mode}`, () => {
     let server: TestServer
     let admin: string
@@ -354,6 +370,7 @@ for (const mode of MODES) {
     }
 
     for (const { name, body, description } of refused) {
+      // Covers audit trail: ClientJwtChangeFailure
       it(`refuses ${name}`, async () => {
         const existing = { jwks: text(key('there')) }
         await reset(server, existing)
@@ -383,6 +400,7 @@ for (const mode of MODES) {
       assert.equal((await put(server, 'app', { jwks: 'x'.repeat(70_000) }, { bearer: admin })).status, 413)
     })
 
+    // Covers PUT /oauth/clients/{client_id}/clientjwt: error: not found
     it('answers 404 for a client that is not there, and keeps its name out of the trail', async () => {
       for (const id of ['nobody', 'APP', '../app', '%', 'a\0b']) {
         const answer = await put(server, id, { jwks_uri: URI }, { bearer: admin })
@@ -400,6 +418,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers PUT /oauth/clients/{client_id}/clientjwt: error: another client
     it('is for a trusted client that changes itself, and for no other client', async () => {
       const bearer = await tokenOf(server, 'trusted')
       assert.equal((await put(server, 'trusted', { jwks_uri: URI }, { bearer })).status, 200)

@@ -28,6 +28,7 @@ const usual = {
 }
 
 const created: readonly { name: string; body: Members; want: Members }[] = [
+  // Covers Client record: client_id; authorized_grant_types; redirect_uri; scope; authorities; name
   {
     name: 'a client by lists',
     body: { ...code, scope: ['openid', 'shop.read'], authorities: ['svc.resource'], name: 'Shop' },
@@ -54,6 +55,10 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
       authorities: ['x', 'y'],
     },
   },
+  // Covers Client record: autoapprove; allowpublic; access_token_validity; refresh_token_validity; allowedproviders
+  // Covers Client record: required_user_groups; token_salt; signup_redirect_url; change_email_redirect_url
+  // Covers Client record: additional attributes
+  // Covers POST /oauth/clients: body
   {
     name: 'a client with every member',
     body: {
@@ -90,6 +95,7 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
       anything: { at: ['all', null, 1] },
     },
   },
+  // Covers Client record: resource_ids; client_jwt_config
   {
     name: 'what the server alone says, which it takes from nobody',
     body: {
@@ -122,11 +128,14 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
 
 const invalid: readonly { name: string; body: Members; description: string | RegExp; mode?: string }[] = [
   { name: 'no id', body: { client_id: null }, description: 'A client_id must be provided.' },
+  // Covers Client validation: error: reserved id
   { name: 'the reserved id', body: { client_id: 'svc' }, description: 'Not allowed: svc is a reserved client_id' },
+  // Covers Client validation: error: bad characters
   { name: 'a slash in the id', body: { client_id: 'a/b' }, description: /^Not allowed characters: / },
   { name: 'a backslash in the id', body: { client_id: 'a\\b' }, description: /^Not allowed characters: / },
   { name: 'a line break in the id', body: { client_id: 'a\nb' }, description: /^Not allowed characters: / },
   { name: 'an id that is too long', body: { client_id: 'x'.repeat(256) }, description: /at most 255 characters/ },
+  // Covers Client validation: error: no redirect URI
   {
     name: 'authorization_code without a redirect URI',
     body: { redirect_uri: [] },
@@ -137,6 +146,7 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     body: { authorized_grant_types: ['implicit'], redirect_uri: null },
     description: 'implicit grant type requires at least one redirect URL.',
   },
+  // Covers Client validation: error: invalid redirect URI
   {
     name: 'a redirect URI that is none',
     body: { redirect_uri: ['https://a.example/', 'shop'] },
@@ -169,31 +179,38 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     body: { redirect_uri: ['https://*.example/'] },
     description: /^One of the redirect_uri is invalid/,
   },
+  // Covers Client validation: error: no grant type
   {
     name: 'no grant type',
     body: { authorized_grant_types: [] },
     description: `An authorized grant type must be provided. ${GRANTS}`,
   },
+  // Covers Client validation: error: unknown grant type
   {
     name: 'an unknown grant type',
     body: { authorized_grant_types: ['magic'] },
     description: `magic is not an allowed grant type. ${GRANTS}`,
   },
+  // Covers Client validation: error: jwt-bearer without scope
+  // Covers POST /oauth/clients: error: validation
   {
     name: 'jwt-bearer without a scope',
     body: { authorized_grant_types: [JWT_BEARER], client_secret: 's' },
     description: `Scope cannot be empty for grant_type ${JWT_BEARER}`,
   },
+  // Covers Client validation: error: jwt-bearer without secret
   {
     name: 'jwt-bearer without a secret',
     body: { authorized_grant_types: [JWT_BEARER], scope: ['a'] },
     description: `Client secret is required for grant type ${JWT_BEARER}`,
   },
+  // Covers Client validation: error: implicit with a secret
   {
     name: 'implicit with a secret',
     body: { authorized_grant_types: ['implicit'], client_secret: 's' },
     description: 'Implicit grant should not have a client_secret',
   },
+  // Covers Client validation: error: `client_credentials` without secret
   {
     name: 'client_credentials without a secret',
     body: { authorized_grant_types: ['client_credentials'] },
@@ -204,6 +221,7 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     body: { authorized_grant_types: ['client_credentials'], client_secret: '' },
     description: 'Client secret is required for client_credentials grant type',
   },
+  // Covers Client validation: error: secret policy
   {
     name: 'a secret that is too long for the policy',
     body: { client_secret: 's'.repeat(256) },
@@ -235,6 +253,7 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     body: { jwks: { kty: 'oct', kid: 'a', k: 'c2VjcmV0' } },
     description: 'Client jwt configuration cannot be parsed',
   },
+  // Covers Client validation: error: unusable jwks
   { name: 'keys that are no JSON', body: { jwks: '{' }, description: 'Client jwt configuration cannot be parsed' },
   {
     name: 'a key without a name',
@@ -324,6 +343,7 @@ for (const mode of MODES) {
         await fc.assert(property, { numRuns: 40 })
       })
 
+      // Covers Client record: client_secret; secondary_client_secret
       it('takes both secrets, and tells neither', async () => {
         const id = await make({
           authorized_grant_types: ['client_credentials'],
@@ -337,6 +357,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(text, /secret|-own|argon/)
       })
 
+      // Covers Client record: jwks_uri; jwks
       it('keeps keys, and tells none', async () => {
         const id = await make({ jwks: JSON.stringify(KEY) })
         assert.equal((await kept(id)).jwks, JSON.stringify({ keys: [KEY] }))
@@ -390,6 +411,8 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers error body families: E3 exception
+      // Covers POST /oauth/clients: error: already exists
       it('refuses a client that is there, no matter who made it, and leaves it alone', async () => {
         const id = await make({ name: 'first' })
         const before = await api.read(id)
@@ -442,6 +465,7 @@ for (const mode of MODES) {
         assert.equal((await api.server.store.clients.findMetadata('svc', await make()))?.createdBy, undefined)
       })
 
+      // Covers audit trail: ClientCreateSuccess
       it('records in the audit trail who made what', async () => {
         const id = await make({ scope: ['a'] })
         const { type, principal, clientId, zoneId, data } = api.server.events.at(-1) ?? {}
@@ -451,6 +475,7 @@ for (const mode of MODES) {
     })
 
     describe('GET /oauth/clients/{client_id}', () => {
+      // Covers GET /oauth/clients/{client_id}: response: client
       it('tells one client', async () => {
         assert.deepEqual(await api.read('app'), {
           client_id: 'app',
@@ -507,6 +532,7 @@ for (const mode of MODES) {
           { scope: [], authorities: '', autoapprove: false, authorized_grant_types: [' ', ','], redirect_uri: [''] },
         ],
       ] as const) {
+        // Covers PUT /oauth/clients/{client_id}: rule: absent or empty keeps the stored value
         it(`keeps lists and lifetimes where they are ${name}`, async () => {
           const id = await make(full)
           const before = await api.read(id)
@@ -516,6 +542,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers PUT /oauth/clients/{client_id}: body
       it('replaces what is given, and lays attributes over those that are there', async () => {
         const id = await make(full)
         const change = {
@@ -546,6 +573,7 @@ for (const mode of MODES) {
         assert.deepEqual(await api.read(id), record)
       })
 
+      // Covers PUT /oauth/clients/{client_id}: rule: null removes an attribute
       it('removes an attribute that is null, and allowpublic that is false', async () => {
         const id = await make(full)
         const gone = { name: null, allowedproviders: null, required_user_groups: null, token_salt: null, note: null }
@@ -558,6 +586,7 @@ for (const mode of MODES) {
         assert.deepEqual(record['required_user_groups'], [])
       })
 
+      // Covers Client record: createdwith; lastModified
       it('leaves secrets, dates of making and what only the server says alone, and keys unless it has others', async () => {
         const id = await make({ client_secret: 'secret', jwks: JSON.stringify(KEY) })
         const before = await kept(id)
@@ -593,6 +622,7 @@ for (const mode of MODES) {
           'Implicit grant should not have a client_secret',
         ],
         ['a second secret', { secondary_client_secret: 'x' }, 'secondary_client_secret is not allowed here'],
+        // Covers PUT /oauth/clients/{client_id}: error: id differs from the path
         ['another id', { client_id: 'app' }, /does not match/],
         ['no id', { client_id: null }, /does not match/],
         ['an id that is no text', { client_id: 5 }, /does not match/],
@@ -610,6 +640,8 @@ for (const mode of MODES) {
         assert.equal((await put(id, { authorized_grant_types: ['client_credentials', 'password'] })).status, 200)
       })
 
+      // Covers GET /oauth/clients/{client_id}: error: not found
+      // Covers PUT /oauth/clients/{client_id}: error: not found
       it('answers 404 for a client that is not there', async () => {
         for (const path of ['/oauth/clients/nobody', '/oauth/clients/restricted/nobody']) {
           assertNotFound(await api.send('PUT', path, { client_id: 'nobody', ...code }), mode)
@@ -656,6 +688,7 @@ for (const mode of MODES) {
         assert.equal(await isAlive(api.server, token), false)
       })
 
+      // Covers audit trail: ClientUpdateSuccess
       it('is recorded in the audit trail', async () => {
         const id = await make()
         await put(id, { scope: ['a'] })
@@ -666,6 +699,8 @@ for (const mode of MODES) {
     })
 
     describe('DELETE /oauth/clients/{client_id}', () => {
+      // Covers audit trail: ClientDeleteSuccess; ClientApprovalsDeleted
+      // Covers DELETE /oauth/clients/{client_id}: response: deleted client; error: not found
       it('deletes the client with its tokens and approvals, and answers what it was', async () => {
         const { store, clock } = api.server
         const id = await make({ authorized_grant_types: ['client_credentials'], client_secret: 'secret' })
@@ -707,6 +742,7 @@ for (const mode of MODES) {
     })
 
     describe('/oauth/clients/restricted', () => {
+      // Covers GET /oauth/clients/restricted: response: restricted scopes
       it('lists what is restricted', async () => {
         const list = (await api.send('GET', '/oauth/clients/restricted')).json<readonly string[]>()
         assert.equal(list.length, 31)
@@ -714,6 +750,8 @@ for (const mode of MODES) {
         assert.deepEqual(list.slice(-2), ['oauth.login', 'svc.admin'])
       })
 
+      // Covers POST /oauth/clients/restricted: body
+      // Covers PUT /oauth/clients/restricted/{client_id}: body
       it('makes and changes a client without restricted scopes', async () => {
         const id = newId()
         const body = { client_id: id, ...code, scope: ['openid'], authorities: ['svc.resource'] }
@@ -729,6 +767,8 @@ for (const mode of MODES) {
       })
 
       for (const scope of ['clients.admin', 'svc.admin', 'zones.x.admin', 'zones.a.b.scim.read', 'clients.*', '*.*']) {
+        // Covers POST /oauth/clients/restricted: error: restricted scope; restricted authority
+        // Covers PUT /oauth/clients/restricted/{client_id}: error: restricted scope; restricted authority
         it(`refuses ${scope}`, async () => {
           const id = await make()
           const before = await api.read(id)

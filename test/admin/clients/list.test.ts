@@ -121,6 +121,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers GET /oauth/clients: response: resources; startIndex; schemas
     it('answers the envelope and its members in their order', async () => {
       const answer = await get({ filter: 'client_id eq "shop"' }, { ...SHOP, bearer: await tokenOf('reader', SHOP) })
       const shop = await server.store.clients.find('shop', 'shop')
@@ -224,6 +225,7 @@ for (const mode of MODES) {
       }
 
       for (const value of INJECTIONS) {
+        // Covers GET /oauth/clients: filter
         it(`takes ${JSON.stringify(value)} for nothing but a text`, async () => {
           for (const attribute of ['client_id', 'scope', 'created_by', 'autoapprove']) {
             const found = await inShop({ filter: `${attribute} eq ${JSON.stringify(value)}` })
@@ -237,6 +239,7 @@ for (const mode of MODES) {
       const bad: readonly { name: string; filter: string; sortBy?: string }[] = [
         { name: 'that is none', filter: 'client_id' },
         { name: 'with an unknown operator', filter: 'client_id ne "x"' },
+        // Covers GET /oauth/clients: error: bad filter
         { name: 'with an open quote', filter: `client_id eq "x' or client_id pr` },
         { name: 'with a second statement', filter: 'client_id pr; drop table clients' },
         { name: 'with a comment', filter: 'client_id pr --' },
@@ -330,6 +333,7 @@ for (const mode of MODES) {
       }
 
       for (const sortBy of SORTABLE) {
+        // Covers GET /oauth/clients: sortBy; sortOrder
         it(`by ${sortBy}, descending as the mirror of ascending`, async () => {
           const [up, down] = [await inShop({ sortBy }), await inShop({ sortBy, sortOrder: 'descending' })]
           assert.equal(up.resources.length, all.length)
@@ -339,6 +343,7 @@ for (const mode of MODES) {
 
       const numbers = ['0', '-1', '1.5', '1e3', 'x', ' 1', '0x1', '2147483648', '9'.repeat(400), 'NaN', '١']
       for (const startIndex of numbers) {
+        // Covers GET /oauth/clients: startIndex
         it(`not from ${startIndex.slice(0, 20)}`, async () => {
           await refused(server, mode, () => get({ startIndex }), {
             want: '400 invalid_request',
@@ -347,11 +352,13 @@ for (const mode of MODES) {
         })
       }
       for (const count of numbers.slice(2)) {
+        // Covers GET /oauth/clients: count
         it(`not by ${count.slice(0, 20)}`, async () => {
           await refused(server, mode, () => get({ count }), { want: '400 invalid_request', description: /count/ })
         })
       }
 
+      // Covers GET /oauth/clients: clientMaxCount; response: itemsPerPage; totalResults
       it('500 at most', async () => {
         const model = await clientNamed(server, 'service')
         for (let number = 0; number < 501; number += 1) {
@@ -366,6 +373,7 @@ for (const mode of MODES) {
 
     describe('reduces', () => {
       const shop = { filter: 'client_id eq "shop"' }
+      // Covers GET /oauth/clients: attributes
       it('each client to the names asked for, aliases as well', async () => {
         const { resources } = await inShop({ ...shop, attributes: ' client_id,scope, redirect_uri ,,name' })
         assert.deepEqual(resources, [

@@ -33,6 +33,7 @@ for (const mode of MODES) {
       assert.deepEqual(Object.keys(answer.json()).toSorted(), ['error', 'error_description', 'message'])
     }
 
+    // Covers GET /oauth/clients/{client_id}/meta: response: metadata
     it('tells anybody with a token how a client is shown', async () => {
       const id = await make({ name: 'Tile' })
       const answer = await get(id)
@@ -42,6 +43,8 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers Client metadata record: clientId; clientName; showOnHomePage; appLaunchUrl; appIcon
+    // Covers PUT /oauth/clients/{client_id}/meta: body
     it('replaces address, icon and place, and sets a name', async () => {
       const id = await make()
       const shown = { clientName: 'Tile', showOnHomePage: true, appLaunchUrl: 'https://tile.example/', appIcon: ICON }
@@ -62,6 +65,7 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.json()], [200, { clientId: id, showOnHomePage: false, appIcon: '' }])
     })
 
+    // Covers Client metadata record: createdBy
     it('reports who made the client, which nobody changes', async () => {
       const body = { client_id: 'of-a-person', authorized_grant_types: ['client_credentials'], client_secret: 's' }
       await api.send('POST', '/oauth/clients', body, { bearer: await api.userToken() })
@@ -78,6 +82,7 @@ for (const mode of MODES) {
       assert.deepEqual((await get(id)).json(), { ...left, appIcon: ICON })
     })
 
+    // Covers GET /oauth/clients/meta: response: array
     it('lists the clients that have an address or an icon, also an empty one; in uaa every client (C13)', async () => {
       const [plain, linked, bare] = [await make(), await make(), await make()]
       await put(linked, { appLaunchUrl: 'http://tile.example/x?y#z' })
@@ -97,6 +102,7 @@ for (const mode of MODES) {
     })
 
     const refused: readonly { name: string; body: object; message: string }[] = [
+      // Covers PUT /oauth/clients/{client_id}/meta: error: id differs from the path
       {
         name: 'another id',
         body: { clientId: 'app' },
@@ -138,12 +144,16 @@ for (const mode of MODES) {
       assert.equal((await put('app', { appIcon: 'A'.repeat(100_000) })).status, 413)
     })
 
+    // Covers error body families: E4 report
+    // Covers GET /oauth/clients/{client_id}/meta: error: not found
+    // Covers PUT /oauth/clients/{client_id}/meta: error: not found
     it('answers 404 with the reason for a client that is not there', async () => {
       assertRefused(await get('nobody'), 404, 'No client metadata found for nobody')
       assertRefused(await get('native'), 404, 'No client metadata found for native')
       assertRefused(await put('nobody', { clientId: 'nobody' }), 404, 'No client with ID nobody')
     })
 
+    // Covers every endpoint: trace
     it('tells no trace, whatever is asked', async () => {
       const answer = await api.send('GET', '/oauth/clients/nobody/meta?trace=true')
       assertRefused(answer, 404, 'No client metadata found for nobody')

@@ -45,6 +45,7 @@ for (const mode of MODES) {
     }
     const add = (secret: string) => succeed({ changeMode: 'ADD', secret }, 'Secret is added')
 
+    // Covers PUT /oauth/clients/{client_id}/secret: clientId; secret; changeMode=UPDATE
     it('replaces all secrets, so that tokens of them die', async () => {
       await add('later')
       const [first, later] = [await tokenBy('first'), await tokenBy('later')]
@@ -74,6 +75,7 @@ for (const mode of MODES) {
       assert.equal(await works(''), true)
     })
 
+    // Covers PUT /oauth/clients/{client_id}/secret: changeMode=ADD; changeMode=DELETE
     it('adds a second secret, and takes the older one away', async () => {
       const old = await tokenBy('first')
       await add('later')
@@ -95,6 +97,7 @@ for (const mode of MODES) {
 
     const TWO = 'client secret is either empty or client already has two secrets.'
     const ONE = 'client secret is either empty or client has only one secret.'
+    // Covers PUT /oauth/clients/{client_id}/secret: error: two secrets already
     it('adds to one secret only', async () => {
       await add('later')
       assertInvalid(await put({ changeMode: 'ADD', secret: 'third' }), TWO)
@@ -102,6 +105,7 @@ for (const mode of MODES) {
       assertInvalid(await put({ changeMode: 'ADD', secret: 'third' }), TWO)
     })
 
+    // Covers PUT /oauth/clients/{client_id}/secret: error: only one secret
     it('deletes one of two only', async () => {
       assertInvalid(await put({ changeMode: 'DELETE' }), ONE)
       await changeClient(api.server, 'job', { secrets: [] })
@@ -138,6 +142,8 @@ for (const mode of MODES) {
         body: { secret: 'enough', changeMode: ['ADD'] },
         description: 'changeMode must be one of: [UPDATE, ADD, DELETE]',
       },
+      // Covers PUT /oauth/clients/{client_id}/secret: error: policy
+      // Covers Zone config in effect: clientSecretPolicy
       {
         name: 'a secret that the policy does not allow',
         body: { secret: 'abc' },
@@ -165,6 +171,7 @@ for (const mode of MODES) {
       assert.equal((await put({ secret: 'x'.repeat(100_000) })).status, 413)
     })
 
+    // Covers PUT /oauth/clients/{client_id}/secret: error: not found
     it('answers 404 for a client that is not there, and keeps its name out of the trail', async () => {
       for (const id of ['nobody', 'JOB', 'native', 'a%00b']) {
         assertNotFound(await put({ secret: 'enough' }, {}, id), mode)
@@ -174,6 +181,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers audit trail: SecretChangeSuccess; SecretChangeFailure
     it('is in the trail, without a secret', async () => {
       const before = api.server.events.length
       await succeed({ secret: 'very-secret' }, 'secret updated')
@@ -236,6 +244,7 @@ for (const mode of MODES) {
       })
 
       for (const oldSecret of [undefined, null, '', 'First', 'first ', 'changer-secret']) {
+        // Covers PUT /oauth/clients/{client_id}/secret: oldSecret; error: previous secret
         it(`does nothing with ${JSON.stringify(oldSecret)} in the place of the old secret`, async () => {
           for (const change of [
             { secret: 'newer' },
@@ -252,6 +261,7 @@ for (const mode of MODES) {
         assertInvalid(await put({ changeMode: 'nonsense' }, await own()), WRONG)
       })
 
+      // Covers PUT /oauth/clients/{client_id}/secret: error: another client
       it('does nothing to another client, whether it is there or not', async () => {
         const request = await own()
         for (const id of ['app', 'nobody', 'JOB', 'native']) {

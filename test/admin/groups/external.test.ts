@@ -21,6 +21,7 @@ for (const mode of MODES) {
     const post = (body: unknown) => api.send('POST', '/Groups/External', body)
     const remove = (path: string) => api.send('DELETE', `/Groups/External/${path}`)
 
+    // Covers POST /Groups/External: groupId; displayName; externalGroup; origin
     it('are made once, by id or by name', async () => {
       const first = await post({ groupId: id, externalGroup: ' cn=One,ou=Groups' })
       assert.equal(first.status, 201, first.text)
@@ -52,12 +53,15 @@ for (const mode of MODES) {
     const refusals: readonly (readonly [body: () => object, want: string, description?: string])[] = [
       [() => ({ groupId: 'none', externalGroup: 'x' }), '404 scim', 'Group none does not exist'],
       [() => ({ displayName: 'none', externalGroup: 'x' }), '404 scim', 'Group not found:none'],
+      // Covers POST /Groups/External: error: group not found
       [() => ({ externalGroup: 'x' }), '404 scim', 'Group not found, not name provided'],
       ...[undefined, '', '  '].map(
         externalGroup =>
           [
             () => ({ groupId: id, externalGroup }),
             '412 scim_resource_constraint_failed',
+            // Covers SCIM errors: error: scim_resource_constraint_failed
+            // Covers POST /Groups/External: error: empty externalGroup
             'external group must not be null when mapping an external group',
           ] as const,
       ),
@@ -79,6 +83,9 @@ for (const mode of MODES) {
         return answer.json<{ resources: Record<string, unknown>[]; totalResults: number; itemsPerPage: number }>()
       }
 
+      // Covers GET /Groups/External: startIndex; count; origin; externalGroup; filter; response: groupId; displayName
+      // Covers GET /Groups/External: response: externalGroup; origin
+      // Covers GET /Groups/External/list: startIndex; count; filter
       it(`are listed with exactly four members each at /Groups/External${path}`, async () => {
         const m = await api.groupId('m.group')
         const one = { groupId: id, displayName: 'cool.renamed', externalGroup: 'cn=one,ou=groups', origin: 'ldap' }
@@ -104,6 +111,7 @@ for (const mode of MODES) {
 
       const unsupported = 'Filter not supported, please use origin and externalGroup parameters'
       for (const [query, description] of [
+        // Covers GET /Groups/External: error: filter not supported
         ['filter=displayName+eq+%22m.group%22', unsupported],
         ['filter=x+y', unsupported],
         ['filter=origin+eq+1', unsupported],
@@ -119,6 +127,7 @@ for (const mode of MODES) {
       }
     }
 
+    // Covers GET /Groups/External: error: filter with origin
     it('are not listed by a filter and a parameter at once', async () => {
       const reported =
         'Deprecated filter parameter may not be used in conjunction with origin or externalGroup parameters'
@@ -126,6 +135,12 @@ for (const mode of MODES) {
       assertRefused(answer, '400 scim', reported)
     })
 
+    // Covers DELETE /Groups/External/groupId/{groupId}/externalGroup/{externalGroup}/origin/{origin}: response: removed mapping
+    // Covers DELETE /Groups/External/displayName/{displayName}/externalGroup/{externalGroup}/origin/{origin}: response: removed mapping
+    // Covers DELETE /Groups/External/groupId/{groupId}/externalGroup/{externalGroup}: response: removed mapping
+    // Covers DELETE /Groups/External/displayName/{displayName}/externalGroup/{externalGroup}: response: removed mapping
+    // Covers DELETE /Groups/External/id/{groupId}/{externalGroup}: response: removed mapping
+    // Covers DELETE /Groups/External/{displayName}/{externalGroup}: response: removed mapping
     it('are deleted by six paths', async () => {
       const long = `cn=${'x'.repeat(200)}/y,ou=groups`
       for (const externalGroup of ['ext0', 'ext1', 'ext2', 'ext3', long]) {
@@ -148,6 +163,7 @@ for (const mode of MODES) {
       assert.equal((await api.send('GET', '/Groups/External')).json()['totalResults'], 0)
     })
 
+    // Covers DELETE /Groups/External/groupId/{groupId}/externalGroup/{externalGroup}/origin/{origin}: error: not found
     it('are refused where there is nothing to delete', async () => {
       await post({ groupId: id, externalGroup: 'kept' })
       const missing = `The mapping between groupId ${id} and external group`

@@ -24,6 +24,9 @@ for (const mode of MODES) {
     const post = (body: unknown, request?: GroupRequest) => api.send('POST', '/Groups', body, request)
 
     describe('POST', () => {
+      // Covers Group resource: id; displayName; description; zoneId; meta; schemas
+      // Covers GET /Groups/{id}: id
+      // Covers POST /Groups: displayName; description
       it('makes a group without members', async () => {
         const answer = await post({ displayName: 'cool.group', description: 'the cool ones' })
         assert.equal(answer.status, 201, answer.text)
@@ -42,6 +45,8 @@ for (const mode of MODES) {
         assert.deepEqual((await api.send('GET', `/Groups/${id}`)).json(), answer.json())
       })
 
+      // Covers Group resource: members; members[].value; members[].type; members[].origin
+      // Covers POST /Groups: members
       it('makes one with users and groups in it; type and origin may be left out', async () => {
         const inner = await api.make('m.group', [{ value: gu1 }, { value: gu2, type: 'USER', origin: 'ldap' }])
         const answer = await api.send('GET', `/Groups/${inner}`)
@@ -80,6 +85,7 @@ for (const mode of MODES) {
       })
 
       const refusals: readonly { name: string; body: unknown; want: string; description?: string }[] = [
+        // Covers POST /Groups: error: already exists
         {
           name: 'a name that is taken',
           body: { displayName: 'cool.group' },
@@ -91,6 +97,7 @@ for (const mode of MODES) {
           body: { displayName: 'Cool.Group' },
           want: '409 scim_resource_already_exists',
         },
+        // Covers POST /Groups: error: no displayName
         {
           name: 'no name',
           body: { description: 'x' },
@@ -107,6 +114,7 @@ for (const mode of MODES) {
           body: { displayName: 'x', description: 'x'.repeat(256) },
           want: '400 scim',
         },
+        // Covers POST /Groups: error: invalid member
         {
           name: 'an unknown member',
           body: { displayName: 'bad.member', members: [{ value: 'no-such' }] },
@@ -211,6 +219,7 @@ for (const mode of MODES) {
     })
 
     describe('GET', () => {
+      // Covers GET /Groups/{id}: error: not found
       it('refuses an unknown id', async () => {
         assertRefused(await api.send('GET', '/Groups/none'), '404 scim_resource_not_found', 'Group none does not exist')
       })
@@ -239,6 +248,7 @@ for (const mode of MODES) {
         )
       })
 
+      // Covers GET /Groups: attributes
       it('answers exactly the attributes that are asked for', async () => {
         const filter = 'displayName eq "m.group"'
         const of = async (attributes: string) => (await list({ filter, attributes })).resources
@@ -251,6 +261,8 @@ for (const mode of MODES) {
         assert.deepEqual(await of('nonsense'), [{ nonsense: null }])
       })
 
+      // Covers SCIM filter: filterable attributes of groups
+      // Covers GET /Groups: filter; sortBy; sortOrder; startIndex; count
       it('filters, sorts and pages', async () => {
         const names = async (query: Readonly<Record<string, string>>) =>
           (await list({ attributes: 'displayName', ...query })).resources.map(each => each['displayName'])
@@ -292,6 +304,7 @@ for (const mode of MODES) {
     })
 
     describe('PUT', () => {
+      // Covers PUT /Groups/{id}: body; If-Match
       it('replaces name, description and all members', async () => {
         const id = await api.make('to.put', [{ value: gu1 }])
         const put = (ifMatch: string, body: unknown) => api.send('PUT', `/Groups/${id}`, body, { ifMatch })
@@ -320,21 +333,26 @@ for (const mode of MODES) {
         assert.deepEqual((await api.send('GET', `/Groups/${id}`)).json(), bare.json())
       })
 
+      // Covers PUT /Groups/{id}: error: not found
       it('refuses, and changes nothing', async () => {
         const id = await api.make('not.put', [{ value: gu1 }])
         await api.make('put.taken')
         const before = (await api.send('GET', `/Groups/${id}`)).json()
         const rows: readonly [ifMatch: string | undefined, body: unknown, want: string, description?: string][] = [
+          // Covers PUT /Groups/{id}: error: no If-Match
           [undefined, { displayName: 'not.put' }, '400 scim', 'Missing If-Match for PUT'],
           ['abc', { displayName: 'x' }, '400 scim', 'Invalid version match header (should be a version number): abc'],
+          // Covers PUT /Groups/{id}: error: stale version
           ['1', { displayName: 'not.put' }, '409 scim'],
           [
             '*',
             { displayName: 'put.taken' },
             '400 invalid_scim_resource',
+            // Covers PUT /Groups/{id}: error: name taken
             'A group with displayName: put.taken already exists',
           ],
           ['*', { description: 'x' }, '400 scim', 'A displayName must be provided.'],
+          // Covers PUT /Groups/{id}: error: unknown member
           ['*', { displayName: 'not.put', members: [{ value: 'none' }] }, '400 scim', 'User none does not exist'],
           [
             '*',
@@ -353,6 +371,7 @@ for (const mode of MODES) {
             '*',
             { displayName: 'not.put', members: [{ value: id, type: 'GROUP' }] },
             '400 invalid_scim_resource',
+            // Covers PUT /Groups/{id}: error: member inside itself
             'trying to nest group within itself, aborting',
           ],
         ]
@@ -365,6 +384,7 @@ for (const mode of MODES) {
         assertRefused(missing, '404 scim_resource_not_found', 'Group none does not exist')
       })
 
+      // Covers PUT /Groups/{id}: error: default group
       it('refuses members of a default group', async () => {
         const id = await api.groupId('openid')
         const body = { displayName: 'openid', members: [{ value: gu1 }] }
@@ -374,6 +394,8 @@ for (const mode of MODES) {
     })
 
     describe('PATCH', () => {
+      // Covers Group resource: members[].operation
+      // Covers PATCH /Groups/{id}: If-Match; meta.attributes; members; displayName; description
       it('changes what it names, and adds and removes members', async () => {
         const id = await api.make('to.patch', [{ value: gu1 }])
         const patch = async (body: unknown) => {
@@ -415,8 +437,10 @@ for (const mode of MODES) {
             '*',
             { meta: { attributes: ['nonsense'] } },
             '400 scim',
+            // Covers PATCH /Groups/{id}: error: attribute cannot be removed
             'Attribute nonsense cannot be removed using "Meta.attributes"',
           ],
+          // Covers PATCH /Groups/{id}: error: zoneId or id
           ['*', { meta: { attributes: ['zoneId'] } }, '400 scim', 'Cannot delete or change ZoneId'],
           ['*', { meta: { attributes: ['id'] } }, '400 scim', 'Cannot delete or change ID'],
           ['*', { meta: { attributes: ['displayName'] } }, '400 scim', 'A displayName must be provided.'],
@@ -437,6 +461,7 @@ for (const mode of MODES) {
     })
 
     describe('DELETE', () => {
+      // Covers DELETE /Groups/{id}: If-Match; response: deleted group; error: not found; stale version
       it('answers the group as it was, with its members', async () => {
         const inner = await api.make('deleted.inner')
         const id = await api.make('deleted', [{ value: gu1 }, { value: inner, type: 'GROUP' }])
@@ -465,6 +490,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['allow'], 'GET, HEAD, PUT, PATCH, DELETE')
     })
 
+    // Covers audit trail: GroupCreatedEvent; GroupModifiedEvent; GroupDeletedEvent
     it('reports to the audit trail each change, with who made it', async () => {
       const from = api.server.events.length
       const id = await api.make('audited', [{ value: gu1 }], { by: 'writer' })
@@ -507,6 +533,8 @@ for (const mode of MODES) {
         assert.equal((await post({ displayName: 'by.native' }, native)).status, 201)
       })
 
+      // Covers group rules: allowed groups
+      // Covers POST /Groups: error: not allowed
       it('allows the groups that its settings allow, and the default ones', async () => {
         const { zones } = api.server.store
         const zone = await zones.find('z1')

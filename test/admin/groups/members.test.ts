@@ -23,6 +23,10 @@ for (const mode of MODES) {
 
     const post = (body: unknown, to = group) => api.send('POST', `/Groups/${to}/members`, body)
 
+    // Covers GET /Groups/{id}: header: ETag
+    // Covers GET /Groups/{id}/members/{memberId}: response: member
+    // Covers POST /Groups/{id}/members: value; type; origin
+    // Covers DELETE /Groups/{id}/members/{memberId}: response: removed member
     it('are added, read and removed, and the version of the group stays', async () => {
       const added = await post({ origin: 'svc', type: 'USER', value: gu1 })
       assert.deepEqual([added.status, added.json()], [201, { origin: 'svc', type: 'USER', value: gu1 }])
@@ -44,6 +48,8 @@ for (const mode of MODES) {
       assert.equal((await api.send('GET', `/Groups/${group}`)).headers['etag'], '"0"')
     })
 
+    // Covers Group resource: members[].entity
+    // Covers GET /Groups/{id}/members: returnEntities; filter
     it('are listed with their records', async () => {
       const id = await api.make('m.records', [{ value: gu1 }, { value: nested, type: 'GROUP' }])
       const answer = await api.send('GET', `/Groups/${id}/members?returnEntities=true&filter=ignored`)
@@ -57,6 +63,8 @@ for (const mode of MODES) {
       assert.deepEqual((await api.send('GET', `/Groups/${nested}/members`)).json(), [])
     })
 
+    // Covers SCIM errors: error: member_already_exists
+    // Covers POST /Groups/{id}/members: error: not found; already a member; empty member
     it('are refused, and nothing is added', async () => {
       const id = await api.make('m.refused', [{ value: gu1 }])
       const rows: readonly (readonly [to: string, body: unknown, want: string, description?: string])[] = [
@@ -70,6 +78,7 @@ for (const mode of MODES) {
         [id, { value: gu2, type: 'user' }, '400 scim'],
         [id, { value: 7 }, '400 scim'],
         [id, { value: 'x\0' }, '404 scim_resource_not_found'],
+        // Covers group rules: member inside itself
         [id, { value: id, type: 'GROUP' }, '400 invalid_scim_resource', 'trying to nest group within itself, aborting'],
         ...[{ type: 'USER' }, { value: '' }, { value: null }, { value: gu2, origin: '' }].map(
           body =>
@@ -96,6 +105,10 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers SCIM errors: error: member_not_found
+    // Covers GET /Groups/{id}/members: error: not found
+    // Covers GET /Groups/{id}/members/{memberId}: error: member_not_found
+    // Covers DELETE /Groups/{id}/members/{memberId}: error: member_not_found
     it('are refused where they are none', async () => {
       const other = await api.make('m.other')
       for (const [id, memberId] of [

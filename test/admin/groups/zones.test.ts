@@ -25,6 +25,8 @@ for (const mode of MODES) {
     const membersIn = (answer: TestAnswer) =>
       answer.json<{ members: { value: string }[] }>().members.map(({ value }) => value)
 
+    // Covers group rules: `zones.<id>.*` groups
+    // Covers POST /Groups/zones: displayName; members
     it('are made with their first member, and get further ones', async () => {
       const first = await give('zones.gz.admin', [{ value: gu1, type: 'USER', origin: 'svc' }])
       assert.deepEqual([first.status, first.headers['etag'], membersIn(first)], [201, '"0"', [gu1]], first.text)
@@ -36,6 +38,7 @@ for (const mode of MODES) {
       assert.ok((await api.scopesOf('gu1')).includes('zones.gz.admin'))
     })
 
+    // Covers POST /Groups/zones: error: group name
     it('have the names of some rights only', async () => {
       const rows: readonly [name: string, status: number][] = [
         ['zones.gz.read', 201],
@@ -62,6 +65,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /Groups/zones: error: no members
     it('refuse members that are none', async () => {
       const reported = 'Invalid group members, you have to add at least one member.'
       assertRefused(await give('zones.gz.admin', []), '400 scim', reported)
@@ -71,6 +75,8 @@ for (const mode of MODES) {
       assert.equal(await api.server.store.groups.findByName('svc', 'zones.fresh.admin'), undefined)
     })
 
+    // Covers DELETE /Groups/zones/{userId}/{zoneId}: response: group; error: not an admin
+    // Covers DELETE /Groups/zones/{userId}/{zoneId}/{scope}: response: group; error: group name; group not found
     it('lose a member by user and zone, for the administrator or for the right that is named', async () => {
       const admin = await take(`${gu1}/gz`)
       assert.deepEqual([admin.status, membersIn(admin)], [200, [gu2]], admin.text)

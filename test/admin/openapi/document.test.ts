@@ -79,6 +79,7 @@ for (const { name: title, mode, config, basePath } of servers) {
     })
     after(() => server.stop())
 
+    // Covers GET /openapi.json: 200 document
     it('is OpenAPI 3.1 by the schema of its authors', () => {
       const check = checkOf(OFFICIAL)
       assert.ok(check(document), errorsOf(check))
@@ -123,6 +124,7 @@ for (const { name: title, mode, config, basePath } of servers) {
       assert.ok(compiled.size > 20)
     })
 
+    // Covers GET /openapi.json: rule: every route and who may call it
     it('has every route of the table but those that only refuse, and each with who may call it', () => {
       const documented = new Map(placesOf(document).map(place => [`${place.method} ${place.path}`, place.operation]))
       const served = server.app.routes.filter(({ method, refuses }) => method !== 'HEAD' && !refuses)
@@ -206,6 +208,7 @@ describe('a route that nobody described', () => {
 
 describe('GET /openapi.json', () => {
   for (const mode of MODES) {
+    // Covers GET /openapi.json: 304 not modified
     it(`answers anybody, and a cache that asks again, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {
@@ -242,6 +245,7 @@ describe('GET /openapi.json', () => {
 
 describe('GET /docs', () => {
   for (const mode of MODES) {
+    // Covers GET /docs: page: every operation by area
     it(`shows every operation with who may call it, and scripts that are files, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {

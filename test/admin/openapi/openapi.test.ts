@@ -569,6 +569,7 @@ for (const { name: title, mode, config, paths } of servers) {
       return place
     }
 
+    // Covers GET /openapi.json: rule: statuses and bodies are those that are answered
     it('answer what the document says, to those who ask rightly and to all others, and never a fault', async () => {
       const places = placesOf(world.api).toSorted(byOrder)
       const wanted = places.filter(({ path }) => paths.test(path))

@@ -60,6 +60,9 @@ for (const mode of MODES) {
     const created = () => server.events.filter(({ type }) => type === 'IdentityProviderCreatedEvent')
 
     for (const make of [oidc, saml]) {
+      // Covers configuration file: login.aliasEntitiesEnabled
+      // Covers Identity provider record: aliasId; aliasZid
+      // Covers alias providers: create
       it(`are made with their record of type ${String(make('x')['type'])}, like it, and reported`, async () => {
         const events = created().length
         const record = await api.create(aliased(make('corp')))
@@ -97,6 +100,7 @@ for (const mode of MODES) {
       assert.equal((await api.read(String(there.aliasId))).aliasZid, 'z1')
     })
 
+    // Covers alias providers: update
     it('change with their record, and it with them, secrets included', async () => {
       const record = await api.create(aliased(oidc('corp')))
       const changed = await put(record, { name: 'Renamed', active: false })
@@ -125,6 +129,7 @@ for (const mode of MODES) {
       assert.deepEqual([made.name, made.aliasId, made.aliasZid], ['Renamed', record.id, 'svc'])
     })
 
+    // Covers alias providers: delete
     it('go with their record, and the accounts of both', async () => {
       const record = await api.create(aliased(oidc('corp')))
       const { passwordHash: _, ...model } = await userNamed(server, 'marissa')
@@ -146,6 +151,7 @@ for (const mode of MODES) {
     })
 
     const refused: readonly { name: string; json: Members; call?: ProviderCall }[] = [
+      // Covers alias providers: error: rule violated
       { name: 'in a zone that is not there', json: aliased(oidc('corp'), 'nowhere') },
       { name: 'in a zone that is not active', json: aliased(oidc('corp'), 'z2') },
       { name: 'in the same zone', json: aliased(oidc('corp'), 'svc') },
@@ -172,6 +178,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers alias providers: error: origin taken in the alias zone
     it('are refused where the origin, or the issuer, is taken', async () => {
       await api.create(oidc('corp'), Z1)
       assert.equal((await api.call({ method: 'POST', json: aliased(oidc('corp')) })).status, 409)
@@ -262,6 +269,7 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
+    // Covers DELETE /identity-providers/{id}: error: alias while disabled
     it('is neither changed nor deleted, and no copy is made', async () => {
       const record = await api.create(oidc('corp'))
       const stored = await server.store.providers.findForChange('svc', record.id)

@@ -82,6 +82,8 @@ for (const mode of MODES) {
     const ALL = [true, true, true, true, true]
     const NONE = [false, false, false, false, false]
 
+    // Partly covers audit trail: EntityDeletedEvent
+    // Covers DELETE /identity-providers/{id}: rawConfig; response: deleted record; rule: users of the origin go
     it('answers the record, and takes the accounts of its origin along, with all that is theirs', async () => {
       const { id } = await api.create(oidc('leaving'))
       await api.create(oidc('staying'))
@@ -164,6 +166,8 @@ for (const mode of MODES) {
       assert.deepEqual(answer.json(), { requirePasswordChange: true })
     })
 
+    // Covers config of type uaa: passwordPolicy.passwordNewerThan
+    // Covers PATCH /identity-providers/{id}/status: requirePasswordChange
     it('sends everybody whose password is older to choose another one, before anything else', async () => {
       const id = await idOf('svc')
       const json = internal({ passwordPolicy: policy })
@@ -216,6 +220,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers PATCH /identity-providers/{id}/status: error: not possible; not found
     it('refuses a provider that keeps no passwords, and one that is not there', async () => {
       const { id } = await api.create(oidc('elsewhere'))
       assert.equal((await demand(id)).status, 422)

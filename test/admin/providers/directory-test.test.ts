@@ -64,6 +64,8 @@ for (const mode of MODES) {
     const ask = (provider: unknown, credentials: unknown = MARISSA, call: Parameters<typeof api.call>[0] = {}) =>
       api.call({ method: 'POST', path: '/test', json: { provider, credentials }, ...call })
 
+    // Covers ldap config: ldapProfileFile
+    // Covers POST /identity-providers/test: answer: ok
     it('says ok to the right password, in every profile', async () => {
       const profiles = [
         {},
@@ -77,6 +79,7 @@ for (const mode of MODES) {
       for (const username of ODD_NAMES) assert.equal((await ask(ldap(), { username, password: PASSWORD })).status, 200)
     })
 
+    // Covers POST /identity-providers/test: answer: bad credentials
     it('says no to a wrong password, an empty one and a name that is nobody’s or everybody’s, alike', async () => {
       const wrong = [
         { ...MARISSA, password: `${SECRET_MARK} wrong` },
@@ -108,6 +111,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /identity-providers/test: answer: connection problem
     it('says no more of a network than that there is no answer', async () => {
       const http = await startFakeDirectory(socket => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
       const urls = [
@@ -148,6 +152,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /identity-providers/test: provider
     it('refuses a record that could not be made, as making it would be refused', async () => {
       const bad: readonly (readonly [provider: Members, status: number])[] = [
         [ldap({ ldapProfileFile: 'ldap/other.xml' }), 400],
@@ -166,6 +171,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /identity-providers/test: credentials
     it('refuses a body that is not what it should be', async () => {
       const bodies: readonly unknown[] = [
         {},
@@ -302,6 +308,7 @@ describe('what goes wrong on our side', () => {
     return { statusCode, body, faults }
   }
 
+  // Covers POST /identity-providers/test: answer: check server logs
   it('is in the log, and the caller is told to look there', async () => {
     const fault = new TypeError('x is not a function')
     assert.deepEqual(await answerOf(fault), { statusCode: 500, body: '"check server logs"', faults: [fault] })

@@ -63,6 +63,7 @@ for (const mode of MODES) {
     const keyOf = async (originKey: string) =>
       (await server.store.providers.findByOrigin('svc', originKey))?.externalKey
 
+    // Covers saml provider config: idpEntityAlias; zoneId
     it('names the provider, as text', async () => {
       const record = await api.create(saml('inline'))
       assert.equal(await keyOf('inline'), 'https://inline.example/saml')
@@ -84,6 +85,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers saml provider config: error: duplicate entity id
     it('names one provider only, wherever it is', async () => {
       const answer = await post(metadata('https://fetched.example'), 'another')
       assert.deepEqual([answer.status, answer.text], [409, 'Duplicate entity ID:https://fetched.example'])
@@ -165,6 +167,7 @@ for (const mode of MODES) {
           json: saml(originKey, { metaDataLocation, metadataTrustCheck: true, metadataCertificates }),
         })
 
+      // Covers saml provider config: metadataTrustCheck
       it('must be signed', async () => {
         for (const text of [idp.metadata(), signed.replace('idp.example/sso', 'evil.example/sso')]) {
           const answer = await write(text)
@@ -208,6 +211,7 @@ for (const mode of MODES) {
     }
 
     for (const path of ['missing', 'moved', 'broken', 'huge', 'latin']) {
+      // Covers saml provider config: error: unusable metadata
       it(`is refused where it cannot be fetched: ${path}`, async () => {
         const answer = await post(`${site.url}/${path}`)
         assert.deepEqual([answer.status, answer.text], [400, 'The metadata for alias[federation] cannot be fetched'])

@@ -34,6 +34,9 @@ for (const mode of MODES) {
     const last = () => server.events.findLast(({ type }) => /^(?:IdentityProvider|Entity)/.test(type))
 
     describe('creating', () => {
+      // Covers audit trail: IdentityProviderCreatedEvent
+      // Covers Identity provider record: id
+      // Covers POST /identity-providers: body
       it('answers 201 with the whole record, in its order, and keeps it', async () => {
         const answer = await api.call({ method: 'POST', json: oidc('whole', {}, { version: 7 }) })
         assert.equal(answer.status, 201, answer.text)
@@ -83,6 +86,7 @@ for (const mode of MODES) {
         })
       })
 
+      // Covers Identity provider record: created; identityZoneId
       it('ignores what only the server says', async () => {
         const said = { id: 'mine', created: 1, last_modified: 2, identityZoneId: 'z1', unknown: 3 }
         const record = await api.create(oidc('modest', {}, said))
@@ -92,6 +96,9 @@ for (const mode of MODES) {
         assert.equal(Object.hasOwn(record, 'unknown'), false)
       })
 
+      // Covers POST /identity-providers: rawConfig
+      // Covers GET /identity-providers: rawConfig
+      // Covers GET /identity-providers/{id}: rawConfig
       it('takes and gives config as JSON text, unless it is asked for raw', async () => {
         const { config, ...rest } = oidc('texts')
         const answer = await api.call({
@@ -118,6 +125,7 @@ for (const mode of MODES) {
         assert.deepEqual([version, active], [0, true])
       })
 
+      // Covers Identity provider record: type
       it('keeps an unknown type as it is', async () => {
         const config = { anything: { goes: [1, null] } }
         const record = await api.create({ type: 'carrier-pigeon', originKey: 'pigeon', name: 'Pigeon', config })
@@ -125,6 +133,8 @@ for (const mode of MODES) {
         assert.equal((await api.create({ originKey: 'typeless', name: 'T' })).type, 'unknown')
       })
 
+      // Covers error body families: E6 echo
+      // Covers POST /identity-providers: error: origin taken
       it('refuses an origin that is taken, and repeats the record without its secrets', async () => {
         await api.create(oidc('taken'))
         const again = oidc('taken', { issuer: 'https://another.example' })
@@ -146,6 +156,7 @@ for (const mode of MODES) {
         await api.create(oidc('nameless-two', { issuer: undefined }))
       })
 
+      // Covers POST /identity-providers: error: duplicate entity id
       it('refuses an entity id that another SAML provider has, in a sentence', async () => {
         const { metaDataLocation } = Object(saml('entity')['config']) as Members
         await api.create(saml('entity'))
@@ -189,6 +200,7 @@ for (const mode of MODES) {
       })
 
       const unreadable: readonly { name: string; config: unknown }[] = [
+        // Covers POST /identity-providers: error: bad config
         { name: 'text that is no JSON', config: '{' },
         { name: 'text of a list', config: '[]' },
         { name: 'a list', config: [] },
@@ -222,6 +234,7 @@ for (const mode of MODES) {
         { name: 'of the origin of the internal accounts', json: oidc('svc') },
         { name: 'of SAML at the origin of the directory', json: saml('ldap') },
         { name: 'of a directory elsewhere', json: ldap({}, { originKey: 'directory' }) },
+        // Covers POST /identity-providers: error: validation 422
         { name: 'of OpenID Connect without config', json: oidc('x', {}, { config: null }) },
         { name: 'of OpenID Connect with empty config', json: oidc('x', {}, { config: '' }) },
         { name: 'of SAML without config', json: saml('x', {}, { config: undefined }) },
@@ -273,6 +286,8 @@ for (const mode of MODES) {
     })
 
     describe('reading', () => {
+      // Covers Identity provider record: active
+      // Covers GET /identity-providers: active_only
       it('lists every provider of the zone, and only the active ones when asked', async () => {
         await api.create(oidc('sleeping', {}, { active: false }))
         const origins = async (query: Readonly<Record<string, string>>) =>
@@ -290,6 +305,7 @@ for (const mode of MODES) {
         assert.equal((await api.call({ query: { active_only: 'perhaps' } })).status, 400)
       })
 
+      // Covers GET /identity-providers: originKey; error: not found
       it('finds the one that is active by its origin', async () => {
         await api.create(oidc('found'))
         const [one, more] = (await api.call({ query: { originKey: 'found', rawConfig: 'true' } })).json<
@@ -306,6 +322,10 @@ for (const mode of MODES) {
       })
 
       for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+        // Covers error body families: E7 text
+        // Covers GET /identity-providers/{id}: error: not found
+        // Covers PUT /identity-providers/{id}: error: not found
+        // Covers DELETE /identity-providers/{id}: error: not found
         it(`answers ${method} of a provider that is not there, or in another zone, with 404`, async () => {
           const elsewhere = await server.store.providers.findByOrigin('z1', 'svc')
           assert.ok(elsewhere)
@@ -320,6 +340,9 @@ for (const mode of MODES) {
     })
 
     describe('replacing', () => {
+      // Covers audit trail: IdentityProviderModifiedEvent
+      // Covers Identity provider record: name; version; last_modified
+      // Covers PUT /identity-providers/{id}: body
       it('answers the new record with the next version, and takes effect at once', async () => {
         const { id, created } = await api.create(oidc('changing', { emailDomain: ['old.example'], pkce: false }))
         server.clock.advance(5)
@@ -338,6 +361,7 @@ for (const mode of MODES) {
         assert.equal(last()?.principal, id)
       })
 
+      // Covers PUT /identity-providers/{id}: rawConfig
       it('takes back what it answered', async () => {
         for (const json of [oidc('again'), saml('again-too'), ldap()]) {
           const { id } = await api.create(json)
@@ -354,6 +378,7 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers Identity provider record: originKey
       it('keeps the origin, whatever the body says, and lets SAML leave it out', async () => {
         const { id } = await api.create(oidc('stays'))
         assert.equal(
@@ -375,6 +400,7 @@ for (const mode of MODES) {
         assert.equal(answer.json<ProviderAnswer>().name, 'Inside')
       })
 
+      // Covers PUT /identity-providers/{id}: error: issuer taken
       it('refuses the issuer of another provider with 409, but not its own', async () => {
         await api.create(oidc('first'))
         const { id } = await api.create(oidc('second'))
@@ -384,6 +410,7 @@ for (const mode of MODES) {
         assert.equal((await put(id, oidc('second'))).status, 200)
       })
 
+      // Covers PUT /identity-providers/{id}: error: validation 422
       it('refuses what it would refuse to create', async () => {
         const { id } = await api.create(oidc('strict'))
         const before = await api.read(id)
@@ -416,6 +443,7 @@ for (const mode of MODES) {
     describe('the secrets of a record', () => {
       const secret = `${SECRET_MARK} of kept`
       const cases: readonly { name: string; change: Members; want: string | undefined }[] = [
+        // Covers PUT /identity-providers/{id}: rule: secrets are kept
         { name: 'stays when it is not named', change: {}, want: secret },
         { name: 'stays when it is null', change: { relyingPartySecret: null }, want: secret },
         { name: 'stays for client_secret_basic', change: { authMethod: 'client_secret_basic' }, want: secret },

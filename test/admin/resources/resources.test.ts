@@ -72,6 +72,7 @@ describe('refusals of users and groups', () => {
   }
 })
 
+// Covers SCIM requests: If-Match
 describe('If-Match', () => {
   const requestWith = (header?: string) =>
     ({ headers: header === undefined ? {} : { 'if-match': header } }) as unknown as FastifyRequest // all that is read

@@ -92,6 +92,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual([stale?.location, stale?.response?.schemas], [meta.location, [ERROR_SCHEMA]])
     })
 
+    // Covers /scim/v2/Bulk: rule: RFC 7644 §3.7
     it('replaces references to what it makes, wherever they are', async () => {
       const results = await bulk([
         post(
@@ -119,6 +120,7 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(member['title'], 'VP')
     })
 
+    // Partly covers /scim/v2/Bulk: rule: circular references are resolved (RFC 7644 §3.7.1)
     it('refuses references to nothing, to failures and in circles', async () => {
       const manager = (bulkId: string) => ({ [ENTERPRISE]: { manager: { value: `bulkId:${bulkId}` } } })
       const results = await bulk([

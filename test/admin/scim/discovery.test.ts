@@ -24,6 +24,7 @@ describe('what SCIM reports about itself', () => {
     await scim.stop()
   })
 
+  // Covers /scim/v2/ServiceProviderConfig: rule: RFC 7643 §5
   it('is what it supports, with its limits', async () => {
     const config = (await scim.send('GET', '/ServiceProviderConfig')).json<Record<string, { supported: boolean }>>()
     for (const feature of ['patch', 'bulk', 'filter', 'changePassword', 'sort', 'etag']) {
@@ -38,6 +39,7 @@ describe('what SCIM reports about itself', () => {
     })
   })
 
+  // Covers /scim/v2/Schemas: rule: RFC 7643 §7
   it('has each schema and type alone and in a list, with the address of the zone', async () => {
     for (const path of ['/Schemas', '/ResourceTypes']) {
       const { totalResults, Resources } = (await scim.send('GET', path)).json<List<Described>>()
@@ -102,6 +104,7 @@ describe('what SCIM reports about itself', () => {
     }
   })
 
+  // Covers /scim/v2: rule: RFC 7644 §3.12, refusals
   it('refuses other methods and paths in its own form', async () => {
     for (const [method, path, status] of [
       ['POST', '/Schemas', 405],

@@ -71,6 +71,7 @@ for (const mode of MODES) {
       assert.equal(user.groups.find(({ value }) => value === made.id)?.type, 'direct')
     })
 
+    // Covers /scim/v2/Groups/{id}: rule: RFC 7643 §4.2, members
     it('are replaced with their members', async () => {
       const { id } = await createGroup([ids[0] ?? '', ids[1] ?? ''])
       const body = { schemas: [GROUP_SCHEMA], displayName: 'replaced', members: [{ value: ids[1] }, { value: ids[2] }] }

@@ -67,6 +67,7 @@ for (const kind of DATABASE_KINDS) {
       ['title pr', ['anna']],
       ['name.familyName co "dam"', ['anna']],
       ['emails.value eq "bert@WORK.example"', ['bert']],
+      // Covers /scim/v2/Users: rule: RFC 7644 §3.4.2.2, filters
       ['emails[type eq "home" and value sw "b@"]', ['bert']],
       ['emails[type eq "work" and value sw "b@"]', []],
       ['emails co "home"', ['bert']],
@@ -135,6 +136,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
+    // Covers /scim/v2/Users: rule: RFC 7644 §3.4.2.4, pages by index
     it('have pages by number', async () => {
       const first = await list({ sortBy: 'userName', count: '4' })
       assert.deepEqual(
@@ -186,6 +188,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(namesIn(await list({ ...query, cursor, count: '1' })), ['carl'])
     })
 
+    // Covers /scim/v2/Users: rule: RFC 9865, pages by cursor
     it('lose and repeat nobody while others come and go', async () => {
       const seen: string[] = []
       let cursor: string | undefined = ''
@@ -203,6 +206,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
+    // Covers /scim/v2/Users: rule: RFC 7644 §3.9, attributes of an answer
     it('show the attributes that are asked for', async () => {
       const one = async (query: Readonly<Record<string, string>>) =>
         (await list({ ...query, filter: 'userName eq "anna@x.example"' })).Resources[0] ?? {}
@@ -219,6 +223,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(emails['emails' as keyof typeof emails], [{ value: 'anna@x.example' }])
     })
 
+    // Covers /scim/v2/.search: rule: RFC 7644 §3.4.3
     it('search users and groups together', async () => {
       await scim.send('POST', '/Groups', {
         body: { schemas: [GROUP_SCHEMA], displayName: 'search.me', externalId: 'C-1' },

@@ -17,6 +17,7 @@ describe('SCIM /Me', () => {
     await scim.stop()
   })
 
+  // Covers /scim/v2/Me: rule: RFC 7644 §3.11
   it('is the account of the token, at its own address', async () => {
     const answer = await scim.send('GET', '/Me', { bearer })
     assert.deepEqual([answer.status, answer.json()['id']], [200, user.id])

@@ -523,6 +523,7 @@ function applyStep(model: Model, each: Step): boolean {
 }
 
 describe('a PATCH of any operations', () => {
+  // Covers /scim/v2/Users/{id}: rule: RFC 7644 §3.5.2, PATCH
   it('does what a naive model does', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), steps => {

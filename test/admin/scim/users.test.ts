@@ -81,6 +81,7 @@ for (const mode of MODES) {
       await scim.stop()
     })
 
+    // Covers /scim/v2/Users: rule: RFC 7643 §4.1 and §4.3, attributes
     it('keep every attribute of the schemas', async () => {
       const made = await scim.send('POST', '/Users', { body: full })
       assert.equal(made.status, 201, made.text)
@@ -107,6 +108,7 @@ for (const mode of MODES) {
       await scim.send('DELETE', `/Users/${user.id}`)
     })
 
+    // Covers /scim/v2/Users/{id}: rule: RFC 7644 §3.5.1, PUT
     it('are replaced, but for what every account has', async () => {
       const { id } = await scim.createUser({ nickName: 'Babs', active: false, [OWN]: { verified: false } })
       const body = { schemas: [USER_SCHEMA], userName: 'replaced@example.org', id: 'other', meta: { version: 'x' } }
@@ -221,6 +223,7 @@ for (const mode of MODES) {
       { name: 'a PUT of the version that is known', method: 'PUT', headers: { 'if-match': 'W/"0"' }, status: 200 },
       { name: 'a PUT of one of several versions', method: 'PUT', headers: { 'if-match': 'W/"7", W/"0"' }, status: 200 },
       { name: 'a PUT of any version', method: 'PUT', headers: { 'if-match': '*' }, status: 200 },
+      // Covers /scim/v2/Users/{id}: rule: RFC 7644 §3.14, versions
       { name: 'a PUT of another version', method: 'PUT', headers: { 'if-match': 'W/"1"' }, status: 412 },
       { name: 'a PUT of what is no version', method: 'PUT', headers: { 'if-match': 'x' }, status: 412 },
       { name: 'a PATCH of another version', method: 'PATCH', headers: { 'if-match': 'W/"9"' }, status: 412 },

@@ -46,6 +46,7 @@ for (const mode of MODES) {
     })
 
     for (const { method, path, body, may, scope } of ENDPOINTS) {
+      // Covers SCIM requests: rule: `scim.read`; `scim.write`; `scim.create`
       it(`${method} ${path}: ${may.join(', ')} and administrators`, async () => {
         for (const by of CALLERS) {
           const answer = await api.send(method, path.replace('{id}', id), body, { by })
@@ -104,6 +105,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers SCIM requests: rule: zone admin
     it('is only who has a right in the zone of the header', async () => {
       const of = async (by: UserCallerId, zone: string, method = 'GET', body?: unknown) =>
         (await api.send(method, '/Users', body, { by, headers: { 'x-identity-zone-id': zone } })).status

@@ -51,6 +51,8 @@ for (const mode of MODES) {
       ...more,
     })
 
+    // Covers User resource: aliasId; aliasZid
+    // Covers alias users: create by POST
     it('are made with them, alike, and each names the other', async () => {
       const user = await create({ phoneNumbers: [{ value: '1' }], active: false, verified: false })
       assert.deepEqual([user.aliasZid, user.meta.version], ['z1', 1])
@@ -72,6 +74,8 @@ for (const mode of MODES) {
       assert.deepEqual(made.map(({ zoneId }) => zoneId).toSorted(), ['svc', 'z1'])
     })
 
+    // Covers PATCH /Users/{id}: aliasZid
+    // Covers alias users: create by PUT or PATCH
     it('are made for users who are there already', async () => {
       const user = await create({ aliasZid: undefined })
       const answer = await api.send('PATCH', `/Users/${user.id}`, { aliasZid: 'z1' }, ANY)
@@ -79,6 +83,7 @@ for (const mode of MODES) {
       assert.equal((await copyOf(answer.json<Aliased & Record<string, unknown>>())).aliasId, user.id)
     })
 
+    // Covers alias users: changes are copied
     it('follow every change of the other, from either zone', async () => {
       const user = await create()
       const put = await api.send('PUT', `/Users/${user.id}`, bodyOf(user, { name: { givenName: 'New' } }), ANY)
@@ -96,6 +101,7 @@ for (const mode of MODES) {
       assert.deepEqual([userName, active], [`${user.userName}-x`, false])
     })
 
+    // Covers alias users: dangling alias is renewed
     it('are made again where they were lost', async () => {
       const user = await create()
       await api.server.store.users.delete('z1', user.aliasId ?? '')
@@ -126,6 +132,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers alias users: delete removes both
     it('are deleted with the other', async () => {
       const user = await create()
       assert.equal((await api.send('DELETE', `/Users/${user.id}`)).status, 200)
@@ -135,6 +142,7 @@ for (const mode of MODES) {
       assert.equal((await api.send('DELETE', `/Users/${lost.id}`)).status, 200)
     })
 
+    // Covers POST /Users: error: alias fields
     it('are refused where a zone or the origin cannot have them', async () => {
       for (const more of [
         { aliasZid: 'nowhere' },
@@ -150,6 +158,9 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers PUT /Users/{id}: error: alias fields
+    // Covers PATCH /Users/{id}: aliasId
+    // Covers alias users: changed alias fields are refused
     it('stay where they are, and cannot be left out of a PUT', async () => {
       const user = await create()
       for (const more of [
@@ -166,6 +177,9 @@ for (const mode of MODES) {
       assertRefused(await api.send('PATCH', `/Users/${plain.id}`, { aliasId: 'x', aliasZid: 'z1' }, ANY), INVALID)
     })
 
+    // Covers POST /Users: error: alias creation
+    // Covers PUT /Users/{id}: error: alias failure
+    // Covers alias users: name taken in the alias zone
     it('leave everything as it is where the other zone has the name', async () => {
       const taken = { status: 409, error: 'scim', message: /^Could not create alias for user\. A user with the same/ }
       await api.create('known', { origin: 'corp' }, IN_Z1)
@@ -190,6 +204,8 @@ for (const mode of MODES) {
     })
   })
 
+  // Covers DELETE /Users/{id}: error: alias while disabled
+  // Covers alias users: feature off; login.aliasEntitiesEnabled
   it(`stay as they are where copies are switched off (${mode})`, async () => {
     const api = await startUserServer(mode)
     await addProviders(api)

@@ -45,6 +45,8 @@ for (const mode of MODES) {
     })
 
     describe('GET /Users/{id}', () => {
+      // Covers User resource: groups
+      // Covers GET /Users/{id}: id; header: ETag
       it('answers the user with an ETag, with groups in which they are through others', async () => {
         const user = await fresh()
         const { groups } = api.server.store
@@ -76,6 +78,7 @@ for (const mode of MODES) {
         ])
       })
 
+      // Covers User resource: lastLogonTime; previousLogonTime
       it('reports the last sign-in, and the one before', async () => {
         const user = await fresh()
         assert.equal(user.lastLogonTime, undefined)
@@ -91,6 +94,8 @@ for (const mode of MODES) {
         assert.deepEqual([lastLogonTime, previousLogonTime], [first + 60_000, first])
       })
 
+      // Covers SCIM errors: error: scim_resource_not_found
+      // Covers GET /Users/{id}: error: not found
       it('refuses an id that nobody has here', async () => {
         const there = await api.create('elsewhere', {}, IN_Z1)
         for (const id of ['no-such-id', 'a%00b', '%27', there.id]) {
@@ -114,6 +119,7 @@ for (const mode of MODES) {
     })
 
     describe('PUT /Users/{id}', () => {
+      // Covers PUT /Users/{id}: body
       it('replaces the user and counts the version', async () => {
         const user = await fresh({ externalId: 'x', phoneNumbers: [{ value: '1' }], verified: false })
         api.server.clock.advance(5)
@@ -156,6 +162,7 @@ for (const mode of MODES) {
         assert.equal((await api.read(user.id)).meta.version, 1)
       })
 
+      // Covers PUT /Users/{id}: If-Match
       it('takes a version in quotes, and any with a star', async () => {
         const user = await fresh()
         await changed('PUT', user, bodyOf(user), { headers: { 'if-match': '"0"' } })
@@ -216,6 +223,7 @@ for (const mode of MODES) {
       })
 
       const versions = [
+        // Covers PUT /Users/{id}: error: no If-Match
         { name: 'no If-Match', header: undefined, message: 'Missing If-Match for PUT' },
         ...['W/"2"', 'abc', '-1', '1.0', '99999999999'].map(header => ({
           name: `If-Match: ${header}`,
@@ -224,6 +232,7 @@ for (const mode of MODES) {
         })),
       ]
       for (const { name, header, message } of versions) {
+        // Covers PATCH /Users/{id}: If-Match
         it(`refuses ${name}, as PATCH does`, async () => {
           const user = await fresh()
           const request = header === undefined ? {} : { headers: { 'if-match': header } }
@@ -237,6 +246,8 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers SCIM errors: error: scim_resource_conflict
+      // Covers PUT /Users/{id}: error: stale version
       it('refuses a stale version, and lets one of two changes at once win', async () => {
         const user = await fresh()
         const with0 = { headers: { 'if-match': '0' } }
@@ -276,6 +287,7 @@ for (const mode of MODES) {
         assertRefused(refused, { status: 400, error: 'invalid_scim_resource', message })
       })
 
+      // Covers PUT /Users/{id}: error: user name taken
       it('refuses a name that is taken, at the same origin only', async () => {
         const [user, other] = [await fresh(), await fresh()]
         const body = bodyOf(user, { userName: other.userName.toUpperCase() })
@@ -288,11 +300,13 @@ for (const mode of MODES) {
         { name: 'no name', more: { name: undefined }, message: 'A name must be provided.' },
         { name: 'no userName', more: { userName: undefined }, message: 'A username must be provided.' },
         { name: 'no e-mail', more: { emails: [] }, message: 'Exactly one email must be provided.' },
+        // Covers PUT /Users/{id}: error: validation
         {
           name: 'a bad userName',
           more: { userName: 'u<1>' },
           message: String.raw`Username must match pattern: [\p{L}+0-9+\-_.@'!]+`,
         },
+        // Covers PUT /Users/{id}: error: origin differs
         {
           name: 'another origin',
           more: { origin: 'ldap2' },
@@ -311,6 +325,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers PUT /Users/{id}: error: not found
       it('refuses an alias, an unknown member, and an id that nobody has', async () => {
         const user = await fresh()
         const message = "The fields 'aliasId' and/or 'aliasZid' are invalid."
@@ -335,6 +350,7 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers audit trail: UserModifiedEvent
       it('records in the audit trail who changed whom', async () => {
         const user = await fresh()
         const bearer = await api.tokenOfUser(user.userName)
@@ -350,6 +366,7 @@ for (const mode of MODES) {
 
     describe('PATCH /Users/{id}', () => {
       const cases = [
+        // Covers PATCH /Users/{id}: name
         {
           name: 'a part of the name',
           sent: { name: { givenName: 'P' } },
@@ -358,7 +375,9 @@ for (const mode of MODES) {
         { name: 'nothing', sent: {}, want: {} },
         { name: 'active', sent: { active: true }, want: { active: true } },
         { name: 'verified', sent: { verified: true }, want: { verified: true } },
+        // Covers PATCH /Users/{id}: userName
         { name: 'the userName', sent: { userName: 'patched' }, want: { userName: 'patched' } },
+        // Covers PATCH /Users/{id}: emails
         {
           name: 'a primary address',
           sent: { emails: [{ value: 'n@test.org', primary: true }] },
@@ -370,11 +389,13 @@ for (const mode of MODES) {
           sent: { emails: [{ value: 'n@test.org' }], meta: { attributes: ['emails'] } },
           want: { emails: [{ value: 'n@test.org', primary: false }] },
         },
+        // Covers PATCH /Users/{id}: phoneNumbers
         {
           name: 'the first telephone number',
           sent: { phoneNumbers: [{ value: '7' }, { value: '8' }] },
           want: { phoneNumbers: [{ value: '7' }] },
         },
+        // Covers PATCH /Users/{id}: meta.attributes
         {
           name: 'no telephone number',
           sent: { meta: { attributes: ['PhoneNumbers', 'title'] } },
@@ -396,6 +417,7 @@ for (const mode of MODES) {
           sent: { userName: 'patched2', meta: { attributes: ['userName'] } },
           want: { userName: 'patched2' },
         },
+        // Covers PATCH /Users/{id}: origin
         {
           name: 'nothing that is not merged',
           sent: { externalId: 'e', salt: 's', password: 'another-password', groups: [], origin: 'svc' },
@@ -403,6 +425,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, sent, want } of cases) {
+        // Covers PATCH /Users/{id}: active; verified
         it(`changes ${name}`, async () => {
           const user = await fresh({
             active: false,
@@ -432,6 +455,7 @@ for (const mode of MODES) {
       }
 
       const refusals = [
+        // Covers PATCH /Users/{id}: error: attribute cannot be removed
         {
           name: 'clearing what cannot be',
           sent: { meta: { attributes: ['externalId'] } },
@@ -452,6 +476,7 @@ for (const mode of MODES) {
           sent: { meta: { attributes: ['emails'] } },
           message: 'Exactly one email must be provided.',
         },
+        // Covers PATCH /Users/{id}: error: origin differs
         { name: 'another origin', sent: { origin: 'ldap' }, message: 'Cannot change origin in patch of user.' },
         { name: 'an empty userName', sent: { userName: '' }, message: 'A username must be provided.' },
       ]
@@ -516,6 +541,7 @@ for (const mode of MODES) {
     })
 
     describe('a user', () => {
+      // Covers SCIM requests: rule: self
       it('reads themselves, and changes their names', async () => {
         const user = await fresh({ externalId: 'me', phoneNumbers: [{ value: '1' }] })
         const bearer = await api.tokenOfUser(user.userName)
@@ -542,6 +568,8 @@ for (const mode of MODES) {
         { name: 'no e-mail address', more: { emails: [] } },
       ]
       for (const { name, more } of others) {
+        // Covers SCIM errors: error: invalid_self_edit
+        // Covers PUT /Users/{id}: error: self edit beyond names
         it(`does not change ${name}`, async () => {
           const user = await fresh({ externalId: `${name}-self`, phoneNumbers: [{ value: '1' }] })
           const bearer = await api.tokenOfUser(user.userName)
@@ -579,6 +607,8 @@ for (const mode of MODES) {
     })
 
     describe('DELETE /Users/{id}', () => {
+      // Covers audit trail: UserDeletedEvent
+      // Covers DELETE /Users/{id}: response: deleted user; error: not found
       it('deletes the user with everything of theirs, and answers the last state', async () => {
         const user = await fresh({ approvals: [{ clientId: 'app', scope: 'openid', status: 'APPROVED' }] })
         const bearer = await api.tokenOfUser(user.userName)
@@ -597,6 +627,8 @@ for (const mode of MODES) {
         assert.ok(api.server.events.some(({ type, principal }) => type === 'UserDeletedEvent' && principal === user.id))
       })
 
+      // Covers SCIM errors: error: stale version 422
+      // Covers DELETE /Users/{id}: If-Match; error: stale version
       it('keeps the version that is expected', async () => {
         const user = await fresh()
         assertRefused(await api.send('DELETE', `/Users/${user.id}`, undefined, { headers: { 'if-match': '99' } }), {
@@ -633,6 +665,8 @@ for (const mode of MODES) {
         await providers.insert('z2', { ...internal, id: 'corp', originKey: 'corp', type: 'oidc1.0', config: {} })
       })
 
+      // Covers internal user management disabled: 403 of changes to internal users
+      // Covers PUT /Users/{id}: error: internal management disabled
       it('they are read and not changed, and those of other origins are changed', async () => {
         const headers = { 'x-identity-zone-id': 'z2', 'if-match': '*' }
         const kept = await api.server.store.users.findByName('z2', 'svc', 'kept')

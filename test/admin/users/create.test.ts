@@ -44,6 +44,9 @@ for (const mode of MODES) {
       await api.stop()
     })
 
+    // Covers SCIM requests: header: ETag
+    // Covers User resource: schemas; passwordLastModified
+    // Covers POST /Users: header: ETag
     it('answers the user as stored, in the order of UAA, with an ETag', async () => {
       const answer = await api.send('POST', '/Users', newUserBody('u1'))
       const user = answer.json<UserAnswer & Record<string, unknown>>()
@@ -77,6 +80,12 @@ for (const mode of MODES) {
       await passwordTokens(api.server, { username: 'U1', password: 'pw-1-long-enough' })
     })
 
+    // Covers SCIM requests: meta.version of the body
+    // Covers User resource: id; name.familyName; name.givenName; name.formatted; name.middleName; name.honorificPrefix
+    // Covers User resource: name.honorificSuffix; emails; phoneNumbers; active; verified; externalId; zoneId; salt
+    // Covers User resource: meta; displayName; nickName; profileUrl; title; userType; preferredLanguage; locale
+    // Covers User resource: timezone
+    // Covers POST /Users: body
     it('keeps what can be kept of every member, and ignores the rest', async () => {
       const answer = await api.send(
         'POST',
@@ -156,6 +165,7 @@ for (const mode of MODES) {
       assert.deepEqual(name, {})
     })
 
+    // Covers User resource: approvals
     it('stores decisions of the new user', async () => {
       const approvals = [
         { clientId: 'app', scope: 'openid', status: 'APPROVED', expiresAt: '2040-01-01T00:00:00.000Z' },
@@ -176,6 +186,7 @@ for (const mode of MODES) {
       assertRefused(refused, { status: 400, error: 'scim', message: 'There is no client with the id nope' })
     })
 
+    // Covers User resource: origin
     it('makes accounts of other providers, without a password', async () => {
       const answer = await api.create('u corp', {
         origin: 'corp',
@@ -207,6 +218,7 @@ for (const mode of MODES) {
       assert.notEqual((await api.create('phoenix')).id, first.id)
     })
 
+    // Covers User resource: userName
     it('makes one of two users whose names differ in case or width, also at once', async () => {
       const answers = await Promise.all(
         ['Twin', 'tWIN', 'ＴＷＩＮ', 'twin'].map(name => api.send('POST', '/Users', newUserBody(name))),
@@ -215,14 +227,18 @@ for (const mode of MODES) {
     })
 
     const refusals = [
+      // Covers SCIM errors: error: invalid_scim_resource
+      // Covers POST /Users: error: no user name
       { name: 'no userName', more: { userName: undefined }, message: 'A username must be provided.' },
       { name: 'an empty userName', more: { userName: '' }, message: 'A username must be provided.' },
       { name: 'a blank userName', more: { userName: ' \t' }, message: 'A username must be provided.' },
+      // Covers POST /Users: error: user name pattern
       { name: 'forbidden characters', more: { userName: 'u3<b>' }, message: PATTERN },
       { name: 'a blank in the userName', more: { userName: "a b'c" }, message: PATTERN },
       { name: 'a line break behind the userName', more: { userName: 'u3\n' }, message: PATTERN },
       { name: 'no emails', more: { emails: undefined }, message: 'Exactly one email must be provided.' },
       { name: 'an empty list of emails', more: { emails: [] }, message: 'Exactly one email must be provided.' },
+      // Covers POST /Users: error: not one e-mail
       {
         name: 'two emails',
         more: { emails: [{ value: 'a@test.org' }, { value: 'b@test.org', primary: true }] },
@@ -230,6 +246,8 @@ for (const mode of MODES) {
       },
       { name: 'an empty email', more: { emails: [{ value: '' }] }, message: 'An email must be provided.' },
       { name: 'an email without a value', more: { emails: [{}] }, message: 'An email must be provided.' },
+      // Covers POST /Users: error: unknown origin
+      // Covers Zone config in effect: userConfig.checkOriginEnabled
       {
         name: 'an origin without a provider',
         more: { origin: 'nope-origin' },
@@ -245,6 +263,7 @@ for (const mode of MODES) {
 
     const long = (length: number) => 'x'.repeat(length)
     const malformed = [
+      // Covers User resource: error: unknown top-level field
       { name: 'an unknown member', more: { foo: 'bar' }, message: 'Unrecognized field "foo"' },
       { name: 'a member twice', more: { USERNAME: 'x' }, message: 'The member USERNAME is there twice' },
       {
@@ -331,6 +350,7 @@ for (const mode of MODES) {
       },
       { name: 'an alias', more: { aliasZid: 'z1' }, message: 'Alias ID and/or alias ZID are invalid.' },
       { name: 'the id of an alias', more: { aliasId: 'x' }, message: 'Alias ID and/or alias ZID are invalid.' },
+      // Covers POST /Users: error: domain of another provider
       {
         name: 'the e-mail domain of other providers',
         more: { emails: [{ value: 'u3@Corp.Example' }] },
@@ -345,6 +365,8 @@ for (const mode of MODES) {
     }
 
     const bodies = [
+      // Covers SCIM errors: error: scim
+      // Covers POST /Users: error: unreadable JSON
       { name: 'what is no JSON', body: '{bad', message: 'The request body is not valid JSON' },
       { name: 'a list', body: '[]', message: 'The request body must be a JSON object' },
       { name: 'null', body: 'null', message: 'The request body must be a JSON object' },
@@ -408,12 +430,15 @@ for (const mode of MODES) {
         assertRefused(answer, { status: 400, error: 'invalid_password', message })
       })
     }
+    // Covers SCIM errors: error: invalid_password
+    // Covers POST /Users: error: password policy
     it('refuses a password of 256 characters', async () => {
       const answer = await api.send('POST', '/Users', newUserBody('u3', { password: long(256) }))
       const message = 'Password must be no more than 255 characters in length.'
       assertRefused(answer, { status: 400, error: 'invalid_password', message })
     })
 
+    // Covers User resource: password
     it('takes a hash for a password like any other', async () => {
       const password = '$2a$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
       const { id } = await api.create('hashed', { password })
@@ -421,6 +446,8 @@ for (const mode of MODES) {
       await passwordTokens(api.server, { username: 'hashed', password })
     })
 
+    // Covers SCIM errors: error: scim_resource_already_exists
+    // Covers POST /Users: error: already exists
     it('refuses a name that is taken, in any case, and tells the origin', async () => {
       await api.create('taken')
       const answer = await api.send('POST', '/Users', newUserBody('TAKEN'))
@@ -432,6 +459,8 @@ for (const mode of MODES) {
       assert.equal(answer.json()['origin'], 'svc')
     })
 
+    // Covers POST /Users: error: `maxUsers`
+    // Covers Zone config in effect: userConfig.maxUsers
     it('refuses more users than the zone may have, also at once', async () => {
       const headers = { 'x-identity-zone-id': 'small' }
       const answers = await Promise.all(
@@ -445,6 +474,8 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers SCIM errors: error: internal_user_management_disabled
+    // Covers POST /Users: error: internal management disabled
     it('is refused for internal users where they are kept elsewhere', async () => {
       const { providers } = api.server.store
       const internal = await providers.findByOrigin('z1', 'svc')
@@ -457,6 +488,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers audit trail: UserCreatedEvent
     it('reports who made whom', async () => {
       const { id } = await api.create('reported')
       const event = api.server.events.findLast(({ type }) => type === 'UserCreatedEvent')

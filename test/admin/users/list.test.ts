@@ -34,6 +34,8 @@ describe('a page of more users than are written in one go', () => {
 })
 
 describe('a list in the order of several attributes', () => {
+  // Covers SCIM list: sortBy
+  // Covers GET /Users: sortBy
   it('orders by the next one what those before leave equal, whatever the page', async () => {
     const api = await startUserServer('standard')
     for (const [name, familyName, givenName] of [
@@ -64,6 +66,7 @@ describe('a list in the order of several attributes', () => {
 })
 
 describe('a page of a list', () => {
+  // Covers SCIM list: userMaxCount; groupMaxCount
   it('has as many at most as the configuration says', async () => {
     const config = { clientMaxCount: 1, userMaxCount: 2, groupMaxCount: 3 }
     const api = await startUserServer('standard', { config })
@@ -113,6 +116,7 @@ for (const mode of MODES) {
       await api.stop()
     })
 
+    // Covers SCIM list: response: resources; schemas
     it('answers whole users with groups and approvals, oldest first', async () => {
       const { resources, ...envelope } = await list()
       assert.deepEqual(envelope, {
@@ -129,12 +133,17 @@ for (const mode of MODES) {
     })
 
     const pages = [
+      // Covers SCIM list: startIndex
+      // Covers GET /Users: startIndex
       { query: { startIndex: '3', count: '2' }, names: ['list1', 'list2'], startIndex: 3, itemsPerPage: 2 },
       { query: { startIndex: '0', count: '1', sortBy: 'userName' }, names: ['joel'], startIndex: 1, itemsPerPage: 1 },
       { query: { startIndex: '1000' }, names: [], startIndex: 1000, itemsPerPage: 100 },
+      // Covers SCIM list: count
+      // Covers GET /Users: count
       { query: { count: '0' }, names: [], startIndex: 1, itemsPerPage: 0 },
     ]
     for (const { query, names: expected, ...envelope } of pages) {
+      // Covers SCIM list: response: startIndex; itemsPerPage; totalResults
       it(`answers the page ${JSON.stringify(query)}`, async () => {
         const page = await list(query)
         const { startIndex, itemsPerPage, totalResults } = page
@@ -151,6 +160,8 @@ for (const mode of MODES) {
     const orders = [
       { query: { sortBy: 'familyName' }, names: ['list4', 'list3', 'list2', 'list1'] },
       { query: { sortBy: 'userName', sortOrder: 'descending' }, names: ['list4', 'list3', 'list2', 'list1'] },
+      // Covers SCIM list: sortOrder
+      // Covers GET /Users: sortOrder
       { query: { sortBy: 'userName', sortOrder: 'nonsense' }, names: ['list4', 'list3', 'list2', 'list1'] },
       { query: { sortBy: 'userName', sortOrder: 'ASCENDING' }, names: ['list4', 'list3', 'list2', 'list1'] },
       { query: { sortBy: 'email' }, names: ['list1', 'list2', 'list3', 'list4'] },
@@ -186,16 +197,22 @@ for (const mode of MODES) {
       },
     ]
     for (const { attributes, want } of choices) {
+      // Covers SCIM list: attributes
+      // Covers GET /Users: attributes
       it(`reduces users to ${attributes}`, async () => {
         assert.deepEqual((await list({ filter: 'userName eq "list1"', attributes })).resources, [want])
       })
     }
 
     const filters = [
+      // Covers SCIM filter: eq
       { filter: 'userName eq "LIST1"', names: ['list1'] },
       { filter: 'USERNAME EQ "list1"', names: ['list1'] },
+      // Covers SCIM filter: single quotes
       { filter: "userName Eq 'list1'", names: ['list1'] },
+      // Covers SCIM filter: co
       { filter: 'userName co "ist"', names: ['list1', 'list2', 'list3', 'list4'] },
+      // Covers SCIM filter: sw; pr; and
       { filter: 'userName pr and userName sw "LIST"', names: ['list1', 'list2', 'list3', 'list4'] },
       { filter: 'email eq "l1@list.example"', names: ['list1'] },
       { filter: 'emails.value co "@list"', names: ['list1', 'list2', 'list3', 'list4'] },
@@ -203,22 +220,33 @@ for (const mode of MODES) {
       { filter: 'phoneNumbers.value pr', names: [] },
       { filter: 'familyName eq "F1"', names: ['list4'] },
       { filter: 'givenName eq "L" and active eq true', names: ['list1', 'list2', 'list3'] },
+      // Covers SCIM filter: booleans
       { filter: 'active eq false', names: ['list4'] },
       { filter: `verified eq true and ${ofLists}`, names: ['list3', 'list4'] },
       { filter: 'origin eq "ldap"', names: [] },
+      // Covers SCIM filter: filterable attributes of users
       { filter: 'external_id eq "x1"', names: ['list1'] },
+      // Covers SCIM filter: dates
       {
         filter: `meta.created gt "2020-01-01T00:00:00.000Z" and ${ofLists}`,
         names: ['list1', 'list2', 'list3', 'list4'],
       },
+      // Covers SCIM filter: ge
       { filter: 'created ge "2099-01-01T00:00:00.000Z"', names: [] },
+      // Covers SCIM filter: lt
       { filter: 'meta.lastModified lt "2099-01-01T00:00:00.000Z" and userName sw "list1"', names: ['list1'] },
+      // Covers SCIM filter: le
       { filter: 'lastModified le "2020-01-01T00:00:00.000Z"', names: [] },
+      // Covers SCIM filter: numbers
       { filter: `meta.version eq 0 and ${ofLists}`, names: ['list1', 'list2', 'list3', 'list4'] },
+      // Covers SCIM filter: or
       { filter: 'userName eq "list1" or userName eq "list2"', names: ['list1', 'list2'] },
       { filter: '(userName eq "list1" or userName eq "list2") and verified eq false', names: ['list1', 'list2'] },
+      // Covers SCIM filter: parentheses
       { filter: `${ofLists} and (active eq true and (verified eq true))`, names: ['list3'] },
+      // Covers SCIM filter: gt
       { filter: `userName gt "list3" and ${ofLists}`, names: ['list4'] },
+      // Covers SCIM filter: strings
       { filter: 'userName eq "a\\"b"', names: [] },
       { filter: 'userName co "%"', names: [] },
       { filter: 'userName sw "_"', names: [] },
@@ -226,6 +254,8 @@ for (const mode of MODES) {
       { filter: `identity_zone_id eq "svc" and ${ofLists}`, names: ['list1', 'list2', 'list3', 'list4'] },
     ]
     for (const { filter, names: expected } of filters) {
+      // Covers SCIM list: filter
+      // Covers GET /Users: filter
       it(`finds by ${filter}`, async () => {
         const { resources, totalResults } = await list({ filter, attributes: 'userName' })
         assert.deepEqual(
@@ -275,6 +305,7 @@ for (const mode of MODES) {
       'userName eq "<script>"b',
     ]
     for (const filter of unfit) {
+      // Covers SCIM list: error: invalid filter
       it(`refuses the filter ${filter}`, async () => {
         const message = `Invalid filter expression: [${escape(filter)}] [created]`
         assertRefused(await get({ filter }), { status: 400, error: 'scim', message })
@@ -285,9 +316,11 @@ for (const mode of MODES) {
       { query: { sortBy: 'nonsense' }, message: 'Invalid filter expression: [id pr] [nonsense]' },
       { query: { sortBy: 'userName;--' }, message: 'Invalid filter expression: [id pr] [userName;--]' },
       { query: { sortBy: 'salt' }, message: 'Invalid filter expression: [id pr] [salt]' },
+      // Covers SCIM errors: error: unexpected 500
       { query: { count: '-1' }, message: 'The parameter count must not be negative' },
       { query: { count: 'abc' }, message: 'The parameter count must be a whole number' },
       { query: { startIndex: '1e3' }, message: 'The parameter startIndex must be a whole number' },
+      // Covers SCIM list: error: invalid attributes
       { query: { attributes: 'a b[,c' }, message: 'Invalid attributes: [a b[,c]' },
     ]
     for (const { query, message } of refusals) {

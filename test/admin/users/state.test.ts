@@ -48,6 +48,9 @@ for (const mode of MODES) {
       const status = (id: string, body: unknown, request?: UserRequest) =>
         api.send('PATCH', `/Users/${id}/status`, body, request)
 
+      // Covers lockout: unlock by API
+      // Covers audit trail: UserAccountUnlockedEvent
+      // Covers PATCH /Users/{id}/status: locked
       it('ends a lock', async () => {
         const user = await fresh()
         for (let attempt = 0; attempt < 5; attempt += 1) await grant(user.userName, 'wrong')
@@ -60,6 +63,7 @@ for (const mode of MODES) {
         assert.deepEqual([event?.principal, event?.clientId], [user.id, 'unlocker'])
       })
 
+      // Covers PATCH /Users/{id}/status: passwordChangeRequired
       it('demands a new password', async () => {
         const user = await fresh()
         const answer = await status(user.id, { passwordChangeRequired: true })
@@ -79,8 +83,10 @@ for (const mode of MODES) {
         {
           body: { locked: true, passwordChangeRequired: true },
           message:
+            // Covers PATCH /Users/{id}/status: error: locked true
             'Cannot set user account to locked. User accounts only become locked through exceeding the allowed failed login attempts.',
         },
+        // Covers PATCH /Users/{id}/status: error: passwordChangeRequired false
         {
           body: { locked: false, passwordChangeRequired: false },
           message: 'The requirement that this user change their password cannot be removed via API.',
@@ -97,6 +103,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers PATCH /Users/{id}/status: error: not an internal user; not found
       it('is refused for users of other origins, and for an id that nobody has here', async () => {
         for (const body of [{ locked: false }, { passwordChangeRequired: true }]) {
           assertRefused(await status(shadow.id, body), { status: 400, error: 'scim', message: NOT_INTERNAL })
@@ -108,6 +115,7 @@ for (const mode of MODES) {
     })
 
     describe('GET /Users/{id}/verify-link', () => {
+      // Covers GET /Users/{id}/verify-link: redirect_uri; client_id; response: verify_link; error: already verified
       it('makes a link whose page verifies once, and keeps the password', async () => {
         const { id, userName } = await fresh({ verified: false })
         const path = `/Users/${id}/verify-link?client_id=x&redirect_uri=http%3A//localhost/app`
@@ -127,6 +135,7 @@ for (const mode of MODES) {
         })
       })
 
+      // Covers GET /Users/{id}/verify-link: error: not found
       it('refuses an id that nobody has here, and a missing redirect_uri', async () => {
         const { id } = await fresh({ verified: false })
         assertRefused(await api.send('GET', '/Users/none/verify-link?redirect_uri=x'), nobody)
@@ -136,6 +145,8 @@ for (const mode of MODES) {
     })
 
     describe('GET /Users/{id}/verify', () => {
+      // Covers audit trail: UserVerifiedEvent
+      // Covers GET /Users/{id}/verify: response: user
       it('verifies once and again, without a new version, groups or approvals', async () => {
         const user = await fresh({ verified: false })
         assert.ok((await grant(user.userName, OLD)) >= 400)
@@ -151,6 +162,7 @@ for (const mode of MODES) {
         )
       })
 
+      // Covers GET /Users/{id}/verify: If-Match; error: not found; stale version
       it('keeps the version that is expected, and refuses an id that nobody has here', async () => {
         const { id } = await fresh({ verified: false })
         const verify = (header: string) =>
@@ -175,6 +187,7 @@ for (const mode of MODES) {
       const ok = { status: 'ok', message: 'password updated' }
       const refused = (status: number, message: string) => ({ status, error: 'invalid_password', message })
 
+      // Covers PUT /Users/{id}/password: password; response: status; message
       it('changes it for a client, with the old password or without', async () => {
         const user = await fresh()
         api.server.clock.advance(5)
@@ -202,6 +215,7 @@ for (const mode of MODES) {
         assert.ok((await grant(user.userName, OLD)) >= 400)
       })
 
+      // Covers PUT /Users/{id}/password: oldPassword; error: old password missing
       it('is changed by a user who knows the old one', async () => {
         const user = await fresh()
         const asUser = async (body: unknown, password: string) =>
@@ -214,6 +228,7 @@ for (const mode of MODES) {
         const wrong = await asUser({ password: NEW, oldPassword: 'bad' }, OLD)
         assert.deepEqual(
           [wrong.status, wrong.json()],
+          // Covers PUT /Users/{id}/password: error: old password wrong
           [401, { error: 'unauthorized', error_description: 'Old password is incorrect' }],
         )
         assert.match(
@@ -225,6 +240,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(JSON.stringify([api.server.events, api.server.refusals, api.server.lines]), /pw-[12]-long/)
       })
 
+      // Covers PUT /Users/{id}/password: error: admin without old password; other user
       it('is not changed by other users, but by administrators among them', async () => {
         const [user, other, chief] = [await fresh(), await fresh(), await fresh()]
         const bearer = await api.tokenOfUser(other.userName)
@@ -278,11 +294,13 @@ for (const mode of MODES) {
           want: refused(400, `Password must be at least ${least} characters in length.`),
         },
         { name: 'none', body: {}, want: refused(400, `Password must be at least ${least} characters in length.`) },
+        // Covers PUT /Users/{id}/password: error: policy
         {
           name: 'one that is too long',
           body: { password: 'y'.repeat(256) },
           want: refused(400, 'Password must be no more than 255 characters in length.'),
         },
+        // Covers PUT /Users/{id}/password: error: same password
         {
           name: 'the same',
           body: { password: OLD },
@@ -312,6 +330,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers PUT /Users/{id}/password: error: unknown user
       it('is refused for an id that nobody has, and for accounts of other providers', async () => {
         const answer = await set('none', { password: NEW })
         assertRefused(answer, { status: 401, error: 'bad_credentials', message: 'Invalid password change request' })
@@ -319,6 +338,7 @@ for (const mode of MODES) {
         assert.equal((await api.server.store.users.find('svc', shadow.id))?.passwordHash, undefined)
       })
 
+      // Partly covers SCIM requests: rule: audience
       it('needs the scope password.write, whoever calls, and the audience password', async () => {
         const { id } = await fresh()
         for (const by of ['root', 'writer', 'nobody'] as const) {
@@ -339,6 +359,7 @@ for (const mode of MODES) {
       const find = (query: Readonly<Record<string, string>>, request: UserRequest = {}) =>
         api.send('GET', '/ids/Users', undefined, { by: 'finder', query, ...request })
 
+      // Covers GET /ids/Users: filter; sortOrder; startIndex; count; response: id; userName; origin
       it('answers id, name and origin, ordered by name', async () => {
         const [a, b] = [await api.create('ids-a'), await api.create('ids-b')]
         const of = ({ id, userName, origin }: UserAnswer) => ({ id, userName, origin })
@@ -357,6 +378,7 @@ for (const mode of MODES) {
         assert.deepEqual((await find({ filter: `${filter} and origin eq "svc"` })).json()['totalResults'], 2)
       })
 
+      // Covers GET /ids/Users: includeInactive
       it('leaves out users of providers that are inactive or gone, unless asked', async () => {
         await api.create('twofold')
         await api.create('twofold', { origin: 'off' })
@@ -372,17 +394,22 @@ for (const mode of MODES) {
 
       const wildcards = 'Wildcards are not allowed in filter.'
       const refusals = [
+        // Covers GET /ids/Users: error: filter required
         { filter: '', message: "a 'filter' parameter is required" },
         { filter: ' ', message: "a 'filter' parameter is required" },
+        // Covers GET /ids/Users: error: wildcard operator
         { filter: 'userName co "list"', message: wildcards },
         { filter: 'userName sw "list"', message: wildcards },
         { filter: 'userName pr', message: wildcards },
         { filter: 'id pr', message: wildcards },
+        // Covers GET /ids/Users: error: operator
         { filter: 'userName gt "a"', message: 'Invalid operator.' },
+        // Covers GET /ids/Users: error: filter attribute
         { filter: 'email eq "l1@list.example"', message: 'Invalid filter attribute.' },
         { filter: 'origin eq "svc"', message: 'Invalid filter attribute.' },
         { filter: 'userName eq "x" or origin eq "svc"', message: 'Invalid filter attribute.' },
         { filter: 'not (userName eq "a")', message: "Invalid filter 'not (userName eq &quot;a&quot;)'" },
+        // Covers GET /ids/Users: error: parse
         { filter: 'userName eq', message: "Invalid filter 'userName eq'" },
         { filter: "userName eq 'a'", message: "Invalid filter 'userName eq &#39;a&#39;'" },
       ]
@@ -392,6 +419,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Partly covers SCIM requests: rule: exact scopes
       it('needs the scope scim.userids, whoever calls, and stays in its zone', async () => {
         const query = { filter: 'userName eq "marissa"' }
         for (const by of ['admin', 'root', 'reader'] as const) {
@@ -408,6 +436,8 @@ for (const mode of MODES) {
   })
 
   describe(`where internal users are kept elsewhere (${mode})`, () => {
+    // Covers internal user management disabled: 403 of password and verify endpoints
+    // Covers GET /ids/Users: scim.userids_enabled; error: not enabled
     it('passwords and verification are refused, locks are ended', async () => {
       const api = await startUserServer(mode, { config: { scim: { userids_enabled: false } } })
       const user = await api.create('kept')

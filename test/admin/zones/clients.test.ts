@@ -41,6 +41,7 @@ for (const mode of MODES) {
         ? `${answer.status} empty`
         : `${answer.status} ${String(answer.json()['error'])} ${String(answer.json()['error_description'])}`
 
+    // Covers POST /identity-zones/{id}/clients: body
     it('makes a client that signs users in, and nothing else of what was sent', async () => {
       const client_id = newId()
       const answer = await post({ ...GOOD, client_id, name: 'Web', autoapprove: true, createdwith: 'me', action: 'x' })
@@ -90,6 +91,7 @@ for (const mode of MODES) {
       assert.equal(reported(await post(both)), '400 invalid_client client_secret cannot be blank')
     })
 
+    // Covers POST /identity-zones/{id}/clients: error: already exists
     it('is told of a client that is there, also when two make it at the same moment', async () => {
       const client_id = newId()
       const answers = await Promise.all([post({ ...GOOD, client_id }), post({ ...GOOD, client_id })])
@@ -105,18 +107,23 @@ for (const mode of MODES) {
       Object.fromEntries(Object.entries(GOOD).filter(([key]) => key !== name))
     const refusals: readonly { name: string; body: object; text: string | RegExp }[] = [
       { name: 'no scope', body: without('scope'), text: SCOPE },
+      // Covers POST /identity-zones/{id}/clients: error: scope
       { name: 'another scope', body: { ...GOOD, scope: ['profile'] }, text: SCOPE },
       { name: 'more scopes', body: { ...GOOD, scope: ['openid', 'profile'] }, text: SCOPE },
       { name: 'a scope with a star', body: { ...GOOD, scope: ['*'] }, text: SCOPE },
       { name: 'no authority', body: without('authorities'), text: AUTHORITY },
+      // Covers POST /identity-zones/{id}/clients: error: authority
       { name: 'another authority', body: { ...GOOD, authorities: ['svc.admin'] }, text: AUTHORITY },
       { name: 'more authorities', body: { ...GOOD, authorities: ['svc.resource', 'svc.admin'] }, text: AUTHORITY },
       { name: 'no id', body: without('client_id'), text: 'client_id cannot be blank' },
+      // Covers POST /identity-zones/{id}/clients: error: `client_id` blank
       { name: 'a blank id', body: { ...GOOD, client_id: ' ' }, text: 'client_id cannot be blank' },
+      // Covers POST /identity-zones/{id}/clients: error: `client_secret` blank
       { name: 'no secret', body: without('client_secret'), text: 'client_secret cannot be blank' },
       { name: 'an empty secret', body: { ...GOOD, client_secret: '' }, text: 'client_secret cannot be blank' },
       { name: 'a blank secret', body: { ...GOOD, client_secret: ' ' }, text: 'client_secret cannot be blank' },
       { name: 'no provider', body: without('allowedproviders'), text: PROVIDER },
+      // Covers POST /identity-zones/{id}/clients: error: provider
       { name: 'another provider', body: { ...GOOD, allowedproviders: ['ldap'] }, text: PROVIDER },
       { name: 'more providers', body: { ...GOOD, allowedproviders: ['svc', 'ldap'] }, text: PROVIDER },
       { name: 'no grant', body: without('authorized_grant_types'), text: /^An authorized grant type must be provided/ },
@@ -168,6 +175,7 @@ for (const mode of MODES) {
       { id: 'unknown', want: '404 empty' },
       { id: 'off', want: '404 empty' },
     ]) {
+      // Covers POST /identity-zones/{id}/clients: error: zone not found
       it(`has no clients for ${id}`, async () => {
         assert.equal(reported(await post(GOOD, id)), want)
         assert.equal(reported(await remove('web', id)), want)
@@ -180,6 +188,7 @@ for (const mode of MODES) {
       assert.equal((await post([])).status, 400)
     })
 
+    // Covers DELETE /identity-zones/{id}/clients/{client_id}: response: client; error: not found
     it('deletes a client of its own with its approvals and tokens', async () => {
       const client_id = newId()
       await post({ ...GOOD, client_id })
@@ -208,6 +217,7 @@ for (const mode of MODES) {
       assert.deepEqual([forgotten?.zoneId, forgotten?.principal, forgotten?.clientId], ['z2', client_id, 'writer'])
     })
 
+    // Covers DELETE /identity-zones/{id}/clients/{client_id}: error: not made by zones.write
     it('deletes none that was made elsewhere', async () => {
       const text = '400 invalid_client client must have been createdwith scope zones.write'
       assert.equal(reported(await remove('writer', 'z1')), text)

@@ -219,6 +219,7 @@ for (const mode of MODES) {
         { name: 'have only unknown ones', config: { unknown: 1, tokenPolicy: { unknown: [] }, mfaConfig: {} } },
         { name: 'have what is always ignored', config: { clientSecretPolicy: { expireSecretInMonths: 3 } } },
       ]) {
+        // Covers GET /identity-zones/{id}: response: zone
         it(`have every default where they ${name}`, async () => {
           const { id, config: shown } = await created(config)
           assert.deepEqual(shown, DEFAULTS)
@@ -226,6 +227,8 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers Zone record: config
+      // Partly covers Zone config in effect: branding.consent; userConfig.allowOriginLoop
       it('are those that were sent', async () => {
         const { id, config } = await created(FULL)
         assert.deepEqual(config, FULL)
@@ -398,6 +401,7 @@ for (const mode of MODES) {
       const COLOUR = 'Must be a properly formatted hexadecimal color code.'
       const LOGO = 'Invalid banner logo. Must be in BASE64 format.'
       const cases: readonly { name: string; config: Config; text: string }[] = [
+        // Covers Zone config validation: CORS pattern
         {
           name: 'a pattern of origins',
           config: { corsPolicy: { xhrConfiguration: origins(['(']) } },
@@ -413,30 +417,36 @@ for (const mode of MODES) {
           config: { corsPolicy: { defaultConfiguration: { allowedHeaders: ['X: y'] } } },
           text: "Invalid value in config.corsPolicy.defaultConfiguration.allowedHeaders: 'X: y'.",
         },
+        // Covers Zone config validation: no allowed group
         {
           name: 'no group at all',
           config: { userConfig: { allowedGroups: [], defaultGroups: [] } },
           text: 'At least one group must be allowed',
         },
+        // Covers Zone config validation: maxUsers
         ...[0, -2].map(maxUsers => ({
           name: `${maxUsers} users`,
           config: { userConfig: { maxUsers } },
           text: 'Maximum number of users in the zone is invalid, either use -1 or a value more than 0.',
         })),
+        // Covers Zone config validation: consent text
         ...[{}, { text: ' ' }, { link: 'https://x.example' }].map(members => ({
           name: `consent ${JSON.stringify(members)}`,
           config: consent(members),
           text: 'Consent text must be set if configuring consent',
         })),
         ...['x.example', 'javascript:alert(1)', 'https://', 'http:// x'].flatMap(link => [
+          // Covers Zone config validation: consent link
           {
             name: `the consent link ${link}`,
             config: consent({ text: 'x', link }),
             text: `Invalid consent link: ${link}. ${LINK}`,
           },
+          // Covers Zone config validation: banner link
           { name: `the banner link ${link}`, config: banner({ link }), text: `Invalid banner link: ${link}. ${LINK}` },
         ]),
         ...['red', '#12', '#12345', '#ggg', '000', '#000;'].flatMap(colour => [
+          // Covers Zone config validation: banner colours
           {
             name: `the background colour ${colour}`,
             config: banner({ backgroundColor: colour }),
@@ -448,6 +458,7 @@ for (const mode of MODES) {
             text: `Invalid banner text color: ${colour}. ${COLOUR}`,
           },
         ]),
+        // Covers Zone config validation: banner logo
         ...['a', 'aGVsbG8==', 'a=b=', '<svg>', 'aGVs bG8=', '===='].map(logo => ({
           name: `the logo ${logo}`,
           config: banner({ logo }),
@@ -483,11 +494,13 @@ for (const mode of MODES) {
           config: { links: { logout: { whitelist: ['https://x.example', target] } } },
           text: `Invalid logout target: ${target}. Must be a path or a properly formatted URI beginning with http:// or https://`,
         })),
+        // Covers Zone config validation: issuer without key
         {
           name: 'an issuer without a key',
           config: { issuer: 'https://issuer.example' },
           text: 'You cannot set issuer value unless you have set your own signing key for this identity zone.',
         },
+        // Covers Zone config validation: active key without keys
         {
           name: 'an active key without keys',
           config: { tokenPolicy: { activeKeyId: 'k1' } },
@@ -521,6 +534,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers Zone config in effect: samlConfig.entityID
     it('lead to a SAML entity id of the zone’s own', async () => {
       const { subdomain } = await created({ samlConfig: { entityID: 'https://sp.example/own' } })
       const info = await server.send('/info', { host: `${subdomain}.localhost:8080` })

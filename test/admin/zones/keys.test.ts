@@ -77,6 +77,7 @@ const keyIds = async ({ id }: ZoneAnswer): Promise<readonly string[]> =>
   (await server.store.keys.list(id)).map(({ keyId, active }) => (active ? `${keyId}*` : keyId))
 
 describe('the keys with which a zone signs tokens', () => {
+  // Covers Zone config in effect: tokenPolicy.keys.<id>.signingKey
   it('sign, and are shown to nobody', async () => {
     const tokenPolicy = { keys: { k1: { signingKey: rsa }, k2: { signingKey: secret } }, activeKeyId: 'k1' }
     const answer = await post({ tokenPolicy })
@@ -108,6 +109,7 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal(zone.config['tokenPolicy']?.['activeKeyId'], 'b')
   })
 
+  // Covers PUT /identity-zones/{id}: rule: write-only members are kept
   it('stay when a change brings none, and the one that signs can be another', async () => {
     const keys = { k1: { signingKey: rsa }, k2: { signingKey: ec } }
     const zone = await created({ tokenPolicy: { keys, activeKeyId: 'k1' } })
@@ -123,6 +125,7 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal(await isGood(zone, first), true)
   })
 
+  // Covers signing keys: zone tokenPolicy.keys
   it('are replaced by others, and what was signed by those that are gone is worth nothing', async () => {
     const keys = { k1: { signingKey: rsa }, k2: { signingKey: ec } }
     const zone = await created({ tokenPolicy: { keys, activeKeyId: 'k1' } })
@@ -241,6 +244,7 @@ describe('the keys with which a zone signs tokens', () => {
 
   const short = (name: string, text: string) => ({ name, text })
   const refusals: readonly { name: string; tokenPolicy: object; want: string | RegExp }[] = [
+    // Covers Zone config validation: active key unknown
     {
       name: 'an active key that is none of them',
       tokenPolicy: { keys: { k1: { signingKey: rsa } }, activeKeyId: 'k2' },
@@ -380,16 +384,19 @@ describe('the keys of a zone’s SAML service provider', () => {
       samlConfig: { activeKeyId: 'two', keys: { one: pair } },
       want: "422 Invalid SAML active key ID: 'two'. Couldn't find any matching keys.",
     },
+    // Covers Zone config validation: SAML active key
     {
       name: 'keys without an active one',
       samlConfig: { keys: { one: pair } },
       want: "422 Invalid SAML active key ID: 'null'. Couldn't find any matching keys.",
     },
+    // Covers Zone config validation: partial SAML key
     { name: 'a key without a certificate', samlConfig: one({ key: rsa }), want: PARTIAL },
     { name: 'a certificate without a key', samlConfig: one({ certificate: certificateOf(ec) }), want: PARTIAL },
     { name: 'an empty entry', samlConfig: one({}), want: PARTIAL },
     { name: 'the old form without a key', samlConfig: { certificate }, want: PARTIAL },
     { name: 'the old form without a certificate', samlConfig: { privateKey: rsa }, want: PARTIAL },
+    // Covers Zone config validation: SAML key pair
     { name: 'the certificate of another key', samlConfig: one({ key: ec, certificate }), want: SECURITY },
     { name: 'no key', samlConfig: one({ key: 'x', certificate }), want: SECURITY },
     { name: 'no certificate', samlConfig: one({ key: rsa, certificate: 'x' }), want: SECURITY },

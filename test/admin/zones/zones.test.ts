@@ -77,6 +77,7 @@ for (const mode of MODES) {
       const switching: ReadonlySet<Caller> = new Set(['root', 'admin-of-z1', 'reader-of-z1'])
       const all = Object.keys(CALLERS) as readonly Caller[] // the keys of a literal
       const table: readonly Access[] = [
+        // Covers GET /identity-zones: rule: scopes
         {
           name: 'lists zones',
           method: 'GET',
@@ -95,6 +96,7 @@ for (const mode of MODES) {
           ofZone: ['root', 'writer'],
           want: { here: '200 record', inside: '200 record', ofZone: '200 record' },
         },
+        // Covers POST /identity-zones: error: inside another zone
         {
           name: 'creates a zone',
           method: 'POST',
@@ -178,6 +180,7 @@ for (const mode of MODES) {
     })
 
     describe('reading', () => {
+      // Covers GET /identity-zones: response: array
       it('shows every zone in the default zone, and inside another one that one', async () => {
         const ids = async (request?: TestRequest): Promise<readonly string[]> =>
           (await wire.send('GET', '/identity-zones', undefined, 'root', request))
@@ -199,6 +202,8 @@ for (const mode of MODES) {
       })
 
       for (const id of ['unknown', 'Z1', '%20', 'a.b', '%00', '%ef%bf%bd', 'one']) {
+        // Covers error body families: E5 empty
+        // Covers GET /identity-zones/{id}: error: not found
         it(`answers an empty 404 for ${id}`, async () => {
           assert.equal(reported(await wire.send('GET', `/identity-zones/${id}`)), '404 empty')
         })
@@ -213,6 +218,7 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers GET /identity-zones/{id}: rule: zones.{id}.read sees no policy
       it('keeps policies from who may only read inside of the zone', async () => {
         const parts = async (caller: Caller, request?: TestRequest) => {
           const answer = await wire.send('GET', '/identity-zones/z1', undefined, caller, request)
@@ -228,6 +234,8 @@ for (const mode of MODES) {
     })
 
     describe('creating', () => {
+      // Covers Zone record: id; subdomain; name; description; created; last_modified
+      // Covers POST /identity-zones: body
       it('answers the record with its dates, its id and a subdomain in lower case', async () => {
         const now = wire.server.clock.now().getTime()
         const zone = await wire.create({
@@ -266,6 +274,8 @@ for (const mode of MODES) {
         assert.ok(!('description' in zone))
       })
 
+      // Covers group rules: system groups of a new zone
+      // Covers POST /identity-zones: rule: internal provider and groups are created
       it('makes the internal provider, the default groups and a group for every right', async () => {
         const { id } = await wire.create({ subdomain: 'grouped', name: 'x' })
         const provider = await wire.server.store.providers.findByOrigin(id, 'svc')
@@ -274,6 +284,7 @@ for (const mode of MODES) {
         assert.deepEqual(names.toSorted(), [...new Set([...standardDefaultGroups('svc'), ...rights])].toSorted())
       })
 
+      // Covers Zone config in effect: userConfig.allowedGroups
       it('makes only the groups that it allows', async () => {
         const userConfig = { defaultGroups: ['openid', 'own'], allowedGroups: ['scim.read', 'never.made'] }
         const { id } = await wire.create({ subdomain: 'strict', name: 'x', config: { userConfig } })
@@ -289,6 +300,7 @@ for (const mode of MODES) {
         assert.equal((await wire.send('GET', '/identity-zones/served', undefined, 'root', inside)).status, 200)
       })
 
+      // Covers audit trail: IdentityZoneCreatedEvent
       it('is recorded in the audit trail', async () => {
         const { id } = await wire.create({ subdomain: 'audited', name: 'x' })
         const event = wire.server.events.findLast(({ type }) => type === 'IdentityZoneCreatedEvent')
@@ -303,6 +315,7 @@ for (const mode of MODES) {
         { name: 'a subdomain in upper case', body: { subdomain: 'ONE', name: 'x' } },
       ]
       for (const { name, body } of taken) {
+        // Covers POST /identity-zones: error: zone_exists
         it(`refuses ${name} that is taken, twice`, async () => {
           for (const _ of [1, 2]) {
             const answer = await wire.send('POST', '/identity-zones', body)
@@ -324,6 +337,7 @@ for (const mode of MODES) {
         { name: 'nothing', body: {}, text: `${SUBDOMAIN}\r\n${NAME}` },
         { name: 'null', body: { subdomain: null, name: null }, text: `${SUBDOMAIN}\r\n${NAME}` },
         { name: 'blanks', body: { subdomain: ' ', name: '\t' }, text: `${SUBDOMAIN}\r\n${NAME}` },
+        // Covers POST /identity-zones: error: invalid_identity_zone
         { name: 'no subdomain', body: { name: 'x' }, text: SUBDOMAIN },
         { name: 'no name', body: { subdomain: 'x' }, text: NAME },
         ...[
@@ -420,6 +434,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, body } of malformed) {
+        // Covers POST /identity-zones: error: malformed JSON
         it(`refuses ${name} as malformed`, async () => {
           assert.equal(reported(await wire.send('POST', '/identity-zones', body)), '400 invalid_request')
         })
@@ -448,6 +463,8 @@ for (const mode of MODES) {
     })
 
     describe('changing', () => {
+      // Covers Zone record: version
+      // Covers PUT /identity-zones/{id}: body
       it('replaces the whole record, and counts the version up from the body', async () => {
         const { id, created } = await wire.create({
           subdomain: 'before',
@@ -473,6 +490,7 @@ for (const mode of MODES) {
         assert.deepEqual((await wire.send('GET', `/identity-zones/${id}`)).json<ZoneAnswer>(), zone)
       })
 
+      // Covers Zone record: active
       it('is served at once under its new name, and not under the old one', async () => {
         const { id } = await wire.create({ subdomain: 'moved-from', name: 'x' })
         const status = async (subdomain: string): Promise<number> =>
@@ -494,6 +512,7 @@ for (const mode of MODES) {
         assert.deepEqual(names.toSorted(), [...before, 'added'].toSorted())
       })
 
+      // Covers Zone config validation: forbidden groups
       it('refuses to forbid a group that is there', async () => {
         const userConfig = { defaultGroups: ['openid'], allowedGroups: ['own'] }
         const { id } = await wire.create({ subdomain: 'closed', name: 'x', config: { userConfig } })
@@ -511,6 +530,7 @@ for (const mode of MODES) {
         assert.equal(answer.json()['error_description'], text)
       })
 
+      // Covers audit trail: IdentityZoneModifiedEvent
       it('is recorded in the audit trail', async () => {
         await wire.send('PUT', '/identity-zones/z2', { subdomain: 'two', name: 'Zone 2' })
         const event = wire.server.events.findLast(({ type }) => type === 'IdentityZoneModifiedEvent')
@@ -522,10 +542,13 @@ for (const mode of MODES) {
         { name: 'the default zone', id: 'svc', body: { subdomain: '', name: 'svc' }, want: '403 empty' },
         { name: 'a zone from inside of another', id: 'z2', body: good, want: '403 empty', request: INSIDE },
         { name: 'the default zone from inside of another', id: 'svc', body: good, want: '403 empty', request: INSIDE },
+        // Covers PUT /identity-zones/{id}: error: not found
         { name: 'an unknown zone', id: 'unknown', body: good, want: '404 empty' },
+        // Covers PUT /identity-zones/{id}: error: name or subdomain missing
         { name: 'a zone without a name', id: 'z2', body: { subdomain: 'two' }, want: '400 empty' },
         { name: 'a zone with a blank name', id: 'z2', body: { subdomain: 'two', name: ' ' }, want: '400 empty' },
         { name: 'a zone without a subdomain', id: 'z2', body: { name: 'x' }, want: '400 empty' },
+        // Covers PUT /identity-zones/{id}: error: zone_exists
         { name: 'a subdomain that is taken', id: 'z2', body: { subdomain: 'ONE', name: 'x' }, want: '409 zone_exists' },
         { name: 'another id', id: 'z2', body: { ...good, id: 'z1' }, want: '422 invalid_identity_zone' },
         { name: 'a bad subdomain', id: 'z2', body: { subdomain: 'a b', name: 'x' }, want: '422 invalid_identity_zone' },
@@ -535,6 +558,7 @@ for (const mode of MODES) {
         { name: 'no body', id: 'z2', body: '', want: '400 invalid_request' },
       ]
       for (const { name, id, body, want, request } of refusals) {
+        // Covers PUT /identity-zones/{id}: error: default zone
         it(`refuses ${name}, and changes nothing`, async () => {
           const before = await wire.server.store.zones.list({ count: 100 })
           assert.equal(reported(await wire.send('PUT', `/identity-zones/${id}`, body, 'root', request)), want)
@@ -542,6 +566,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers PUT /identity-zones/{id}: error: invalid_identity_zone
       it('says that the id of the body is another', async () => {
         const answer = await wire.send('PUT', '/identity-zones/z2', { ...good, id: 'z1' })
         const text = 'The identity zone id from the request body does not match id in the url'
@@ -562,6 +587,7 @@ for (const mode of MODES) {
     })
 
     describe('deleting', () => {
+      // Covers DELETE /identity-zones/{id}: response: zone; error: not found
       it('answers the record, and then there is no such zone', async () => {
         const zone = await wire.create({ id: 'doomed', subdomain: 'doomed', name: 'x' })
         const answer = await wire.send('DELETE', '/identity-zones/doomed')
@@ -574,6 +600,7 @@ for (const mode of MODES) {
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'doomed', 'writer'])
       })
 
+      // Covers DELETE /identity-zones/{id}: rule: everything of the zone goes
       it('ends every token of the zone, also when there is another with its id', async () => {
         const body = { id: 'reborn', subdomain: 'reborn', name: 'x' }
         await wire.create(body)
@@ -601,6 +628,7 @@ for (const mode of MODES) {
         assert.equal(await introspect(), false)
       })
 
+      // Covers DELETE /identity-zones/{id}: error: provider with an alias
       it('is refused while one of its providers has an alias', async () => {
         await wire.create({ id: 'aliased', subdomain: 'aliased', name: 'x' })
         const { providers } = wire.server.store
@@ -637,6 +665,7 @@ for (const mode of MODES) {
         { name: 'an unknown zone', id: 'unknown', want: '404 empty', request: {} },
         { name: 'every zone', id: '%25', want: '404 empty', request: {} },
       ]) {
+        // Covers DELETE /identity-zones/{id}: error: default zone
         it(`does not delete ${name}`, async () => {
           const before = await wire.server.store.zones.list({ count: 100 })
           assert.equal(reported(await wire.send('DELETE', `/identity-zones/${id}`, undefined, 'root', request)), want)

@@ -60,15 +60,20 @@ interface Accepted {
 }
 
 const accepted: readonly Accepted[] = [
+  // Covers client authentication: client_secret_basic
   { name: 'a secret in the header', request: { basic: ['service', 'service-secret'] } },
   { name: 'the scheme in any case', request: authorization(`bAsIc ${BASE64}`) },
   { name: 'base64 without padding', request: authorization(`Basic ${BASE64.replace(/=+$/, '')}`) },
+  // Covers client authentication: client_secret_post
+  // Covers POST /oauth/token: client_secret
   { name: 'a secret in the form', form: { client_id: 'service', client_secret: 'service-secret' } },
+  // Covers POST /oauth/token: client_id
   {
     name: 'the client_id in the form beside the header',
     form: { client_id: 'service' },
     request: { basic: ['service', 'service-secret'] },
   },
+  // Covers client authentication: `client_secret_basic` with percent-encoding
   {
     name: 'colons, blanks and percent signs, form-encoded in the header',
     request: { basic: [STRANGE_ID, STRANGE_SECRET] },
@@ -78,6 +83,7 @@ const accepted: readonly Accepted[] = [
     request: basicHeader('cl%3Aient++%25%C3%BC:se%3Acret++%25%26%3D%C3%BC'.replaceAll('++', '+%2B')),
   },
   { name: 'such characters in the form', form: { client_id: STRANGE_ID, client_secret: STRANGE_SECRET } },
+  // Covers client authentication: two secrets at a time
   { name: 'the older of two secrets', request: { basic: ['two', 'old-secret'] } },
   { name: 'the newer of two secrets', request: { basic: ['two', 'new-secret'] } },
 ]
@@ -95,7 +101,10 @@ const nobody = {
 } as const
 
 const rejected: readonly Rejected[] = [
+  // Covers error body: error: `invalid_client` 401
+  // Covers client authentication: error: wrong secret
   { name: 'a wrong secret', request: { basic: ['service', 'wrong'] }, description: 'Bad credentials', ...bad },
+  // Covers client authentication: error: unknown client
   { name: 'an unknown client', request: { basic: ['nobody', 'wrong'] }, description: 'Bad credentials', ...bad },
   {
     name: 'an empty secret where there is one',
@@ -119,9 +128,11 @@ const rejected: readonly Rejected[] = [
     description: 'Bad credentials',
     ...bad,
   },
+  // Covers client authentication: error: secret missing
   { name: 'a client_id without its secret', form: { client_id: 'service' }, description: 'Bad credentials', ...bad },
   { name: 'an unknown client_id alone', form: { client_id: 'nobody' }, description: 'Bad credentials', ...bad },
   { name: 'a client_secret alone', form: { client_secret: 'service-secret' }, description: 'Bad credentials', ...bad },
+  // Covers client authentication: error: no secret and not public
   {
     name: 'the client_id of a client without a secret that is not public',
     form: { grant_type: 'password', client_id: 'bare', username: 'marissa', password: 'koala' },
@@ -135,6 +146,7 @@ const rejected: readonly Rejected[] = [
     description: 'Bad credentials',
     ...bad,
   },
+  // Covers client authentication: error: base64 invalid
   {
     name: 'characters outside the base64 alphabet',
     request: authorization(`Basic ${BASE64.slice(0, 8)}!${BASE64.slice(8)}`),
@@ -177,12 +189,14 @@ const rejected: readonly Rejected[] = [
     description: 'Failed to decode basic authentication token',
     ...bad,
   },
+  // Covers client authentication: error: no colon
   {
     name: 'a token without a colon',
     request: basicHeader('service'),
     description: 'Invalid basic authentication token',
     ...bad,
   },
+  // Covers client authentication: error: bad percent-encoding
   {
     name: 'half a percent-code in the header',
     request: basicHeader('service:service-secret%4'),
@@ -201,6 +215,8 @@ const rejected: readonly Rejected[] = [
     description: 'Bad credentials',
     ...bad,
   },
+  // Covers client authentication: error: `client_id` differs from the authenticated client
+  // Covers POST /oauth/token: error: `client_id` differs
   {
     name: 'a form that names another client than the header',
     form: { client_id: 'app' },
@@ -208,6 +224,11 @@ const rejected: readonly Rejected[] = [
     description: 'Given client ID does not match authenticated client',
     want: '401 invalid_client', // in UAA with a challenge of its own: see uaa-token.test.ts
   },
+  // Covers error body: error: unauthorized 401
+  // Covers error body families: E1 authentication
+  // Covers client authentication: error: no credentials
+  // Covers POST /oauth/token: error: no client credentials
+  // Covers compatibility: C11 error codes: no client credentials
   { name: 'no credentials at all', want: '401 invalid_client', challenge: /^Basic / },
   { name: 'the word Basic alone', request: authorization('Basic'), ...nobody },
   { name: 'a bearer token', request: { bearer: 'anything' }, ...nobody },
@@ -264,12 +285,14 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers WWW-Authenticate: header: Basic realm of client authentication
     it('challenges a request without credentials as each mode has it', async () => {
       const answer = await send()
       const error = ', error="unauthorized", error_description="Bad credentials"'
       assert.equal(answer.headers['www-authenticate'], `Basic realm="SVC/client"${mode === 'uaa' ? error : ''}`)
     })
 
+    // Covers audit trail: ClientAuthenticationSuccess; ClientAuthenticationFailure
     it('reports each outcome with the client, and never a secret', async () => {
       const from = server.events.length
       await send({}, { basic: ['service', 'service-secret'] })
@@ -286,11 +309,13 @@ for (const mode of MODES) {
       assert.doesNotMatch(JSON.stringify(events), /secret/)
     })
 
+    // Covers client authentication: rule: clients are never locked out
     it('never locks a client, however often its secret was wrong', async () => {
       for (let attempt = 0; attempt < 12; attempt += 1) await send({}, { basic: ['service', `wrong-${attempt}`] })
       tokensOf(await send({}, { basic: ['service', 'service-secret'] }))
     })
 
+    // Covers client authentication: empty secret
     it('accepts an empty secret of a client that was given one, and says so in the token', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       for (const credentials of [
@@ -319,6 +344,7 @@ for (const mode of MODES) {
     })
 
     for (const clientId of ['spa', 'both']) {
+      // Covers client authentication: none for `authorization_code`
       it(`exchanges a code with its verifier alone (${clientId}), and the token says so`, async () => {
         const { access_token: token } = tokensOf(await server.token(form(clientId, await code(clientId))))
         assert.equal(decodeJwt(token)['client_auth_method'], 'none')
@@ -330,6 +356,9 @@ for (const mode of MODES) {
       assert.equal(decodeJwt(tokensOf(answer).access_token)['client_auth_method'], undefined)
     })
 
+    // Covers client authentication: none for `refresh_token`; claim: `client_auth_method` none
+    // Covers access token claims: client_auth_method
+    // Covers refresh token: client_auth_method
     it('refreshes with its id alone, and stays public', async () => {
       const first = tokensOf(await server.token(form('spa', await code('spa'))))
       const second = tokensOf(await refresh(server, first.refresh_token, { client_id: 'spa' }, null))
@@ -362,9 +391,11 @@ describe('two methods of client authentication in one request', () => {
     }
   }
   for (const { name, form } of cases) {
+    // Covers compatibility: token endpoint: C2 two methods
     it(`is refused in standard: ${name} (C2)`, async () => {
       assert.equal(await outcome('standard', form), '400 Only one method of client authentication may be used')
     })
+    // Covers client authentication: rule: Authorization before form credentials
     it(`lets the header win in uaa: ${name} (C2)`, async () => assert.equal(await outcome('uaa', form), '200 '))
   }
 })

@@ -120,9 +120,11 @@ interface Claims {
   readonly clientId?: string
 }
 const accepted: readonly Claims[] = [
+  // Covers client authentication private_key_jwt: client_assertion
   { name: 'signed with RSA' },
   { name: 'signed with RSA-PSS', header: { alg: 'PS256' } },
   { name: 'signed with a curve', header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey },
+  // Covers client authentication private_key_jwt: rule: jwks
   { name: 'signed with Ed25519', header: { alg: 'EdDSA', kid: 'ed' }, key: pairs.ed.privateKey },
   { name: 'signed with Ed25519 under its newer name', header: { alg: 'Ed25519', kid: 'ed' }, key: pairs.ed.privateKey },
   { name: 'without a key id, where one key fits', header: { alg: 'ES256', kid: undefined }, key: pairs.ec.privateKey },
@@ -150,8 +152,10 @@ interface Rejected extends Claims, Refusal {
 }
 const bad = (description: string) => ({ ...CHALLENGE, description }) as const
 const rejected: readonly Rejected[] = [
+  // Covers client authentication private_key_jwt: error: wrong `client_assertion_type`
   { name: 'another type', form: { client_assertion_type: 'urn:x' }, ...bad('Bad client_assertion type') },
   { name: 'no type', form: { client_assertion_type: '' }, ...bad('Bad client_assertion type') },
+  // Covers client authentication private_key_jwt: client_assertion_type
   {
     name: 'the type of a SAML assertion',
     form: { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
@@ -181,6 +185,7 @@ const rejected: readonly Rejected[] = [
     ...bad('Bad client_assertion'),
   },
   { name: 'a header that must be understood', header: { crit: ['b64'], b64: true }, ...bad('Bad client_assertion') },
+  // Covers client authentication private_key_jwt: error: claim missing
   ...['iss', 'sub', 'aud', 'jti', 'exp'].map(claim => ({
     name: `no ${claim}`,
     claims: () => ({ [claim]: undefined }),
@@ -200,9 +205,12 @@ const rejected: readonly Rejected[] = [
     ...bad('Bad credentials'),
   })),
   { name: 'an empty audience', claims: () => ({ aud: [] }), ...bad('Bad credentials') },
+  // Covers client authentication private_key_jwt: iss
   { name: 'another iss than sub', claims: () => ({ iss: 'sibling' }), ...bad('Bad credentials') },
   { name: 'a jti of 257 characters', claims: () => ({ jti: 'j'.repeat(257) }), ...bad('Bad credentials') },
+  // Covers client authentication private_key_jwt: sub
   { name: 'an endless client id', clientId: 'c'.repeat(256), ...bad('Bad credentials') },
+  // Covers client authentication private_key_jwt: error: `client_id` differs
   { name: 'the client_id of another', form: { client_id: 'sibling' }, ...bad('Wrong client_assertion') },
   { name: 'the client_id in another case', form: { client_id: 'Signer' }, ...bad('Wrong client_assertion') },
   {
@@ -228,6 +236,7 @@ const rejected: readonly Rejected[] = [
     claims: (_, base) => ({ aud: `${base.replace('//', '//z1.')}/oauth/token` }),
     ...bad('Unauthorized client_assertion'),
   },
+  // Covers client authentication private_key_jwt: error: bad signature, expired or wrong audience
   {
     name: 'the key of somebody else under a name of ours',
     key: pairs.stranger.privateKey,
@@ -245,6 +254,7 @@ const rejected: readonly Rejected[] = [
     key: pairs.stranger.privateKey,
     ...bad('Untrusted client_assertion'),
   },
+  // Covers client authentication private_key_jwt: header kid
   { name: 'a key id that is unknown', header: { kid: 'nobody' }, ...bad('Untrusted client_assertion') },
   {
     name: 'no key id, where none fits alone',
@@ -252,6 +262,7 @@ const rejected: readonly Rejected[] = [
     key: generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey,
     ...bad('Untrusted client_assertion'),
   },
+  // Covers client authentication private_key_jwt: error: no fitting key
   { name: 'a key of another kind', header: { kid: 'ec' }, ...bad('Untrusted client_assertion') },
   {
     name: 'a key for encryption',
@@ -259,6 +270,7 @@ const rejected: readonly Rejected[] = [
     key: pairs.stranger.privateKey,
     ...bad('Untrusted client_assertion'),
   },
+  // Covers client authentication private_key_jwt: error: not a JWT or no trust
   { name: 'a client without keys', clientId: 'service', ...bad('Bad client_assertion') },
   { name: 'a client that is unknown', clientId: 'nobody', ...bad('Bad client_assertion') },
   { name: 'a client whose keys are in a private network', clientId: 'insecure', ...bad('Bad client_assertion') },
@@ -282,6 +294,8 @@ for (const mode of MODES) {
       server.token(formOf(await assertionFor(server, parts), more), request)
 
     for (const { name, form, ...parts } of accepted) {
+      // Covers client authentication: private_key_jwt
+      // Covers POST /oauth/token: `client_assertion` with the grant
       it(`accepts an assertion ${name}, and the token says so`, async () => {
         const claims = decodeJwt(tokensOf(await send(partsOf(parts), form)).access_token)
         assert.equal(claims['client_id'], parts.clientId ?? 'signer')
@@ -298,6 +312,7 @@ for (const mode of MODES) {
     }
 
     for (const alg of ['none', 'None', 'NONE', 'HS256', 'HS512', 'RS1', '', 5, null, undefined]) {
+      // Covers client authentication private_key_jwt: header alg; error: refused algorithm
       it(`refuses the algorithm ${JSON.stringify(alg)}`, async () => {
         const [, claims = ''] = (await assertionFor(server)).split('.')
         const data = `${encoded({ alg, kid: 'rsa' })}.${claims}`
@@ -343,6 +358,7 @@ for (const mode of MODES) {
       assert.notEqual(events[1]?.principal, 'nobody')
     })
 
+    // Covers client authentication: claim: `client_auth_method` `private_key_jwt`
     it('says in refresh tokens and what they give that the client signed', async () => {
       const code = await insertCode(server, { clientId: 'web', scopes: ['openid', 'cloud.read'] })
       const sign = async (): Promise<Form> => {
@@ -390,6 +406,8 @@ for (const mode of MODES) {
       await refused(server, mode, () => server.token(formOf(jwt, wrong)), { want })
     })
 
+    // Covers client authentication private_key_jwt: aud
+    // Covers compatibility: token endpoint: C3 assertion audience
     it('names the issuer or the token endpoint in standard, only the latter in uaa (C3)', async () => {
       const { issuer } = (await server.send('/.well-known/openid-configuration')).json()
       tokensOf(await send({ claims: { aud: issuer } }))
@@ -398,6 +416,8 @@ for (const mode of MODES) {
       else assert.equal(base.json()['error_description'], 'Unauthorized client_assertion')
     })
 
+    // Covers client authentication private_key_jwt: jti
+    // Covers compatibility: token endpoint: C4 assertion jti and exp
     it('is good once in standard, until it expires in uaa (C4)', async () => {
       const jwt = await assertionFor(server)
       tokensOf(await server.token(formOf(jwt)))
@@ -405,6 +425,7 @@ for (const mode of MODES) {
       else await refused(server, mode, () => server.token(formOf(jwt)), bad('Unauthorized client_assertion'))
     })
 
+    // Covers client authentication private_key_jwt: exp
     it('is good for an hour in standard, for as long as it says in uaa (C4)', async () => {
       const now = epochSeconds(server.clock.now())
       const within = await send({ claims: { exp: now + 3660 } })
@@ -426,6 +447,7 @@ for (const mode of MODES) {
       tokensOf(await send({ claims: { jti: 'shared' } }))
     })
 
+    // Covers compatibility: token endpoint: C1 methods
     it('inspects tokens in standard, and is ignored there in uaa (C1)', async () => {
       const { access_token: token } = await passwordTokens(server)
       const aud = `${server.baseUrl}/introspect`
@@ -556,6 +578,8 @@ describe('private_key_jwt with keys at an address', () => {
   }
   const newer = { header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey }
 
+  // Covers configuration file: bootstrap.clients[]: jwks_uri
+  // Covers client authentication private_key_jwt: rule: `jwks_uri` fetched and cached
   it('follows the client to its next key', async () => {
     publish = json(jwk('rsa'))
     assert.equal(await send(), 'good')

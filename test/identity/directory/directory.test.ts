@@ -115,6 +115,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       assert.deepEqual(await authenticate(profile, 'without-password'), BAD)
     })
 
+    // Covers ldap sign-in: escaping of names
     it('takes a name for nothing but a name', async () => {
       for (const userName of ODD_NAMES) {
         const { entry } = found(await authenticate(profile, userName))
@@ -175,6 +176,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       assert.equal(lookUps, 1)
     })
 
+    // Covers ldap config: baseUrl
     it('is asked at its next address when one gives no answer, but not when one says no', async () => {
       const closed = `ldap://localhost:${await freePort()}`
       found(await authenticate({ ...profile, baseUrl: `${closed}  ${slapd.url}` }, 'marissa'))
@@ -189,6 +191,8 @@ for (const [name, profile] of Object.entries(PROFILES)) {
 }
 
 describe('simple bind', () => {
+  // Covers ldap config: userDNPattern; userDNPatternDelimiter
+  // Covers ldap sign-in: simple bind
   it('tries every pattern in turn', async () => {
     const patterns = [`cn={0},ou=nowhere,${PEOPLE}`, `uid={0},${PEOPLE}`, `cn={0},${PEOPLE}`]
     found(await authenticate({ userDNPattern: patterns.join(' ; ') }, 'marissa'))
@@ -215,6 +219,8 @@ describe('simple bind', () => {
 describe('a search', () => {
   const byMail = { ...SEARCH, userSearchFilter: '(&(objectClass=inetOrgPerson)(mail={0}))' }
 
+  // Covers ldap config: userSearchFilter
+  // Covers ldap sign-in: search and bind
   it('takes exactly one entry', async () => {
     assert.equal(found(await authenticate(byMail, 'loner@example.org')).entry.dn, `cn=loner,${PEOPLE}`)
     assert.deepEqual(await authenticate(byMail, 'twin@example.org'), BAD)
@@ -241,9 +247,12 @@ describe('a search', () => {
   }
 
   const mistakes: readonly (readonly [name: string, config: Config, reason: string])[] = [
+    // Covers ldap config: bindPassword
     ['an account with a wrong password', { bindPassword: 'x' }, 'bindUserDn: answered with result code 49'],
+    // Covers ldap config: bindUserDn
     ['an account that is not there', { bindUserDn: `cn=x,${PEOPLE}` }, 'bindUserDn: answered with result code 49'],
     ['an account whose name is no DN', { bindUserDn: 'me@' }, 'bindUserDn: answered with result code 34'],
+    // Covers ldap config: userSearchBase
     ['a place that is not there', { userSearchBase: 'dc=x' }, 'userSearchBase: answered with result code 32'],
     ['a filter that is none', { userSearchFilter: '(cn={0}' }, 'userSearchFilter is no filter'],
     [
@@ -274,6 +283,7 @@ describe('search and compare', () => {
     })
   }
 
+  // Covers ldap sign-in: search and compare
   it('knows nobody whose password it cannot compare', async () => {
     for (const name of ['unknown', 'unix', 'slow']) assert.deepEqual(await authenticate(COMPARE, `stored-${name}`), BAD)
     assert.deepEqual(await authenticate(COMPARE, 'stored-unknown', { password: `{ROT13}${PASSWORD}` }), BAD)
@@ -281,6 +291,7 @@ describe('search and compare', () => {
     assert.deepEqual(await authenticate(COMPARE, 'stored-ssha', { password: stored ?? '' }), BAD)
   })
 
+  // Covers ldap config: passwordAttributeName
   it('compares another attribute when it is told to', async () => {
     found(await authenticate({ ...COMPARE, passwordAttributeName: 'MAIL' }, 'loner', { password: 'loner@example.org' }))
   })
@@ -290,6 +301,7 @@ describe('search and compare', () => {
     assert.deepEqual(await authenticate(anonymous, 'marissa'), BAD)
   })
 
+  // Covers ldap config: localPasswordCompare
   it('lets the directory compare when it is told to', async () => {
     const config = { ...COMPARE, localPasswordCompare: false }
     found(await authenticate(config, 'stored-plain'))
@@ -313,14 +325,19 @@ describe('groups', () => {
   })
 
   const rules: readonly (readonly [name: string, config: Config, want: readonly string[]])[] = [
+    // Covers ldap config: maxGroupSearchDepth
     ['only as deep as the record says', { maxGroupSearchDepth: 2 }, ['readers', 'staff']],
     ['without nesting for a depth of one', { maxGroupSearchDepth: 1 }, ['readers']],
     ['without nesting for a depth that is none', { maxGroupSearchDepth: -3 }, ['readers']],
     ['in the subtree', { groupSearchBase: 'dc=example,dc=org', maxGroupSearchDepth: 1 }, ['readers']],
+    // Covers ldap config: groupSearchSubTree
     ['not in the subtree if it is not to be', { groupSearchBase: 'dc=example,dc=org', groupSearchSubTree: false }, []],
+    // Covers ldap config: groupSearchFilter
     ['by the name', { groupSearchFilter: '(member=cn={1},ou=people,dc=example,dc=org)' }, ['readers']],
+    // Covers ldap config: groupSearchBase
     ['of memberOf', { groupSearchBase: 'memberOf' }, ['readers']],
     ['never, when the record says so', { ldapGroupFile: 'ldap/ldap-groups-null.xml' }, []],
+    // Covers ldap config: ldapGroupFile
     ['never, by a file without a function', { ldapGroupFile: 'ldap/ldap-groups-populator.xml' }, []],
   ]
   for (const [name, config, want] of rules) {
@@ -341,6 +358,7 @@ describe('groups', () => {
     assert.deepEqual(await names(SCOPES, 'star*'), [])
   })
 
+  // Covers ldap config: groupRoleAttribute
   it('have the roles of the attribute that the record names', async () => {
     const [first] = found(await authenticate({ ...SCOPES, groupRoleAttribute: 'CN' }, 'loner')).groups
     assert.deepEqual(first, { dn: `cn=elsewhere,${GROUPS}`, cn: 'elsewhere', roles: ['elsewhere'] })
@@ -369,6 +387,7 @@ describe('a connection under TLS', () => {
     }
   })
 
+  // Covers ldap config: skipSSLVerification
   it('takes any certificate only over ldaps, and only when it is told to', async () => {
     const [ldaps, startTls] = secured()
     found(await authenticate({ ...ldaps?.[1], skipSSLVerification: true }, 'marissa'))
@@ -404,11 +423,13 @@ describe('a connection under TLS', () => {
     before(() => setDefaultCACertificates([...usual, slapd.certificate]))
     after(() => setDefaultCACertificates(usual))
 
+    // Partly covers ldap config: tlsConfiguration
     it('carries the sign-in', async () => {
       for (const [name, config] of secured())
         assert.equal((await authenticate(config, 'marissa')).outcome, 'found', name)
     })
 
+    // Covers unsafe behaviour: StartTLS host is verified
     it('is refused for another name', async () => {
       const resolve = () => Promise.resolve(['127.0.0.1'])
       for (const [name, config] of secured()) {

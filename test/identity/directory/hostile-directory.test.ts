@@ -138,6 +138,7 @@ describe('a directory that is honest', () => {
 describe('a directory that refers to another', () => {
   const reference = element(0x73, element(0x04, 'ldap://127.0.0.1:1/dc=x'))
 
+  // Covers ldap config: referral
   it('is not followed, and is a mistake only if the record says so', async () => {
     for (const referral of ['follow', 'ignore']) {
       assert.equal((await ask(entries(foundEntry('cn=marissa'), reference), { referral })).outcome, 'found')
@@ -159,6 +160,7 @@ describe('a directory that refers to another', () => {
     })
   })
 
+  // Covers ldap config: groupsIgnorePartialResults
   it('for groups is a mistake only if partial results are', async () => {
     const groups = { ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' }
     const partial = entries(foundEntry('cn=marissa'), reference)
@@ -349,6 +351,7 @@ describe('a directory that is silent', () => {
     })
   }
 
+  // Covers ldap sign-in: several URLs as failover
   it('leaves its share of the time to the next address', async () => {
     const asked: number[] = []
     const times: AbortController[] = []

@@ -9,6 +9,7 @@ const passwords = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 
 const BCRYPT = '$2b$04$abcdefghijklmnopqrstuu'
 
 describe('a password that a directory stores', () => {
+  // Covers ldap config: passwordEncoder
   it('is known in every scheme, and no other is', async () => {
     for (const [scheme, stored] of Object.entries(storedPasswords('kóala'))) {
       assert.equal(await isStoredPassword(stored, 'kóala', passwords), true, scheme)

@@ -172,6 +172,7 @@ describe('the user of a SAML statement', () => {
       )
       assert.deepEqual([email, givenName, emailVerified], [undefined, undefined, undefined])
     })
+    // Covers shadow users: SAML names from the e-mail
     it('whose names are parts of the address where the provider sends none', () => {
       const { givenName, familyName } = withAttributes([['mail', 'm@corp.example']], { attributeMappings })
       assert.deepEqual([givenName, familyName], ['m', 'corp.example'])

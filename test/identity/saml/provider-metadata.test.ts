@@ -37,6 +37,7 @@ const problemOf = (text: string): string => {
 
 describe('readProviderMetadata', () => {
   for (const sample of metadataSamples(keys)) {
+    // Covers saml provider config: metaDataLocation
     it(`reads what ${sample.product} publishes`, () => {
       const provider = readProviderMetadata(sample.text, now)
       assert.equal(provider.entityId, sample.entityId)

@@ -55,6 +55,7 @@ describe('a response', () => {
   }
 
   for (const algorithm of [SAML.gcm, SAML.cbc] as const) {
+    // Covers POST /saml/SSO/alias/{alias}: encrypted assertions
     it(`is read where the assertion is signed, and encrypted with ${algorithm}`, async () => {
       const encrypts = { certificate: ours.certificate, algorithm }
       assert.equal(read(await response({ encrypts })).nameId.value, 'person-1')
@@ -110,8 +111,10 @@ describe('a response', () => {
   })
 
   const refused: readonly (readonly [string, SamlReason, ResponseParts, Partial<Expectation>?])[] = [
+    // Covers POST /saml/SSO/alias/{alias}: check: assertion signature
     ['without a signature', 'no-signature', { signs: [] }],
     ['signed by a stranger', 'bad-signature', { signing: { key: stranger } }],
+    // Covers POST /saml/SSO/alias/{alias}: check: response signature
     ['signed by a stranger as a whole', 'bad-signature', { signs: ['response'], signing: { key: stranger } }],
     ['signed with SHA-1', 'algorithm', { signing: { algorithm: 'http://www.w3.org/2000/09/xmldsig#rsa-sha1' } }],
     ['with a digest of SHA-1', 'algorithm', { signing: { digest: 'http://www.w3.org/2000/09/xmldsig#sha1' } }],
@@ -126,22 +129,29 @@ describe('a response', () => {
       'algorithm',
       { signing: { transforms: [SAML.enveloped, SAML.exclusive, SAML.exclusive] } },
     ],
+    // Covers POST /saml/SSO/alias/{alias}: check: status
     ['of another status', 'status', { status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' }],
+    // Covers POST /saml/SSO/alias/{alias}: check: Destination
     ['for another address', 'destination', { destination: 'https://other.example/' }],
     ['that is signed and for no address', 'destination', { destination: null, signs: ['response'] }],
+    // Covers POST /saml/SSO/alias/{alias}: check: Issuer
     ['from another issuer around it', 'issuer', { responseIssuer: 'https://other.example' }],
     ['from another issuer', 'issuer', { issuer: 'https://other.example', responseIssuer: idp.entityId }],
+    // Covers POST /saml/SSO/alias/{alias}: check: Audience
     ['for another audience', 'audience', { audiences: ['other'] }],
     ['for no audience', 'audience', { audiences: null }],
     ['without conditions', 'condition', { conditions: null }],
+    // Covers POST /saml/SSO/alias/{alias}: check: Conditions
     ['with an unknown condition', 'condition', { moreConditions: '<saml:Mood/>' }],
     [
       'for two audiences of which one is other',
       'audience',
       { moreConditions: '<saml:AudienceRestriction><saml:Audience>other</saml:Audience></saml:AudienceRestriction>' },
     ],
+    // Covers POST /saml/SSO/alias/{alias}: check: subject confirmation
     ['for another recipient', 'recipient', { recipient: 'http://localhost:8080/oauth/token/alias/latchkey' }],
     ['for no recipient', 'recipient', { recipient: null }],
+    // Covers POST /saml/SSO/alias/{alias}: check: `InResponseTo`
     ['that answers another request', 'in-response-to', { inResponseTo: '_other' }],
     ['that answers no request', 'in-response-to', { inResponseTo: null }],
     ['whose envelope answers another request', 'in-response-to', { responseInResponseTo: '_other' }],
@@ -153,11 +163,14 @@ describe('a response', () => {
     ['that has expired', 'expired', { conditions: { notOnOrAfter: inSeconds(-61) } }],
     ['that is not valid yet', 'not-yet-valid', { conditions: { notBefore: inSeconds(61) } }],
     ['from the future', 'not-yet-valid', { issueInstant: inSeconds(61) }],
+    // Covers POST /saml/SSO/alias/{alias}: check: `IssueInstant`; assertion age
     ['that is too old', 'expired', { issueInstant: inSeconds(-61) }],
+    // Covers POST /saml/SSO/alias/{alias}: check: `AuthnInstant`
     ['of a sign-in long ago', 'expired', { authnInstant: inSeconds(-864_001) }],
     ['of a sign-in in the future', 'not-yet-valid', { authnInstant: inSeconds(61) }],
     ['of a session that has ended', 'expired', { sessionNotOnOrAfter: inSeconds(-61) }],
     ['without a sign-in', 'subject', { authnInstant: null }],
+    // Covers POST /saml/SSO/alias/{alias}: check: `authnContext`
     ['of another class', 'authn-context', {}, { authnContext: ['urn:other'] }],
     ['without a subject', 'subject', { nameId: null }],
     ['with an empty name', 'name-id', { nameId: '' }],
@@ -218,6 +231,7 @@ describe('a response', () => {
     })
   }
 
+  // Covers POST /saml/SSO/alias/{alias}: check: assertion count
   it('is refused as anything but a response', async () => {
     refuses('not-xml', () => read(idp.signedAssertion({ inResponseTo: '_request' })))
     refuses('not-xml', () => read(idp.sign(idp.logoutRequest())))
@@ -350,6 +364,7 @@ describe('a bearer assertion', () => {
     assert.equal(authenticatedAt, undefined)
   })
 
+  // Covers unsafe behaviour: unsigned SAML is refused
   it('is refused without a signature, for sign-in on a page, and as the answer to a request', async () => {
     refuses('no-signature', () => readBearerAssertion(base64UrlOf(idp.assertion({ recipient })), bearer))
     refuses('recipient', () => readBearerAssertion(base64UrlOf(idp.signedAssertion()), bearer))

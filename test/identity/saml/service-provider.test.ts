@@ -140,6 +140,7 @@ for (const kind of DATABASE_KINDS) {
       assert.equal((await providers().of({ ...found, address: 'path' })).base, 'https://login.example/base/z/plain')
     })
 
+    // Covers saml service provider: keys
     it('follows every change of the keys of the zone and of the default zone', async () => {
       const from = providers()
       const own = zone({ id: 'own', subdomain: 'own' })

@@ -108,6 +108,7 @@ for (const mode of MODES) {
       assert.match(relayState, /^[\w-]{43}$/)
     })
 
+    // Covers saml provider config: nameID
     it('asks for the format and the context that the record names', async () => {
       const { xml } = requestIn(await start('context'))
       assert.equal(/<saml2p:NameIDPolicy Format="([^"]+)"/.exec(xml)?.[1], SAML.persistentName)
@@ -118,6 +119,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers saml provider config: assertionConsumerIndex
     it('names the URL whatever index the record has: index 1 is of the token endpoint', async () => {
       const { xml } = requestIn(await start('indexed'))
       assert.match(xml, / AssertionConsumerServiceURL="/)
@@ -135,6 +137,7 @@ for (const mode of MODES) {
     }
 
     for (const origin of ['silent', 'script', 'broken', 'gone']) {
+      // Covers GET /saml/discovery: error: no binding
       it(`is not made for a provider that is ${origin}`, async () => {
         const answer = await start(origin)
         assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/login?error=idp_not_found`])

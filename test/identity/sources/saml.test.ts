@@ -211,6 +211,7 @@ for (const mode of MODES) {
         assert.deepEqual((await accountOf('corp', 'grouped'))?.providerRoles, undefined)
       })
 
+      // Covers saml provider config: groupMappingMode
       it('as scopes, made where they are missing; never administrative ones that the record does not list', async () => {
         await signIn({ origin: 'scopes', nameId: 'scoped', attributes: groups('made.here', 'svc.admin', 'scim.write') })
         assert.deepEqual(await groupsOf('scopes', 'scoped'), ['made.here'])
@@ -267,6 +268,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers saml provider config: authnContext
     it('is taken in the context that the record demands', async () => {
       await signIn({ origin: 'context', nameId: 'strong', authnContext: 'urn:strong' })
     })

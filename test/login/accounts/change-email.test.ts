@@ -88,6 +88,7 @@ for (const mode of MODES) {
       assert.equal((await server.browser().send('/change_email')).location().pathname, '/login')
     })
 
+    // Covers GET /change_email: client_id; redirect_uri
     it('shows the present address and a form', async () => {
       const page = await (await signedIn('cem@shop.example')).send('/change_email?client_id=leading&redirect_uri=x')
       assert.match(textOf(page.text), /Current email address: cem@shop\.example/i)
@@ -96,6 +97,8 @@ for (const mode of MODES) {
       assert.match(page.text, /name="newEmail"/)
     })
 
+    // Covers POST /change_email.do: newEmail
+    // Covers GET /verify_email: code
     it('changes address and name when the link of the mail is confirmed, and tells the old address twice', async () => {
       const browser = await signedIn('cem@shop.example')
       const before = await userNamed(server, 'cem@shop.example')
@@ -139,6 +142,7 @@ for (const mode of MODES) {
       assert.equal((await userNamed(server, 'boss@new.example')).email, 'boss@new.example')
     })
 
+    // Covers GET /verify_email: error: invalid code
     it('works where nobody is signed in, and says whose address it is where somebody else is', async () => {
       isSent(await ask(await signedIn('mail@shop.example'), 'mail2@shop.example'))
       const other = await signedIn('marissa')
@@ -156,6 +160,7 @@ for (const mode of MODES) {
       assert.match(textOf(page.text), /email address (?:is|successfully) verified/i)
     })
 
+    // Covers POST /change_email.do: error: username_exists
     it('answers the same for an address that is the name of another account, and tells only its owner', async () => {
       const browser = await signedIn('two@shop.example')
       isSent(await ask(browser, 'own@shop.example'))
@@ -194,6 +199,7 @@ for (const mode of MODES) {
       assert.match(textOf(loser?.text ?? ''), /There is already a user with that email address\./)
     })
 
+    // Covers POST /change_email.do: client_id; redirect_uri
     it('leads on to registered URLs of the client only', async () => {
       const cases = [
         [{ client_id: 'leading', redirect_uri: APP }, APP],
@@ -223,6 +229,7 @@ for (const mode of MODES) {
       ['markup', '"><script>@b.example'],
       ['an endless one', `${'a'.repeat(300)}@b.example`],
     ] as const) {
+      // Covers POST /change_email.do: error: invalid_email
       it(`refuses ${name} as an address`, async () => {
         const answer = await ask(await signedIn('typo@shop.example'), newEmail)
         assert.equal(answer.status, 422)
@@ -231,6 +238,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /change_email.do: X-<Service>-Csrf
     it('refuses a form without the address, and a forged one', async () => {
       const browser = await signedIn('typo@shop.example')
       const form = hiddenFields((await browser.send('/change_email')).text)
@@ -241,6 +249,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers one-time codes: e-mail change
     it('refuses a code that is expired, of another zone or purpose, of an earlier password, or replaced', async () => {
       const browser = await signedIn('exp@shop.example')
       isSent(await ask(browser, 'exp2@shop.example'))
@@ -261,6 +270,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/verify_email')).status, 400)
     })
 
+    // Covers POST /change_email.do: error: external user
     it('refuses users whose provider keeps the address', async () => {
       const browser = await signedIn('typo@shop.example')
       const form = hiddenFields((await browser.send('/change_email')).text)

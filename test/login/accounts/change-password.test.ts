@@ -52,6 +52,8 @@ for (const mode of MODES) {
         confirm_password: again,
       })
 
+    // Covers GET /change_password: page
+    // Covers POST /change_password.do: current_password; new_password
     it('needs the one before, ends every other session, and keeps this one under another id', async () => {
       const [browser, other] = [await signedIn('nadia'), await signedIn('nadia')]
       const before = new Map(browser.cookies)
@@ -65,6 +67,8 @@ for (const mode of MODES) {
       assert.match((await mailTo(server, 'nadia@shop.example')).text, /changed/)
     })
 
+    // Covers POST /change_password.do: confirm_password; error: form_error; unauthorized; policy
+    // Covers passwordPolicy: same password refused
     it('refuses a wrong one, two that differ, the same one, and one that is not allowed', async () => {
       const browser = await signedIn('omar')
       const refused = async (answer: TestAnswer, what: RegExp): Promise<void> => {
@@ -91,6 +95,7 @@ for (const mode of MODES) {
       assert.ok([422, 429].includes(answer.status), 'the right one is not taken while the account is locked')
     })
 
+    // Covers POST /change_password.do: X-<Service>-Csrf
     it('needs a session, its fields and the anti-forgery value', async () => {
       assert.match(String((await server.send('/change_password')).headers['location']), /\/login$/)
       const browser = await signedIn('rosa')

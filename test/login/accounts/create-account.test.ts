@@ -78,6 +78,7 @@ for (const mode of MODES) {
       return searchParams.get('error') ?? pathname
     }
 
+    // Covers GET /create_account: client_id; redirect_uri; page: form
     it('shows a form that keeps where to go', async () => {
       const page = await server.browser().send('/create_account', { query: { client_id: 'app', redirect_uri: APP } })
       assert.equal(page.status, 200)
@@ -90,6 +91,8 @@ for (const mode of MODES) {
       assert.match(textOf(page.text), /Already joined\? Sign in\./)
     })
 
+    // Covers POST /create_account.do: email; password
+    // Covers GET /accounts/email_sent: page
     it('makes an account that nobody can sign in to before the link of the mail was used', async () => {
       const browser = server.browser()
       isSent(await signUpWith(browser, 'new1@shop.example'))
@@ -117,6 +120,7 @@ for (const mode of MODES) {
       assert.ok(types.has('UserVerifiedEvent'))
     })
 
+    // Covers GET /verify_user: rule: HEAD keeps the code
     it('changes nothing by GET and HEAD, however often', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'scan@shop.example')
@@ -157,6 +161,7 @@ for (const mode of MODES) {
       assert.equal((await first.send(firstLink)).status, 422, 'the other link ended with it')
     })
 
+    // Covers GET /verify_user: code
     it('verifies once, also when the link is used twice at the same instant', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'once@shop.example')
@@ -178,6 +183,7 @@ for (const mode of MODES) {
     const BAD_LINKS: readonly (readonly [string, string, number])[] = [
       ['no code', '/verify_user', 400],
       ['nonsense', '/verify_user?code=nonsense', 422],
+      // Covers GET /verify_user: error: invalid code
       ['a code that nobody was sent', `/verify_user?code=${'x'.repeat(32)}`, 422],
       ['markup', '/verify_user?code=%3Cscript%3E', 422],
     ]
@@ -192,6 +198,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers one-time codes: registration
     it('refuses a link after an hour, in another zone, and the code of another purpose', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'late@shop.example')
@@ -202,6 +209,7 @@ for (const mode of MODES) {
       assert.equal((await browser.send(link)).status, 422)
     })
 
+    // Covers POST /create_account.do: client_id; redirect_uri
     it('leads to the registered URL of the client, else to the one it has for new users, and nowhere else', async () => {
       const cases = [
         [{ client_id: 'welcoming', redirect_uri: APP }, APP],
@@ -229,6 +237,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /create_account.do: error: username_exists
     it('answers the same for an address that has an account, and tells its owner', async () => {
       for (const [email, name] of [
         ['ver@shop.example', 'ver@shop.example'],
@@ -260,11 +269,14 @@ for (const mode of MODES) {
       ['a header in the address', { email: 'a@b.example\r\nBcc: c@d.example' }, /Please enter a valid email address\./],
       ['two addresses', { email: 'a@b.example,c@d.example' }, /Please enter a valid email address\./],
       ['markup in the address', { email: '<script>@b.example' }, /Please enter a valid email address\./],
+      // Covers POST /create_account.do: error: invalid_email
       ['an address that can be no name', { email: 'a#b@b.example' }, /Please enter a valid email address\./],
       ['an endless address', { email: `${'a'.repeat(300)}@b.example` }, /Please enter a valid email address\./],
+      // Covers POST /create_account.do: password_confirmation; error: form_error
       ['passwords that differ', { password_confirmation: 'x' }, /Passwords must match and not be empty\./],
       ['an empty password', { password: '', password_confirmation: '' }, /Passwords must match and not be empty\./],
       [
+        // Covers POST /create_account.do: error: policy
         'a password that is too long',
         { password: 'x'.repeat(300), password_confirmation: 'x'.repeat(300) },
         /Password must be no more than 255 characters in length\./,
@@ -284,6 +296,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /create_account.do: error: other_idp
     it('offers the way to the provider of the address', async () => {
       const answer = await signUpWith(server.browser(), 'kai@corp.example')
       assert.match(answer.text, /action="\/login\/idp_discovery"/)
@@ -299,6 +312,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /create_account.do: X-<Service>-Csrf
     it('refuses forged forms', async () => {
       for (const path of ['/create_account.do', '/verify_user']) {
         for (const more of [{}, { 'X-Svc-Csrf': 'nonsense', 'X-Uaa-Csrf': 'nonsense' }]) {
@@ -333,6 +347,8 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/create_account')).location().pathname, '/home')
     })
 
+    // Covers layout and branding: consent.text; consent.link
+    // Covers POST /create_account.do: does_user_consent; error: missing_consent
     it('asks for consent where the zone does, before anything else', async () => {
       const browser = at('terms')
       const page = await browser.send('/create_account')
@@ -345,6 +361,7 @@ for (const mode of MODES) {
       assert.equal((await linkTo(server, 'o@shop.example')).startsWith('/verify_user?code='), true)
     })
 
+    // Covers GET /create_account: error: self service disabled
     it('is closed where self-service is off', async () => {
       for (const request of [{}, { form: hiddenFields((await at('off').send('/login')).text) }]) {
         const browser = at('off')
@@ -356,6 +373,8 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers internal user management disabled: 403 of self-service pages
+    // Covers config of type uaa: disableInternalUserManagement
     it('is closed where accounts are kept elsewhere', async () => {
       for (const path of ['/create_account', '/accounts/email_sent', '/verify_user?code=x']) {
         const answer = await at('closed').send(path)

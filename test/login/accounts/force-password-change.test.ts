@@ -68,6 +68,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers GET /oauth/authorize: rule: forced password change
     it('comes before an authorization request, and before its approval', async () => {
       const browser = await demanded()
       assert.equal(await locationOf(authorize(browser, AUTO_REQUEST)), PAGE)
@@ -84,6 +85,7 @@ for (const mode of MODES) {
       assert.deepEqual(await server.store.approvals.list('svc', original.id, 'app', server.clock.now()), [])
     })
 
+    // Covers GET /force_password_change: page
     it('is shown with the address, two fields and a way to sign out', async () => {
       const page = await (await demanded()).send('/force_password_change')
       assert.equal(page.status, 200)
@@ -108,6 +110,7 @@ for (const mode of MODES) {
       assert.equal(await locationOf(browser.send('/force_password_change')), 'http://localhost:8080/login')
     })
 
+    // Covers POST /force_password_change: password
     it('ends with a new password, under a new session id, at the page that was wanted', async () => {
       const browser = server.browser()
       await authorize(browser, AUTO_REQUEST)
@@ -144,6 +147,7 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/')).status, 200)
     })
 
+    // Covers GET /force_password_change_completed: redirect to the saved request
     it('leads to the page that was asked for meanwhile', async () => {
       const browser = await demanded()
       await browser.send('/home?b=2')
@@ -165,6 +169,7 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/home')).status, 200)
     })
 
+    // Partly covers audit trail: PasswordChangeFailure
     it('is in the audit trail, success and failure, without the password', async () => {
       const browser = await demanded()
       const count = server.events.length
@@ -190,15 +195,19 @@ for (const mode of MODES) {
 
     const MISMATCH = 'Passwords must match and not be empty.'
     const refusals: readonly { name: string; form: Readonly<Record<string, string>>; text: string }[] = [
+      // Covers POST /force_password_change: error: mismatch or empty
       { name: 'an empty password', form: twice(''), text: MISMATCH },
       { name: 'no fields at all', form: {}, text: MISMATCH },
       { name: 'no confirmation', form: { password: NEW }, text: MISMATCH },
+      // Covers POST /force_password_change: password_confirmation
       { name: 'another confirmation', form: { password: NEW, password_confirmation: `${NEW} ` }, text: MISMATCH },
+      // Covers POST /force_password_change: error: same as old
       {
         name: 'the old password',
         form: twice('koala'),
         text: 'Your new password cannot be the same as the old password.',
       },
+      // Covers POST /force_password_change: error: policy
       {
         name: 'a password that is too long',
         form: twice('x'.repeat(256)),
@@ -235,6 +244,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /force_password_change: X-<Service>-Csrf
     it('refuses a form without the anti-forgery value, and one of another site', async () => {
       const browser = await demanded()
       assert.equal((await browser.send('/force_password_change', { form: twice(NEW) })).status, 403)
@@ -253,6 +263,7 @@ for (const mode of MODES) {
       assert.ok(await kept())
     })
 
+    // Covers GET /force_password_change: rule: without the flag goes to /
     it('does nothing for users who may keep the password, and without a session', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
       const browser = await signedIn(server)
@@ -289,6 +300,7 @@ for (const mode of MODES) {
       assert.equal(await locationOf(server.browser().signIn('marissa', won)), 'http://localhost:8080/')
     })
 
+    // Covers GET /oauth/authorize prompt=none: password change pending
     it('is returned as interaction_required with prompt=none (R7)', async () => {
       const browser = await demanded()
       const answer = await authorize(browser, { ...AUTO_REQUEST, prompt: 'none' })
@@ -335,6 +347,10 @@ for (const mode of MODES) {
       expirePasswordInMonths: 1,
     }
 
+    // Covers configuration file: bootstrap.identity_providers[]: config.passwordPolicy
+    // Covers passwordPolicy: expirePasswordInMonths
+    // Covers account state: password expiry at login
+    // Covers config of type uaa: passwordPolicy.expirePasswordInMonths
     it('is to be changed a month after its last change, in a session that lives too, and anew a month later', async () => {
       const server = await startServer({ mode, config: { bootstrap: withPolicy(rules) } })
       try {
@@ -374,6 +390,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers passwordPolicy: passwordNewerThan
     it('is to be changed when it is older than the moment that an operator named', async () => {
       const server = await startServer({
         mode,

@@ -96,6 +96,8 @@ for (const mode of MODES) {
       assert.match(textOf(answer.text), /no longer valid/)
     }
 
+    // Covers GET /forgot_password: client_id; redirect_uri; page: form
+    // Covers GET /email_sent: code
     it('is asked for on a page, which says that a mail was sent', async () => {
       const page = await server.browser().send('/forgot_password', { query: { client_id: 'app', redirect_uri: APP } })
       assert.equal(page.status, 200)
@@ -106,6 +108,9 @@ for (const mode of MODES) {
       assert.match(textOf(sent.text), /password|a link is on its way/)
     })
 
+    // Covers POST /forgot_password.do: username; client_id; redirect_uri
+    // Covers GET /reset_password: code; page: form
+    // Covers POST /reset_password.do: code; password
     it('ends with a new one, by a link that works once', async () => {
       const link = await linkFor('nadia', { client_id: 'app', redirect_uri: APP })
       assert.match(link, /^\/reset_password\?code=[\w-]{32}$/)
@@ -121,6 +126,7 @@ for (const mode of MODES) {
       isExpired(await server.browser().send(link))
     })
 
+    // Covers POST /forgot_password.do: rule: unknown users look the same
     it('is the same answer for nobody, and no mail', async () => {
       const before = await count()
       for (const name of ['nobody', 'nobody@shop.example', '', 'gone', 'x'.repeat(300), 'twin@shop.example']) {
@@ -134,12 +140,14 @@ for (const mode of MODES) {
       assert.match(await linkTo(server, 'omar@shop.example'), /^\/reset_password\?code=/)
     })
 
+    // Covers POST /forgot_password.do: rule: mail for other origins
     it('is kept elsewhere for users of another provider, who are told so', async () => {
       await ask('ext')
       const { text } = await mailTo(server, 'ext@corp.example')
       assert.doesNotMatch(text, /reset_password/)
     })
 
+    // Covers GET /reset_password: rule: HEAD keeps the code
     it('is not changed by opening the link, however often', async () => {
       const link = await linkFor('pia')
       for (const method of ['HEAD', 'GET', 'HEAD', 'GET']) {
@@ -148,6 +156,7 @@ for (const mode of MODES) {
       assert.equal((await reset(link)).status, 302)
     })
 
+    // Covers POST /reset_password.do: email; password_confirmation; error: form_error; policy
     it('is asked for again where the two are not the same, or it is not allowed', async () => {
       const link = await linkFor('quentin')
       const differing = await reset(link, NEW_PASSWORD, { again: 'another' })
@@ -170,6 +179,9 @@ for (const mode of MODES) {
       assert.ok(await signsIn('quentin', NEW_PASSWORD))
     })
 
+    // Covers GET /reset_password: error: bad_code
+    // Covers POST /reset_password.do: error: bad_code
+    // Covers one-time codes: password reset
     it('takes the newest link only, for half an hour, and until the password changes', async () => {
       const [first, second] = [await linkFor('rosa'), await linkFor('rosa')]
       isExpired(await server.browser().send(first))
@@ -207,6 +219,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /reset_password.do: X-<Service>-Csrf
     it('needs its fields, and the anti-forgery value to set it', async () => {
       const browser = server.browser()
       await browser.send('/forgot_password')
@@ -232,6 +245,7 @@ for (const mode of MODES) {
       isExpired(await server.browser('z1.localhost:8080').send(link))
     })
 
+    // Covers GET /forgot_password: error: self service disabled
     it('is closed where the zone says so', async () => {
       const off = server.browser('off.localhost:8080')
       assert.equal((await off.send('/forgot_password')).status, 404)

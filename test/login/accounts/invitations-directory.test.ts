@@ -57,6 +57,8 @@ for (const mode of MODES) {
       return browser.send(ACCEPT, { form: { ...hiddenFields(page.text), enterprise_password: PASSWORD, ...form } })
     }
 
+    // Covers GET /invitations/accept: answer: LDAP form
+    // Covers POST /invitations/accept_enterprise.do: enterprise_username; enterprise_password; code
     it('is accepted with name and password of the directory, and leads on', async () => {
       const { path, code } = await api.linkFor('marissa@example.org')
       const before = (await invited('marissa@example.org')) ?? assert.fail()
@@ -106,6 +108,7 @@ for (const mode of MODES) {
       await server.store.users.delete('svc', user.id)
     })
 
+    // Covers POST /invitations/accept_enterprise.do: error: bad_credentials
     it('is offered again after a wrong password, and is still good', async () => {
       const { path } = await api.linkFor('loner@example.org')
       const words = mode === 'uaa' ? 'Provided credentials are invalid' : 'That user name and password were not'
@@ -126,6 +129,7 @@ for (const mode of MODES) {
       assert.equal((await accept(path, { enterprise_username: 'loner' })).status, 302)
     })
 
+    // Covers POST /invitations/accept_enterprise.do: error: invite.email_mismatch
     it('is not for a user with another address', async () => {
       const { path } = await api.linkFor('twin@example.org')
       for (const name of ['loner', 'marissa', 'stored-plain']) {
@@ -136,6 +140,7 @@ for (const mode of MODES) {
       assert.equal((await invited('twin@example.org'))?.externalId, undefined)
     })
 
+    // Covers POST /invitations/accept_enterprise.do: enterprise_email
     it('takes the address of the invitation, whatever the form says', async () => {
       const { path } = await api.linkFor('none@example.org')
       const form = { enterprise_username: 'loner', enterprise_email: 'loner@example.org' }
@@ -151,6 +156,7 @@ for (const mode of MODES) {
       assert.equal((await invited('twin@example.org'))?.userName, 'twin-a')
     })
 
+    // Covers POST /invitations/accept_enterprise.do: error: code_expired
     it('is good once', async () => {
       const { path } = await api.linkFor('twin@example.org')
       const browser = server.browser()
@@ -163,6 +169,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /invitations/accept_enterprise.do: X-<Service>-Csrf
     it('is no way around the anti-forgery value', async () => {
       const { path, code } = await api.linkFor('twin@example.org')
       await server.browser().send(path)
@@ -187,6 +194,7 @@ for (const mode of MODES) {
       assert.equal((await browser.send(ACCEPT, { form })).status, 422)
     })
 
+    // Covers POST /invitations/accept_enterprise.do: error: no_suitable_idp
     it('cannot be accepted while the directory is disabled', async () => {
       const { path, code } = await api.linkFor('twin@example.org')
       const browser = server.browser()

@@ -93,6 +93,8 @@ for (const mode of MODES) {
       assert.match(unescaped(answer.text), words)
     }
 
+    // Covers GET /invitations/accept: answer: redirect upstream
+    // Covers invitation of an external user: OIDC start
     it('leads to the provider with the address, accepts on return, and leads on', async () => {
       const { email, sub, path, code } = await fresh()
       const before = await userNamed(server, email).catch(() => undefined)
@@ -108,6 +110,7 @@ for (const mode of MODES) {
       assertRefused(await back(browser, state), LOST)
     })
 
+    // Covers invitation of an external user: invited record is used
     it('uses the account that was invited, and makes no other one', async () => {
       const { new_invites: invited } = await api.invite(['one@up.example'])
       const { userId, inviteLink } = invited[0] ?? assert.fail()
@@ -139,8 +142,10 @@ for (const mode of MODES) {
 
     const claimsOf: readonly (readonly [string, (email: string, sub: string) => Readonly<Record<string, unknown>>])[] =
       [
+        // Covers invitation of an external user: e-mail compared
         ['has another address', (_, sub) => verified('mallory@up.example', sub)],
         ['has the address, not verified', (email, sub) => ({ sub, email, email_verified: false })],
+        // Covers invitation of an external user: mismatch message
         ['has the address, and the provider says nothing of it', (email, sub) => ({ sub, email })],
         ['has none', (_, sub) => ({ sub })],
         ['has one with another letter of Unicode', (email, sub) => verified(email.replace('up', 'u\u{1D429}'), sub)],

@@ -53,6 +53,7 @@ for (const mode of MODES) {
       return { email, ...(await api.linkFor(email, request)) }
     }
 
+    // Covers GET /invitations/accept: code; answer: form
     it('is shown as often as the link is opened, and uses nothing up', async () => {
       const { email, path, code } = await fresh()
       for (const method of ['HEAD', 'GET', 'GET']) {
@@ -66,6 +67,7 @@ for (const mode of MODES) {
       assert.equal((await userNamed(server, email)).verified, false)
     })
 
+    // Covers POST /invitations/accept.do: password
     it('gives the account a password and its address as verified, and leads to sign-in and on', async () => {
       const { email, path } = await fresh()
       const answer = await accept(server.browser(), path)
@@ -76,6 +78,7 @@ for (const mode of MODES) {
       assert.ok(server.events.some(({ type }) => type === 'UserVerifiedEvent'))
     })
 
+    // Covers POST /invitations/accept.do: code
     it('is accepted once', async () => {
       const { path } = await fresh()
       const browser = server.browser()
@@ -85,6 +88,7 @@ for (const mode of MODES) {
       assertExpired(await browser.send(path))
     })
 
+    // Covers POST /invitations/accept.do: error: code_expired
     it('is accepted by one of two forms at the same instant', async () => {
       const { path } = await fresh()
       const answers = await Promise.all(
@@ -96,6 +100,8 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers GET /invitations/accept: error_message_code
+    // Covers POST /invitations/accept.do: password_confirmation; error: form_error
     it('asks again for passwords that differ or are empty', async () => {
       const { path, code } = await fresh()
       const browser = server.browser()
@@ -109,6 +115,7 @@ for (const mode of MODES) {
       assert.equal((await accept(browser, path)).status, 302)
     })
 
+    // Covers POST /invitations/accept.do: error: policy
     it('shows what a password lacks, and keeps the code', async () => {
       const { path } = await fresh()
       const answer = await accept(server.browser(), path, twice('x'.repeat(300)))
@@ -117,6 +124,7 @@ for (const mode of MODES) {
       assert.equal((await accept(server.browser(), path)).status, 302)
     })
 
+    // Covers GET /invitations/accept: error_code
     it('shows no sentence of the URL, and no key that it does not know', async () => {
       const { path } = await fresh()
       for (const query of ['error_message=Call+me', 'error_message_code=Call+me', 'error_code=constructor']) {
@@ -126,6 +134,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers GET /invitations/accept: error: code_expired
     it('refuses codes that are none', async () => {
       for (const code of ['nonsense', '', 'x'.repeat(32), 'x'.repeat(2000)]) {
         assertExpired(await server.send('/invitations/accept', { query: { code } }))
@@ -136,6 +145,7 @@ for (const mode of MODES) {
       assertExpired(await accept(browser, path, { ...twice(PASSWORD), code: 'x'.repeat(32) }))
     })
 
+    // Covers one-time codes: invitation
     it('ends after seven days', async () => {
       const { path } = await fresh()
       server.clock.advance(7 * 24 * 60 * 60 - 1)
@@ -164,6 +174,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /invitations/accept.do: X-<Service>-Csrf
     it('is no way around the anti-forgery value', async () => {
       const { path, code, email } = await fresh()
       const browser = server.browser()
@@ -173,6 +184,7 @@ for (const mode of MODES) {
       assert.equal((await userNamed(server, email)).verified, false)
     })
 
+    // Covers GET /invitations/accept: answer: accepted
     it('asks the owner of a verified account only whether to accept', async () => {
       const { path } = await api.linkFor('joel@example.org')
       const before = await userNamed(server, 'joel')
@@ -241,6 +253,7 @@ for (const mode of MODES) {
       assert.match(String((await server.browser().signIn(email, 'koala')).headers['location']), /error=login_failure/)
     })
 
+    // Covers GET /invitations/accept: error: no_suitable_idp
     it('says that an account of a provider without sign-in pages cannot be used', async () => {
       const { path } = await api.linkFor('a@saml.example')
       const page = await server.send(path)
@@ -266,6 +279,7 @@ for (const mode of MODES) {
       assert.equal((await accept(browser, path)).status, 302)
     })
 
+    // Covers any /invitations/**: rule: other paths are denied
     it('has no other pages', async () => {
       for (const path of ['/invitations/sent', '/invitations/new']) {
         const { status, headers } = await server.send(path)
@@ -276,6 +290,7 @@ for (const mode of MODES) {
   })
 
   describe(`an invitation to a zone with a consent, in ${mode}`, () => {
+    // Covers POST /invitations/accept.do: does_user_consent; error: missing_consent
     it('is accepted with it only', async () => {
       const zone = inviteBootstrap.identity_zones[0]
       const branding = { consent: { text: 'Some <terms>', link: 'https://terms.example/' } }

@@ -71,6 +71,7 @@ for (const mode of MODES) {
     const modified = () => server.events.filter(({ type }) => type === 'ApprovalModifiedEvent')
 
     describe('GET /profile', () => {
+      // Covers GET /profile: account settings
       it('shows who somebody is, and nothing to change that is kept elsewhere', async () => {
         const { status, text } = await (await signedIn(server, 'sam', 'dingo')).send('/profile')
         assert.equal(status, 200)
@@ -93,6 +94,7 @@ for (const mode of MODES) {
       })
 
       const alerts: readonly { query: string; kind: string; text: RegExp }[] = [
+        // Covers GET /profile: error_message_code
         {
           query: 'error_message_code=request.invalid_parameter',
           kind: 'error',
@@ -101,6 +103,7 @@ for (const mode of MODES) {
         { query: 'error_message_code=email_change.non-uaa-origin', kind: 'error', text: /managed elsewhere/ },
         { query: 'error_message_code=email_change.invalid_code', kind: 'error', text: /was used already/ },
         { query: 'error_message_code=session.unknown', kind: 'error', text: /already ended/ },
+        // Covers GET /profile: success_message_code
         {
           query: 'success_message_code=email_change.success',
           kind: 'success',
@@ -120,6 +123,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers GET /profile: approvals per client
       it('shows each client with what was decided, in the words of the zone', async () => {
         await approve(server, ['cloud.read', 'openid'], 'APPROVED')
         await approve(server, ['cloud.write'], 'DENIED')
@@ -165,6 +169,7 @@ for (const mode of MODES) {
         browser = await signedIn(server)
       })
 
+      // Covers POST /profile: checkedScopes; update
       it('approves what is ticked and denies the rest, for that client, and keeps the time that was given', async () => {
         const { id } = await userNamed(server, 'marissa')
         const list = () => server.store.approvals.list('svc', id, 'app', server.clock.now())
@@ -200,6 +205,7 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), APPROVED)
       })
 
+      // Covers POST /profile: clientId
       it('adds nothing that was not asked for, nor for another client', async () => {
         await post(browser, '/profile', {
           clientId: 'app',
@@ -216,6 +222,7 @@ for (const mode of MODES) {
       })
 
       const useless: readonly { name: string; fields: Fields }[] = [
+        // Covers POST /profile: error: unknown client
         { name: 'an unknown client', fields: { clientId: 'nemo', update: '' } },
         { name: 'an unknown client to revoke', fields: { clientId: 'nemo', delete: '' } },
         { name: 'no client', fields: { update: '' } },
@@ -233,6 +240,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers POST /profile: X-<Service>-Csrf
       it('refuses a form without the anti-forgery value, with another session’s, and of another site', async () => {
         const joel = await signedIn(server, 'joel', 'wombat')
         const revoke = { clientId: 'app', delete: '' }
@@ -258,6 +266,7 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), APPROVED)
       })
 
+      // Covers POST /profile: delete
       it('revokes all that a client was allowed, so that its tokens are refused, once', async () => {
         const { tokens } = await codeTokens()
         const answer = await post(browser, '/profile', { clientId: 'app', delete: '' })

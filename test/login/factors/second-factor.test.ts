@@ -25,6 +25,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers Zone config in effect: `secondFactor` (ours)
     it('is set up at the first sign-in, before anything else', async () => {
       const browser = server.browser()
       assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)

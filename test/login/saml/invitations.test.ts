@@ -74,6 +74,7 @@ for (const mode of MODES) {
       assert.match(unescaped(answer.text), /did not confirm that you have the e-mail address that was invited/)
     }
 
+    // Covers invitation of an external user: SAML start
     it('leads to the provider, accepts on return, uses the account that was invited, and leads on', async () => {
       const { email, nameId, path } = await fresh()
       const count = await server.store.users.count('svc')

@@ -128,6 +128,8 @@ for (const mode of MODES) {
           server.send(PATH, { form: { SAMLResponse: base64Of(xml), ...(relayState && { RelayState: relayState }) } }),
       }
 
+      // Covers GET /logout.do: rule: SAML single logout
+      // Covers any /saml/SingleLogout/alias/{alias}: LogoutRequest out
       it('ends the session here, then sends a signed request to the provider', async () => {
         const names = { nameQualifier: idp.entityId, spNameQualifier: 'latchkey' }
         const browser = await signIn({ nameId: 'pat & <co>', sessionIndex: 's-out', ...names })
@@ -297,6 +299,7 @@ for (const mode of MODES) {
         return /StatusCode Value="urn:oasis:names:tc:SAML:2\.0:status:(\w+)"/.exec(message.xml)?.[1]
       }
 
+      // Covers any /saml/SingleLogout/alias/{alias}: LogoutRequest in
       it('ends the session that it names, and no other', async () => {
         const [one, two] = [
           await signIn({ nameId: 'pat', sessionIndex: 's-1' }),
@@ -340,6 +343,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
+      // Covers any /saml/SingleLogout/alias/{alias}: LogoutResponse out; Redirect binding; POST binding
       it('is answered with a signed response, by redirect and by posted form', async () => {
         const id = '_request-1'
         const redirected = await byRedirect(requestOf({ id }), { relayState: 'a b&c' })
@@ -542,6 +546,7 @@ for (const mode of MODES) {
           { name: 'as no XML', send: () => post('x') },
           { name: 'as both a request and a response', send: () => redirect(`${signedQuery()}&SAMLResponse=x`) },
           { name: 'twice', send: () => redirect(`${signedQuery()}&${signedQuery()}`) },
+          // Covers any /saml/SingleLogout/alias/{alias}: signature required
           { name: 'without a signature', send: () => post(requestOf()) },
           {
             name: 'without a signature in the query',

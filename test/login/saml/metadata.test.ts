@@ -123,6 +123,10 @@ for (const mode of MODES) {
       assert.equal(answer.status, 201, answer.text)
     }
 
+    // Covers configuration file: saml.entity_id
+    // Partly covers saml service provider: signMetaData; signatureAlgorithm
+    // Covers GET /saml/metadata: EntityDescriptor; KeyDescriptors; NameIDFormats; SingleLogoutService
+    // Covers GET /saml/metadata: AssertionConsumerService; signature; header: Content-Disposition
     it('is the document of UAA, signed', async () => {
       const answer = await metadata()
       assert.equal(answer.status, 200)
@@ -136,6 +140,7 @@ for (const mode of MODES) {
       assert.doesNotMatch(answer.text, /PRIVATE/)
     })
 
+    // Covers GET /saml/metadata/alias/{alias}: same document
     it('is the same at the alias, and for HEAD without the body', async () => {
       const answer = await metadata()
       assert.equal((await metadata(`/alias/${ENTITY_ID}`)).text, answer.text)
@@ -151,6 +156,7 @@ for (const mode of MODES) {
       assert.equal((await metadata('/')).status, mode === 'uaa' ? 200 : 404)
     })
 
+    // Covers saml service provider: alias
     it('is of no other alias', async () => {
       for (const alias of ['unknown', `one.${ENTITY_ID}`, ENTITY_ID.toUpperCase(), '%00', '..%2f']) {
         const answer = await metadata(`/alias/${alias}`)
@@ -170,6 +176,9 @@ for (const mode of MODES) {
       assert.equal((await server.send('/z/unknown/saml/metadata')).status, 404)
     })
 
+    // Covers saml service provider: entity id per zone; wantAssertionSigned
+    // Covers GET /saml/metadata: AuthnRequestsSigned; WantAssertionsSigned
+    // Covers Zone config in effect: samlConfig.wantAssertionSigned
     it('shows the settings of the zone, whose entity id may be a URL', async () => {
       await createZone('sz2', {
         entityID: 'http://my-own-entity?a&b',
@@ -187,6 +196,8 @@ for (const mode of MODES) {
       if (mode === 'uaa') assert.equal(info.json()['entityID'], 'http://my-own-entity?a&b')
     })
 
+    // Covers saml service provider: activeKeyId
+    // Covers Zone config in effect: samlConfig.activeKeyId; samlConfig.keys.<id>.key; samlConfig.keys.<id>.certificate
     it('follows the rotation of the keys at once', async () => {
       const pair = (key: string, name: string) => ({ key, certificate: certificateOf(key, { name }) })
       const one = pair(textOf(KEYS.RS256), 'one')
@@ -210,6 +221,8 @@ for (const mode of MODES) {
       assert.deepEqual(keysOf(await metadata('', host)), byDefault)
     })
 
+    // Covers Zone config in effect: samlConfig.keys.<id>.passphrase; samlConfig.certificate; samlConfig.privateKey
+    // Covers Zone config in effect: samlConfig.privateKeyPassword
     it('takes the key in the old form, and one with a passphrase', async () => {
       const rsa = textOf(KEYS.RS256)
       const passphrase = 'correct horse'

@@ -29,6 +29,8 @@ for (const mode of MODES) {
         await server.stop()
       })
 
+      // Covers saml service provider: requestSigned
+      // Covers Zone config in effect: samlConfig.requestSigned
       it(`have ${requestSigned === false ? 'no' : 'a'} signature of the key in the metadata, in a redirect`, async () => {
         const { url } = requestIn(await server.browser().send('/saml2/authenticate/corp'))
         const [, query = '', signature] = /\?(SAMLRequest=.*?&SigAlg=[^&]*)&Signature=([^&]*)$/.exec(url.href) ?? []

@@ -68,6 +68,7 @@ for (const mode of MODES) {
     }
 
     describe('the assertion consumer', () => {
+      // Covers POST /saml/SSO/alias/{alias}: SAMLResponse
       it('signs the user in when a page has posted the answer once more', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
@@ -107,6 +108,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
+      // Covers POST /saml/SSO/alias/{alias}: check: `SessionNotOnOrAfter`
       it('signs nobody in for longer than the provider says, but for the difference of clocks', async () => {
         const browser = server.browser()
         const sessionNotOnOrAfter = new Date(clock.now().getTime() + 300_000)
@@ -206,6 +208,7 @@ for (const mode of MODES) {
         await assertRefused(await comeBack(server, late, answerForm(fresh, sent.relayState)), 400, LOST, late)
       })
 
+      // Covers POST /saml/SSO/alias/{alias}: RelayState
       it('takes no answer to another request, nor one for a record that has changed', async () => {
         const browser = server.browser()
         const first = requestIn(await browser.send('/login/external/corp'))
@@ -281,6 +284,7 @@ for (const mode of MODES) {
     })
 
     describe('failures', () => {
+      // Covers POST /saml/SSO/alias/{alias}: error: shadow creation barred
       it('tell the client that somebody has no account, where it registered the target', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
@@ -372,6 +376,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers POST /saml/SSO/alias/{alias}: error: any validation failure
       it('of what cannot be verified say no more, and are in the audit trail with the reason', async () => {
         const browser = server.browser()
         const answer = await signInAt(server, browser, { audiences: ['https://elsewhere.example'] })
@@ -389,6 +394,7 @@ for (const mode of MODES) {
       })
 
       if (isUaa) {
+        // Covers error pages: /saml_error
         it('are said once, on the page of their zone', async () => {
           const answer = await server.send(CONSUMER)
           const set = setCookies(answer)['Saml-Failure'] ?? ''
@@ -414,6 +420,7 @@ for (const mode of MODES) {
         return (browser ?? server).send(CONSUMER, { form: answerForm(xml, relayState) })
       }
 
+      // Covers compatibility: token endpoint: C10 SAML
       it('is allowed by the record, in uaa unless it says otherwise', async () => {
         const allowed = await arrive('begins', undefined, { nameId: 'begun' })
         assert.deepEqual([allowed.status, allowed.headers['location']], [302, HOME])
@@ -427,6 +434,7 @@ for (const mode of MODES) {
         assert.equal((await userAt('corp', 'usual')) !== undefined, isUaa)
       })
 
+      // Covers Zone config in effect: samlConfig.disableInResponseToCheck
       it('is allowed by the zone too', async () => {
         const zone = (await server.store.zones.find('svc')) ?? assert.fail()
         await server.store.zones.update({
@@ -441,6 +449,7 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers POST /login.do: rule: target set by the SAML flow
       it('leads to URLs of this zone only', async () => {
         const targets: readonly (readonly [string, string])[] = [
           [`${BASE}/profile?a=1`, `${BASE}/profile?a=1`],

@@ -36,6 +36,8 @@ for (const mode of MODES) {
       `/saml/discovery?${new URLSearchParams({ returnIDParam: 'idp', entityID, idp, isPassive: 'true' }).toString()}`
 
     describe('the starts', () => {
+      // Covers GET /saml/discovery: returnIDParam; entityID; idp; isPassive
+      // Covers GET /saml/login/alias/{alias}: disco
       it('lead from discovery over the alias to the provider', async () => {
         const browser = server.browser()
         const first = await browser.send(discovery('corp'))
@@ -54,12 +56,14 @@ for (const mode of MODES) {
       })
 
       for (const start of ['/login/external/corp', '/saml2/authenticate/corp']) {
+        // Covers GET /saml2/authenticate/{alias}: alias
         it(`lead to the provider from ${start}`, async () => {
           const { url } = requestIn(await server.browser().send(start))
           assert.equal(url.origin + url.pathname, 'https://corp.example/sso')
         })
       }
 
+      // Covers GET /saml2/authenticate/{alias}: AuthnRequest; RelayState
       it('post the request where the provider wants it so, by a button without script', async () => {
         for (const start of ['/saml2/authenticate/posts', '/login/external/posts']) {
           const page = await server.browser().send(start)
@@ -97,6 +101,7 @@ for (const mode of MODES) {
       })
 
       const refusals: readonly { name: string; path: string; want: string | { status: number; words: RegExp } }[] = [
+        // Covers GET /saml/discovery: error: unknown alias
         { name: 'an unknown provider', path: discovery('none'), want: '/login?error=idp_not_found' },
         { name: 'an inactive provider', path: discovery('off'), want: '/login?error=idp_not_found' },
         { name: 'an internal provider', path: discovery('svc'), want: '/login?error=idp_not_found' },
@@ -105,11 +110,13 @@ for (const mode of MODES) {
           path: '/saml/discovery',
           want: isUaa ? '/oauth_error' : { status: 400, words: NOT_HERE },
         },
+        // Covers GET /saml/discovery: error: unknown service provider
         {
           name: 'a foreign entity id',
           path: discovery('corp', 'other'),
           want: isUaa ? '/oauth_error' : { status: 400, words: NOT_HERE },
         },
+        // Covers GET /saml/login/alias/{alias}: idp
         {
           name: 'an unknown entity id of a provider',
           path: '/saml/login/alias/latchkey?disco=true&idp=http://none',
@@ -133,6 +140,7 @@ for (const mode of MODES) {
             words: isUaa ? /No local entity found for alias none, verify your configuration\./ : NOT_HERE,
           },
         },
+        // Covers GET /saml2/authenticate/{alias}: error: unknown alias
         { name: 'an unknown origin', path: '/saml2/authenticate/none', want: '/login?error=idp_not_found' },
         { name: 'an inactive origin', path: '/saml2/authenticate/off', want: '/login?error=idp_not_found' },
         { name: 'an origin of another type', path: '/saml2/authenticate/svc', want: '/login?error=idp_not_found' },
@@ -152,6 +160,7 @@ for (const mode of MODES) {
     })
 
     describe('the sign-in page', () => {
+      // Covers GET /login: page: SAML links
       it('has a link to each provider that is to be shown', async () => {
         const { text } = await server.send('/login')
         const links = [...text.matchAll(/<a class="saml-login-link button plain" href="([^"]+)">(?:<bdi>)?([^<]+)/g)]
@@ -180,6 +189,7 @@ for (const mode of MODES) {
         assert.equal(answer.location().pathname, '/oauth/authorize')
       })
 
+      // Covers GET /info: idpDefinitions
       it('tells programs of them', async () => {
         for (const path of ['/login', '/info']) {
           const { idpDefinitions, entityID, prompts } = (
@@ -280,6 +290,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers removed SAML identity provider: /saml/idp/**
     describe('what UAA had as an identity provider', () => {
       for (const path of [
         '/saml/idp/metadata',
@@ -297,6 +308,7 @@ for (const mode of MODES) {
       it('is not at /saml/web/metadata/login, for anybody', async () => {
         assert.equal((await server.send('/saml/web/metadata/login')).status, 404)
       })
+      // Covers removed SAML identity provider: /service-providers
       it('was never at /service-providers', async () => {
         const answer = await server.send('/service-providers', { headers: { accept: 'application/json' } })
         assert.ok([302, 404].includes(answer.status))

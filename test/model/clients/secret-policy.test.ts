@@ -17,6 +17,7 @@ describe('the policy for client secrets', () => {
       secret: 'x'.repeat(256),
       problem: 'Client Secret must be no more than 255 characters in length.',
     },
+    // Partly covers clientSecretPolicy: global policy
     {
       name: 'is that of the server where the zone sets no least length, whatever else it sets',
       policy: { minLength: -1, maxLength: 3, requireDigit: 5 },
@@ -35,31 +36,37 @@ describe('the policy for client secrets', () => {
       secret: 'x'.repeat(300),
       problem: undefined,
     },
+    // Covers clientSecretPolicy: minLength
     {
       name: 'wants a least length',
       policy: { minLength: 5 },
       secret: 'four',
       problem: 'Client Secret must be at least 5 characters in length.',
     },
+    // Covers clientSecretPolicy: maxLength
     {
       name: 'wants a most length',
       policy: { minLength: 1, maxLength: 3 },
       secret: 'four',
       problem: 'Client Secret must be no more than 3 characters in length.',
     },
+    // Covers clientSecretPolicy: requireUpperCaseCharacter
     {
       name: 'wants uppercase characters',
       policy: { minLength: 1, requireUpperCaseCharacter: 2 },
       secret: 'aBc',
       problem: LEAST(2, 'uppercase'),
     },
+    // Covers clientSecretPolicy: requireLowerCaseCharacter
     {
       name: 'wants lowercase characters',
       policy: { minLength: 1, requireLowerCaseCharacter: 1 },
       secret: 'ABC',
       problem: LEAST(1, 'lowercase'),
     },
+    // Covers clientSecretPolicy: requireDigit
     { name: 'wants digits', policy: { minLength: 1, requireDigit: 1 }, secret: 'abc', problem: LEAST(1, 'digit') },
+    // Covers clientSecretPolicy: requireSpecialCharacter
     {
       name: 'wants special characters',
       policy: { minLength: 1, requireSpecialCharacter: 1 },

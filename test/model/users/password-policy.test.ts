@@ -93,28 +93,40 @@ describe('policyViolation', () => {
     { password: 'seven77', want: 'Password must be at least 8 characters in length.' },
     { policy: { minLength: 0 }, password: 'x', want: undefined },
     { policy: { minLength: 0 }, password: '', want: 'Password must be at least 1 characters in length.' },
+    // Covers passwordPolicy: minLength
+    // Covers config of type uaa: passwordPolicy.minLength
     { policy: { minLength: 3 }, password: 'ab', want: 'Password must be at least 3 characters in length.' },
     { password: 'x'.repeat(255), want: undefined },
     { password: 'x'.repeat(256), want: 'Password must be no more than 255 characters in length.' },
+    // Covers passwordPolicy: maxLength
+    // Covers config of type uaa: passwordPolicy.maxLength
     { policy: { maxLength: 0 }, password: 'x'.repeat(5000), want: undefined },
     { policy: { minLength: 4, maxLength: 4 }, password: '🔑🔑🔑🔑', want: undefined },
+    // Covers passwordPolicy: requireUpperCaseCharacter
+    // Covers config of type uaa: passwordPolicy.requireUpperCaseCharacter
     {
       policy: { requireUpperCaseCharacter: 2 },
       password: 'Abcdefgh',
       want: 'Password must contain at least 2 uppercase characters.',
     },
     { policy: { requireUpperCaseCharacter: 1 }, password: 'Ärgerlich', want: undefined },
+    // Covers passwordPolicy: requireLowerCaseCharacter
+    // Covers config of type uaa: passwordPolicy.requireLowerCaseCharacter
     {
       policy: { requireLowerCaseCharacter: 1 },
       password: 'ABCDEFGH',
       want: 'Password must contain at least 1 lowercase characters.',
     },
+    // Covers passwordPolicy: requireDigit
+    // Covers config of type uaa: passwordPolicy.requireDigit
     { policy: { requireDigit: 1 }, password: 'abcdefgh', want: 'Password must contain at least 1 digit characters.' },
     {
       policy: { requireSpecialCharacter: 1 },
       password: 'abc defg1',
       want: 'Password must contain at least 1 special characters.',
     },
+    // Covers passwordPolicy: requireSpecialCharacter
+    // Covers config of type uaa: passwordPolicy.requireSpecialCharacter
     { policy: { requireSpecialCharacter: 3 }, password: 'abcd!$_efg', want: undefined },
     {
       policy: {
@@ -137,6 +149,7 @@ describe('policyViolation', () => {
     })
   }
 
+  // Covers compatibility: pages, headers, cookies: P5 password policy
   it('asks for eight characters where the policy is silent in standard, and for one in uaa (P5)', () => {
     assert.equal(policyViolation(policy(), 'x', uaa), undefined)
     assert.equal(policyViolation(policy(), '', uaa), 'Password must be at least 1 characters in length.')
@@ -154,6 +167,7 @@ describe('policyViolation', () => {
   })
   const passwords = fc.string({ unit: anyCodePoint, maxLength: 60 })
 
+  // Covers passwordPolicy: all violations in one text
   it('names sentences of the policy only, each once and in order, whatever the password', () => {
     fc.assert(
       fc.property(policies, passwords, (given, password) => {

@@ -27,6 +27,7 @@ describe('linkTextOf', () => {
   const cases: readonly { name: string; type: string; config: IdentityProvider['config']; want?: string }[] = [
     { name: 'shows OpenID Connect unless it is hidden', type: 'oidc1.0', config: { linkText: 'Corp' }, want: 'Corp' },
     { name: 'hides OpenID Connect', type: 'oidc1.0', config: { linkText: 'Corp', showLinkText: false } },
+    // Covers saml provider config: showSamlLink
     { name: 'hides SAML unless it is to be shown', type: 'saml', config: { linkText: 'Corp' } },
     { name: 'shows SAML', type: 'saml', config: { linkText: 'Corp', showSamlLink: true }, want: 'Corp' },
     { name: 'hides SAML', type: 'saml', config: { showSamlLink: false, showLinkText: true } },
@@ -43,6 +44,7 @@ describe('lockoutPolicy', () => {
     { name: 'is the default when there is none', config: {}, want: DEFAULT },
     { name: 'is the default when it is null', config: { lockoutPolicy: null }, want: DEFAULT },
     { name: 'is the default when it is no object', config: { lockoutPolicy: 'never' }, want: DEFAULT },
+    // Covers lockout: incomplete policy falls back
     { name: 'is the default when it is an empty object', config: { lockoutPolicy: {} }, want: DEFAULT },
     { name: 'is the provider’s own when complete', config: { lockoutPolicy: complete }, want: complete },
     {

@@ -36,6 +36,7 @@ for (const mode of MODES) {
     })
     const choose = { ...AUTO_REQUEST, prompt: 'select_account' }
 
+    // Covers compatibility: authorization request: A9 prompt
     describe('by prompt=select_account (A9)', { skip: !isStandard && 'UAA knows none and login only' }, () => {
       it('is shown, and the current account can continue', async () => {
         const browser = await signedIn(server)
@@ -46,6 +47,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(answer).query['code'])
       })
 
+      // Covers GET /oauth/authorize: prompt=select_account
       it('is asked, and another account may go on', async () => {
         const browser = await signedIn(server)
         const page = await authorize(browser, choose)
@@ -70,6 +72,7 @@ for (const mode of MODES) {
       })
     })
 
+    // Covers compatibility: authorization request: A12 `id_token_hint`
     describe('by id_token_hint (A12)', () => {
       const hintFor = async (userName: string, password: string): Promise<string> =>
         (await passwordTokens(server, { username: userName, password })).id_token
@@ -90,6 +93,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(answer).query['code'])
       })
 
+      // Covers GET /oauth/authorize: id_token_hint
       it('makes another user sign in, and continues with the right one', async () => {
         const browser = await signedIn(server)
         const answer = await authorize(browser, await hinted())

@@ -86,6 +86,7 @@ for (const mode of MODES) {
         ? new RegExp(`<h1>Application Authorization</h1>[^]*<h2><bdi>${client}</bdi></h2>`)
         : new RegExp(`<h1><bdi>${client}</bdi> asks for access</h1>`)
 
+    // Covers GET /oauth/authorize approval page: deny button; authorize button; form_redirect_uri; X-<Service>-Csrf
     inFresh('shows client, destination, person, scopes and buttons', async () => {
       const { text } = await openPage(browser)
       assert.match(text, headingFor('asks'))
@@ -102,6 +103,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers GET /oauth/authorize approval page: client display name
     inFresh('shows the name of the client where it has one', async () => {
       const page = await openPage(browser, { ...APP_REQUEST, scope: 'openid' })
       assert.match(page.text, headingFor('The application'))
@@ -123,6 +125,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers GET /oauth/authorize approval page: scope.N checkboxes; order of scopes; group description as text
     inFresh(
       'lists the scopes by importance, each with the words of its group, or those for a scope known everywhere',
       async () => {
@@ -141,6 +144,7 @@ for (const mode of MODES) {
       },
     )
 
+    // Covers GET /oauth/authorize: rule: scope is client, groups and request
     inFresh('asks only for what was requested and what the person may have', async () => {
       assert.deepEqual(scopesOn(await openPage(browser, { ...ASKS, scope: 'cloud.read openid' })), [
         'openid',
@@ -150,6 +154,7 @@ for (const mode of MODES) {
       assert.deepEqual(scopesOn(await openPage(other)), ['openid', 'password.write', 'cloud.read', 'profile'])
     })
 
+    // Covers GET /oauth/authorize: rule: autoapprove for listed scopes
     inFresh('asks only for what is not approved by itself', async () => {
       assert.deepEqual(scopesOn(await openPage(browser, requestOf('partly'))), ['cloud.read'])
       const done = await answer(browser, await openPage(browser, requestOf('partly')))
@@ -157,6 +162,10 @@ for (const mode of MODES) {
       assert.deepEqual(await stored('sam', 'partly'), { 'cloud.read': 'APPROVED' })
     })
 
+    // Covers GET /oauth/authorize approval page: redirect URI without query; JSON `auth_request`; JSON scopes
+    // Covers GET /oauth/authorize approval page: JSON `approved_scopes`; JSON `denied_scopes`; JSON `undecided_scopes`
+    // Covers GET /oauth/authorize approval page: JSON options; JSON message; JSON `original_uri`
+    // Covers GET /oauth/authorize approval page: JSON `client_display_name`; JSON `redirect_uri`
     inFresh('is JSON for a program, with every decision, and may be answered by it', async () => {
       const redirectUri = 'https://asks.example/cb?tenant=1'
       await changeClient(server, 'asks', { name: 'The asker', redirectUris: [redirectUri] })
@@ -200,6 +209,8 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), { openid: 'DENIED', 'cloud.read': 'DENIED', 'cloud.write': 'APPROVED' })
     })
 
+    // Covers POST /oauth/authorize approval: user_oauth_approval=true
+    // Covers audit trail: ApprovalModifiedEvent
     inFresh('gives a code with what was allowed, and does not ask again', async () => {
       const done = await answer(browser, await openPage(browser))
       assert.equal(done.status, 302)
@@ -212,6 +223,7 @@ for (const mode of MODES) {
       assert.ok(events.some(({ type, clientId }) => type === 'ApprovalModifiedEvent' && clientId === 'asks'))
     })
 
+    // Covers POST /oauth/authorize approval: scope.N
     inFresh('gives only what was ticked, now and later', async () => {
       const done = await answer(browser, await openPage(browser), { ticked: ['openid', 'cloud.read'] })
       assert.deepEqual(await scopeOfCode(done), ['cloud.read', 'openid'])
@@ -225,6 +237,7 @@ for (const mode of MODES) {
       assert.deepEqual(await scopeOfCode(await authorize(browser, ASKS)), ['cloud.read', 'openid'])
     })
 
+    // Covers GET /oauth/authorize approval page: undecided, approved and denied lists
     inFresh('shows what was decided before when something new is asked for', async () => {
       await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid cloud.read' }), { ticked: ['openid'] })
       const { text } = await openPage(browser, { ...ASKS, scope: 'openid cloud.read cloud.write' })
@@ -234,6 +247,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers POST /oauth/authorize approval: rule: true without scope.N denies the rest
     inFresh('refuses when nothing was ticked; in UAA the code then fails', async () => {
       const done = await answer(browser, await openPage(browser), { ticked: [] })
       assert.equal(done.status, 302)
@@ -268,6 +282,7 @@ for (const mode of MODES) {
       assert.deepEqual(await scopeOfCode(done, 'partly'), ['openid'])
     })
 
+    // Covers POST /oauth/authorize approval: user_oauth_approval=false
     inFresh('tells the client of a denial, stores nothing, and asks again', async () => {
       const done = await answer(browser, await openPage(browser), { allow: false })
       assert.equal(done.status, 302)
@@ -291,6 +306,7 @@ for (const mode of MODES) {
     })
 
     for (const [name, more] of [
+      // Covers POST /oauth/authorize approval: error: scope outside the request
       ['that was not asked for', { 'scope.7': 'scope.cloud.staff' }],
       ['that the client does not have', { 'scope.0': 'scope.svc.admin' }],
       ['without its prefix', { 'scope.0': 'openid' }],
@@ -325,6 +341,7 @@ for (const mode of MODES) {
       assert.match(again.text, /Cannot approve uninitialized authorization request\./)
     })
 
+    // Covers POST /oauth/authorize approval: error: no request in the session
     inFresh('refuses an answer to no question', async () => {
       const done = await browser.send('/oauth/authorize', {
         form: { ...ASKS, user_oauth_approval: 'true', 'scope.0': 'scope.openid', 'X-Svc-Csrf': browser.csrf },
@@ -334,6 +351,7 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), {})
     })
 
+    // Covers POST /oauth/authorize approval: error: stored request altered
     inFresh('refuses an answer to another question, as from another tab', async () => {
       const first = await openPage(browser, { ...ASKS, state: 'tab-1' })
       await openPage(browser, { ...ASKS, state: 'tab-2' })
@@ -359,7 +377,9 @@ for (const mode of MODES) {
     })
 
     for (const [name, more] of [
+      // Covers POST /oauth/authorize approval: error: CSRF missing or wrong
       ['without the anti-forgery value', { 'X-Svc-Csrf': '' }],
+      // Covers POST /oauth/authorize approval: X-<Service>-Csrf
       ['with another anti-forgery value', { 'X-Svc-Csrf': 'A'.repeat(22) }],
     ] as const) {
       inFresh(`refuses an answer ${name}`, async () => {
@@ -385,6 +405,7 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), {})
     })
 
+    // Covers POST /oauth/authorize approval: header X-CSRF-TOKEN
     inFresh('takes the anti-forgery value from a header too', async () => {
       const fields = hiddenFields((await openPage(browser)).text)
       const done = await browser.send('/oauth/authorize', {
@@ -434,6 +455,8 @@ for (const mode of MODES) {
       await openPage(browser, { ...APP_REQUEST, scope: 'openid' })
     })
 
+    // Covers GET /oauth/authorize: rule: unexpired approvals need no page
+    // Covers POST /oauth/authorize approval: rule: approvals live one month
     inFresh('asks again after a month, not before', async () => {
       const asked = { ...ASKS, scope: 'openid cloud.read' }
       await answer(browser, await openPage(browser, asked), { ticked: ['openid'] })
@@ -479,6 +502,7 @@ for (const mode of MODES) {
 }
 
 describe('the groups that a zone allows', () => {
+  // Covers GET /oauth/authorize: rule: zone allowed groups
   it('are all that its users can be asked for, and its default groups', async () => {
     const zone_config = { userConfig: { defaultGroups: ['openid'], allowedGroups: ['cloud.read'] } }
     const server = await startServer({ config: { bootstrap: authorizeBootstrap, zone_config } })
@@ -501,6 +525,7 @@ describe('prompt=consent in standard', () => {
   after(() => server.stop())
   const asked = { ...requestOf('auto'), prompt: 'consent', scope: 'openid cloud.read' }
 
+  // Covers GET /oauth/authorize: prompt=consent
   it('asks although the client approves by itself, and means what it says', async () => {
     const browser = await signedIn(server)
     const done = await answer(browser, await openPage(browser, asked), { ticked: ['openid'] })

@@ -69,6 +69,7 @@ for (const mode of MODES) {
     })
 
     describe('a successful response', () => {
+      // Covers GET /oauth/authorize: response_type=code; response: session_state
       it('has code and state, and in standard session_state and iss, in this order', async () => {
         const browser = await signedIn(server)
         const answer = await authorize(browser, AUTO_REQUEST)
@@ -84,6 +85,8 @@ for (const mode of MODES) {
         assertSessionState(query['session_state'], 'auto', 'https://auto.example', currentUser(browser))
       })
 
+      // Covers GET /oauth/authorize: response: code
+      // Covers every answer in standard: code: 128 bits
       it('has a unique code that can be exchanged once', async () => {
         const browser = await signedIn(server)
         const codes = await Promise.all(
@@ -99,6 +102,7 @@ for (const mode of MODES) {
         assert.equal((await redeem()).json()['error'], 'invalid_grant')
       })
 
+      // Covers GET /oauth/authorize: rule: code is 32 characters, single use, short-lived
       it('has a code that lives a minute, or five as in UAA', async () => {
         const browser = await signedIn(server)
         const redeem = async (seconds: number) => {
@@ -115,6 +119,7 @@ for (const mode of MODES) {
         assert.equal(await redeem(isStandard ? 60 : 300), 400)
       })
 
+      // Covers GET /oauth/authorize: rule: zone default groups
       it('puts nonce and auth_time into the ID token, and grants the scopes of client, groups and request', async () => {
         const browser = await signedIn(server)
         const authenticatedAt = server.clock.now().getTime() / 1000
@@ -137,6 +142,7 @@ for (const mode of MODES) {
         assert.equal(payload['auth_time'], authenticatedAt)
       })
 
+      // Covers compatibility: authorization response: R6 `session_state`
       it('is sent to an application by its own scheme, without session_state', async () => {
         const bootstrap = {
           ...authorizeBootstrap,
@@ -164,6 +170,8 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers GET /oauth/authorize: response: iss
+      // Covers compatibility: authorization response: R5 iss
       it('in another zone names that zone', async () => {
         const browser = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
         const answer = await authorize(browser, AUTO_REQUEST)
@@ -187,6 +195,8 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, visit, status } of cases) {
+        // Covers GET /oauth/authorize: header: Cache-Control; X-Content-Type-Options; X-XSS-Protection; X-Frame-Options
+        // Covers GET /oauth/authorize: header: Strict-Transport-Security; Content-Language; cookie: X-<Service>-Csrf
         it(`are those of the specification on ${name}`, async () => {
           const answer = await visit()
           assert.equal(answer.status, status)
@@ -203,6 +213,8 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers GET /oauth/authorize: header: Content-Security-Policy
+      // Covers compatibility: pages, headers, cookies: P1 headers
       it('are those of the specification on pages, with a second policy in standard', async () => {
         const pages = [
           await authorize(await signedIn(server), APP_REQUEST),
@@ -226,6 +238,7 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers GET /oauth/authorize prompt=none: header: Cache-Control no-cache; Pragma; Expires
       it('of silent answers forbid every cache and set no anti-forgery cookie', async () => {
         const browser = await signedIn(server)
         const asked = { ...AUTO_REQUEST, prompt: 'none' }
@@ -253,6 +266,8 @@ for (const mode of MODES) {
       const silently = (browser: Browser, query: Readonly<Record<string, string | undefined>>) =>
         authorize(browser, { ...AUTO_REQUEST, prompt: 'none', ...query })
 
+      // Covers GET /oauth/authorize: prompt=none
+      // Covers GET /oauth/authorize prompt=none: logged in and approved; cookie: Current-User refreshed
       it('answers a code when nothing needs to be asked, and refreshes Current-User', async () => {
         const browser = await signedIn(server)
         const userId = currentUser(browser)
@@ -266,6 +281,7 @@ for (const mode of MODES) {
         )
       })
 
+      // Covers GET /oauth/authorize prompt=none: not logged in; response: session_state; cookie: Current-User deleted
       it('returns login_required without a session, and clears Current-User', async () => {
         const answer = await silently(server.browser(), {})
         assert.equal(answer.status, 302)
@@ -281,6 +297,7 @@ for (const mode of MODES) {
         assert.deepEqual(Object.keys(setCookies(answer)), ['Current-User'], 'no session is made')
       })
 
+      // Covers GET /oauth/authorize prompt=none: approval needed
       it('returns that approval is needed, in the fragment as UAA does', async () => {
         const browser = await signedIn(server)
         const answer = await silently(browser, APP_REQUEST)
@@ -296,6 +313,7 @@ for (const mode of MODES) {
         assert.equal(setCookies(answer)['Current-User'], undefined)
       })
 
+      // Covers GET /oauth/authorize: max_age
       it('returns login_required if the sign-in is too old, and keeps Current-User', async () => {
         const browser = await signedIn(server)
         server.clock.advance(61)
@@ -305,12 +323,14 @@ for (const mode of MODES) {
         assert.ok(isCode(await silently(browser, { max_age: '61' })), 'the session lives')
       })
 
+      // Covers compatibility: authorization response: R2 page or redirect
       it('says login_required when the provider is not allowed, or shows the page as UAA does', async () => {
         const answer = await silently(await signedIn(server), requestOf('ldaponly'))
         if (isStandard) assert.equal(responseOf(answer).query['error'], 'login_required')
         else assert.equal(answer.status, 401)
       })
 
+      // Covers GET /oauth/authorize prompt=none: unknown client or wrong redirect URI
       it('answers a bad client or redirect URI with a page, or with an empty 400 as UAA does', async () => {
         for (const browser of [server.browser(), await signedIn(server)]) {
           for (const query of [
@@ -333,6 +353,7 @@ for (const mode of MODES) {
         assert.equal(query['state'], 's1')
       })
 
+      // Covers GET /oauth/authorize: error: client without scopes
       it('reports that the client has no scopes as without silence, or as a fault in UAA', async () => {
         const { scope } = await clientNamed(server, 'writer')
         await changeClient(server, 'writer', { scope: [] })
@@ -349,6 +370,8 @@ for (const mode of MODES) {
         }
       })
 
+      // Covers GET /oauth/authorize prompt=none: failure of a later check
+      // Covers compatibility: authorization response: R7 `prompt=none`
       it('returns an internal error to the client', async () => {
         const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
         try {
@@ -383,6 +406,7 @@ for (const mode of MODES) {
     })
 
     describe('an anonymous user', () => {
+      // Covers GET /oauth/authorize: rule: login before approval, request saved
       it('is sent to the sign-in page, and comes back to the very request', async () => {
         const browser = server.browser()
         const asked = await authorize(browser, { ...AUTO_REQUEST, state: 'a b&c' })
@@ -414,6 +438,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers GET /oauth/authorize: rule: not logged in and Accept JSON is 403
       it('gets 403 when it is a program, and is sent to sign in in uaa (M7)', async () => {
         const answer = await authorize(server.browser(), AUTO_REQUEST, { headers: { accept: 'application/json' } })
         assert.equal(answer.status, isStandard ? 403 : 302)
@@ -422,12 +447,14 @@ for (const mode of MODES) {
         assert.equal(setCookies(answer)[isStandard ? 'svc-session' : 'JSESSIONID'], undefined)
       })
 
+      // Covers saved request: client name and allowedproviders on the login page
       it('sees the name of the client on the sign-in page', async () => {
         const browser = server.browser()
         await authorize(browser, APP_REQUEST)
         assert.match((await browser.send('/login')).text, /to continue to <strong><bdi>The application<\/bdi>/)
       })
 
+      // Covers GET /login: page: `form_redirect_uri` field
       it('continues in each of several tabs with its own request', async () => {
         const browser = server.browser()
         const open = async (state: string) => {
@@ -454,6 +481,7 @@ for (const mode of MODES) {
         assert.equal(again['form_redirect_uri'], first['form_redirect_uri'])
       })
 
+      // Covers saved request: re-created from `form_redirect_uri`
       it('continues after the session was lost between page and form', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
@@ -465,6 +493,7 @@ for (const mode of MODES) {
         assert.equal(signed.location().pathname, '/oauth/authorize')
       })
 
+      // Covers saved request: consumed at success
       it('signs in twice in a row without a stale request of before', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
@@ -479,11 +508,13 @@ for (const mode of MODES) {
 
     describe('a new sign-in', () => {
       for (const [name, demand, seconds] of [
+        // Covers GET /oauth/authorize: prompt=login; rule: `prompt=login` forces a login
         ['prompt=login', { prompt: 'login' }, 0],
         ['max_age', { max_age: '60' }, 61],
         ['max_age=0', { max_age: '0' }, 1],
         ['prompt=login beside max_age', { prompt: 'login', max_age: '0' }, 1],
       ] as const) {
+        // Covers GET /oauth/authorize: rule: `max_age` forces a login
         it(`is demanded by ${name}, once, and gives a later auth_time`, async () => {
           const browser = await signedIn(server)
           const cookie = isStandard ? 'svc-session' : 'JSESSIONID'
@@ -526,6 +557,7 @@ for (const mode of MODES) {
         })
       }
 
+      // Covers compatibility: authorization request: A10 forced login
       it('that fails leaves the old session alone in standard', async () => {
         const browser = await signedIn(server)
         await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
@@ -564,6 +596,9 @@ for (const mode of MODES) {
     })
 
     describe('a provider that is not allowed', () => {
+      // Covers GET /oauth/authorize: error: provider of the user not allowed
+      // Covers page switch_idp: client display name; link to log out and come back
+      // Covers provider check after login: authorization request
       it('is a page with a way to sign out and come back', async () => {
         const browser = await signedIn(server)
         const answer = await authorize(browser, requestOf('ldaponly'))
@@ -596,6 +631,8 @@ for (const mode of MODES) {
       const post = (browser: Browser, form: Readonly<Record<string, string>>, headers: Record<string, string> = {}) =>
         browser.send('/oauth/authorize', { form, headers })
 
+      // Covers POST /oauth/authorize: authorization request in the form body
+      // Covers compatibility: authorization request: A2 POST
       it('is an authorization request without an anti-forgery value, or needs one as in UAA', async () => {
         const browser = await signedIn(server)
         const answer = await post(browser, AUTO_REQUEST)
@@ -614,6 +651,7 @@ for (const mode of MODES) {
         assert.equal(decided.status, 403, 'a decision needs one all the same')
       })
 
+      // Covers saved request: POST only for `/oauth/authorize`
       it('of a user who is not signed in leads to the sign-in page and back', async () => {
         const browser = server.browser()
         await browser.send('/login')
@@ -685,6 +723,7 @@ describe('/oauth/authorize, a form of another site in standard', () => {
   })
   after(() => server.stop())
 
+  // Covers compatibility: pages, headers, cookies: P2 session cookie
   it('finds the session by asking again', async () => {
     const browser = await signedIn(server)
     // SameSite=Lax: the form arrives without the cookie, the GET after it with it.

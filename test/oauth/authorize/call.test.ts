@@ -35,6 +35,7 @@ for (const mode of MODES) {
       request: TestRequest = {},
     ): Promise<TestAnswer> => authorize(server, query, { bearer, ...request })
 
+    // Covers GET /oauth/authorize API flow: Authorization: Bearer; response: code and state without cookies
     it('is answered with a code and the state, without session, cookie or session_state', async () => {
       const answer = await call()
       assert.equal(answer.status, 302, answer.text)
@@ -61,6 +62,8 @@ for (const mode of MODES) {
       assert.equal(claims['auth_time'], decodeJwt(bearer)['auth_time'])
     })
 
+    // Covers GET /oauth/authorize API flow: state required
+    // Covers compatibility: authorization request: A17 state in the API flow
     it('needs a state in standard (A17)', async () => {
       for (const state of [undefined, '']) {
         const answer = await call({ ...AUTO_REQUEST, state })
@@ -71,6 +74,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers GET /oauth/authorize API flow: approval page instead of a redirect
     it('that somebody must approve is answered with the question, as JSON', async () => {
       const answer = await call({ ...requestOf('asks'), scope: 'openid cloud.read' })
       assert.equal(answer.status, 200)
@@ -222,7 +226,9 @@ for (const mode of MODES) {
       request: () => Promise<TestRequest> | TestRequest
       want: string | { standard: string; uaa: string }
     }[] = [
+      // Covers GET /oauth/authorize API flow: error: invalid token
       { name: 'nonsense for a token', request: () => ({ bearer: 'x' }), want: '401 invalid_token' },
+      // Covers GET /oauth/authorize API flow: error: token lacks the user scope
       {
         name: 'a token without the scope for it',
         request: async () => ({ bearer: (await passwordTokens(server, { scope: 'openid' }, PORTAL)).access_token }),
@@ -251,6 +257,7 @@ for (const mode of MODES) {
         want: '401 unauthorized_client',
       },
       { name: 'a token of another zone', request: () => ({ host: Z1_HOST }), want: '401 invalid_token' },
+      // Covers page access_confirmation_error: JSON model
       {
         name: 'an unknown client',
         query: { ...AUTO_REQUEST, client_id: 'nemo' },

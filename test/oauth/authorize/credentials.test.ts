@@ -75,7 +75,9 @@ for (const mode of MODES) {
     }
 
     const ways: readonly { name: string; send: () => Promise<TestAnswer> }[] = [
+      // Covers POST /oauth/authorize source=credentials: username; password
       { name: 'fields of the form', send: () => post({ ...REQUEST, ...CREDENTIALS }) },
+      // Covers POST /oauth/authorize source=credentials: credentials JSON
       {
         name: 'JSON in one field, which says by itself what it is',
         send: () => {
@@ -230,6 +232,7 @@ for (const mode of MODES) {
         send: () => post({}, { query: { ...REQUEST, credentials: JSON.stringify(CREDENTIALS) } }),
         description: MISSING,
       },
+      // Covers POST /oauth/authorize source=credentials: error: other methods
       {
         name: 'GET',
         send: () => server.send('/oauth/authorize', { query: { ...REQUEST, ...CREDENTIALS }, headers: ACCEPT_JSON }),
@@ -259,6 +262,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, send, description } of refusals) {
+      // Covers POST /oauth/authorize source=credentials: error: JSON 401
       it(`refuses ${name} with 401 as JSON, twice`, async () => {
         const before = issuedBy(server)
         for (const attempt of [1, 2]) {

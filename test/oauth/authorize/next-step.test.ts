@@ -349,12 +349,14 @@ table('nextStep, scopes of the user', [
 ])
 
 table('nextStep, autoapproval', [
+  // Covers GET /oauth/authorize: rule: autoapprove for all scopes
   { name: 'asks nothing when everything is approved automatically', client: ALL, want: 'respond openid cloud.read' },
   {
     name: 'asks nothing when each scope is listed',
     client: { autoapprove: ['openid', 'cloud.read'] },
     want: 'respond openid cloud.read',
   },
+  // Covers GET /oauth/authorize: rule: autoapprove wildcards
   {
     name: 'asks nothing when wildcards fit each scope',
     client: { autoapprove: ['openid', 'cloud.*'] },

@@ -47,6 +47,7 @@ describe('locationFor', () => {
       values: { error: 'e' },
       want: 'https://a.example/cb#error=e',
     },
+    // Covers GET /oauth/authorize: response: existing fragment is kept
     {
       name: 'extends a fragment',
       uri: 'https://a.example/cb#x=1',
@@ -106,6 +107,7 @@ describe('bareLocation', () => {
   }
 })
 
+// Covers compatibility: authorization response: R1 place of errors
 describe('errorMode', () => {
   const cases: readonly { type: string; standard: string; uaa: string }[] = [
     { type: 'code', standard: 'query', uaa: 'query' },

@@ -26,6 +26,9 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
+    // Covers POST /oauth/token: authorities (`az_attr`); response: az_attr
+    // Covers access token claims: az_attr
+    // Covers POST /check_token: response: az_attr
     it('puts the attributes into the access token and the answer', async () => {
       const answer = await server.token({ grant_type: 'client_credentials', authorities }, { basic: SERVICE })
       const { access_token: token } = tokensOf(answer)
@@ -35,6 +38,7 @@ for (const mode of MODES) {
       assert.deepEqual(seen.json()['az_attr'], AZ_ATTR)
     })
 
+    // Covers refresh token: az_attr
     it('keeps them through a refresh, which cannot change them', async () => {
       const { refresh_token: token } = await passwordTokens(server, { authorities })
       const answer = await refresh(server, token, { authorities: '{"az_attr":{"team":"red"}}' })
@@ -70,6 +74,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /oauth/token: nonce; response: nonce
     it('repeats a nonce in uaa, and ignores it in standard (C5)', async () => {
       const answer = await server.token({ grant_type: 'client_credentials', nonce: 'n-1' }, { basic: SERVICE })
       const want = mode === 'uaa' ? 'n-1' : undefined

@@ -77,6 +77,8 @@ describe('request objects (RFC 9101)', () => {
     return `${error}: ${error_description}`
   }
 
+  // Covers GET /oauth/authorize: request
+  // Covers later standards: JAR
   it('takes every parameter from the object', async () => {
     const answer = await ask()
     assert.equal(answer.location().origin + answer.location().pathname, CALLBACK)
@@ -393,6 +395,7 @@ describe('request objects (RFC 9101)', () => {
       return `${error}: ${error_description}`
     }
 
+    // Covers GET /oauth/authorize: request_uri
     it('fetches an object that the client registered', async () => {
       answers(`${await object(as('by-reference'))}\n`)
       assert.ok(responseOf(await reference(`${FILES}/request`)).query['code'])

@@ -57,8 +57,11 @@ const request400 = (description: string): Record<CompatibilityMode, Answer> => (
 const ODD_CHALLENGE = 'Code challenge length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.'
 
 const cases: readonly Case[] = [
+  // Covers every answer in standard: authorization errors: only registered members
   { name: 'takes a plain request', query: {}, want: 'code' },
 
+  // Covers GET /oauth/authorize: client_id; error: unknown client
+  // Covers page access_confirmation_error: HTML
   {
     name: 'refuses an unknown client on a page',
     query: { client_id: 'nemo' },
@@ -99,11 +102,13 @@ const cases: readonly Case[] = [
     query: { ...requestOf('partly'), scope: 'openid', redirect_uri: '' },
     want: 'code',
   },
+  // Covers GET /oauth/authorize: error: several redirect URIs and none asked for
   {
     name: 'refuses to choose among several',
     query: { ...requestOf('many'), redirect_uri: undefined },
     want: mismatch('URI (none was named)'),
   },
+  // Covers GET /oauth/authorize: redirect_uri; error: redirect URI does not match
   {
     name: 'refuses a redirect URI of another host on a page',
     query: { redirect_uri: 'https://evil.example/cb' },
@@ -140,6 +145,9 @@ const cases: readonly Case[] = [
     want: mismatch('https://evil.example/cb'),
   },
 
+  // Covers GET /oauth/authorize: error: `response_type` missing
+  // Covers compatibility: authorization request: A5 `response_type` missing
+  // Covers compatibility: authorization response: R4 state
   {
     name: 'refuses a missing response type',
     query: { response_type: undefined },
@@ -156,6 +164,8 @@ const cases: readonly Case[] = [
       uaa: { error: 'invalid_request', description: 'Missing response_type in authorization request', state: null },
     },
   },
+  // Covers error body: error: unsupported_response_type
+  // Covers GET /oauth/authorize: response: error; error: unsupported `response_type`
   {
     name: 'refuses an unknown response type',
     query: { response_type: 'magic' },
@@ -172,6 +182,7 @@ const cases: readonly Case[] = [
     want: { error: 'unsupported_response_type', description: 'Unsupported response types' },
   },
 
+  // Covers GET /oauth/authorize: error: client without a redirecting grant
   {
     name: 'refuses a client that lacks the grant',
     query: requestOf('password'),
@@ -192,6 +203,8 @@ const cases: readonly Case[] = [
     query: { ...requestOf('implicit'), ...PKCE },
     want: { standard: { error: 'unauthorized_client', description: /./ }, uaa: 'code' },
   },
+  // Covers GET /oauth/authorize: error: no provider allowed
+  // Covers page access_confirmation_error: status of the error code
   {
     name: 'refuses a client that allows no provider',
     query: requestOf('nobody'),
@@ -201,11 +214,13 @@ const cases: readonly Case[] = [
     },
   },
 
+  // Covers GET /oauth/authorize: scope; error: scope not of the client
   {
     name: 'refuses a scope that the client lacks',
     query: { scope: 'openid cloud.admin' },
     want: invalidScope('cloud.admin is invalid. Please use a valid scope name in the request'),
   },
+  // Covers compatibility: authorization request: A7 scope
   {
     name: 'drops a standard scope that the client lacks beside openid, which UAA refuses',
     query: { scope: 'openid email' },
@@ -218,6 +233,7 @@ const cases: readonly Case[] = [
   },
   { name: 'takes an empty scope for a missing one', query: { scope: '' }, want: 'code' },
   { name: 'takes scopes separated by commas and blanks', query: { scope: 'openid, cloud.read' }, want: 'code' },
+  // Covers GET /oauth/authorize: rule: scope wildcards of the client
   {
     name: 'takes scopes that fit a wildcard of the client',
     query: { ...requestOf('wild'), scope: 'cloud.read' },
@@ -228,6 +244,7 @@ const cases: readonly Case[] = [
     query: { ...requestOf('wild'), scope: 'cloud.read.all' },
     want: invalidScope(/^cloud\.read\.all is invalid/),
   },
+  // Covers GET /oauth/authorize: error: no scope of the user left
   {
     name: 'refuses a scope of which this user has none',
     query: { ...requestOf('writer'), scope: 'cloud.write' },
@@ -238,13 +255,16 @@ const cases: readonly Case[] = [
     query: requestOf('writer'),
     want: invalidScope('[cloud.write] is invalid. This user is not allowed any of the requested scopes'),
   },
+  // Covers GET /oauth/authorize: error: `required_user_groups` not met
   {
     name: 'refuses who lacks a required group',
     query: requestOf('staff'),
     want: invalidScope("User does not meet the client's required group criteria."),
   },
 
+  // Covers GET /oauth/authorize: code_challenge_method=S256
   { name: 'takes a challenge of method S256', query: PKCE, want: 'code' },
+  // Covers GET /oauth/authorize: code_challenge_method=plain
   { name: 'takes a challenge of method plain', query: { ...PKCE, code_challenge_method: 'plain' }, want: 'code' },
   {
     name: 'refuses a challenge without a method, which is plain for UAA',
@@ -271,6 +291,7 @@ const cases: readonly Case[] = [
     query: { ...PKCE, code_challenge_method: 's256' },
     want: request400('Unsupported code challenge method. Supported: [S256, plain]'),
   },
+  // Covers GET /oauth/authorize: code_challenge
   {
     name: 'refuses a challenge of 42 characters',
     query: { ...PKCE, code_challenge: CHALLENGE.slice(1) },
@@ -282,6 +303,7 @@ const cases: readonly Case[] = [
     query: { ...PKCE, code_challenge: 'a'.repeat(129) },
     want: request400(ODD_CHALLENGE),
   },
+  // Covers GET /oauth/authorize: error: PKCE syntax
   {
     name: 'refuses a challenge with a foreign character',
     query: { ...PKCE, code_challenge: `${CHALLENGE}+` },
@@ -292,6 +314,7 @@ const cases: readonly Case[] = [
     query: { ...PKCE, code_challenge: `${CHALLENGE}\n` },
     want: request400(ODD_CHALLENGE),
   },
+  // Covers compatibility: authorization request: A16 PKCE
   {
     name: 'demands a challenge of a client without a credential, which UAA does not',
     query: requestOf('native'),
@@ -304,6 +327,8 @@ const cases: readonly Case[] = [
   },
   { name: 'takes it with method S256', query: { ...requestOf('native'), ...PKCE }, want: 'code' },
 
+  // Covers compatibility: authorization request: A11 `max_age`
+  // Partly covers unsafe behaviour: client mistakes are never 500
   {
     name: 'refuses a max_age that is no number',
     query: { max_age: 'x' },
@@ -342,6 +367,7 @@ const cases: readonly Case[] = [
   },
   { name: 'takes a token format', query: { token_format: 'opaque' }, want: 'code' },
 
+  // Covers compatibility: authorization request: A14 request objects
   {
     name: 'refuses a request object without a signature, which UAA ignores',
     query: { request: 'e30.e30.' },
@@ -364,6 +390,7 @@ const cases: readonly Case[] = [
       uaa: 'code',
     },
   },
+  // Covers GET /oauth/authorize: registration
   {
     name: 'refuses registration in the request',
     query: { registration: '{}' },
@@ -374,6 +401,7 @@ const cases: readonly Case[] = [
   },
   { name: 'takes an empty request object for a missing one', query: { request: '' }, want: 'code' },
 
+  // Covers GET /oauth/authorize: display; claims_locales; claims
   {
     name: 'ignores what it knows and does not use',
     query: {
@@ -401,6 +429,7 @@ const cases: readonly Case[] = [
   },
   { name: 'ignores what it does not know', query: { magic: '1', constructor: '2', __proto__: '3' }, want: 'code' },
 
+  // Covers GET /oauth/authorize: error: repeated parameter
   {
     name: 'refuses a repeated state',
     query: 'state=s1&state=s2',
@@ -411,6 +440,7 @@ const cases: readonly Case[] = [
     query: 'magic=1&magic=1',
     want: { standard: invalidRequest('The parameter magic must not be repeated'), uaa: 'code' },
   },
+  // Covers compatibility: authorization request: A3 odd parameters
   {
     name: 'refuses a repeated scope, whose first value counts for UAA',
     query: 'scope=openid&scope=nonsense',
@@ -432,6 +462,7 @@ const cases: readonly Case[] = [
       uaa: 'code',
     },
   },
+  // Covers GET /oauth/authorize: response: error_description
   {
     name: 'names a repeated parameter only as far as RFC 6749 allows',
     query: 'a"%5C%C3%BC=1&a"%5C%C3%BC=1',
@@ -530,6 +561,8 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers GET /oauth/authorize: state; response: state
+    // Covers every answer in standard: authorization response: state unchanged, iss
     it('hands the state back whatever is in it', async () => {
       const browser = await signedIn(server)
       for (const state of ['a b+c&d=e#f?g%20h', 'ü€😀', '"<script>', 'x'.repeat(1024), '\r\nX: y']) {
@@ -604,6 +637,7 @@ describe('/oauth/authorize, order of checks', () => {
       })
       after(() => server.stop())
       for (const { name, query, want } of strangers) {
+        // Covers compatibility: authorization request: A1 order
         it(`checks before or after the sign-in: ${name}`, async () => {
           const answer = await authorize(server.browser(), { ...AUTO_REQUEST, ...query })
           const to = answer.headers['location'] === undefined ? undefined : answer.location()

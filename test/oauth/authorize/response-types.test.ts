@@ -61,6 +61,12 @@ for (const mode of MODES) {
     }
 
     for (const { type, want } of TYPES) {
+      // Covers GET /oauth/authorize: response_type=token; response_type=id_token; `response_type=token id_token`
+      // Covers GET /oauth/authorize: `response_type=code id_token`; `response_type=code token`
+      // Covers GET /oauth/authorize: `response_type=code id_token token`; response: `token_type` in the fragment
+      // Covers GET /oauth/authorize: response: `access_token` in the fragment; `id_token` in the fragment
+      // Covers GET /oauth/authorize: response: `expires_in` in the fragment; jti in the fragment; nonce in the fragment
+      // Covers compatibility: authorization response: R9 order in the fragment
       it(`answer ${type} with what it names, in the order of the specification`, async () => {
         const { place, got } = await ask({ ...HYBRID, response_type: type })
         assert.equal(place, type === 'code' ? 'query' : 'fragment')
@@ -77,6 +83,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers compatibility: authorization request: A4 `response_type`
     it('take the words in any order, and once or twice', async () => {
       const { got } = await ask({ ...HYBRID, response_type: ' token  code id_token code' })
       assert.deepEqual(
@@ -140,6 +147,9 @@ for (const mode of MODES) {
       assert.equal(info.json()['user_name'], 'marissa')
     })
 
+    // Covers GET /oauth/authorize: nonce
+    // Covers ID token: c_hash
+    // Covers compatibility: tokens and userinfo: T1 hashes
     it('give an ID token with the nonce, and in standard the hashes of what came beside it (T1)', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'code id_token token' })
       const { payload } = await verified(server, got['id_token'] ?? '', { audience: 'hybrid' })
@@ -157,6 +167,7 @@ for (const mode of MODES) {
       assert.deepEqual([beside['at_hash'], beside['c_hash'] !== undefined], [undefined, isStandard])
     })
 
+    // Covers every answer in standard: hybrid: both ID tokens agree
     it('give the same issuer, subject and session in both ID tokens of a hybrid flow', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'code id_token' })
       const answer = await server.token(
@@ -190,6 +201,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers GET /oauth/authorize: token_format
     it('give an opaque access token where that is asked for', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'token id_token', token_format: 'opaque' })
       assert.match(got['access_token'] ?? '', /^[0-9a-f]{32}$/)
@@ -197,6 +209,7 @@ for (const mode of MODES) {
       assert.notEqual(decodeJwt(got['id_token'] ?? '').jti, got['access_token'])
     })
 
+    // Covers GET /oauth/authorize: response: scope in the fragment
     it('report the scope when none was named, or another is granted (RFC 6749 §4.2.2)', async () => {
       const { scope: _, ...unscoped } = HYBRID
       assert.equal((await ask({ ...HYBRID, response_type: 'token' })).got['scope'], undefined)
@@ -204,6 +217,7 @@ for (const mode of MODES) {
       assert.deepEqual(all.split(' ').toSorted(), ['cloud.read', ...(isStandard ? ['email'] : []), 'openid', 'profile'])
     })
 
+    // Covers GET /oauth/authorize: authorities (`az_attr`); response: `az_attr` in the fragment
     it('carry attributes as UAA writes them', async () => {
       const authorities = '{"az_attr":{"team":"blue","floor":"3"}}'
       const { got } = await ask({ ...HYBRID, response_type: 'token', authorities })
@@ -217,6 +231,7 @@ for (const mode of MODES) {
     })
 
     describe('when no page may be shown', () => {
+      // Covers GET /oauth/authorize prompt=none: implicit and hybrid success
       it('answer as otherwise, refresh Current-User, and tell session_state', async () => {
         const answer = await authorize(browser, { ...HYBRID, response_type: 'token id_token', prompt: 'none' })
         const { fragment } = responseOf(answer)
@@ -262,6 +277,8 @@ for (const mode of MODES) {
         query: { ...HYBRID, response_type: 'none' },
         want: { standard: 'query unsupported_response_type', uaa: 'query unsupported_response_type' },
       },
+      // Covers GET /oauth/authorize: error: grant for `response_type` missing
+      // Covers compatibility: authorization response: R3 codes
       {
         name: 'a token for a client without the implicit grant',
         query: { ...requestOf('wild'), response_type: 'token' },
@@ -315,6 +332,8 @@ for (const mode of MODES) {
       assert.deepEqual([fragment['id_token'], typeof fragment['access_token']], [undefined, 'string'])
     })
 
+    // Covers configuration file: bootstrap.clients[]: require_nonce
+    // Covers compatibility: authorization request: A8 nonce
     describe('and a nonce that is demanded (A8)', () => {
       const bound = requestOf('bound')
       for (const type of ['id_token', 'code id_token', 'token id_token', 'code id_token token']) {
@@ -361,6 +380,7 @@ for (const mode of MODES) {
     })
 
     describe('and the response modes (A6)', () => {
+      // Covers compatibility: authorization request: A6 `response_mode`
       it('send a code in the fragment where that is asked for, and as ever in UAA', async () => {
         const { place } = await ask({ ...HYBRID, response_type: 'code', response_mode: 'fragment' })
         assert.equal(place, isStandard ? 'fragment' : 'query')
@@ -379,6 +399,7 @@ for (const mode of MODES) {
       const post = (more: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
         authorize(browser, { ...HYBRID, response_type: 'code id_token', response_mode: 'form_post', ...more })
 
+      // Covers GET /oauth/authorize: response_mode
       it('post the answer by a form that sends itself', { skip: !isStandard && 'there is no such mode' }, async () => {
         const answer = await post({ state: '"><script>alert(1)</script>' })
         assert.equal(answer.status, 200)

@@ -41,6 +41,7 @@ describe('signed authorization responses (JARM)', () => {
     authorize(browser, { ...BANK_REQUEST, response_mode: mode, ...query })
 
   for (const mode of ['jwt', 'query.jwt']) {
+    // Covers later standards: JARM
     it(`are one parameter in the query for a code, by ${mode}`, async () => {
       const { query, fragment } = responseOf(await ask(mode))
       assert.deepEqual([Object.keys(query), fragment], [['response'], {}])

@@ -119,6 +119,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers GET /oauth/authorize: acr_values
     it('is reached on the page, which leads back to the request', async () => {
       const browser = await signedInPast(server, app)
       await makeSession(server, browser, { acr: ['1'], amr: ['pwd'] })
@@ -215,6 +216,7 @@ for (const mode of MODES) {
       assert.equal(await ask(await atLevel(), { acr_values: '2' }), 'code')
     })
 
+    // Covers configuration file: bootstrap.clients[]: `secondFactor` (ours)
     describe('by the policy of its client', () => {
       const cases = [
         { client: 'strict', user: ['marissa', 'koala'], at1: '/second_factor', at2: 'code' },

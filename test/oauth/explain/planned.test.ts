@@ -86,6 +86,7 @@ for (const mode of MODES) {
       { name: 'a foreign resource', client: 'service', fields: { resource: 'https://other.example/' } },
     ]
     for (const { name, client, fields = {} } of own) {
+      // Covers POST /explain: `resource`, `token_format`
       it(`is what client_credentials gives: ${name}`, async () => {
         await compare({ client_id: client, grant_type: 'client_credentials', ...fields }, () =>
           server.token({ grant_type: 'client_credentials', ...fields }, { basic: secretOf(client) }),
@@ -114,6 +115,7 @@ for (const mode of MODES) {
       { name: 'a resource that it lacks', client: 'meant', fields: { resource: 'https://other.example/' } },
     ]
     for (const { name, client, user = 'marissa', fields = {} } of byPassword) {
+      // Covers POST /explain: `client_id`, `grant_type`, `username`, `scope`
       it(`is what a password gives: ${name}`, async () => {
         await compare({ client_id: client, grant_type: 'password', username: user, ...fields }, () =>
           server.token(
@@ -206,12 +208,14 @@ for (const mode of MODES) {
       { name: 'more than it has', fields: { scope: 'jobs.run' } },
     ]
     for (const { name, fields = {} } of presented) {
+      // Covers POST /explain: refresh_token
       it(`is what a refresh gives: ${name}`, async () => {
         const { refresh_token } = await passwordTokens(server, {}, secretOf('wild'))
         await compare({ client_id: 'wild', grant_type: 'refresh_token', refresh_token, ...fields }, () =>
           server.token({ grant_type: 'refresh_token', refresh_token, ...fields }, { basic: secretOf('wild') }),
         )
       })
+      // Covers POST /explain: `subject_token`, `audience`
       it(`is what an exchange gives: ${name}`, async () => {
         const { access_token } = await passwordTokens(server, {}, secretOf('front'))
         const type = 'urn:ietf:params:oauth:token-type:access_token'
@@ -290,6 +294,7 @@ for (const mode of MODES) {
       assert.ok(reported.claims.every(({ claim, value }) => claim !== 'rev_sig' || value === undefined))
     })
 
+    // Covers POST /explain: `user_id`, `origin`
     it('says what the records do not allow, and to whom', async () => {
       const ask = (question: object) => explained(server, { grant_type: 'password', ...question })
       const rules: [object, string][] = [
@@ -318,6 +323,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers POST /explain: acr_values
     it('reports a lock, a second factor and a new password before anybody signs in', async () => {
       const wrong = { grant_type: 'password', username: 'marissa', password: 'wrong' }
       for (let guess = 0; guess < 5; guess += 1) await server.token(wrong, { basic: secretOf('app') })
@@ -372,6 +378,7 @@ for (const mode of MODES) {
       await server.store.zones.update({ ...zone, version: zone.version + 1 })
     })
 
+    // Covers POST /explain: rule: an administrator of one zone is told nothing of others
     it('answers only administrators of the zone, and of it alone', async () => {
       const question = { client_id: 'wild', grant_type: 'password', username: 'marissa' }
       const callers: readonly { id: string; headers?: Record<string, string>; host?: string; want: string }[] = [

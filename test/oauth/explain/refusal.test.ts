@@ -24,6 +24,7 @@ for (const mode of MODES) {
     const refusals = () => eventsOf(server, { type: 'TokenRefusedEvent' }, { id: 'root' })
     const newest = async (): Promise<number> => (await refusals())[0]?.number ?? 0
 
+    // Covers POST /explain: event
     it('says what was asked, which rule refused it, and what it would get now', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'cloud.write' }
       const answer = await server.token(form, { basic: basicOf('app') })
@@ -82,6 +83,7 @@ for (const mode of MODES) {
       assert.equal((await refusals()).length, before + 1)
     })
 
+    // Covers audit trail: TokenRefusedEvent
     it('keeps no secret of a refused request, and nothing of one that only waits', async () => {
       const { refresh_token } = await passwordTokens(server, {}, basicOf('wild'))
       await refresh(server, refresh_token, { scope: 'jobs.run' }, basicOf('wild'))

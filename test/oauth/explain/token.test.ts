@@ -52,6 +52,7 @@ for (const mode of MODES) {
       return explanation
     }
 
+    // Covers POST /explain: token
     it('explains each kind: what it is, its scopes and where each claim comes from', async () => {
       const { access_token, refresh_token, id_token } = await passwordTokens(
         server,
@@ -209,6 +210,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /explain: rule: nothing is told of a token of another zone
     it('reveals nothing about a token of another zone, to anyone', async () => {
       const host = 'z3.localhost:8080'
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }

@@ -117,6 +117,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers later standards: dynamic client registration
     it('answers with all that a client needs, and the defaults of the standards', async () => {
       const answer = await register(server)
       assert.equal(answer.status, 201, answer.text)

@@ -177,6 +177,7 @@ describe('the chain of the audit trail', () => {
 })
 
 describe('the retention of the audit trail', () => {
+  // Covers audit: days
   it('deletes what is older, and the rest stays intact', async () => {
     await withTrail(
       async server => {
@@ -397,6 +398,7 @@ describe('recording the audit trail', () => {
     assert.ok(found.some(({ data }) => data?.startsWith('by hand')))
   })
 
+  // Covers audit: exclude
   it('stores nothing of the excluded types', async () => {
     const recorder = recorderOn(undefined, ['TokenIssuedEvent'])
     recorder.record(event('excluded', 'TokenIssuedEvent'))

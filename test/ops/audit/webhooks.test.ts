@@ -63,6 +63,7 @@ describe('webhooks of the audit trail', () => {
   const numbersOf = (zone: string): readonly number[] =>
     received.filter(each => each.zone === zone).flatMap(({ events }) => events.map(({ number }) => number))
 
+  // Covers audit: webhooks
   it('receive every entry in order, signed, and nothing twice', async () => {
     const on = await start()
     await act(on, 70)

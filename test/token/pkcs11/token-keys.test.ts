@@ -184,6 +184,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
       await server.stop()
     })
 
+    // Covers configuration file: signing_keys.keys.<id>.pkcs11
     it('sign tokens that the published key verifies, and are not in the database', async () => {
       const { access_token: jwt } = (await ask()).json<{ access_token: string }>()
       const jwks = (await server.send('/token_keys')).json<JSONWebKeySet>()

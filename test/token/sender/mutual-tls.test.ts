@@ -66,6 +66,7 @@ for (const mode of MODES) {
       await server.store.zones.update(zone)
     })
 
+    // Covers later standards: mTLS
     it('is of use with its certificate only', async () => {
       const { access_token: token } = tokensOf(await password(certificates.client))
       assert.equal((await userinfo(token, certificates.client)).status, 200)

@@ -53,6 +53,7 @@ describe('the choice of a mapping', () => {
     ['/', 'rest'],
   ] as const
   for (const [path, name] of cases) {
+    // Covers rate limiting: limiterMappings[].pathSelectors
     it(`takes ${name} for ${path}`, () => {
       assert.equal(judge(createRateLimiter({ mappings }, createTestClock()), path), `${name} Global`)
     })
@@ -71,6 +72,7 @@ describe('limits', () => {
     { name: 'X', selectors: selectors('all'), limits },
   ]
 
+  // Covers rate limiting: limiterMappings[].global
   it('let so many through in a window that begins with the first request', () => {
     const clock = createTestClock()
     const limiter = opened(everything({ global: rate(2) }), clock)
@@ -89,6 +91,7 @@ describe('limits', () => {
     assert.deepEqual(limiter.judge('/', ADA), { name: 'X', type: 'RemoteAddressID', retryAfterSeconds: 60 })
   })
 
+  // Covers rate limiting: limiterMappings[].withCallerCredentialsID
   it('by credential tell callers of one address apart, and know them at another', () => {
     const limiter = opened(everything({ withCallerCredentialsID: rate(1) }))
     assert.equal(judge(limiter, '/', caller('192.0.2.1', 'ada')), 'passed')
@@ -96,6 +99,7 @@ describe('limits', () => {
     assert.equal(judge(limiter, '/', caller('192.0.2.9', 'ada')), 'X CredentialsID')
   })
 
+  // Covers rate limiting: limiterMappings[].withCallerRemoteAddressID; limiterMappings[].withoutCallerID
   it('go by the address where there is no credential, and by neither where that has no limit', () => {
     const limits = { withCallerCredentialsID: rate(1), withCallerRemoteAddressID: rate(1), withoutCallerID: rate(1) }
     const limiter = opened(everything(limits))
@@ -202,6 +206,8 @@ for (const mode of MODES) {
     })
     const info = (headers: Readonly<Record<string, string>> = {}) => server.send('/info', { headers })
 
+    // Covers error body: error: 429 of the rate limit
+    // Covers rate limiting: error: 429
     it('answers a program 429 with the mapping and the kind of limit', async () => {
       assert.equal((await info()).status, 200)
       assert.equal((await info()).status, 200)
@@ -271,6 +277,7 @@ for (const mode of MODES) {
       assert.equal((await info({ authorization: tokenOf('eve') })).text, LIMITED('Info', 'RemoteAddressID'))
     })
 
+    // Partly covers rate limiting: caller address headers
     it('takes the address from trusted proxies, and from no one before them', async () => {
       const from = async (forwarded: string) => (await info({ 'x-forwarded-for': forwarded })).status
       for (const claimed of ['10.1.1.1, ', '10.1.1.2,', '']) {
@@ -346,6 +353,7 @@ describe('the log of the rate limiter', () => {
     },
   ]
   for (const { loggingOption, want } of cases) {
+    // Covers rate limiting: loggingOption
     it(`has what ${loggingOption} wants`, async () => {
       const server = await startServer({ config: { ratelimit: { ...ratelimit, loggingOption } } })
       try {

@@ -47,6 +47,7 @@ for (const mode of MODES) {
         const isSame = formEncoded(id) === plain(id)
         const tolerated = isSame || id === 'umlaut' || id === 'colon' // nothing in them means anything in a form
 
+        // Covers configuration file: authentication.enableUriEncodingCompatibilityMode
         it(`${isOn || tolerated ? 'takes' : 'refuses'} credentials as they are: ${id}`, async () => {
           assert.equal((await send(plain(id))).status, isOn || tolerated ? 200 : 401)
         })
@@ -55,6 +56,7 @@ for (const mode of MODES) {
           assert.equal((await send(formEncoded(id))).status, isOn && !isSame ? 401 : 200)
         })
 
+        // Covers client authentication: X-CF-ENCODED-CREDENTIALS
         it(`takes form-encoded credentials that say so: ${id}`, async () => {
           for (const value of ['true', 'TRUE']) {
             assert.equal((await send(formEncoded(id), { 'x-cf-encoded-credentials': value })).status, 200)

@@ -27,6 +27,7 @@ for (const mode of MODES) {
     const isSignedIn = (answer: { headers: Readonly<Record<string, unknown>> }): boolean =>
       new URL(String(answer.headers['location'])).search === ''
 
+    // Covers cookie X-<Service>-Csrf: Max-Age 86400; HttpOnly; SameSite=Lax; fresh value with each page
     it('are new on every page, in the field and in the cookie', async () => {
       const browser = server.browser()
       const values = []
@@ -114,6 +115,7 @@ for (const mode of MODES) {
     })
 
     const withoutOne: readonly { name: string; change: (value: string, browser: Browser) => TestRequest }[] = [
+      // Covers POST /login.do: X-<Service>-Csrf
       { name: 'the field is missing', change: () => ({ form: {} }) },
       { name: 'the field is empty', change: () => ({ form: { [NAME]: '' } }) },
       { name: 'the field is of another form', change: value => ({ form: { [NAME]: `${value}x` } }) },
@@ -128,6 +130,7 @@ for (const mode of MODES) {
           cookies: { 'svc-visitor': cookies.get('svc-visitor') ?? '' },
         }),
       },
+      // Covers cookie X-<Service>-Csrf: double submit value
       {
         name: 'an invented pair comes with the visitor’s cookie',
         change: (_, { cookies }) => ({

@@ -33,6 +33,7 @@ for (const mode of MODES) {
       it(name, () => withServer({ mode }, test))
     }
 
+    // Covers session cookie: idle timeout
     inServer('ends after half an hour without a request', async server => {
       const browser = await signedIn(server)
       server.clock.advance(1799)
@@ -41,6 +42,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
+    // Covers session cookie: servlet.idle-timeout
     it('ends when the operator says, used or not used', () =>
       withServer({ mode, config: { servlet: { 'idle-timeout': 20 } } }, async server => {
         const browser = await signedIn(server)
@@ -52,6 +54,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), false)
       }))
 
+    // Covers session cookie: servlet.session-cookie.max-age
     it('has a cookie that browsers forget when they are closed, unless the operator says how long they keep it', async () => {
       for (const [servlet, own, readable] of [
         [{}, undefined, '1800'],
@@ -69,6 +72,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers session cookie: absolute lifetime
     inServer('goes on with every request, for twelve hours', async server => {
       const browser = await signedIn(server)
       for (let passed = 0; passed < 43_200 - 1200; passed += 1200) {
@@ -89,6 +93,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers session invalidation: user deleted or inactive
     inServer('ends with the account, and does not come back with it', async server => {
       const browser = await signedIn(server)
       const cookies = Object.fromEntries(browser.cookies)
@@ -98,6 +103,8 @@ for (const mode of MODES) {
       assert.equal((await server.send('/home', { cookies })).status, 302)
     })
 
+    // Covers GET /oauth/authorize: rule: password changed since login
+    // Covers session invalidation: password changed after the login
     inServer('ends when the password is changed after it began', async server => {
       const browser = await signedIn(server)
       await changeUser(server, 'marissa', { passwordRevision: 'next', passwordChangedAt: server.clock.now() })
@@ -265,6 +272,9 @@ describe('the cookies over https', () => {
 
   const CSRF = 'Max-Age=86400; Path=/; HttpOnly; Secure; SameSite=Lax'
   const cases: readonly { name: string; options: ServerOptions; want: Readonly<Record<string, string>> }[] = [
+    // Covers session cookie: name and flags (standard); HttpOnly; Secure
+    // Covers cookie X-<Service>-Csrf: Secure
+    // Covers cookie Current-User: Secure
     {
       name: 'are Secure, and the session’s belongs to the host',
       options: https('https://id.example'),
@@ -274,6 +284,7 @@ describe('the cookies over https', () => {
         'Current-User': 'Max-Age=1800; Path=/; Secure; SameSite=Strict',
       },
     },
+    // Covers session cookie: Path
     {
       name: 'below a path belong to the path',
       options: https('https://id.example/auth'),
@@ -283,6 +294,8 @@ describe('the cookies over https', () => {
         'Current-User': 'Max-Age=1800; Path=/; Secure; SameSite=Strict',
       },
     },
+    // Covers configuration file: session.same_site
+    // Covers session cookie: `session.same_site`: none
     {
       name: 'are sent to frames of other sites where that is wanted',
       options: https('https://id.example', { session: { same_site: 'none' } }),
@@ -292,6 +305,9 @@ describe('the cookies over https', () => {
         'Current-User': 'Max-Age=1800; Path=/; Secure; SameSite=None',
       },
     },
+    // Covers session cookie: JSESSIONID (uaa)
+    // Covers cookie X-<Service>-Csrf: Path
+    // Covers compatibility: pages, headers, cookies: P3 other cookies
     {
       name: 'have UAA’s names and paths in its mode',
       options: { ...https('https://id.example/uaa'), mode: 'uaa' },
@@ -301,6 +317,7 @@ describe('the cookies over https', () => {
         'Current-User': 'Max-Age=1800; Path=/; Secure; SameSite=Strict',
       },
     },
+    // Covers session cookie: SameSite
     {
       name: 'over http stay Lax, since browsers want Secure for anything else',
       options: { config: { session: { same_site: 'none' } } },

@@ -45,6 +45,7 @@ for (const mode of MODES) {
         for (const line of Object.values(out)) assert.match(line, /Max-Age=0; Path=\S*\/z\/x\/?;/)
       })
 
+      // Covers zone by path: rule: cookies of the path
       it('of several zones live side by side in one browser, whatever their order', async () => {
         const jar = jarOf(server)
         const zones = ['', '/z/x', '/z/y', '/z/default'] as const

@@ -98,6 +98,8 @@ for (const mode of MODES) {
         ['default', 'svc'],
         ['DEFAULT', 'svc'],
       ] as const) {
+        // Covers zone by path: rule: `/z/{subdomain}` behind the base path is the zone
+        // Covers zone by path: rule: `/z/default` is the default zone
         it(`are found: /z/${name} is ${zone}, and its links stay there`, async () => {
           const answer = await server.send(`${path}/z/${name}/info`)
           const info = answer.json<{ zone_name: string; links: { login: string } }>()
@@ -137,6 +139,7 @@ for (const mode of MODES) {
         { name: 'a zone in a zone', prefix: '/z/x/z/y' },
         { name: 'a zone in itself', prefix: '/z/x/z/x' },
         { name: 'a zone in the default one', prefix: '/z/default/z/x' },
+        // Covers zone by path: rule: not at another zone's own host
         { name: 'another zone at a zone’s own host', prefix: '/z/y', host: 'x.id.example:8080' },
         { name: 'a zone at its own host', prefix: '/z/x', host: 'x.id.example:8080' },
         { name: 'the default zone at another one’s host', prefix: '/z/default', host: 'x.id.example:8080' },
@@ -144,6 +147,7 @@ for (const mode of MODES) {
         { name: 'a zone at a host below that of the base URL', prefix: '/z/x', host: 'nowhere.id.example' },
       ]
       for (const { name, prefix, host } of refusals) {
+        // Covers zone by path: rule: unknown, inactive, encoded or nested is 404
         it(`are not there for ${name}: a page for people, JSON for programs`, async () => {
           const to = host === undefined ? {} : { host }
           for (const rest of ['/', '/login', '/home', '/oauth/authorize', '/info', '/nowhere']) {
@@ -238,6 +242,7 @@ for (const mode of MODES) {
           [`/.well-known/oauth-authorization-server${path}/z/x/oauth/token`, 'x'],
           [`/.well-known/oauth-authorization-server${path}/z/default`, 'default'],
         ] as const) {
+          // Covers zone by path: rule: metadata
           it(`at ${url} has the issuer and addresses of the path`, async () => {
             const { issuer, ...document } = (await server.send(url)).json()
             assert.equal(issuer, `${base}/z/${name}${issuerEnd}`)
@@ -285,6 +290,7 @@ for (const mode of MODES) {
           })
         }
 
+        // Covers zone by path: rule: zone switching headers are refused
         it('refuses the headers that name a zone, but at the default zone', async () => {
           const { access_token: bearer } = tokensOf(await token('', ROOT))
           const { access_token: inside } = tokensOf(await token('/z/x', ROOT))

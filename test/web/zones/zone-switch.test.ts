@@ -20,6 +20,7 @@ describe('the validity of a token of the default zone in another zone', () => {
     { name: 'its own scopes', scopes: ['clients.admin', 'scim.write', 'openid'], left: [] },
   ]
   for (const { name, scopes, left } of cases) {
+    // Covers every endpoint: rule: zone switching scopes
     it(`keeps of ${name}: ${left.join(', ') || 'nothing'}`, () => {
       assert.deepEqual(scopesInZone(scopes, 'z1', service), left)
     })
@@ -89,7 +90,9 @@ describe('a request that names another zone', () => {
   for (const { caller, headers, status, name } of [
     { name: 'by id', caller: 'root', headers: byId('z1'), status: 200 },
     { name: 'by subdomain', caller: 'root', headers: bySubdomain('one'), status: 200 },
+    // Covers every endpoint: X-Identity-Zone-Subdomain
     { name: 'by subdomain in capitals', caller: 'root', headers: bySubdomain('ONE'), status: 200 },
+    // Covers every endpoint: X-Identity-Zone-Id
     {
       name: 'by an id that wins over the subdomain',
       caller: 'z1-admin',

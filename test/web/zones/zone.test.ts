@@ -41,6 +41,7 @@ describe('subdomainOf', () => {
     { host: 'id.example', root: ['example', 'id.example'], want: '' },
   ]
   for (const { host, root, want } of cases) {
+    // Covers zone by host name: zones.internal.hostnames
     it(`finds ${want === undefined ? 'nothing' : `"${want}"`} in ${host ?? 'no host'} below ${String(root)}`, () => {
       assert.deepEqual(subdomainOf(host, [root].flat()), want === undefined ? 'unknown' : { subdomain: want })
     })
@@ -80,6 +81,7 @@ for (const mode of MODES) {
       ['z1.id.example:8080', 'Zone one'],
       ['Z1.localhost', 'Zone one'],
     ] as const) {
+      // Covers zone by host name: rule: root host names from `base_url`
       it(`is ${name} at ${host}`, async () => {
         const info = (await server.send('/info', { host })).json<{ zone_name: string; links: { login: string } }>()
         assert.equal(info.zone_name.toLowerCase(), name.toLowerCase())
@@ -103,6 +105,8 @@ for (const mode of MODES) {
       ['an unknown host', 'evil.example'],
       ['an address', '127.0.0.1:8080'],
     ] as const) {
+      // Covers error body families: E8 page
+      // Covers error pages: unknown zone
       it(`is not there for ${what}: a page for people, JSON for programs`, async () => {
         const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
         for (const path of ['/', '/login', '/oauth/authorize', '/logout.do', '/info', '/zone.css', '/nowhere']) {
@@ -135,12 +139,14 @@ for (const mode of MODES) {
         assert.equal((await server.send('/login.do', { host, form })).status, 404)
       })
 
+      // Covers zone by host name: rule: healthz and static files skip the zone
       it(`does not matter for health and files, for ${what}`, async () => {
         assert.equal((await server.send('/healthz', { host })).text, 'ok')
         assert.equal((await server.send('/resources/latchkey.css', { host })).status, 200)
       })
     }
 
+    // Covers every endpoint: rule: proxy headers are ignored
     it('is not chosen by what a proxy or a client says of the host', async () => {
       const headers = {
         'x-forwarded-host': 'z1.id.example',
@@ -162,6 +168,10 @@ for (const mode of MODES) {
 }
 
 describe('branding', () => {
+  // Covers layout and branding: companyName; productLogo; footerLegalText; footerLinks; banner.text
+  // Covers Zone config in effect: branding.companyName; branding.productLogo; branding.footerLegalText
+  // Covers Zone config in effect: branding.footerLinks
+  // Partly covers Zone config in effect: fallback to the default zone
   it('comes from the default zone where a zone has none, but for the product logo', async () => {
     const logo = Buffer.from('a picture').toString('base64')
     const zones = authorizeBootstrap.identity_zones.map(zone =>
