@@ -118,7 +118,7 @@ function isForHost(header: string | undefined, listening: string): boolean {
 export function addUpkeepMetrics(registry: Registry, upkeep: Pick<Upkeep, 'tasks'>): void {
   void new Gauge({
     name: 'latchkey_lease_held',
-    help: 'Whether this process does the task for all that share the database.',
+    help: 'Whether this process runs the task that all processes of the database share.',
     labelNames: ['task'] as const,
     registers: [registry],
     collect() {

@@ -47,7 +47,7 @@ export function createPrometheus({
   collectDefaultMetrics({ register: registry })
   const requests = new SeriesHistogram({
     name: 'latchkey_http_request_duration_seconds',
-    help: 'Requests by endpoint, method and class of status; none: the caller left before the answer.',
+    help: 'Requests by endpoint, method and class of status; none: the caller disconnected before the response.',
     labelNames: ['endpoint', 'method', 'status'] as const,
     buckets: REQUEST_BUCKETS,
     registers,
@@ -67,7 +67,7 @@ export function createPrometheus({
   })
   void new Gauge({
     name: 'latchkey_http_requests_in_flight',
-    help: 'Requests that were received and not yet answered.',
+    help: 'Requests in progress.',
     registers,
     collect() {
       this.set(pending)
@@ -82,7 +82,7 @@ export function createPrometheus({
   })
   const outbound = new SeriesHistogram({
     name: 'latchkey_outbound_request_duration_seconds',
-    help: 'Requests to other servers by what they are for, and by class of status or why there was no answer.',
+    help: 'Requests to other servers by purpose, and by class of status or reason of the failure.',
     labelNames: ['purpose', 'outcome'] as const,
     buckets: OUTBOUND_BUCKETS,
     registers,
@@ -111,13 +111,13 @@ export function createPrometheus({
   })
   const limited = new Counter({
     name: 'latchkey_limited_total',
-    help: 'Refusals of limits, by limit: of those that are always on, and as ratelimit of those that are configured.',
+    help: 'Requests refused by a limit, by limit; ratelimit for the configured ones.',
     labelNames: ['limit'] as const,
     registers,
   })
   void new Gauge({
     name: 'latchkey_database_up',
-    help: 'Whether the database worked when it was checked last.',
+    help: 'Whether the database was available at the last check.',
     aggregator: 'min',
     registers,
     collect() {

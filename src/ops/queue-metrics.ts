@@ -35,7 +35,7 @@ export function addMailMetrics(registry: Registry, mails: QueueSource): void {
     {
       waiting: 'Mails in the queue, up to 10,000; of all processes.',
       age: 'Seconds since the oldest mail in the queue was queued.',
-      outcomes: 'Mails, and attempts to send them, by what became of them.',
+      outcomes: 'Mails, and attempts to send them, by outcome.',
     },
   )
 }
@@ -46,9 +46,9 @@ export function addLogoutMetrics(registry: Registry, logouts: QueueSource): void
     registry,
     { name: 'latchkey_logouts', source: logouts },
     {
-      waiting: 'Ended sessions that applications are still to be told of, up to 10,000; of all processes.',
-      age: 'Seconds since about the first attempt to tell of the session that has been tried longest.',
-      outcomes: 'Attempts to tell an application of an ended session, by what became of them.',
+      waiting: 'Pending logout notifications to applications, up to 10,000; of all processes.',
+      age: 'Approximate seconds since the first attempt for the oldest pending notification.',
+      outcomes: 'Attempts to notify an application of an ended session, by outcome.',
     },
   )
 }
@@ -95,7 +95,7 @@ export function addWebhookMetrics(registry: Registry, webhooks: WebhookSource): 
   })
   void new Counter({
     name: 'latchkey_audit_webhook_total',
-    help: 'Entries that the webhook accepted or that retention deleted before, and attempts that failed.',
+    help: 'Entries by outcome: accepted, lost because retention deleted them first; and failed attempts.',
     labelNames: ['webhook', 'outcome'] as const,
     registers,
     async collect() {

@@ -22,7 +22,7 @@ export function addSearchMetrics(registry: Registry, store: SearchSource): void 
   })
   void new Counter({
     name: 'latchkey_database_searches_total',
-    help: 'Statements that a replica may answer, by the server that did.',
+    help: 'Statements that a replica may serve, by the server that did.',
     labelNames: ['server'] as const,
     registers,
     collect() {

@@ -200,8 +200,11 @@ describe('metrics for Prometheus', () => {
   })
 })
 
-/** The names of all series that a server with everything can have. */
-async function knownSeries(): Promise<ReadonlySet<string>> {
+/** The labels that Prometheus itself gives every series. */
+const TARGET_LABELS = ['instance', 'job']
+
+/** All series that a server with everything can have, with their labels. */
+async function knownSeries(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const { prometheus } = measured()
   const mails = { outcomes: {}, waiting: 0, waitingMilliseconds: 0 }
   addMailMetrics(prometheus.registry, { totals: async () => mails })
@@ -210,15 +213,33 @@ async function knownSeries(): Promise<ReadonlySet<string>> {
   addUpkeepMetrics(prometheus.registry, { tasks: () => [] })
   addSearchMetrics(prometheus.registry, { searchServers: () => [] })
   const metrics = await prometheus.registry.getMetricsAsJSON()
-  return new Set(
+  return new Map(
     metrics.flatMap(({ name, type }) => {
+      const metric = prometheus.registry.getSingleMetric(name) as unknown as { labelNames: readonly string[] }
+      const labels = [...metric.labelNames, ...TARGET_LABELS]
       const suffixes = String(type) === 'histogram' ? ['_bucket', '_count', '_sum'] : ['']
-      return suffixes.map(suffix => name + suffix)
+      return suffixes.map(
+        suffix => [name + suffix, new Set(suffix === '_bucket' ? [...labels, 'le'] : labels)] as const,
+      )
     }),
   )
 }
-const namesIn = (expression: string): readonly string[] =>
-  expression.match(/\b(?:latchkey|process|nodejs)_[a-z0-9_]+/g) ?? []
+
+/** A selector, such as `latchkey_mails_total{outcome="sent"}`: the name, and what is between the braces. */
+const SELECTOR = /\b((?:latchkey|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g
+
+/** Asserts that every selector and every grouping of an expression names series and labels that exist. */
+function assertExists(expression: string, known: Awaited<ReturnType<typeof knownSeries>>, where: string): void {
+  const selectors = [...expression.matchAll(SELECTOR)]
+  const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */))
+  for (const [, name = '', matchers = ''] of selectors) {
+    const labels = known.get(name)
+    assert.ok(labels, `${where}: ${name}`)
+    const matched = [...matchers.matchAll(/([a-z_]+)(?:=~|!~|!=|=)"/g)].map(match => match[1] ?? '')
+    for (const label of [...matched, ...grouped]) assert.ok(labels.has(label), `${where}: ${name} has no ${label}`)
+  }
+}
+
 const documentText = (name: string): Promise<string> => readFile(join(import.meta.dirname, '../../docs', name), 'utf8')
 
 describe('the Grafana dashboard', () => {
@@ -230,15 +251,33 @@ describe('the Grafana dashboard', () => {
     assert.ok(panels.length >= 15)
     for (const { title, targets } of panels) {
       for (const { expr } of targets) {
-        assert.ok(namesIn(expr).length > 0, title)
-        for (const name of namesIn(expr)) assert.ok(known.has(name), `${title}: ${name}`)
+        assert.match(expr, /\b(?:latchkey|process|nodejs)_/, title)
+        assertExists(expr, known, title)
       }
     }
   })
 })
 
+describe('the table of metrics in docs/operate.md', () => {
+  it('has every metric of the server, with its labels', async () => {
+    const known = await knownSeries()
+    const rows = [...(await documentText('operate.md')).matchAll(/^\| (`latchkey_[^|]*) \|([^|]*)\|/gm)]
+    const described = rows.flatMap(([, names = '', labels = '']) =>
+      [...names.matchAll(/`([^`]+)`/g)].map(name => [
+        name[1],
+        [...labels.matchAll(/`([^`]+)`/g)].map(([, each]) => each),
+      ]),
+    )
+    const real = [...known].flatMap(([name, labels]) => {
+      if (!name.startsWith('latchkey_') || /_(?:bucket|count)$/.test(name)) return []
+      return [[name.replace(/_sum$/, ''), [...labels].filter(label => !TARGET_LABELS.includes(label))]]
+    })
+    assert.deepEqual(Object.fromEntries(described), Object.fromEntries(real))
+  })
+})
+
 describe('docs/alerts.yml', () => {
-  it('asks for metrics that exist, and says of each alert what to do', async () => {
+  it('asks for metrics and labels that exist, and says of each alert what to do', async () => {
     const { groups } = parse(await documentText('alerts.yml')) as {
       groups: { rules: { alert: string; expr: string; labels: object; annotations: object }[] }[]
     }
@@ -246,10 +285,11 @@ describe('docs/alerts.yml', () => {
     const rules = groups.flatMap(group => group.rules)
     assert.ok(rules.length >= 10)
     const runbook = await documentText('runbook.md')
-    for (const { alert } of rules) assert.ok(runbook.includes(`\`${alert}\``), `${alert} is missing in docs/runbook.md`)
+    const named = new Set([...runbook.matchAll(/`(Latchkey[A-Z][A-Za-z]+)`/g)].map(match => match[1]))
+    assert.deepEqual(named, new Set(rules.map(({ alert }) => alert)))
     for (const { alert, expr, labels, annotations } of rules) {
       assert.match(expr, /\b(?:latchkey_|nodejs_|up\{job="latchkey"\})/, alert)
-      for (const name of namesIn(expr)) assert.ok(known.has(name), `${alert}: ${name}`)
+      assertExists(expr, known, alert)
       assert.match(JSON.stringify(labels), /^\{"severity":"(?:page|ticket)"\}$/, alert)
       assert.deepEqual(Object.keys(annotations), ['summary', 'description'], alert)
     }
