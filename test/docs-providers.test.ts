@@ -303,7 +303,7 @@ describe('docs/operate.md', () => {
     const ofMessages = Array.from(list.matchAll(/'([a-z-]+)'/g)).map(([, reason]) => reason ?? '')
     const reasons = [...ofMessages, 'client'] // of the grant, which looks at the client before the assertion
     const operate = readFileSync(join(FOLDER, '../operate.md'), 'utf8')
-    const [, table = ''] = /^#### When nobody can sign in\n([^]*?)\n###/m.exec(operate) ?? []
+    const [, table = ''] = /^#### When sign-in with SAML fails\n([^]*?)\n###/m.exec(operate) ?? []
     const rows = Array.from(table.matchAll(/^\| (`.*?) \|/gm)).flatMap(
       ([, words]) => (words ?? '').match(/[a-z-]+/g) ?? [],
     )

@@ -47,11 +47,13 @@ export function reloadMasterKeys({ config, store, vault, random, sighup, log }: 
       vault.useKeys(masterKeys)
       isWarned = false
       const [first, ...others] = vault.keyIds
-      log.info(`master key: ${first} seals from now on${others.length > 0 ? `; ${others.join(', ')} open` : ''}`)
+      log.info(
+        `master key: ${first} encrypts from now on${others.length > 0 ? `; ${others.join(', ')} only decrypt` : ''}`,
+      )
     } catch (error) {
       const isAway = error instanceof StoreUnavailable
       if (!isWarned || !isAway) {
-        log.warn(`master key: those before stay in use: ${error instanceof Error ? error.message : String(error)}`)
+        log.warn(`master key: the previous keys stay in use: ${error instanceof Error ? error.message : String(error)}`)
       }
       isWarned = isAway
       if (isAway) seen = undefined // the next look tries again

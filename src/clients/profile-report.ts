@@ -85,7 +85,7 @@ export async function profileProblems(
   const asksCertificates = isSupported('mutualTls')
   if (tlsMethod !== undefined && !asksCertificates) missInZone('protocols.mutualTls', 'it is off in the zone')
   if (mutualTls === undefined && (tlsMethod !== undefined || client.certificateBoundTokens === true)) {
-    problems.push({ of: 'server', key: 'mutual_tls', message: 'the server asks nobody for certificates' })
+    problems.push({ of: 'server', key: 'mutual_tls', message: 'the server does not request client certificates' })
   } else if (tlsMethod !== undefined && !possibleTlsMethods(mutualTls).includes(tlsMethod)) {
     problems.push({ of: 'server', key: 'mutual_tls.trusted_ca', message: 'the server trusts no authority' })
   }

@@ -240,14 +240,14 @@ export function createSender(deps: SenderDeps): Sender {
 
   /** Stops asking the server for a while; returns until when. */
   function suspend({ reason }: Ended): Date {
-    if (pauseMs === 0) log.warn(`the mail server ${server} takes no mail, all wait: ${reason}`)
+    if (pauseMs === 0) log.warn(`the mail server ${server} is unavailable, all mails wait: ${reason}`)
     pauseMs = Math.min(Math.max(2 * pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS)
     pausedUntil = clock.now().getTime() + jittered(pauseMs)
     return new Date(pausedUntil)
   }
 
   function resume(): void {
-    if (pauseMs > 0) log.info(`the mail server ${server} takes mail again`)
+    if (pauseMs > 0) log.info(`the mail server ${server} is available again`)
     pauseMs = 0
   }
 

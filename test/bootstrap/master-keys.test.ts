@@ -310,8 +310,8 @@ describe('the master keys of a running server', () => {
     ]
     try {
       const changed = await answer(() => writeFileSync(path, hex(first, second)))
-      assert.equal(changed, `master key: ${firstId} seals from now on; ${secondId} open`)
-      const stays = 'master key: those before stay in use: '
+      assert.equal(changed, `master key: ${firstId} encrypts from now on; ${secondId} only decrypt`)
+      const stays = 'master key: the previous keys stay in use: '
       const hangUp = (text: string) =>
         answer(() => {
           writeFileSync(path, text)
@@ -321,7 +321,10 @@ describe('the master keys of a running server', () => {
       assert.equal(await hangUp(hex(second)), `${stays}none of them opens the database: it needs the key ${firstId}`)
       assert.match((await hangUp('short')) ?? '', /stay in use: the output of master_key_command: must be 32 bytes/)
       assert.deepEqual(vault.keyIds, [firstId, secondId])
-      assert.equal(await hangUp(hex(second, first)), `master key: ${secondId} seals from now on; ${firstId} open`)
+      assert.equal(
+        await hangUp(hex(second, first)),
+        `master key: ${secondId} encrypts from now on; ${firstId} only decrypt`,
+      )
       assert.ok(vault.seal('a', 'b').startsWith(`v2.${secondId}.`))
     } finally {
       for (const stop of stops) stop()

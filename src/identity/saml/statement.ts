@@ -202,8 +202,9 @@ function readAuthentication(
   const times = statements.map(statement => {
     const at = instantOf(statement, 'AuthnInstant')
     const until = instantOf(statement, 'SessionNotOnOrAfter')
-    if (!at) throw new SamlProblem('subject', 'it does not say when somebody signed in')
-    if (at > addSeconds(now, SKEW_SECONDS)) throw new SamlProblem('not-yet-valid', 'somebody signed in in the future')
+    if (!at) throw new SamlProblem('subject', 'it has no time of the sign-in')
+    if (at > addSeconds(now, SKEW_SECONDS))
+      throw new SamlProblem('not-yet-valid', 'the time of the sign-in is in the future')
     if (addSeconds(at, MAX_AUTHENTICATION_AGE_SECONDS) <= now)
       throw new SamlProblem('expired', 'the sign-in is too old')
     if (until && addSeconds(until, SKEW_SECONDS) <= now) throw new SamlProblem('expired', 'the session has ended')

@@ -42,8 +42,7 @@ export async function completed(
   const answer = await readUserinfo(outbound, userInfoUrl, { accessToken, share })
   if (answer.outcome !== 'described') return lacksMapped ? answer : unchanged
   // OpenID Connect Core §5.3.2: otherwise it may be about another user.
-  if (answer.claims['sub'] !== claims['sub'])
-    return refuse('untrusted', 'The userinfo endpoint speaks of somebody else.')
+  if (answer.claims['sub'] !== claims['sub']) return refuse('untrusted', 'The userinfo response is about another user.')
   return { outcome: 'described', claims: merged(claims, answer.claims, claimsFor(config.attributeMappings, 'email')) }
 }
 

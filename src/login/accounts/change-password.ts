@@ -41,7 +41,7 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePassword
   async function owner(request: FastifyRequest): Promise<Visitor> {
     await checkOwnAccounts(request, deps)
     const visitor = await sessions.visitor(request)
-    if (!visitor) throw new Error('the gate lets nobody through without a session')
+    if (!visitor) throw new Error('the gate requires a session')
     if (visitor.user.origin === service.name) return visitor
     throw new PageError(403, 'Your password is managed by your identity provider.')
   }

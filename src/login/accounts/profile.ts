@@ -256,7 +256,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
 }
 
 function userOf(request: FastifyRequest): User {
-  if (!request.user) throw new Error('a page for who is signed in was asked for by nobody')
+  if (!request.user) throw new Error('the page requires a signed-in user')
   return request.user
 }
 

@@ -88,7 +88,7 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
   /** Where the zone asks this user for nothing, the pages are not there. */
   async function entryOf(request: FastifyRequest): Promise<Entry> {
     const visitor = await sessions.visitor(request)
-    if (!visitor) throw new Error('the gate lets nobody through without a session')
+    if (!visitor) throw new Error('the gate requires a session')
     const policy = secondFactorPolicy(request.zone, deps.behaviour)
     if (!isAbout(policy, visitor.user)) throw new PageError(404, 'Page not found')
     return { visitor, policy }

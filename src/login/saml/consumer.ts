@@ -57,7 +57,7 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     if (origin === undefined || (alias !== undefined && alias !== entityId && alias !== origin)) {
       const problem = issuer === undefined ? await identity.problemIn('saml', message) : undefined
       const why = problem ?? 'issuer'
-      const from = issuer === undefined ? 'nobody' : JSON.stringify(issuer.slice(0, MAX_LOGGED_LENGTH))
+      const from = issuer === undefined ? 'an unnamed issuer' : JSON.stringify(issuer.slice(0, MAX_LOGGED_LENGTH))
       log.refusal(
         problem === undefined
           ? `a SAML answer: issuer: it is from ${from}: no active provider of the zone, or not the one of this address`

@@ -27,7 +27,7 @@ export async function findAuthenticatedUser(
   if (signsInLater(context)) return
   if (program?.by === 'token') {
     const { bearer } = program
-    if (!bearer.user) throw new Error('the token stands for nobody')
+    if (!bearer.user) throw new Error('the token has no user')
     // A token outlives its provider; it begins nothing new.
     if (!(await store.providers.isOpen(request.zone.id, bearer.user.origin))) return
     // A token from a passcode has no `auth_time`; then its own age is all that is known.

@@ -63,7 +63,7 @@ async function detailOf(
     }
     case 'token-exchange-rule': {
       const rules = (client.tokenExchange ?? []).map(each => `${shortList(each.subjects)} for ${each.audience}`)
-      return `${message}. ${clientId} may exchange tokens of ${rules.length === 0 ? 'nobody' : rules.join('; ')}.`
+      return `${message}. ${clientId} may exchange ${rules.length === 0 ? 'no tokens' : `tokens of ${rules.join('; ')}`}.`
     }
     default:
       return undefined

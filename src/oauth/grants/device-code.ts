@@ -76,7 +76,7 @@ async function decisionOf({ zone, client, params }: GrantRequest, deps: GrantDep
     case 'approved':
       return poll.decision
     case 'pending':
-      throw new OAuthError('authorization_pending', 'Nobody has decided about this device yet')
+      throw new OAuthError('authorization_pending', 'The request of the device has not been decided yet')
     case 'early':
       throw new OAuthError('slow_down', 'Wait five seconds longer between two requests from now on')
     case 'expired':
