@@ -1,6 +1,7 @@
 // Reads and shows the JSON of clients for the bootstrap and the client API, so that both accept the same. Does not know
 // how secrets are hashed.
 import type { JsonRecord } from '../base/json.ts'
+import { looksSecret } from '../base/secret-names.ts'
 import { callerProblems } from '../model/clients/client-caller.ts'
 import type { LimitedCaller } from '../model/clients/client-caller.ts'
 import { holdsPrivateKey, keySetProblem, keyUriProblem, publicKeySet } from '../model/clients/client-keys.ts'
@@ -266,10 +267,15 @@ function readKeys(
   }
 }
 
+/** Additional attributes are stored and shown as they are. */
+const MUST_BE_SECRET =
+  'looks like a secret, and cannot be an additional attribute; the secret of a client is client_secret'
+
 function additionalOf(json: JsonRecord, refuse: Refuse): JsonRecord {
   const entries = Object.entries(json).filter(([key, value]) => !CLIENT_MEMBERS.has(key) && value !== null)
   for (const [key, value] of entries) {
     if (!isKeepable(key) || !isKeepable(value)) refuse(key, `an additional attribute ${UNKEEPABLE}`)
+    else if (looksSecret(key, value)) refuse(key, `${key.slice(0, 100)} ${MUST_BE_SECRET}`)
   }
   return Object.fromEntries(entries)
 }

@@ -215,7 +215,7 @@ function refuseDuplicates<T>(
   }
 }
 
-/** Spellings of other systems that would silently become attributes, one of them readable: their names here. */
+/** Spellings of other systems that would silently become attributes: their names here. */
 const FOREIGN_CLIENT_MEMBERS: Readonly<Record<string, string>> = {
   'access-token-validity': 'access_token_validity',
   'app-icon': 'appIcon',
@@ -225,7 +225,6 @@ const FOREIGN_CLIENT_MEMBERS: Readonly<Record<string, string>> = {
   'redirect-uri': 'redirect_uri',
   redirect_uris: 'redirect_uri',
   'refresh-token-validity': 'refresh_token_validity',
-  secret: 'client_secret',
   'show-on-homepage': 'showOnHomePage',
 }
 

@@ -5,7 +5,7 @@ import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { providerFields } from '../records/provider.ts'
 import { readRecord, showRecord, wireNames } from '../records/record.ts'
 import { readAllSettings, showSettings } from '../records/settings.ts'
-import { withKeptSecrets, withoutSecrets, withoutSuspects } from './provider-secrets.ts'
+import { withKeptSecrets, withoutReadableSecrets, withoutSecrets, withoutSuspects } from './provider-secrets.ts'
 import { providerTypes } from './provider-types.ts'
 import type { ProviderProblem, ProviderType } from './provider-types.ts'
 
@@ -76,7 +76,9 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const members = isJsonRecord(given) ? given : {}
   const known = recordType && readAllSettings(recordType.settings, members, 'config')
   for (const problem of known?.problems ?? []) refuse(problem.key, problem.message, 'unreadable')
-  const own: JsonRecord = known?.kept ?? members
+  // No setting of an unknown type has a meaning here, and `additionalConfiguration` has none in any.
+  const isFree = (member: string): boolean => known === undefined || member === 'additionalConfiguration'
+  const own = withoutReadableSecrets(known?.kept ?? members, isFree)
   const config = withoutEmptySecret(before?.type === type ? withKeptSecrets(own, before.config) : own)
   for (const { key, message, kind } of recordType?.check?.(config) ?? []) {
     const isSaid = problems.some(problem => problem.key === `config.${key}` && problem.message === message)

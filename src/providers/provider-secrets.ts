@@ -1,6 +1,7 @@
 // Secrets in a provider's settings: encrypted at rest, each bound to its record and member, decrypted only for use, and
 // never returned.
 import { isJsonRecord } from '../base/json.ts'
+import { withoutLikelySecrets } from '../base/secret-names.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { isSealed } from '../base/secrets.ts'
 import type { Vault } from '../base/secrets.ts'
@@ -58,6 +59,15 @@ export function withSecrets<P extends Pick<IdentityProvider, 'zoneId' | 'originK
 
 const mapMembers = (record: JsonRecord, change: (name: string, value: unknown) => unknown): JsonRecord =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(name, value)]))
+
+/** The settings without members of free form that look like secrets and would be kept readable; `isFree` names such members. */
+export const withoutReadableSecrets = (config: JsonRecord, isFree: (name: string) => boolean): JsonRecord =>
+  Object.fromEntries(
+    Object.entries(config).flatMap(([name, value]) => {
+      if (!isFree(name) || isSecret(name, value) || secretMemberOf(name) !== undefined) return [[name, value]]
+      return Object.entries(Object(withoutLikelySecrets({ [name]: value })))
+    }),
+  )
 
 /** Names of secrets at any depth. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([

@@ -91,6 +91,18 @@ describe('clientFromJson', () => {
       key: 'jwks',
       message: /^jwks must hold public keys only$/,
     },
+    ...[
+      { secret: 'readable' },
+      { 'Client-Secret': 'readable' },
+      { secondaryClientSecret2: 'readable' },
+      { login: { password: 'readable' } },
+      { signer: ['-----BEGIN RSA PRIVATE KEY-----'] },
+    ].map(json => ({
+      name: `the attribute ${JSON.stringify(json)}`,
+      json,
+      key: Object.keys(json)[0] ?? '',
+      message: /looks like a secret/,
+    })),
     {
       name: 'a key with NUL',
       json: { jwks: { kty: 'EC', kid: 'a\0' } },
@@ -165,6 +177,13 @@ describe('clientFromJson', () => {
       name: 'other properties are attributes',
       json: { signup_redirect_url: 'https://a.example' },
       want: { additional: { signup_redirect_url: 'https://a.example' } },
+    },
+    {
+      name: 'names about secrets are no secrets',
+      json: { password_reset_url: 'https://a.example', client_secret_expires_at: 0, has_secret: true, secret: null },
+      want: {
+        additional: { password_reset_url: 'https://a.example', client_secret_expires_at: 0, has_secret: true },
+      },
     },
   ]
   for (const { name, json, want } of accepted) {

@@ -125,8 +125,15 @@ describe('bootstrap records', () => {
     },
     {
       name: 'the spelling of another system',
+      bootstrap: client({ 'redirect-uri': 'https://a.example' }),
+      want: ['clients[0].redirect-uri: is not supported; use redirect_uri'],
+    },
+    {
+      name: 'a secret that would be readable',
       bootstrap: client({ secret: 'readable' }),
-      want: ['clients[0].secret: is not supported; use client_secret'],
+      want: [
+        'clients[0].secret: secret looks like a secret, and cannot be an additional attribute; the secret of a client is client_secret',
+      ],
     },
     {
       name: 'a symmetric client key',

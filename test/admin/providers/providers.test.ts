@@ -130,6 +130,13 @@ for (const mode of MODES) {
         const config = { anything: { goes: [1, null] } }
         const record = await api.create({ type: 'carrier-pigeon', originKey: 'pigeon', name: 'Pigeon', config })
         assert.deepEqual(record.config, config)
+        const secrets = { secret: 'readable', list: [{ password: 'readable' }] }
+        const put = await api.call({
+          method: 'PUT',
+          path: `/${record.id}`,
+          json: { ...record, config: { ...config, ...secrets } },
+        })
+        assert.deepEqual(Object(put.json()).config, { ...config, list: [{}] })
         assert.equal((await api.create({ originKey: 'typeless', name: 'T' })).type, 'unknown')
       })
 
