@@ -1,12 +1,11 @@
 // Finds entries of the audit trail.
 import { addSeconds } from '../base/clock.ts'
 import { FAILURE_TYPES } from '../model/audit/audit-entry.ts'
-import { AUDIT_COLUMNS, named, placeholders, toAuditEntry } from './audit-rows.ts'
+import { MAX_ENTRY_NUMBER, SELECTED_COLUMNS, named, placeholders, toAuditEntry } from './audit-rows.ts'
 import type { AuditRow } from './audit-rows.ts'
 import type { AuditPage, AuditQuery } from './audit-store.ts'
 import { statement, statementOnce } from './database.ts'
 import type { Database } from './database.ts'
-import { list } from './schema.ts'
 
 /** Entries of several processes are not in the exact order of their times. */
 const DISORDER_SECONDS = 60
@@ -17,14 +16,14 @@ const WINDOW = 20_000
  * next page: a search for something rare takes more requests, and none takes long.
  */
 export async function findAuditEntries(db: Database, zoneId: string, query: AuditQuery): Promise<AuditPage> {
-  const { principal, actor, clientId, outcome, from, to, before = Number.MAX_SAFE_INTEGER, count } = query
+  const { principal, actor, clientId, outcome, from, to, before = MAX_ENTRY_NUMBER + 1, count } = query
   const types = query.types ?? []
   const lowest = from && (await boundary(db, zoneId, 'first', addSeconds(from, -DISORDER_SECONDS)))
   const highest = to && (await boundary(db, zoneId, 'last', addSeconds(to, DISORDER_SECONDS)))
   if ((from && lowest === undefined) || (to && highest === undefined)) return { entries: [] }
   const args = {
     zone_id: zoneId,
-    before: Math.min(before, (highest ?? Number.MAX_SAFE_INTEGER - 1) + 1),
+    before: Math.min(before, (highest ?? MAX_ENTRY_NUMBER) + 1),
     lowest: lowest ?? 0,
     ...(principal !== undefined && { principal }),
     ...(actor !== undefined && { actor }),
@@ -36,7 +35,7 @@ export async function findAuditEntries(db: Database, zoneId: string, query: Audi
     window: WINDOW,
     count,
   }
-  const seen = `select ${list(AUDIT_COLUMNS)} from audit_entries where zone_id = :zone_id
+  const seen = `select ${SELECTED_COLUMNS} from audit_entries where zone_id = :zone_id
     ${principal === undefined ? '' : 'and principal = :principal'}
     ${actor === undefined ? '' : 'and actor = :actor'}
     and number < :before and number >= :lowest order by number desc limit :window`
@@ -70,9 +69,11 @@ async function boundary(db: Database, zoneId: string, end: 'first' | 'last', tim
 }
 const FIRST_SINCE = statement<{ zone_id: string; time: number }, { number: number }>(
   `select number from audit_entries where zone_id = :zone_id and happened_at >= :time
+   and number between 0 and ${MAX_ENTRY_NUMBER}
    order by happened_at, number limit 1`,
 )
 const LAST_UNTIL = statement<{ zone_id: string; time: number }, { number: number }>(
   `select number from audit_entries where zone_id = :zone_id and happened_at <= :time
+   and number between 0 and ${MAX_ENTRY_NUMBER}
    order by happened_at desc, number desc limit 1`,
 )

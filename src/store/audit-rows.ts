@@ -17,6 +17,20 @@ export const AUDIT_COLUMNS = [
   'hash',
 ] as const
 
+/** No trail gets as far; a higher number was written by another hand, and might not fit into a JavaScript number. */
+export const MAX_ENTRY_NUMBER = 2 ** 52
+/** What a `Date` can hold. */
+const MAX_TIME = 8_640_000_000_000_000
+
+/** An altered number as one that cannot be right, so that it can be read, and shows. */
+export const bounded = (column: string, max: number): string =>
+  `case when ${column} between ${-max} and ${max} then ${column} else -1 end`
+
+/** The columns, for a `select`. */
+export const SELECTED_COLUMNS = AUDIT_COLUMNS.map(column =>
+  column === 'happened_at' ? `${bounded(column, MAX_TIME)} as ${column}` : column,
+).join(', ')
+
 /** An entry. */
 export interface AuditRow {
   zone_id: string

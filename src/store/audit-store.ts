@@ -7,6 +7,8 @@ export interface AuditState {
   /** Absent before the first entry. */
   readonly chain: AuditChain | undefined
   readonly last: AuditPosition | undefined
+  /** The number, in digits, of an entry that no trail can have; what `read` and `find` return does not include it. */
+  readonly impossible?: string | undefined
 }
 
 /** Which entries to find; the newest come first. */

@@ -1,7 +1,16 @@
 // The tables of the audit trail. Owns the order of entries; does not know how they are hashed.
 import type { AuditChain, AuditEntry } from '../model/audit/audit-entry.ts'
 import { findAuditEntries } from './audit-find.ts'
-import { AUDIT_COLUMNS, named, placeholders, toAuditEntry, toAuditRow } from './audit-rows.ts'
+import {
+  AUDIT_COLUMNS,
+  MAX_ENTRY_NUMBER,
+  SELECTED_COLUMNS,
+  bounded,
+  named,
+  placeholders,
+  toAuditEntry,
+  toAuditRow,
+} from './audit-rows.ts'
 import type { AuditRow } from './audit-rows.ts'
 import type { AuditDelivery, AuditState, AuditStore } from './audit-store.ts'
 import { statement, statementOnce } from './database.ts'
@@ -32,14 +41,22 @@ const NAMES = Array.from({ length: ROWS_AT_ONCE }, (_, row) =>
 )
 const CHAIN_COLUMNS = ['zone_id', 'base_number', 'base_hash', 'head_number', 'head_hash', 'seal'] as const
 const CHAIN = statement<{ zone_id: string }, ChainRow>(
-  `select ${list(CHAIN_COLUMNS)} from audit_chains where zone_id = :zone_id`,
+  `select ${CHAIN_COLUMNS.map(column =>
+    column.endsWith('_number') ? `${bounded(column, MAX_ENTRY_NUMBER)} as ${column}` : column,
+  ).join(', ')} from audit_chains where zone_id = :zone_id`,
 )
 const SAVE_CHAIN = statement<ChainRow>(
   `${insertInto('audit_chains', CHAIN_COLUMNS)} on conflict (zone_id) do update set base_number = excluded.base_number,
    base_hash = excluded.base_hash, head_number = excluded.head_number, head_hash = excluded.head_hash, seal = excluded.seal`,
 )
 const LAST = statement<{ zone_id: string }, { number: number; hash: string }>(
-  `select number, hash from audit_entries where zone_id = :zone_id order by number desc limit 1`,
+  `select number, hash from audit_entries where zone_id = :zone_id and number between ${-MAX_ENTRY_NUMBER} and ${MAX_ENTRY_NUMBER}
+   order by number desc limit 1`,
+)
+const IMPOSSIBLE = statement<{ zone_id: string }, { number: string | null }>(
+  `select cast(coalesce(
+     (select max(number) from audit_entries where zone_id = :zone_id and number > ${MAX_ENTRY_NUMBER}),
+     (select min(number) from audit_entries where zone_id = :zone_id and number < ${-MAX_ENTRY_NUMBER})) as text) as number`,
 )
 const ZONE_EXISTS = statement<{ zone_id: string }, { id: string }>(`select id from zones where id = :zone_id`)
 const HAS = statement<{ zone_id: string; number: number; hash: string }, { number: number }>(
@@ -50,7 +67,8 @@ const ZONES = statement<{ after: string; count: number }, { zone_id: string }>(
    where zone_id > :after order by zone_id limit :count`,
 )
 const READ = statement<{ zone_id: string; after: number; count: number }, AuditRow>(
-  `select ${list(AUDIT_COLUMNS)} from audit_entries where zone_id = :zone_id and number > :after order by number limit :count`,
+  `select ${SELECTED_COLUMNS} from audit_entries where zone_id = :zone_id and number > :after
+   and number between ${-MAX_ENTRY_NUMBER} and ${MAX_ENTRY_NUMBER} order by number limit :count`,
 )
 const EXPIRED = statement<{ before: number }, { zone_id: string }>(
   `select chain.zone_id from audit_chains chain join audit_entries entry
@@ -98,11 +116,11 @@ const RETRY = statement<Claim>(
 
 /** Entries up to the base of a chain have been deleted. */
 const waitingOf = (zones: readonly string[] | undefined): string => `
-  select cast(coalesce(sum(behind.head_number - behind.sent), 0) as bigint) as count, min(entry.happened_at) as since
+  select cast(coalesce(sum(behind.head_number - behind.sent), 0) as bigint) as count, min(${bounded('entry.happened_at', MAX_ENTRY_NUMBER)}) as since
   from (select chain.zone_id, chain.head_number,
       case when coalesce(sent.number, 0) > chain.base_number then sent.number else chain.base_number end as sent
     from audit_chains chain left join audit_deliveries sent on sent.zone_id = chain.zone_id and sent.webhook = :webhook
-    where chain.head_number > coalesce(sent.number, 0)
+    where chain.head_number > coalesce(sent.number, 0) and chain.head_number <= ${MAX_ENTRY_NUMBER}
     ${zones ? `and chain.zone_id in (${placeholders('zone', zones)})` : ''} limit 1000) behind
   left join audit_entries entry on entry.zone_id = behind.zone_id and entry.number = behind.sent + 1`
 
@@ -110,7 +128,9 @@ const waitingOf = (zones: readonly string[] | undefined): string => `
 export function createAudit(db: Database): AuditStore {
   async function stateWithin(within: Transaction, zoneId: string): Promise<AuditState> {
     const key = { zone_id: zoneId }
-    return toState((await within.run(CHAIN, key)).rows[0], (await within.run(LAST, key)).rows[0])
+    const [chain] = (await within.run(CHAIN, key)).rows
+    const [last] = (await within.run(LAST, key)).rows
+    return toState(chain, last, (await within.run(IMPOSSIBLE, key)).rows[0])
   }
 
   return {
@@ -130,7 +150,7 @@ export function createAudit(db: Database): AuditStore {
       const key = { zone_id: zoneId }
       // In this order, so that an entry that is appended meanwhile does not seem to follow the head.
       const [last] = await db.read(LAST, key)
-      return toState((await db.read(CHAIN, key))[0], last)
+      return toState((await db.read(CHAIN, key))[0], last, (await db.read(IMPOSSIBLE, key))[0])
     },
     async listZones({ count, after = '' }) {
       return (await db.scan(ZONES, { after, count })).map(row => row.zone_id)
@@ -206,7 +226,11 @@ async function insertAll(within: Transaction, entries: readonly AuditEntry[]): P
   for (const entry of entries.slice(done)) await within.run(INSERT, toAuditRow(entry))
 }
 
-const toState = (chain: ChainRow | undefined, last: AuditState['last']): AuditState => ({
+const toState = (
+  chain: ChainRow | undefined,
+  last: AuditState['last'],
+  impossible: { number: string | null } | undefined,
+): AuditState => ({
   chain: chain && {
     zoneId: chain.zone_id,
     base: { number: chain.base_number, hash: chain.base_hash },
@@ -214,6 +238,7 @@ const toState = (chain: ChainRow | undefined, last: AuditState['last']): AuditSt
     seal: chain.seal,
   },
   last,
+  ...(impossible?.number != null && { impossible: impossible.number }),
 })
 
 const toChainRow = ({ zoneId, base, head, seal }: AuditChain): ChainRow => ({

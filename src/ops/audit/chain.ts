@@ -31,13 +31,14 @@ export const isSealed = (hashes: AuditHashes, chain: AuditChain): boolean =>
   sameSecret(sealed(hashes, chain).seal, chain.seal)
 
 /** What differs between the chain of a zone and its last entry; undefined if they agree. */
-export function alterationIn(hashes: AuditHashes, { chain, last }: AuditState): string | undefined {
-  if (!chain) return last && `the head is missing, and the last entry is ${last.number}`
+export function alterationIn(hashes: AuditHashes, { chain, last, impossible }: AuditState): string | undefined {
+  const inserted = impossible === undefined ? undefined : `entry ${impossible} was inserted`
+  if (!chain) return last ? `the head is missing, and the last entry is ${last.number}` : inserted
   if (!isSealed(hashes, chain)) return 'the head was changed'
   const { number, hash } = last ?? chain.base
   const { head } = chain
   if (number !== head.number) return `the last entry is ${number}, not ${head.number}`
-  return hash === head.hash ? undefined : `entry ${number} was changed`
+  return hash === head.hash ? inserted : `entry ${number} was changed`
 }
 
 /**

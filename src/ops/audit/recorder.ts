@@ -61,6 +61,8 @@ interface Backlog {
 export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
   const { store, hashes, clock, excluded, requestId, audit: report, log } = deps
   const backlogs = new Map<string, Backlog>()
+  /** Of zones with such an entry, which stays: it is reported once. */
+  const impossibleEntries = new Map<string, string>()
   let count = 0
   let timer: NodeJS.Timeout | undefined
   let written = Promise.resolve()
@@ -111,10 +113,14 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     if (records.length === 0) return
     let head: AuditPosition | undefined
     let alteration: string | undefined
+    let impossible: string | undefined
     backlog.tried = { records, head }
     try {
       await store.audit.append(zoneId, state => {
-        const made = linked(hashes, zoneId, { records, state, now: clock.now() })
+        ;({ impossible } = state)
+        const isReported = impossibleEntries.get(zoneId) === impossible
+        const seen = isReported ? { ...state, impossible: undefined } : state
+        const made = linked(hashes, zoneId, { records, state: seen, now: clock.now() })
         ;({ alteration } = made)
         ;({ head } = made.chain)
         return made
@@ -124,6 +130,8 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
       backlog.tried = { records, head }
       throw cause
     }
+    if (impossible === undefined) impossibleEntries.delete(zoneId)
+    else impossibleEntries.set(zoneId, impossible)
     if (alteration === undefined) return
     log.warn(`the audit trail of zone ${zoneId} was altered in the database: ${alteration}`)
     report?.({ type: 'AuditTrailAlteredEvent', zoneId, principal: zoneId, data: alteration })

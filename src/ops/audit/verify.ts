@@ -33,7 +33,8 @@ export async function verifyAuditTrail(
   const found = (problem: string): void => {
     if (problems.length < MAX_PROBLEMS) problems.push(problem)
   }
-  const { chain, last } = await store.state(zoneId)
+  const { chain, last, impossible } = await store.state(zoneId)
+  if (impossible !== undefined) found(`entry ${impossible} was inserted`)
   if (!chain) {
     if (last) found('the head is missing')
     if (expected) found(`entry ${expected.number} is missing`)

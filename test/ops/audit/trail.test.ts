@@ -118,6 +118,24 @@ describe('the chain of the audit trail', () => {
       ],
       want: new RegExp(`^entry ${number} is left from before the chain begins$`),
     })),
+    ...['9007199254740993', '-9007199254740993'].map(number => ({
+      name: `an entry ${number}, which no JavaScript number can hold`,
+      sql: [
+        `insert into audit_entries select zone_id, ${number}, happened_at, type, principal, client_id, remote_address, facts, hash, actor
+         from audit_entries where number = 6`,
+      ],
+      want: new RegExp(`^entry ${number} was inserted$`),
+    })),
+    {
+      name: 'a time that no Date can hold',
+      sql: [`update audit_entries set happened_at = 9223372036854775807 where number = 6`],
+      want: /^entry 6 was changed$/,
+    },
+    {
+      name: 'a head that no JavaScript number can hold',
+      sql: [`update audit_chains set head_number = 9223372036854775807`],
+      want: /^the head was changed$/,
+    },
     {
       name: 'a beginning that was moved',
       sql: [`delete from audit_entries where number < 3`, `update audit_chains set base_number = 2, base_hash = 'x'`],
@@ -153,6 +171,26 @@ describe('the chain of the audit trail', () => {
         reported.map(({ zoneId, data }) => ({ zoneId, data })),
         [{ zoneId: 'svc', data: altered.data }],
       )
+    })
+  })
+
+  it('goes on behind an entry that no JavaScript number can hold, and reports it once', async () => {
+    await withTrail(async (server, tables) => {
+      await act(server, 3)
+      await tables.run(
+        `insert into audit_entries select zone_id, 9007199254740993, happened_at, type, principal, client_id, remote_address, facts, hash, actor
+         from audit_entries where number = 6`,
+      )
+      await act(server)
+      await act(server)
+      assert.equal((await verified(server)).head?.number, 11)
+      const altered = await eventsOf(server, { type: 'AuditTrailAlteredEvent' })
+      assert.deepEqual(
+        altered.map(({ number, data }) => [number, data]),
+        [[7, 'entry 9007199254740993 was inserted']],
+      )
+      assert.ok(server.lines.some(line => line.includes('entry 9007199254740993 was inserted')))
+      assert.deepEqual(server.faults, [])
     })
   })
 
