@@ -28,7 +28,7 @@ const LITERAL = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`.*?`(?=[,)]|$| \})/
 /** Of a test or suite, or of a function that makes one: the title. */
 const CALL = new RegExp(`^(?:(?:\\w+\\.)?(?:test|it|describe)(?:\\.\\w+)?|\\w+)\\(\\s*(${LITERAL.source})`)
 const ROW = /^(?:\.\.\.)?[[{'"`]/
-const NAME = new RegExp(`\\bname: (${LITERAL.source})`)
+const NAME = new RegExp(`\\b(?:name|attack):\\s+(${LITERAL.source})`)
 const SENTENCE = /^\[?(['"`])(?=[^'"`]* )((?:(?!\1).)*)\1/
 
 type State = 'done' | 'partly' | 'absent'
@@ -146,7 +146,7 @@ export interface Coverage extends Annotations {
 export function readCoverage(root: string): Coverage {
   const outline = readOutline(readFileSync(join(root, 'scripts/coverage.txt'), 'utf8'))
   const endpoints = outline.sections.flatMap(section => section.endpoints)
-  const files = globSync('test/**/*.test.ts', { cwd: root })
+  const files = globSync('test/{**/*.test,attacks/*}.ts', { cwd: root })
     .toSorted()
     .map(path => readAnnotations(path, readFileSync(join(root, path), 'utf8'), endpoints))
   const claims = [...files.flatMap(file => file.claims), ...outline.absent]

@@ -151,15 +151,16 @@ Words.
 
 /** The endpoint with its parameters alike, as `:id` of a route and `{clientId}` of the page are. */
 const shapeOf = (method: string, path: string): string => `${method} ${path.replaceAll(/\{[^}]*\}|:\w+|\*+/g, '*')}`
-/** `GET /login error codes` is about `GET /login`. */
-const ENDPOINT = /^(GET|POST|PUT|DELETE|PATCH) (\/[^\s`?]*)/
+/** `GET /login error codes` is about `GET /login`; `any`, or no method, is about all methods; `/**` is not one. */
+const ENDPOINT = /^(?:(any|GET|POST|PUT|DELETE|PATCH) )?(\/(?!\S*\*\*)[^\s`?]*)/
+const METHODS = new Set(['GET', 'POST', 'PUT', 'DELETE', 'PATCH'])
 
 describe('the endpoints of docs/coverage.md', () => {
   const shapes = Map.groupBy(coverage.claims, ({ endpoint }) => {
-    const [, method = '', path = ''] = ENDPOINT.exec(endpoint) ?? []
-    return shapeOf(method, path)
+    const [, method = 'any', path] = ENDPOINT.exec(endpoint) ?? []
+    return path === undefined ? '' : shapeOf(method, path)
   })
-  shapes.delete(shapeOf('', ''))
+  shapes.delete('')
   const registered = new Set<string>()
   const served = new Set<string>()
 
@@ -168,8 +169,9 @@ describe('the endpoints of docs/coverage.md', () => {
       const config = mode === 'uaa' ? { jwt: { token: { queryString: { enabled: true } } } } : {}
       const server = await startServer({ mode, config })
       for (const { method, url, refuses } of server.app.routes) {
-        registered.add(shapeOf(method, url))
-        if (!refuses) served.add(shapeOf(method, url))
+        for (const word of [method, 'any']) registered.add(shapeOf(word, url))
+        if (refuses || !METHODS.has(method)) continue
+        for (const word of [method, 'any']) served.add(shapeOf(word, url))
       }
       await server.stop()
     }
@@ -186,6 +188,16 @@ describe('the endpoints of docs/coverage.md', () => {
     const done = withClaims(claims => claims.some(({ state }) => state === 'done'))
     assert.deepEqual(
       done.filter(shape => !registered.has(shape)),
+      [],
+    )
+  })
+
+  it('are all that is served, but for the files of pages', () => {
+    const fields = coverage.claims.map(({ field }) => field.text).filter(text => text.startsWith('/'))
+    const named = new Set([...shapes.keys(), ...fields.map(path => shapeOf('any', path))])
+    const isNamed = (shape: string): boolean => named.has(shape) || named.has(shape.replace(/^\w+/, 'any'))
+    assert.deepEqual(
+      [...served].filter(shape => !isNamed(shape) && !/^any |^GET \/resources\//.test(shape)),
       [],
     )
   })

@@ -159,6 +159,7 @@ export const secondFactorProofAttacks: readonly Attack[] = [
         assert.equal(await leadsTo(browser), FACTOR_PAGE)
       }),
   },
+  // Covers POST /second_factor/passkey: error: a factor is there already
   {
     attack: 'adds a factor with the password alone where there is one already, which the policy may not even count',
     outcome: 'no page for it, and a form made before is refused',

@@ -26,6 +26,7 @@ for (const mode of MODES) {
       { path: '/error404', about: 404, code: 'not_found' },
       // Partly covers error pages: /error500
       { path: '/error500', about: 500, code: 'server_error' },
+      // Covers error pages: /error*
       { path: '/errorAny', code: 'error' },
       { path: '/error/deep?a=1', code: 'error' },
       { path: '/saml_error', code: 'saml_error' },

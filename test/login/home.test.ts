@@ -197,6 +197,7 @@ describe('the links of the whole server', () => {
 
 describe('GET /zone.css', () => {
   // Covers layout and branding: banner.backgroundColor
+  // Covers static files: /zone.css
   it('has the zone’s colours, and is linked from its pages', () =>
     withServer({ zone_config: { branding: { banner: { text: 'Hi', backgroundColor: '#123456' } } } }, async server => {
       const answer = await server.send('/zone.css')

@@ -38,6 +38,7 @@ for (const mode of MODES) {
       return browser.send('/login.do', { form: { ...hiddenFields(text), username: userName, password, ...more } })
     }
 
+    // Covers any /profile/security/offer: rule: may be declined for good
     it('comes where the device can make one, and leads on when it is declined, for good', async () => {
       await browser.send(AUTHORIZE)
       assert.equal(locationOf(await signIn()), OFFER)

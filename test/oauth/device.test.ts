@@ -77,6 +77,8 @@ for (const mode of MODES) {
     const allow = async (browser: Browser, code: string): Promise<TestAnswer> =>
       decide(browser, await enter(browser, code))
 
+    // Covers POST /oauth/device_authorization: response: device_code; user_code; verification_uri
+    // Covers POST /oauth/device_authorization: response: verification_uri_complete; expires_in; interval
     it('gives a device codes, of which a user can type one', async () => {
       const answer = await begin()
       assert.equal(answer.headers['cache-control'], 'no-store')
@@ -89,6 +91,9 @@ for (const mode of MODES) {
     })
 
     // Covers later standards: device grant
+    // Covers POST /oauth/device_authorization: client_id; scope
+    // Covers POST /device: user_code; rule: shows who asks
+    // Covers POST /device/decision: rule: tokens after consent, once
     it('gives tokens once a user has allowed it, once', async () => {
       const codes = await begun({ scope: 'openid cloud.read' })
       assert.equal(await errorOf(poll(codes.device_code)), '400 authorization_pending')
@@ -129,6 +134,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/oauth/device_authorization', { form: { client_id: 'cli' } })).status, 401)
     })
 
+    // Covers POST /device/decision: rule: access_denied after refusal
     it('tells a device that was denied, once', async () => {
       const codes = await begun()
       const browser = await signedIn(server)
@@ -160,6 +166,7 @@ for (const mode of MODES) {
       assert.equal((await enter(browser, pending.user_code)).status, 422)
     })
 
+    // Covers GET /device: user_code; rule: sign-in first; decides nothing
     it('asks to sign in first, and then shows the code of the link, which decides nothing', async () => {
       const codes = await begun()
       const browser = server.browser()
@@ -215,6 +222,7 @@ for (const mode of MODES) {
       await changeUser(server, 'marissa', { active: true })
     })
 
+    // Covers POST /device/decision: error: form of another site
     it('refuses forms that are not from its own pages', async () => {
       const codes = await begun()
       const browser = await signedIn(server)

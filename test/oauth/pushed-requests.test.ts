@@ -48,6 +48,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.match(answer.text, /unknown, has expired or was used/)
   }
 
+  // Covers POST /oauth/par: response: request_uri; expires_in
   it('are answered with a reference', async () => {
     const answer = await push(server)
     assert.equal(answer.status, 201, answer.text)
@@ -219,6 +220,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     { name: 'a body that is too long', form: { login_hint: 'x'.repeat(70_000) }, want: '413 invalid_request' },
   ]
   for (const { name, form = {}, basic, want } of refused) {
+    // Covers POST /oauth/par: error: bad request
     it(`refuse ${name}`, async () => {
       const answer = await push(server, { ...BANK_REQUEST, ...form }, basic)
       assert.equal(`${answer.status} ${answer.json<{ error: string }>().error}`, want, answer.text)

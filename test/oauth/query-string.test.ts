@@ -40,10 +40,17 @@ describe('jwt.token.queryString.enabled', () => {
       path: '/oauth/token?',
       request: { form: GRANT, basic: SERVICE },
     },
+    // Covers GET /oauth/token/alias/{entity_id}: rule: parameters in the query by configuration (uaa)
+    {
+      name: 'GET at the path of an entity id',
+      path: '/oauth/token/alias/latchkey',
+      request: { query: GRANT, basic: SERVICE },
+    },
     { name: 'a body alone, as ever', request: { form: GRANT, basic: SERVICE } },
   ]
   for (const { name, path = '/oauth/token', request, scope = 'jobs.run jobs.read' } of taken) {
     // Covers POST /oauth/token: jwt.token.queryString.enabled
+    // Covers GET /oauth/token: rule: parameters in the query by configuration (uaa)
     it(`lets the token endpoint take ${name}`, async () => {
       const tokens = tokensOf(await server.send(path, request))
       assert.equal(tokens.scope, scope)
@@ -118,6 +125,7 @@ describe('jwt.token.queryString.enabled', () => {
       const other = method === 'POST' ? 'scope' : 'scopes'
 
       // Covers GET /check_token: token in the query
+      // Covers any /check_token: rule: any method and parameters in the query by configuration (uaa)
       it(`lets ${method} name the token in the query and the wanted ${own}`, async () => {
         const answer = await check({ method, query: { token, [own]: 'openid, CLOUD.read ,' } })
         assert.equal(answer.status, 200, answer.text)

@@ -22,6 +22,7 @@ async function inServer(
 }
 
 describe(`GET ${PATH}`, () => {
+  // Covers GET /.well-known/oauth-protected-resource: response: resource; authorization_servers
   it('reports who issues tokens for the server’s own interfaces', () =>
     inServer({}, async server => {
       const answer = await server.send(PATH)

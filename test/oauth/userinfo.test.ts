@@ -239,6 +239,7 @@ for (const mode of MODES) {
     })
 
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
+      // Covers any /userinfo: rule: any method (uaa)
       it(`${mode === 'uaa' ? 'takes' : 'refuses'} ${method} (T5)`, async () => {
         const token = await tokenFor('openid')
         const answer = await send(token, { method })

@@ -163,6 +163,8 @@ describe('GET /healthz', () => {
     })
 
     // Covers GET /healthz: 503 database
+    // Covers GET /readyz: 503 while it stops
+    // Covers GET /livez: 200 whatever the database does
     it(`answers 503 once the database is gone, and once the server stops, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {

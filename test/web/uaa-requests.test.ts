@@ -156,6 +156,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers any /info: rule: any method (uaa)
     it('/info accepts other methods in uaa only', async () => {
       for (const method of ['POST', 'PUT', 'DELETE']) {
         assert.equal((await server.send('/info', { method })).status, isUaa ? 200 : 405)

@@ -30,6 +30,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { method: 'PUT', path: '/Groups/none', body: {}, ...CHANGE },
   { method: 'PATCH', path: '/Groups/none', body: {}, ...CHANGE },
   { method: 'POST', path: '/Groups/none/members', body: {}, ...CHANGE },
+  // Covers PUT /Groups/{id}/members/{memberId}: rule: rights
   { method: 'PUT', path: '/Groups/none/members/none', body: {}, ...CHANGE },
   { method: 'POST', path: '/Groups/External', body: {}, ...WRITE },
   { method: 'DELETE', path: '/Groups/none', ...WRITE },

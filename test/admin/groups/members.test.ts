@@ -109,6 +109,7 @@ for (const mode of MODES) {
     // Covers GET /Groups/{id}/members: error: not found
     // Covers GET /Groups/{id}/members/{memberId}: error: member_not_found
     // Covers DELETE /Groups/{id}/members/{memberId}: error: member_not_found
+    // Covers PUT /Groups/{id}/members/{memberId}: error: member_not_found
     it('are refused where they are none', async () => {
       const other = await api.make('m.other')
       for (const [id, memberId] of [

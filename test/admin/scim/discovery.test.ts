@@ -40,6 +40,9 @@ describe('what SCIM reports about itself', () => {
   })
 
   // Covers /scim/v2/Schemas: rule: RFC 7643 §7
+  // Covers /scim/v2/Schemas/{id}: rule: RFC 7643 §7
+  // Covers /scim/v2/ResourceTypes: rule: RFC 7643 §6
+  // Covers /scim/v2/ResourceTypes/{id}: rule: RFC 7643 §6
   it('has each schema and type alone and in a list, with the address of the zone', async () => {
     for (const path of ['/Schemas', '/ResourceTypes']) {
       const { totalResults, Resources } = (await scim.send('GET', path)).json<List<Described>>()

@@ -45,6 +45,7 @@ for (const mode of MODES) {
     }
     const sorted = (...places: readonly number[]): readonly string[] => places.map(place => ids[place] ?? '').toSorted()
 
+    // Covers /scim/v2/Groups: rule: RFC 7643 §4.2, attributes
     it('keep name, external id, description and members', async () => {
       const inner = await createGroup()
       const made = await createGroup([ids[0] ?? '', inner.id], {

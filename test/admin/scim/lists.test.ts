@@ -85,6 +85,7 @@ for (const kind of DATABASE_KINDS) {
       ['userName eq "100%"', []],
     ]
     for (const [filter, want] of filters) {
+      // Covers /scim/v2/Users/.search: filter; sortBy
       it(`find ${want.length} by ${filter}`, async () => {
         const page = await list({ filter, sortBy: 'userName' })
         assert.deepEqual(namesIn(page), want)

@@ -104,6 +104,7 @@ for (const mode of MODES) {
     }
     const methods = async () => (await server.store.users.find('svc', user.id))?.factors?.methods ?? []
 
+    // Covers GET /Users/{id}/mfa: rule: no secret in the answer
     it('reports what there is, and nothing that could sign somebody in', async () => {
       assert.deepEqual((await ask('GET', '', 'reader')).json(), {
         required: false,
@@ -134,6 +135,9 @@ for (const mode of MODES) {
       for (const secret of ['digest-one', 'public', 'secret', 'credential']) assert.ok(!answer.text.includes(secret))
     })
 
+    // Covers DELETE /Users/{id}/mfa/passkeys/{passkey}: passkey
+    // Covers DELETE /Users/{id}/mfa/totp: rule: audit trail
+    // Covers DELETE /Users/{id}/mfa/recovery-codes: rule: audit trail
     it('removes one factor after the other, with an event that names who did it', async () => {
       events()
       const [passkey] = await server.store.factors.passkeysOf('svc', user.id)
@@ -152,6 +156,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers DELETE /Users/{id}/mfa: rule: removes every factor
     it('resets everything, and changes nothing where there is nothing', async () => {
       for (const method of ['passkey', 'totp'] as const) await giveFactor(server, user.id, method)
       await ask('POST', '/bypass', 'root')
@@ -192,6 +197,8 @@ for (const mode of MODES) {
       await setPolicy(server, { requirement: 'optional' })
     })
 
+    // Covers POST /Users/{id}/mfa/bypass: rule: stands in for a factor once
+    // Covers DELETE /Users/{id}/mfa/bypass: rule: takes the code back
     it('gives a code that stands in for a factor once, until it expires or is taken back', async () => {
       await giveFactor(server, user.id)
       events()
@@ -248,6 +255,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /Users/{id}/mfa/bypass: error: bad request
     it('gives no code for a body that is no object', async () => {
       for (const body of ['', '[]', '"60"', '{', 'null']) {
         assert.equal((await ask('POST', '/bypass', 'root', { body })).status, 400, body)

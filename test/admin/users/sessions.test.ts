@@ -65,6 +65,7 @@ for (const mode of MODES) {
         ...(given.zone !== undefined && { headers: { 'x-identity-zone-id': given.zone } }),
       })
 
+    // Covers GET /Users/{id}/sessions: rule: no secret in the answer
     it('reports where the user is signed in, and nothing that could sign somebody in', async () => {
       const browser = await signedIn(server)
       const secrets = [...browser.cookies.values()]
@@ -116,6 +117,7 @@ for (const mode of MODES) {
     const CODE = { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb', scope: 'openid' }
 
     for (const { name, end, password = 'koala' } of ways) {
+      // Covers DELETE /Users/{id}/sessions: rule: ends tokens and codes as well
       it(`end with codes, passcodes, refresh and access tokens by ${name}`, async () => {
         const browser = await signedIn(server)
         const passcode = (await browser.send('/passcode', { headers: { accept: 'application/json' } })).json<string>()
@@ -165,6 +167,7 @@ for (const mode of MODES) {
       assert.deepEqual((await ask('DELETE', 'reader')).json()['error'], 'insufficient_scope')
     })
 
+    // Covers any /Users/{id}/sessions: error: not permitted; not found
     it('is refused to others, and for users that do not exist', async () => {
       const browser = await signedIn(server)
       for (const method of ['GET', 'DELETE']) {

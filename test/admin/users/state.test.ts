@@ -115,6 +115,7 @@ for (const mode of MODES) {
     })
 
     describe('GET /Users/{id}/verify-link', () => {
+      // Covers SCIM errors: error: user_already_verified
       // Covers GET /Users/{id}/verify-link: redirect_uri; client_id; response: verify_link; error: already verified
       it('makes a link whose page verifies once, and keeps the password', async () => {
         const { id, userName } = await fresh({ verified: false })
@@ -360,6 +361,7 @@ for (const mode of MODES) {
         api.send('GET', '/ids/Users', undefined, { by: 'finder', query, ...request })
 
       // Covers GET /ids/Users: filter; sortOrder; startIndex; count; response: id; userName; origin
+      // Covers POST /ids/Users: filter
       it('answers id, name and origin, ordered by name', async () => {
         const [a, b] = [await api.create('ids-a'), await api.create('ids-b')]
         const of = ({ id, userName, origin }: UserAnswer) => ({ id, userName, origin })

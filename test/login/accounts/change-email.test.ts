@@ -178,6 +178,7 @@ for (const mode of MODES) {
       )
     })
 
+    // Covers POST /verify_email: rule: a name goes to one of two
     it('gives a name that two want to one of them', async () => {
       for (const name of ['race', 'late'])
         isSent(await ask(await signedIn(`${name}@shop.example`), 'wanted@shop.example'))

@@ -45,6 +45,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       return href
     }
 
+    // Covers GET /continue: rule: leads to the application
     it('is the application, after a sign-up', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'new@shop.example', requestedReturn)
@@ -104,6 +105,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       assert.equal(await finish(browser, done, 'marissa', 'koala'), APP)
     })
 
+    // Covers GET /continue: error: any other URL
     it('is the home page for any other URL', async () => {
       for (const query of [
         {},

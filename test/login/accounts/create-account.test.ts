@@ -162,6 +162,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /verify_user: code
+    // Covers POST /verify_user: rule: makes one account
     it('verifies once, also when the link is used twice at the same instant', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'once@shop.example')

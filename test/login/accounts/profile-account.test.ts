@@ -47,6 +47,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers POST /profile/details: name; rule: audit trail
     it('are shown in fields, and changed with a version and a line in the audit trail', async () => {
       const page = (await browser.send('/profile')).text
       assert.deepEqual(fields(page), { givenName: 'Marissa', familyName: 'Bloggs', displayName: '' })
@@ -109,6 +110,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /profile/details: error: form of another site
     it('need the anti-forgery value and a session', async () => {
       const { version } = await userNamed(server, 'marissa')
       const forged = await browser.send('/profile/details', {

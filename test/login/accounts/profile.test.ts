@@ -375,6 +375,7 @@ for (const mode of MODES) {
         assert.ok((await isSignedIn(here)) && (await isSignedIn(phone)))
       })
 
+      // Covers POST /profile/sessions: session
       it('are ended one by one, once', async () => {
         const [handle = ''] = handles((await here.send('/profile')).text)
         const answer = await post(here, '/profile/sessions', { session: handle })
@@ -388,6 +389,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(page, /name="others"/)
       })
 
+      // Covers POST /profile/sessions: others
       it('are ended everywhere else together', async () => {
         const others = [await signedIn(server), await signedIn(server), await signedIn(server)]
         const joel = await signedIn(server, 'joel', 'wombat')

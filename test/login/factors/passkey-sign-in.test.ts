@@ -49,6 +49,7 @@ for (const mode of MODES) {
     const eventsSince = (start: number) =>
       server.events.slice(start).map(({ type, principal, data }) => [type, principal, data])
 
+    // Covers POST /login/passkey: rule: leads on, at the level of two factors
     it('leads on to where the user was going, at the level of two factors', async () => {
       const browser = server.browser()
       const asked = await authorize(browser, { ...APP_REQUEST, acr_values: 'phr' })
@@ -80,6 +81,7 @@ for (const mode of MODES) {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
     })
 
+    // Covers POST /login/passkey/options: rule: reveals no account
     it('reveals nothing about accounts and passkeys to whoever asks for options', async () => {
       const options = async () => {
         const browser = server.browser()
@@ -199,6 +201,7 @@ for (const mode of MODES) {
       }
     })
 
+    // Covers POST /login/passkey: error: another browser or used
     it('takes no answer from another browser, and none a second time', async () => {
       const [mine, theirs] = [server.browser(), server.browser()]
       const form = await passkeyForm(server, theirs, { credential })

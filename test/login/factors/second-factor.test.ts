@@ -26,6 +26,7 @@ for (const mode of MODES) {
     })
 
     // Covers Zone config in effect: `secondFactor` (ours)
+    // Covers any /second_factor/app: rule: set up at the first sign-in
     it('is set up at the first sign-in, before anything else', async () => {
       const browser = server.browser()
       assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
@@ -54,8 +55,11 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/second_factor')).status, 302)
     })
 
+    // Covers any /second_factor: rule: a code counts once
+    // Covers audit trail: MfaAuthenticationSuccess; MfaAuthenticationFailure
     it('is asked for at the next one, and what confirmed it is used up', async () => {
       const browser = server.browser()
+      const event = () => server.events.findLast(({ type }) => type.startsWith('MfaAuthentication'))
       assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
       assert.equal(
         (await browser.send('/second_factor/app')).headers['location'],
@@ -64,9 +68,11 @@ for (const mode of MODES) {
       )
       const again = await prove(browser, { code: app.code(server) })
       assert.equal(again.status, 422)
+      assert.equal(event()?.type, 'MfaAuthenticationFailure')
       server.clock.advance(30)
       const shown = app.code(server)
       assert.equal((await prove(browser, { code: `${shown.slice(0, 3)} ${shown.slice(3)}` })).status, 302)
+      assert.deepEqual([event()?.type, event()?.data], ['MfaAuthenticationSuccess', 'totp'])
       assert.equal((await browser.send('/home')).status, 200)
       const other = server.browser()
       await other.signIn('marissa', 'koala')
@@ -74,6 +80,7 @@ for (const mode of MODES) {
       server.clock.advance(3600)
     })
 
+    // Covers POST /second_factor: recovery code
     it('takes a recovery code once, as users type it', async () => {
       const browser = server.browser()
       const [first = '', second = ''] = codes
@@ -92,6 +99,7 @@ for (const mode of MODES) {
       server.clock.advance(3600)
     })
 
+    // Covers POST /second_factor: error: account locked
     it('locks the account after wrong codes, which a password in between does not forget', async () => {
       for (let attempt = 0; attempt < 5; attempt += 1) {
         const browser = server.browser()

@@ -86,6 +86,7 @@ for (const mode of MODES) {
       return made
     }
 
+    // Covers GET /profile/security: page: own second factors
     it('are on a page that the profile leads to', async () => {
       const profile = (await browser.send('/profile')).text
       assert.match(profile, /Second step<\/dt><dd>Off<\/dd><dd class="change"><a href="\/profile\/security">/)
@@ -97,6 +98,10 @@ for (const mode of MODES) {
       assert.match((await browser.send('/profile')).text, /<dd>Authenticator app<\/dd>/)
     })
 
+    // Covers any /profile/security/app: rule: adds an app
+    // Covers any /profile/security/passkey: rule: adds a passkey
+    // Covers any /profile/security/rename: rule: names a factor
+    // Covers any /profile/security/remove: rule: removes a factor
     it('are added, named and removed, with an event and a mail for each', async () => {
       const before = (await server.mails()).length
       const { answer } = await addPasskey(' My\u00a0ph\u006f\u0308ne ')
@@ -148,6 +153,7 @@ for (const mode of MODES) {
       assert.match(textOf((await later.send('/profile/security')).text), /last used now|last used just now/i)
     })
 
+    // Covers any /profile/security/codes: rule: new recovery codes
     it('show what is left of the recovery codes, and make new ones', async () => {
       const { app, answer } = await addApp()
       const [first = ''] = codesOf(answer.text)
@@ -168,6 +174,7 @@ for (const mode of MODES) {
       assert.equal((await prove(old, { code: app.code(server) })).status, 302)
     })
 
+    // Covers POST /profile/security/devices: rule: forgets remembered browsers
     it('end what browsers remember', async () => {
       const { app } = await addApp()
       server.clock.advance(30)

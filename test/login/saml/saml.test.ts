@@ -138,6 +138,7 @@ for (const mode of MODES) {
       })
 
       for (const path of ['/saml/SSO', '/saml/SSO/alias/corp', CONSUMER]) {
+        // Covers POST /saml/SSO: SAMLResponse
         it(`is at ${path} too, as the recipient that the provider names`, async () => {
           const browser = server.browser()
           const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
@@ -273,6 +274,8 @@ for (const mode of MODES) {
         await assertRefused(await browser.send(CONSUMER, { form }), 400, UNREADABLE, browser)
       })
 
+      // Covers GET /saml/SSO: error: refused
+      // Covers GET /saml/SSO/alias/{alias}: error: refused
       it('refuses GET', async () => {
         for (const path of [CONSUMER, '/saml/SSO']) await assertRefused(await server.send(path), 400, UNREADABLE)
       })

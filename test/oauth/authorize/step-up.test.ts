@@ -120,6 +120,7 @@ for (const mode of MODES) {
     }
 
     // Covers GET /oauth/authorize: acr_values
+    // Covers later standards: step-up authentication
     it('is reached on the page, which leads back to the request', async () => {
       const browser = await signedInPast(server, app)
       await makeSession(server, browser, { acr: ['1'], amr: ['pwd'] })

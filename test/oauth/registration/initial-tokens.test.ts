@@ -30,6 +30,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    // Covers POST /oauth/registration-tokens: rule: needed where the zone says so
     it('are needed where the zone says so', async () => {
       for (const [request, challenge] of [
         [{}, /^Bearer realm="SVC\/oauth"$/],
@@ -63,6 +64,8 @@ for (const mode of MODES) {
       assert.equal((await register(server, METADATA, { bearer })).status, 401)
     })
 
+    // Covers GET /oauth/registration-tokens: rule: without the tokens themselves
+    // Covers DELETE /oauth/registration-tokens/{id}: id
     it('are listed without themselves, and removed', async () => {
       root = await tokenOf(server, 'root')
       const made = await sendJson(server, 'POST', PATH, { label: 'for the team' }, { bearer: root })
@@ -90,6 +93,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers POST /oauth/registration-tokens: error: not an administrator of clients
     it('are made by administrators of clients only', async () => {
       for (const bearer of [undefined, await tokenOf(server, 'service')]) {
         for (const method of ['GET', 'POST'] as const) {

@@ -118,6 +118,7 @@ for (const mode of MODES) {
     })
 
     // Covers later standards: dynamic client registration
+    // Covers POST /connect/register: body; response: client_id; client_secret; registration_access_token
     it('answers with all that a client needs, and the defaults of the standards', async () => {
       const answer = await register(server)
       assert.equal(answer.status, 201, answer.text)
@@ -331,6 +332,7 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers any /connect/register/{client_id}: rule: read, change and delete by the client itself
     it('lets the client read, change and delete itself, and nobody else', async () => {
       const first = registered(await register(server))
       const read = registered(await manage(server, 'GET', first))

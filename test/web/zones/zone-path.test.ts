@@ -243,6 +243,7 @@ for (const mode of MODES) {
           [`/.well-known/oauth-authorization-server${path}/z/default`, 'default'],
         ] as const) {
           // Covers zone by path: rule: metadata
+          // Covers GET /.well-known/oauth-authorization-server/oauth/token: response: issuer
           it(`at ${url} has the issuer and addresses of the path`, async () => {
             const { issuer, ...document } = (await server.send(url)).json()
             assert.equal(issuer, `${base}/z/${name}${issuerEnd}`)
