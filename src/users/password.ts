@@ -46,6 +46,7 @@ export interface NewPasswordDeps extends PasswordRuleDeps {
   readonly audit: Audit
 }
 
+const WRONG = 'Old password is incorrect'
 const SAME = 'Your new password cannot be the same as the old password.'
 /** 132 bits. */
 export const PASSWORD_REVISION_LENGTH = 22
@@ -58,8 +59,7 @@ export async function setNewPassword(
   const { store, passwords, clock, random, audit } = deps
   const requester = { zoneId: zone.id, address: remoteAddress }
   const { userId: caller } = by ?? {}
-  const from = originOf(user.id, { ...by, remoteAddress, ...(userAgent !== undefined && { userAgent }) })
-  const facts = { zoneId: zone.id, principal: user.id, origin: user.origin, ...from }
+  const facts = factsOf({ zone, user, remoteAddress, userAgent, by })
   const refuse = (reason: 'same' | 'policy', message: string): NewPasswordResult => {
     audit({ type: 'PasswordChangeFailure', ...facts, data: message })
     return { outcome: 'refused', reason, message }
@@ -94,27 +94,34 @@ export async function setNewPassword(
   }
 }
 
-/** A password presented as that of an account. */
-export interface ClaimedPassword {
-  readonly zone: Zone
-  readonly user: User
-  readonly password: string
-  /** Whether a wrong one counts as a failed sign-in, and none is right while these lock the account. */
-  readonly countsFailures: boolean
-  readonly remoteAddress?: string | undefined
+/** Of an event of the audit trail about the password of the user. */
+function factsOf({ zone, user, remoteAddress, userAgent, by }: Omit<ClaimedPassword, 'password' | 'countsFailures'>) {
+  const from = originOf(user.id, { ...by, remoteAddress, ...(userAgent !== undefined && { userAgent }) })
+  return { zoneId: zone.id, principal: user.id, origin: user.origin, ...from }
 }
 
-type ClaimDeps = Pick<NewPasswordDeps, 'store' | 'passwords' | 'clock'>
+/** A password presented as that of an account. */
+export interface ClaimedPassword
+  extends Pick<NewPassword, 'zone' | 'user' | 'password' | 'remoteAddress' | 'userAgent' | 'by'> {
+  /** Whether a wrong one counts as a failed sign-in, and none is right while these lock the account. */
+  readonly countsFailures: boolean
+}
+
+type ClaimDeps = Pick<NewPasswordDeps, 'store' | 'passwords' | 'clock' | 'audit'>
 
 /** Of the process: ids of accounts are unique. */
 const queued = createKeyedQueue()
 
 /**
  * Whether the password is that of the account; takes as long for an account without one. One at a time for an account:
- * concurrent guesses must not be checked before earlier failures are counted.
+ * concurrent guesses must not be checked before earlier failures are counted. A wrong one is in the audit trail.
  */
 export const isOwnPassword = (claim: ClaimedPassword, deps: ClaimDeps): Promise<boolean> =>
-  queued(claim.user.id, () => matchesClaim(claim, deps))
+  queued(claim.user.id, async () => {
+    const matches = await matchesClaim(claim, deps)
+    if (!matches) deps.audit({ type: 'PasswordChangeFailure', ...factsOf(claim), data: WRONG })
+    return matches
+  })
 
 async function matchesClaim(
   { zone, user, password, countsFailures, remoteAddress }: ClaimedPassword,

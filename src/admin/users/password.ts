@@ -55,7 +55,7 @@ export function passwordHandler(
     // A client with `password.write`, or an administrator of the default zone, may have fewer rights than the account.
     if (caller?.id !== user.id) await rights.checkUser(user, groupCallerOf(request, service))
     if (oldPassword !== '') {
-      const attempt = { zone, user, password: oldPassword, remoteAddress, countsFailures: isOwn }
+      const attempt = { zone, user, password: oldPassword, remoteAddress, countsFailures: isOwn, by: callerOf(request) }
       const matches = await limits.wrongPasswords.attempt(
         JSON.stringify(['own', zone.id, user.id]),
         () => isOwnPassword(attempt, deps),

@@ -236,6 +236,11 @@ for (const mode of MODES) {
           String(wrong.headers['www-authenticate']),
           /^Bearer realm="SVC\/oauth", error="unauthorized", error_description="Old password is incorrect"/,
         )
+        const { type, principal, clientId, data } = api.server.events.at(-1) ?? {}
+        assert.deepEqual(
+          [type, principal, clientId, data],
+          ['PasswordChangeFailure', user.id, 'portal', 'Old password is incorrect'],
+        )
         assert.deepEqual((await asUser({ password: NEW, oldPassword: OLD }, OLD)).json(), ok)
         assert.equal(await grant(user.userName, NEW), 200)
         assert.doesNotMatch(JSON.stringify([api.server.events, api.server.refusals, api.server.lines]), /pw-[12]-long/)

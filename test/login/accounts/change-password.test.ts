@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields } from '../../support/forms.ts'
-import { MODES } from '../../support/oauth.ts'
+import { MODES, userNamed } from '../../support/oauth.ts'
 import { mailTo, NEW_PASSWORD, submitted, textOf } from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
@@ -79,6 +79,9 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/profile')).status, 200)
       }
       await refused(await change(browser, 'wrong', NEW_PASSWORD), /valid current password|current password/i)
+      const { type, principal, data } = server.events.at(-1) ?? {}
+      const { id } = await userNamed(server, 'omar')
+      assert.deepEqual([type, principal, data], ['PasswordChangeFailure', id, 'Old password is incorrect'])
       await refused(await change(browser, OLD, NEW_PASSWORD, 'another'), /match/)
       await refused(await change(browser, OLD, ''), /match/)
       await refused(await change(browser, OLD, OLD), /same/)
