@@ -75,7 +75,7 @@ function matchesLeniently(entry: string, requested: string): boolean {
   return entry.includes('*') ? matchesPattern(entry, requested) : isBelow(entry, requested)
 }
 
-const OWN_PARAMETERS = ['code', 'state', 'error', 'iss', 'access_token', 'id_token']
+const OWN_PARAMETERS = ['code', 'state', 'error', 'iss', 'access_token', 'id_token', 'response']
 
 /** Whether its query already holds what only a response may say: the client might believe the first of two codes. */
 const namesOwnParameter = (requested: string): boolean =>

@@ -231,6 +231,7 @@ table('resolveRedirectUri, as UAA without leniency', STRICT, [
   one('refuses a missing query', `${CB}?x=1`, CB, false),
   one('refuses another value in the query', `${CB}?x=1`, `${CB}?x=2`, false),
   one('refuses a query that only a response may have', CB, `${CB}?code=1`, false),
+  one('refuses a signed response in the query', CB, `${CB}?x=1&res%70onse=ey.J.x`, false),
   one('takes a host and a scheme in another case', CB, 'HTTPS://App.Example/cb', true),
   one('takes an explicit default port', CB, 'https://app.example:443/cb', true),
   one('refuses a longer path', CB, `${CB}/more`, false),
