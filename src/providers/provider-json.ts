@@ -1,11 +1,17 @@
 // Reads and shows the JSON of identity providers for the bootstrap and the provider API, so that both accept the same.
-import { isJsonRecord, parseJson } from '../base/json.ts'
+import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { providerFields } from '../records/provider.ts'
 import { readRecord, showRecord, wireNames } from '../records/record.ts'
 import { readAllSettings, showSettings } from '../records/settings.ts'
-import { withKeptSecrets, withoutReadableSecrets, withoutSecrets, withoutSuspects } from './provider-secrets.ts'
+import {
+  movedSecrets,
+  withKeptSecrets,
+  withoutReadableSecrets,
+  withoutSecrets,
+  withoutSuspects,
+} from './provider-secrets.ts'
 import { providerTypes } from './provider-types.ts'
 import type { ProviderProblem, ProviderType } from './provider-types.ts'
 
@@ -97,6 +103,13 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
     ...(aliasZoneId !== undefined && { aliasZoneId }),
   }
   return { definition, problems }
+}
+
+/** The name of a secret that the request omits, and that would go to another place than in the record before. */
+export function movedSecret(json: JsonRecord, before: JsonRecord, after: JsonRecord): string | undefined {
+  const sent = configOf(json)
+  const isSent = (name: string): boolean => isJsonRecord(sent) && (memberOf(sent, name) ?? undefined) !== undefined
+  return movedSecrets(before, after).find(name => !isSent(name))
 }
 
 const recordTypeOf = (type: string, serviceName: string): ProviderType | undefined =>

@@ -143,3 +143,32 @@ function withKeptMember(own: unknown, earlier: unknown, member: string): unknown
   if (!isSameKey || Object.hasOwn(own, member) || !Object.hasOwn(earlier, member)) return own
   return { ...own, [member]: earlier[member] }
 }
+
+/** The settings whose URLs say where a secret is sent, and those by which the place is recognised, as they are unset. */
+const SENT: Readonly<Record<string, { readonly to: readonly string[]; readonly by: JsonRecord }>> = {
+  bindPassword: {
+    to: ['baseUrl'],
+    by: { tlsConfiguration: 'none', skipSSLVerification: false, caCertificates: undefined },
+  },
+  relyingPartySecret: { to: ['tokenUrl', 'checkTokenUrl', 'discoveryUrl'], by: {} },
+}
+
+/** Secrets that both have and that the changed settings would send to another server, or to one that proves less. */
+export const movedSecrets = (before: JsonRecord, after: JsonRecord): readonly string[] =>
+  Object.entries(SENT).flatMap(([secret, { to, by }]) => {
+    if (!isText(before[secret]) || before[secret] !== after[secret]) return []
+    const known = new Set(to.flatMap(name => placesIn(before[name])))
+    const isMoved = to.some(name => placesIn(after[name]).some(place => !known.has(place)))
+    return isMoved || Object.entries(by).some(([name, unset]) => (before[name] ?? unset) !== (after[name] ?? unset))
+      ? [secret]
+      : []
+  })
+
+/** Scheme, host and port of each URL; other text as it is. */
+const placesIn = (urls: unknown): readonly string[] =>
+  isText(urls)
+    ? urls
+        .split(/\s+/)
+        .filter(url => url !== '')
+        .map(url => (URL.canParse(url) ? `${new URL(url).protocol}//${new URL(url).host}` : url))
+    : []

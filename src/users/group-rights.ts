@@ -25,6 +25,8 @@ export const callerIn = (zoneId: string, by: GroupCaller, service: Service): Gro
 
 /** Refuses callers who would grant more rights than they have. */
 export interface GroupRights {
+  /** Whether the caller administers the zone, and so may give everything in it. */
+  isAdministrator(zone: Pick<Zone, 'id'>, by: GroupCaller): boolean
   /** For changes that give a group a name, or remove it. */
   checkNames(zone: Pick<Zone, 'id'>, names: readonly string[], by: GroupCaller): void
   /** For changes that grant the scope of the group, and of those that it is nested in. */
@@ -71,6 +73,7 @@ export function createGroupRights({
   }
 
   return {
+    isAdministrator,
     checkNames(zone, names, by) {
       const name = lacking(zone, names, by)
       if (name !== undefined) refuse(name)

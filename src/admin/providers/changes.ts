@@ -8,7 +8,7 @@ import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
-import { externalKeyOf, providerFromJson, providerToJson } from '../../providers/provider-json.ts'
+import { externalKeyOf, movedSecret, providerFromJson, providerToJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition, ProviderRules } from '../../providers/provider-json.ts'
 import { openProviderSecrets, sealProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { Service } from '../../model/service.ts'
@@ -158,6 +158,11 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const { provider: before, revision } = await find(zoneId, id)
       const opened = openProviderSecrets(before, vault)
       const given = readProvider(json, { serviceName, before: opened })
+      const moved = movedSecret(json, opened.config, given.config)
+      // Whoever knows it can send it; others could have it sent to a server of their own.
+      if (moved !== undefined && !rights.isAdministrator({ id: zoneId }, caller)) {
+        throw refuseRecord(422, `${moved} must be sent again: it would go to another place`)
+      }
       checkListed({ id: zoneId, config: given.config }, caller, before.config)
       const trusts = (provider: IdentityProvider): unknown => trustOf(provider, serviceName)
       const isInternal = before.type === serviceName

@@ -478,6 +478,56 @@ for (const mode of MODES) {
         })
       }
 
+      describe('of a caller who may change providers alone', () => {
+        const unnamed = { relyingPartySecret: undefined, bindPassword: undefined }
+        const elsewhere = 'https://evil.example/token'
+        const moved: readonly { name: string; before: Members; after: Members }[] = [
+          { name: 'another token endpoint', before: oidc('kept'), after: oidc('kept', { tokenUrl: elsewhere }) },
+          { name: 'another port', before: oidc('kept'), after: oidc('kept', { tokenUrl: 'https://kept.example:1/' }) },
+          { name: 'another discovery', before: oidc('kept'), after: oidc('kept', { discoveryUrl: elsewhere }) },
+          {
+            name: 'a further directory',
+            before: ldap(),
+            after: ldap({ baseUrl: 'ldap://directory.example ldap://e' }),
+          },
+          { name: 'no TLS', before: ldap({ tlsConfiguration: 'simple' }), after: ldap({ tlsConfiguration: 'none' }) },
+          { name: 'any certificate', before: ldap(), after: ldap({ skipSSLVerification: true }) },
+        ]
+        for (const { name, before, after } of moved) {
+          it(`is not sent on to ${name}`, async () => {
+            const record = await api.create(before)
+            const config = { ...Object(after['config']), ...unnamed }
+            const path = `/${record.id}`
+            const answer = await api.call({ method: 'PUT', path, json: { ...after, config }, as: 'writer' })
+            assert.equal(answer.status, 422, answer.text)
+            assert.deepEqual((await api.read(record.id)).config, record.config)
+            const texts = { ...after, config: JSON.stringify(config) }
+            assert.equal((await api.call({ method: 'PUT', path, json: texts, as: 'writer' })).status, 422)
+            assert.equal((await api.call({ method: 'PUT', path, json: after, as: 'writer' })).status, 200)
+            await api.call({ method: 'DELETE', path })
+          })
+        }
+
+        for (const make of [() => oidc('kept'), ldap]) {
+          it(`stays with the record as it was read: ${String(make()['type'])}`, async () => {
+            const record = await api.read((await api.create(make())).id)
+            const path = `/${record.id}`
+            assert.equal((await api.call({ method: 'PUT', path, json: record, as: 'writer' })).status, 200)
+            await api.call({ method: 'DELETE', path })
+          })
+        }
+
+        it('stays where only the path differs, or what it has nothing to do with', async () => {
+          const { id } = await api.create(oidc('kept'))
+          const changed = { ...unnamed, tokenUrl: 'https://kept.example/2', authUrl: 'https://login.kept.example/' }
+          const path = `/${id}`
+          const answer = await api.call({ method: 'PUT', path, json: oidc('kept', changed), as: 'writer' })
+          assert.equal(answer.status, 200, answer.text)
+          assert.equal((await kept('kept'))['relyingPartySecret'], secret)
+          await api.call({ method: 'DELETE', path })
+        })
+      })
+
       it('stays when it is not named: the directory’s', async () => {
         const { id } = await api.create(ldap())
         await put(id, ldap({ bindPassword: undefined, baseUrl: 'ldap://other.example' }))
