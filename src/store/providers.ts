@@ -3,6 +3,7 @@ import { providerFields } from '../records/provider.ts'
 import type { ProviderRow } from '../records/provider.ts'
 import { rowMapping } from '../records/record.ts'
 import { type Caches, remembered, type ZoneProviders } from './changes.ts'
+import { noteDeletedOrigin } from './deletions.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { deleteOrigin, endSessionsOfOrigin } from './origin-deletion.ts'
 import { insertInto, list, PROVIDER_COLUMNS, updateByKey } from './schema.ts'
@@ -118,6 +119,7 @@ async function make(within: Transaction, zoneId: string, change: ProviderChange)
     case 'delete': {
       const { changes } = await within.run(DELETE, { zone_id: zoneId, id: provider.id, revision: change.revision })
       if (changes === 0) throw new ChangedMeanwhile(what)
+      await noteDeletedOrigin(within, zoneId, provider.originKey)
       await deleteOrigin(within, zoneId, provider.originKey)
     }
   }

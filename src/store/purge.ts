@@ -2,6 +2,7 @@
 // between.
 import { ACCOUNT_EVENT_DAYS } from '../model/users/account-event.ts'
 import { type Database, type Statement, statement } from './database.ts'
+import { purgeDeleted } from './deletions.ts'
 import { purgeKeys } from './keys.ts'
 
 /** A few milliseconds of work, the longest that a request waits. */
@@ -63,7 +64,7 @@ export function createPurge(db: Database): (now: Date) => Promise<number> {
        order by changed_at limit ${ROWS_PER_TABLE})`,
   )
   return async now => {
-    let gone = (await purgeKeys(db, now)) + (await db.write(purgeChanges, {})).changes
+    let gone = (await purgeKeys(db, now)) + (await purgeDeleted(db, now)) + (await db.write(purgeChanges, {})).changes
     for (const { of, keptMilliseconds } of RULES) {
       gone += (await db.write(of, { before: now.getTime() - keptMilliseconds })).changes
     }

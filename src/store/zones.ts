@@ -1,6 +1,7 @@
 import type { Zone, ZoneConfig } from '../model/zones/zone.ts'
 import { type Caches, remembered } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
+import { noteDeletedZone } from './deletions.ts'
 import { addMissingGroups } from './groups/group-changes.ts'
 import { activateKey, replaceKeys } from './keys.ts'
 import { addProvider } from './providers.ts'
@@ -129,6 +130,7 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
         if ((await within.run(ALIASED, { zone_id: id })).rows.length > 0) return 'aliased'
         if ((await within.run(DELETE, { id })).changes === 0) return 'missing'
         await clearZone(within, id)
+        await noteDeletedZone(within, id)
         await deleteGroupsAbout(within, id, defaultZoneId)
         await announce(within, id, 'everything')
         return 'deleted'

@@ -178,6 +178,27 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.deepEqual(await users.find(z, 'a'), a)
     })
 
+    it('leaves nothing of what requests write that began before the deletion', async () => {
+      const z = newZone()
+      const { users, tokens, sessions, codes, approvals } = store()
+      await users.create(z, user({ zoneId: z, id: 'late' }))
+      const expiresAt = at(9000)
+      await users.delete(z, 'late')
+      await tokens.insert(z, token({ zoneId: z, userId: 'late', idDigest: 'late', expiresAt }))
+      const late = signedIn({ zoneId: z, idDigest: 'late', expiresAt })
+      await sessions.insert(z, { ...late, signIn: { ...late.signIn, userId: 'late' } })
+      await codes.insert(z, code({ zoneId: z, userId: 'late', codeDigest: 'late', expiresAt }))
+      await approvals.save(z, [approval({ zoneId: z, userId: 'late', expiresAt })])
+      await store().purge(at(0))
+      await store().purge(at(300))
+      assert.notEqual(await tokens.find(z, 'late'), undefined, 'of a request that may still run')
+      await store().purge(at(301))
+      assert.equal(await tokens.find(z, 'late'), undefined)
+      assert.equal(await sessions.find(z, 'late'), undefined)
+      assert.equal((await codes.redeem(z, 'late', at(302))).outcome, 'unknown')
+      assert.deepEqual(await approvals.listOfUser(z, 'late', at(302)), [])
+    })
+
     it('is deleted with everything of theirs, in the version that is expected', async () => {
       const z = newZone()
       const { users, sessions, tokens, codes, approvals, groups, events } = store()

@@ -5,7 +5,7 @@ import { AlreadyExists, ChangedMeanwhile } from '../../src/store/store.ts'
 import type { ZoneContents, ZoneState } from '../../src/store/store.ts'
 import type { Tables } from '../support/tables.ts'
 import { openTables } from '../support/tables.ts'
-import { at, client, group, key, provider, zone } from './records.ts'
+import { at, client, group, key, provider, token, user, zone } from './records.ts'
 import type { Lent } from './token-cases.ts'
 
 const DEFAULT = 'default-zone'
@@ -223,6 +223,36 @@ export function zoneCases({
         } finally {
           await elsewhere.close()
         }
+      })
+
+      it('leaves nothing of what requests write that began before', async () => {
+        const id = await create()
+        const late = (number: number) => [
+          store().clients.insert(id, client({ zoneId: id, clientId: `c${number}` })),
+          store().users.create(id, user({ zoneId: id, id: `u${number}`, userName: `u${number}` })),
+          store().groups.insert(id, group({ zoneId: id, id: `late${number}`, displayName: `late${number}` })),
+          store().tokens.insert(id, token({ zoneId: id, idDigest: `t${number}` })),
+          store().keys.insert(id, key({ zoneId: id, keyId: `late${number}` })),
+        ]
+        const writes = Array.from({ length: 8 }, (_, number) => [
+          ...late(number),
+          ...(number === 3 ? [store().zones.delete(id, DEFAULT)] : []),
+        ]).flat()
+        await Promise.all(writes)
+        assert.notDeepEqual(await tables.count(id), {}, 'some were late')
+        await store().purge(at(0))
+        await store().purge(at(301))
+        assert.deepEqual(await tables.count(id), {})
+      })
+
+      it('is not touched any more once it was created again', async () => {
+        const id = await create()
+        await store().zones.delete(id, DEFAULT)
+        await store().purge(at(0))
+        await create(id)
+        const created = await tables.count(id)
+        await store().purge(at(301))
+        assert.deepEqual(await tables.count(id), created)
       })
 
       it('stays while one of its providers has an alias', async () => {

@@ -208,4 +208,13 @@ export const MIGRATIONS: readonly Migration[] = [
     kind: 'expand',
     statements: () => [`create index sessions_by_origin on sessions (zone_id, origin) where origin is not null`],
   },
+  {
+    id: '0032-deletions',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table deletions (zone ${text} not null, user_id ${text} not null, seen_at ${integer},
+        primary key (zone, user_id))${tableEnd}`,
+      `create index deletions_by_time on deletions (seen_at)`,
+    ],
+  },
 ]

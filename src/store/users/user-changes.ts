@@ -5,6 +5,7 @@ import type { User } from '../../model/users/user.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { saveApprovals } from '../approvals.ts'
 import { type Database, isStorable, statement, type Transaction } from '../database.ts'
+import { noteDeletedUser } from '../deletions.ts'
 import { noteEnded } from '../ended-sessions.ts'
 import { CLEAR_FAILURES } from '../events.ts'
 import { TABLES_OF_USERS } from '../origin-deletion.ts'
@@ -168,6 +169,7 @@ async function deleteUser(within: Transaction, key: UserKey, version?: number): 
   if (changes === 0) return false
   await within.run(NOTE_SESSIONS, { zone_id: key.zone_id, user_id: key.id })
   for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: key.zone_id, user_id: key.id })
+  await noteDeletedUser(within, key.zone_id, key.id)
   await countRemoved(within, key.zone_id, 1)
   return true
 }
