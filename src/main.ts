@@ -28,7 +28,7 @@ import type { Management } from './ops/management.ts'
 import type { Measuring } from './ops/measuring.ts'
 import { paintTerminal } from './ops/terminal.ts'
 import type { Tracing } from './ops/tracing.ts'
-import { createUpkeep, expiryTime } from './ops/upkeep.ts'
+import { createSharedTasks, expiryTime } from './ops/shared-tasks.ts'
 import type { Store } from './store/store.ts'
 
 const PURGE_EVERY_MS = 30_000
@@ -352,22 +352,22 @@ async function close(
 
 /** Deletes what has expired, in one process of all that share the database. */
 function startDeletion({ app, store, clock, random, management }: Parts, log: Log): () => Promise<void> {
-  const upkeep = createUpkeep({ leases: store.leases, holder: random.uuid(), log })
-  upkeep.keep({
+  const tasks = createSharedTasks({ leases: store.leases, holder: random.uuid(), log })
+  tasks.start({
     name: 'purge',
     everyMilliseconds: PURGE_EVERY_MS,
     step: async () => store.purge(await expiryTime(clock, store)),
   })
   const { trail } = app
   if (trail) {
-    upkeep.keep({
+    tasks.start({
       name: 'audit retention',
       everyMilliseconds: AUDIT_RETENTION_EVERY_MS,
       step: async () => trail.deleteExpired(await expiryTime(clock, store)),
     })
   }
-  management?.addUpkeep(upkeep)
-  return () => upkeep.stop()
+  management?.addTasks(tasks)
+  return () => tasks.stop()
 }
 
 /** Notifies applications of ended sessions; the next process sends what is left when this one stops. */

@@ -11,7 +11,7 @@ import type { Instrument } from './instrument.ts'
 import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from './queue-metrics.ts'
 import type { QueueSource, WebhookSource } from './queue-metrics.ts'
 import { addSearchMetrics, type SearchSource } from './search-metrics.ts'
-import type { Upkeep } from './upkeep.ts'
+import type { SharedTasks } from './shared-tasks.ts'
 
 /** Where the management port listens. */
 export interface ManagementSettings {
@@ -33,7 +33,7 @@ export interface Management {
   /** Adds which servers of the database answer searches. */
   addSearches(store: SearchSource): void
   /** Adds which tasks this process does for all. */
-  addUpkeep(upkeep: Pick<Upkeep, 'tasks'>): void
+  addTasks(tasks: Pick<SharedTasks, 'leases'>): void
   close(): void
 }
 
@@ -96,7 +96,7 @@ export function createManagement(deps: {
     addLogouts: logouts => addLogoutMetrics(own, logouts),
     addWebhooks: webhooks => addWebhookMetrics(own, webhooks),
     addSearches: store => addSearchMetrics(prometheus.registry, store),
-    addUpkeep: upkeep => addUpkeepMetrics(own, upkeep),
+    addTasks: tasks => addTaskMetrics(own, tasks),
     close() {
       server.close()
       server.closeAllConnections()
@@ -115,14 +115,14 @@ function isForHost(header: string | undefined, listening: string): boolean {
 }
 
 /** Adds the metrics of what one process does for all that share the database. */
-export function addUpkeepMetrics(registry: Registry, upkeep: Pick<Upkeep, 'tasks'>): void {
+export function addTaskMetrics(registry: Registry, tasks: Pick<SharedTasks, 'leases'>): void {
   void new Gauge({
     name: 'latchkey_lease_held',
     help: 'Whether this process runs the task that all processes of the database share.',
     labelNames: ['task'] as const,
     registers: [registry],
     collect() {
-      for (const { name, isHeld } of upkeep.tasks()) this.set({ task: name }, isHeld ? 1 : 0)
+      for (const { name, isHeld } of tasks.leases()) this.set({ task: name }, isHeld ? 1 : 0)
     },
   })
 }

@@ -6,7 +6,7 @@ import fastify from 'fastify'
 import { parse } from 'yaml'
 import { OAuthError } from '../../src/model/oauth-error.ts'
 import { combined } from '../../src/ops/instrument.ts'
-import { addUpkeepMetrics } from '../../src/ops/management.ts'
+import { addTaskMetrics } from '../../src/ops/management.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 import { createPrometheus } from '../../src/ops/prometheus.ts'
 import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from '../../src/ops/queue-metrics.ts'
@@ -210,7 +210,7 @@ async function knownSeries(): Promise<ReadonlyMap<string, ReadonlySet<string>>> 
   addMailMetrics(prometheus.registry, { totals: async () => mails })
   addLogoutMetrics(prometheus.registry, { totals: async () => mails })
   addWebhookMetrics(prometheus.registry, { totals: async () => [] })
-  addUpkeepMetrics(prometheus.registry, { tasks: () => [] })
+  addTaskMetrics(prometheus.registry, { leases: () => [] })
   addSearchMetrics(prometheus.registry, { searchServers: () => [] })
   const metrics = await prometheus.registry.getMetricsAsJSON()
   return new Map(

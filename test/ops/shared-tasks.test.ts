@@ -2,24 +2,24 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Registry } from 'prom-client'
 import { systemClock } from '../../src/base/clock.ts'
-import { addUpkeepMetrics } from '../../src/ops/management.ts'
-import { createUpkeep, expiryTime, leaseMillisecondsOf } from '../../src/ops/upkeep.ts'
+import { addTaskMetrics } from '../../src/ops/management.ts'
+import { createSharedTasks, expiryTime, leaseMillisecondsOf } from '../../src/ops/shared-tasks.ts'
 import { openStore } from '../../src/store/open.ts'
 import { inTime } from '../store/cases.ts'
 import { createTestClock } from '../support/clock.ts'
 
 const everyMilliseconds = 5
 
-describe('the upkeep of several processes', () => {
-  it('is done by one of them until that one stops, in steps until nothing is left', async t => {
+describe('the shared tasks of several processes', () => {
+  it('are done by one of them until that one stops, in steps until nothing is left', async t => {
     const store = await openStore('sqlite::memory:', { clock: systemClock })
     const faults: unknown[] = []
     const log = { fault: (_: string, cause: unknown) => void faults.push(cause) }
     const done: string[] = []
     let left = 0
     const [one, two] = ['one', 'two'].map(holder => {
-      const upkeep = createUpkeep({ leases: store.leases, holder, log })
-      upkeep.keep({
+      const tasks = createSharedTasks({ leases: store.leases, holder, log })
+      tasks.start({
         name: 'purge',
         everyMilliseconds,
         step: async () => {
@@ -28,14 +28,14 @@ describe('the upkeep of several processes', () => {
           return left--
         },
       })
-      return upkeep
+      return tasks
     })
     assert.ok(one && two)
     t.after(async () => {
       await Promise.all([one.stop(), two.stop()])
       await store.close()
     })
-    const holders = (): string => [one, two].map(each => each.tasks()[0]?.isHeld).join()
+    const holders = (): string => [one, two].map(each => each.leases()[0]?.isHeld).join()
     await inTime(true, async () => holders() === 'true,false' || holders() === 'false,true')
     const [holder, other] = holders() === 'true,false' ? [one, two] : [two, one]
     left = 3
@@ -43,29 +43,29 @@ describe('the upkeep of several processes', () => {
     assert.deepEqual([done.length, new Set(done).size], [3, 1])
 
     const registry = new Registry()
-    addUpkeepMetrics(registry, holder)
+    addTaskMetrics(registry, holder)
     assert.match(await registry.metrics(), /^latchkey_lease_held\{task="purge"\} 1$/m)
 
     await holder.stop()
-    assert.equal(holder.tasks()[0]?.isHeld, false)
+    assert.equal(holder.leases()[0]?.isHeld, false)
     left = 2
     await inTime(0, async () => left)
-    await inTime(true, async () => other.tasks()[0]?.isHeld)
+    await inTime(true, async () => other.leases()[0]?.isHeld)
     assert.deepEqual(new Set(done).size, 2)
     assert.deepEqual(faults, [])
   })
 
-  it('goes on when the lease of a killed process has expired, and after a fault', async t => {
+  it('go on when the lease of a killed process has expired, and after a fault', async t => {
     const store = await openStore('sqlite::memory:', { clock: systemClock })
     await store.leases.take('purge', 'killed', 60)
     const faults: unknown[] = []
     let steps = 0
-    const upkeep = createUpkeep({
+    const tasks = createSharedTasks({
       leases: store.leases,
       holder: 'next',
       log: { fault: (_, cause) => void faults.push(cause) },
     })
-    upkeep.keep({
+    tasks.start({
       name: 'purge',
       everyMilliseconds,
       step: async () => {
@@ -75,7 +75,7 @@ describe('the upkeep of several processes', () => {
       },
     })
     t.after(async () => {
-      await upkeep.stop()
+      await tasks.stop()
       await store.close()
     })
     await inTime(true, async () => steps > 2)

@@ -14,17 +14,17 @@ export interface Task {
 }
 
 /** The tasks of a process. */
-export interface Upkeep {
-  /** Begins with a task, without keeping the process alive. */
-  keep(task: Task): void
-  /** What is to be done by this process or another, and whether it is by this one. */
-  tasks(): readonly { readonly name: string; readonly isHeld: boolean }[]
+export interface SharedTasks {
+  /** Starts a task, without keeping the process alive. */
+  start(task: Task): void
+  /** The lease of each task, and whether this process holds it. */
+  leases(): readonly { readonly name: string; readonly isHeld: boolean }[]
   /** Finishes the steps under way and ends the leases. */
   stop(): Promise<void>
 }
 
-/** Dependencies of `createUpkeep`. */
-export interface UpkeepDeps {
+/** Dependencies of `createSharedTasks`. */
+export interface SharedTasksDeps {
   readonly leases: LeaseStore
   /** An id of the process. */
   readonly holder: string
@@ -49,8 +49,8 @@ export async function expiryTime(clock: Clock, store: Pick<Store, 'now'>): Promi
 }
 
 /** Does nothing until a task is added. */
-export function createUpkeep({ leases, holder, log, pause = systemPause }: UpkeepDeps): Upkeep {
-  const kept = new Map<string, { isHeld: boolean; readonly stop: () => Promise<void> }>()
+export function createSharedTasks({ leases, holder, log, pause = systemPause }: SharedTasksDeps): SharedTasks {
+  const started = new Map<string, { isHeld: boolean; readonly stop: () => Promise<void> }>()
   let isStopping = false
 
   const take = (task: Task): Promise<boolean> => leases.take(task.name, holder, leaseMillisecondsOf(task))
@@ -70,7 +70,7 @@ export function createUpkeep({ leases, holder, log, pause = systemPause }: Upkee
   }
 
   return {
-    keep(task) {
+    start(task) {
       let running: Promise<void> | undefined
       const timer = setInterval(() => {
         running ??= run(task)
@@ -91,12 +91,12 @@ export function createUpkeep({ leases, holder, log, pause = systemPause }: Upkee
           await leases.release(task.name, holder).catch((cause: unknown) => log.fault(task.name, cause))
         },
       }
-      kept.set(task.name, entry)
+      started.set(task.name, entry)
     },
-    tasks: () => [...kept].map(([name, { isHeld }]) => ({ name, isHeld })),
+    leases: () => [...started].map(([name, { isHeld }]) => ({ name, isHeld })),
     async stop() {
       isStopping = true
-      await Promise.all([...kept.values()].map(({ stop }) => stop()))
+      await Promise.all([...started.values()].map(({ stop }) => stop()))
     },
   }
 }
