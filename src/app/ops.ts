@@ -26,7 +26,7 @@ export function watchHealth(
   // In limited mode the database may be meant to take no writes.
   const check = (): Promise<void> =>
     isLimited(config.operations.limitedMode) ? store.ping() : store.probeWriting(clock.now())
-  const health = createHealth({ check, isAway: () => store.isAway(), log })
+  const health = createHealth({ check, isUnreachable: () => store.isUnreachable(), log })
   http.addHook('onError', (_request, _reply, error, done) => {
     if (error instanceof StoreUnavailable && !(error instanceof StoreBusy)) health.suspect()
     done()

@@ -51,12 +51,12 @@ export function reloadMasterKeys({ config, store, vault, random, sighup, log }: 
         `master key: ${first} encrypts from now on${others.length > 0 ? `; ${others.join(', ')} only decrypt` : ''}`,
       )
     } catch (error) {
-      const isAway = error instanceof StoreUnavailable
-      if (!isWarned || !isAway) {
+      const isUnreachable = error instanceof StoreUnavailable
+      if (!isWarned || !isUnreachable) {
         log.warn(`master key: the previous keys stay in use: ${error instanceof Error ? error.message : String(error)}`)
       }
-      isWarned = isAway
-      if (isAway) seen = undefined // the next look tries again
+      isWarned = isUnreachable
+      if (isUnreachable) seen = undefined // the next look tries again
     }
   }
   // One after the other, so that the last state of the file wins.

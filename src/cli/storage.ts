@@ -12,7 +12,7 @@ import { masterKeysFor, missingMasterKeyFile } from '../config.ts'
 import type { Log } from '../ops/log.ts'
 import type { MigrationProgress } from '../store/migrations/migrate.ts'
 import { openStore, type StoreOptions } from '../store/open.ts'
-import { type ReplicaChange, StoreAway, type Store } from '../store/store.ts'
+import { type ReplicaChange, StoreUnreachable, type Store } from '../store/store.ts'
 import { CommandFailure } from './command.ts'
 
 /** The open store with its vault, clock and random source. */
@@ -95,7 +95,7 @@ export async function openAwaitedStorage(
         if (waits) log.info('the database answers')
         return storage
       } catch (error) {
-        if (!(error instanceof StoreAway) || elapsed() > WAIT_MS) throw error
+        if (!(error instanceof StoreUnreachable) || elapsed() > WAIT_MS) throw error
         if (!waits) log.warn(`waiting for the database, up to ${WAIT_MS / 1000} seconds: ${error.message}`)
         if (!waits) log.flush()
         waits = true

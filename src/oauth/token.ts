@@ -7,7 +7,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { RequestContext } from '../model/request.ts'
 import { bearerPath } from '../model/zones/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zones/zone.ts'
-import { StoreAway } from '../store/store.ts'
+import { StoreUnreachable } from '../store/store.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/reader.ts'
 import type { ProvingRequest, Senders } from '../token/sender/sender.ts'
@@ -71,7 +71,8 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
     // Others would find out late, such as after asking another server.
-    if (grant !== clientCredentials && deps.store.isAway()) throw new StoreAway('the database is away')
+    if (grant !== clientCredentials && deps.store.isUnreachable())
+      throw new StoreUnreachable('the database is unreachable')
     const caller = isVouched(request, params, behaviour)
       ? await vouchedCaller(request, { params, endpoint }, deps)
       : await callerOf(request, { grant, params, endpoint }, deps)

@@ -1,5 +1,5 @@
 // Health for load balancers and process supervisors. Decides when the database counts as unavailable; independent of
-// zones. A process whose database is away counts as live: a restart would not help, and would lose its caches.
+// zones. A process whose database is unreachable counts as live: a restart would not help, and would lose its caches.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
 import { StoreBusy } from '../store/store.ts'
@@ -40,16 +40,16 @@ const SUSPICION_PAUSE_MILLISECONDS = 1000
 const RECOVERY_MILLISECONDS = 1000
 
 /**
- * `check` rejects if the database does not answer or accepts no writes; `isAway` answers without a query. Before the first
+ * `check` rejects if the database does not answer or accepts no writes; `isUnreachable` answers at once. Before the first
  * probe the state is `unknown`. A database that too many wait for works.
  */
 export function createHealth({
   check,
-  isAway = () => false,
+  isUnreachable = () => false,
   log,
 }: {
   check: () => Promise<void>
-  isAway?: () => boolean
+  isUnreachable?: () => boolean
   log: { warn(message: string): void; info(message: string): void }
 }): Health {
   let database: 'unknown' | 'ok' | 'failed' = 'unknown'
@@ -111,10 +111,10 @@ export function createHealth({
       stopping = true
     },
     get answer() {
-      return stopping ? ANSWERS.stopping : ANSWERS[isAway() ? 'failed' : database]
+      return stopping ? ANSWERS.stopping : ANSWERS[isUnreachable() ? 'failed' : database]
     },
     get databaseWorks() {
-      return database !== 'failed' && !isAway()
+      return database !== 'failed' && !isUnreachable()
     },
   }
 }

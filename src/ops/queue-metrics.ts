@@ -1,5 +1,5 @@
 // Metrics of the queues in the database: mails, logouts of applications, the audit trail for webhooks. They are read when the
-// metrics are requested. While the database is away they keep their last values: the other metrics matter most then.
+// metrics are requested. While the database is down they keep their last values: the other metrics matter most then.
 import { Counter, Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 

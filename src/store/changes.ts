@@ -114,7 +114,7 @@ export function readChange(text: string): Change | undefined {
 
 /**
  * The cached record, or the loaded one. Bypasses the cache while changes of other processes do not arrive, unless the
- * database is away: then no process can change records. Undefined for a key that cannot be stored: it could collide with another
+ * database is down: then no process can change records. Undefined for a key that cannot be stored: it could collide with another
  * cache key.
  */
 export function remembered<V extends object>(
@@ -142,7 +142,7 @@ async function loadedOrKept<V extends object>(
     return await load()
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error
-    await outage.decided() // the database may just be found to be away
+    await outage.decided() // the database may just be found to be unreachable
     const late = outage.mayTrustCaches() ? kept() : undefined
     if (late === undefined) throw error
     return late

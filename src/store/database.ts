@@ -109,17 +109,17 @@ export interface Database {
   receivesChanges(): boolean
   /** The servers that have answered searches; absent where there are no replicas. */
   readonly searchServers?: () => readonly SearchServer[]
-  /** Whether the database is there; absent for one that cannot be away, such as a file. */
+  /** Whether the database is there; absent for one that cannot be unreachable, such as a file. */
   readonly outage?: Outage
   /** Waits for pending writes, then closes every connection. */
   close(): Promise<void>
 }
 
-/** What is known of a database that may be away: stopped, frozen, or cut off. */
+/** What is known of a database that may be unreachable: stopped, frozen, or cut off. */
 export interface Outage {
   /** While true, everything fails at once. */
-  isAway(): boolean
-  /** Whether cached records may stand in for the database: it is away, and nothing was missed before. */
+  isUnreachable(): boolean
+  /** Whether cached records may stand in for the database: it is unreachable, and nothing was missed before. */
   mayTrustCaches(): boolean
   /** Resolves when no attempt to reach the database is under way whose outcome decides the others. */
   decided(): Promise<void>

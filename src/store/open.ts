@@ -120,7 +120,7 @@ export async function openStore(url: string, options: StoreOptions): Promise<Sto
       await db.write(PROBE, { probed_at: now.getTime() })
     },
     searchServers: () => db.searchServers?.() ?? [],
-    isAway: () => db.outage?.isAway() === true,
+    isUnreachable: () => db.outage?.isUnreachable() === true,
     close: () => db.close(),
   }
 }

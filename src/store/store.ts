@@ -34,7 +34,7 @@ export type { LeaseStore } from './lease-store.ts'
 export type { MailStore } from './mail-store.ts'
 export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 export type { SessionStore } from './session-store.ts'
-export { StoreAway, StoreBusy, StoreLocked, StoreUnavailable } from './unavailable.ts'
+export { StoreUnreachable, StoreBusy, StoreLocked, StoreUnavailable } from './unavailable.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */
@@ -101,8 +101,8 @@ export interface Store {
   ping(): Promise<void>
   /** Checks with a small write that the disk has space and the database is writable; throws `StoreUnavailable`. */
   probeWriting(now: Date): Promise<void>
-  /** Whether the database is known to be away: then only cached records are read, and everything else throws at once. */
-  isAway(): boolean
+  /** Whether the database is known to be down: then only cached records are read, and everything else throws at once. */
+  isUnreachable(): boolean
   /** The servers that have answered searches; empty where the database has no replicas. */
   searchServers(): readonly SearchServer[]
   /** Finishes pending writes and closes every connection. */

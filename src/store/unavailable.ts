@@ -23,9 +23,9 @@ export class StoreLocked extends StoreUnavailable {
 }
 
 /** Thrown when the database cannot be reached, and may be back soon: a start waits for it. */
-export class StoreAway extends StoreUnavailable {
+export class StoreUnreachable extends StoreUnavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
-    this.name = 'StoreAway'
+    this.name = 'StoreUnreachable'
   }
 }

@@ -130,7 +130,7 @@ async function endSessionByProvider(
   const stored = await store.tokens.listOfUser(zone.id, userId, clock.now())
   const granted = stored.filter(({ claims }) => typeof claims['sid'] === 'string' && ids.has(claims['sid']))
   for (const [sessionId, clientId] of ids) {
-    const client = (await store.clients.find(zone.id, clientId)) ?? {} // its document may be away for a while
+    const client = (await store.clients.find(zone.id, clientId)) ?? {} // its document may be unreachable for a while
     const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
     const grants = granted.filter(({ claims }) => claims['sid'] === sessionId).flatMap(({ grantId }) => grantId ?? [])
     for (const grantId of new Set(grants)) await store.tokens.revokeGrant(zone.id, grantId, forgetAt)

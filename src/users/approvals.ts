@@ -67,7 +67,7 @@ async function finish(owner: ApprovalOwner, change: Change, deps: ApprovalDeps):
   reportDecisions(owner, change, deps)
   const { zone, userId } = owner
   for (const clientId of clientsWithoutApproval(change.before, change.after)) {
-    const client = (await deps.store.clients.find(zone.id, clientId)) ?? { clientId } // its document may be away
+    const client = (await deps.store.clients.find(zone.id, clientId)) ?? { clientId } // its document may be unreachable
     await endAccessOfClient(zone, { userId, client }, deps)
   }
 }

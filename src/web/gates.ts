@@ -5,7 +5,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Store } from '../store/store.ts'
-import { StoreAway } from '../store/store.ts'
+import { StoreUnreachable } from '../store/store.ts'
 import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
 import { mentionsDpop } from '../token/sender/dpop.ts'
 import type { BearerGate } from './callers/bearer.ts'
@@ -30,7 +30,7 @@ export function createGates(deps: {
   urls: Urls
   behaviour: Behaviour
   nonces: DpopNonces
-  store: Pick<Store, 'isAway'>
+  store: Pick<Store, 'isUnreachable'>
 }): (route: RouteOptions, config: RouteConfig) => void {
   const { resolveZone, bearerGate, sessions, denial, signInDemands, urls, behaviour, nonces, store } = deps
 
@@ -69,7 +69,7 @@ export function createGates(deps: {
       reply.headers(headers)
       if (zone === false) return
       // Caches may be stale by now: only routes made for this case may use them.
-      if (!withoutDatabase && store.isAway()) throw new StoreAway('the database is away')
+      if (!withoutDatabase && store.isUnreachable()) throw new StoreUnreachable('the database is unreachable')
       await resolveZone(request)
       if (mentionsDpop(request) && supportsProtocol(request.zone, 'dpop', behaviour)) {
         request.usesDpop = true

@@ -58,7 +58,7 @@ export interface RouteConfig {
   readonly body?: 'form' | 'json' | 'json list' | 'scim' | 'text' | 'form or json'
   /** False for routes that belong to no zone. */
   readonly zone?: false
-  /** Set on routes that work from caches: they answer while the database is away, and every other one of a zone gets 503. */
+  /** Set on routes that work from caches: they answer while the database is down, and every other one of a zone gets 503. */
   readonly withoutDatabase?: true
   /** Set on routes that only refuse: an unsupported method, or a path that another route would match otherwise. */
   readonly refuses?: true

@@ -114,10 +114,10 @@ describe('health', () => {
     end()
   })
 
-  it('is not ready while the database is known to be away, whatever the last look saw', async () => {
+  it('is not ready while the database is known to be unreachable, whatever the last look saw', async () => {
     let away = false
     const log = { warn: () => {}, info: () => {} }
-    const health = createHealth({ check: () => Promise.resolve(), isAway: () => away, log })
+    const health = createHealth({ check: () => Promise.resolve(), isUnreachable: () => away, log })
     await health.probe()
     away = true
     assert.deepEqual(health.answer, FAILED)

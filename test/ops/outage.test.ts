@@ -102,7 +102,7 @@ describe('an outage of the database and keys at another server', {
     })
     await server.store.clients.find('svc', 'signer')
     await postgres.kill()
-    await inTime(true, () => Promise.resolve(server.store.isAway()))
+    await inTime(true, () => Promise.resolve(server.store.isUnreachable()))
     const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
     const form = { client_assertion_type: type, client_assertion: assertionOfSigner(server) }
     const begin = performance.now()
@@ -164,7 +164,7 @@ for (const mode of MODES) {
         await away()
         let isBack = false
         t.after(() => isBack || back())
-        // Before it is known that the database is away nothing hangs either.
+        // Before it is known that the database is unreachable nothing hangs either.
         const signIn = { grant_type: 'password', ...APP, ...MARISSA }
         const early = await inTwoSeconds('the first request', server.token(signIn))
         assert.equal(early.status, 503)

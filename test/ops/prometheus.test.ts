@@ -131,16 +131,16 @@ describe('metrics for Prometheus', () => {
     ])
   })
 
-  it('report what waits for others, and keep the last values while the database is away', async () => {
+  it('report what waits for others, and keep the last values while the database is unreachable', async () => {
     const { prometheus } = measured()
-    let isAway = false
+    let isUnreachable = false
     const queue = { outcomes: { delivered: 3, given_up: 1 }, waiting: 2, waitingMilliseconds: 1500 }
     const source = <T>(value: T) => ({
-      totals: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(value)),
+      totals: () => (isUnreachable ? Promise.reject(new Error('away')) : Promise.resolve(value)),
     })
     addLogoutMetrics(prometheus.registry, source(queue))
     addWebhookMetrics(prometheus.registry, source([{ ...queue, name: 'siem' }]))
-    for (isAway of [false, true]) {
+    for (isUnreachable of [false, true]) {
       assert.deepEqual(await linesOf(prometheus, 'logouts_total'), [
         'latchkey_logouts_total{outcome="delivered"} 3',
         'latchkey_logouts_total{outcome="given_up"} 1',

@@ -29,7 +29,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     await postgres.kill()
   })
   beforeEach(async () => {
-    await inTime(false, () => Promise.resolve(store.isAway()))
+    await inTime(false, () => Promise.resolve(store.isUnreachable()))
     await inTime(true, async () => (await findClient()) === (await findClient()))
   })
 
@@ -56,13 +56,13 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
       // More than there are connections, so that some wait for one.
       const writes = Array.from({ length: 30 }, () => store.tokens.insert('z1', stored))
       await Promise.all(writes.map(each => failsInTime(() => each)))
-      await inTime(true, () => Promise.resolve(store.isAway()))
+      await inTime(true, () => Promise.resolve(store.isUnreachable()))
       assert.equal(await findClient(), known)
       await failsInTime(() => store.clients.find('z1', 'cold'))
       await failsInTime(() => store.ping())
       await back()
       isBack = true
-      await inTime(false, () => Promise.resolve(store.isAway()))
+      await inTime(false, () => Promise.resolve(store.isUnreachable()))
       await inTime('written', () =>
         store.tokens.insert('z1', token({ idDigest: `${name} again`, grantId: name })).then(
           () => 'written',
@@ -90,7 +90,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     })
     const write = store.clients.update('z1', client({ name: 'changed' }))
     await write
-    assert.equal(store.isAway(), false)
+    assert.equal(store.isUnreachable(), false)
   })
 
   it('is not away because this process did nothing for two seconds', async () => {
@@ -122,14 +122,14 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
 
   it('lets caches stand in for a limited time only', async () => {
     const url = new URL(postgres.url)
-    let isAway = false
+    let isUnreachable = false
     const waits: number[] = []
     const feed = createFeed({
       connect: () => new Client({ connectionString: url.href, connectionTimeoutMillis: 800 }),
       listens: async () => true,
       listener: { changed: () => {}, missed: () => {} },
       onError: () => {},
-      onAway: () => (isAway = true),
+      onUnreachable: () => (isUnreachable = true),
       spread: milliseconds => {
         waits.push(milliseconds)
         return milliseconds / 10
@@ -137,14 +137,14 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
       maxKeptMs: 1000,
     })
     await feed.start()
-    assert.deepEqual([feed.isCurrent(), feed.isAway(), feed.mayTrustCaches()], [true, false, false])
+    assert.deepEqual([feed.isCurrent(), feed.isUnreachable(), feed.mayTrustCaches()], [true, false, false])
     await postgres.kill()
-    await inTime(true, () => Promise.resolve(isAway))
-    assert.deepEqual([feed.isCurrent(), feed.isAway(), feed.mayTrustCaches()], [false, true, true])
+    await inTime(true, () => Promise.resolve(isUnreachable))
+    assert.deepEqual([feed.isCurrent(), feed.isUnreachable(), feed.mayTrustCaches()], [false, true, true])
     await inTime(false, () => Promise.resolve(feed.mayTrustCaches()))
-    assert.equal(feed.isAway(), true)
+    assert.equal(feed.isUnreachable(), true)
     await postgres.restart()
-    await inTime(false, () => Promise.resolve(feed.isAway()))
+    await inTime(false, () => Promise.resolve(feed.isUnreachable()))
     // Attempts, and the return itself, come at other times in each process.
     assert.deepEqual([waits.slice(0, 3), waits.at(-1)], [[100, 300, 700], 250])
     await feed.stop()

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { statement } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { openStore } from '../../src/store/open.ts'
-import { type Store, StoreAway, StoreUnavailable } from '../../src/store/store.ts'
+import { type Store, StoreUnreachable, StoreUnavailable } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { administer } from '../support/postgres.ts'
 import { storeCases, inTime } from './cases.ts'
@@ -103,7 +103,7 @@ describe('a PostgreSQL store', () => {
     proxy.silence()
     await administer(database.url, `update clients set name = 'new'`)
     await inTime('new', ask)
-    assert.equal(store.isAway(), false)
+    assert.equal(store.isUnreachable(), false)
     await inTime(true, isRemembered)
   })
 
@@ -145,7 +145,8 @@ describe('a PostgreSQL store', () => {
     const database = await freshDatabase('postgres')
     const missing = new URL(database.url)
     missing.pathname = '/there_is_none'
-    const isLasting = (error: unknown): boolean => error instanceof StoreUnavailable && !(error instanceof StoreAway)
+    const isLasting = (error: unknown): boolean =>
+      error instanceof StoreUnavailable && !(error instanceof StoreUnreachable)
     await assert.rejects(openStore(missing.href, { clock: systemClock }), isLasting)
     const wrong = new URL(database.url)
     if (process.env['LATCHKEY_TEST_POSTGRES'] === undefined) {
@@ -161,7 +162,7 @@ describe('a PostgreSQL store', () => {
     await new Promise(resolve => server.close(resolve))
     const url = `postgres://latchkey:hidden@127.0.0.1:${port}/latchkey`
     await assert.rejects(openStore(url, { clock: systemClock }), (error: unknown) => {
-      assert.ok(error instanceof StoreAway)
+      assert.ok(error instanceof StoreUnreachable)
       assert.match(error.message, /^the database cannot be reached: [^\n]+$/)
       assert.ok(!error.message.includes('hidden'))
       return true

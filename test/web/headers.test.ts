@@ -203,7 +203,7 @@ for (const mode of MODES) {
     })
 
     // Covers every endpoint: rule: 503 while the database does not answer
-    it('are on the answer while the database is away', async () => {
+    it('are on the answer while the database is unreachable', async () => {
       const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       const browser = await signedIn(own)
       await own.store.close()

@@ -8,7 +8,7 @@ import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import { StoreAway } from '../../store/store.ts'
+import { StoreUnreachable } from '../../store/store.ts'
 import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
 import type { ForeignKeys, KeySource, WantedKey } from '../../token/foreign-keys.ts'
 import { outboundShareOf } from '../outbound-share.ts'
@@ -123,7 +123,7 @@ async function verifyAssertion(
   if (client) checkDemands(assertion, client, zone, deps)
 
   // Its id could not be remembered, and to fetch the keys may take long.
-  if (behaviour.assertionOnce && store.isAway()) throw new StoreAway('the database is away')
+  if (behaviour.assertionOnce && store.isUnreachable()) throw new StoreUnreachable('the database is unreachable')
   await checkSignature(assertion, { client, zone }, foreignKeys)
   if (!behaviour.assertionOnce) return true
   // After the signature: a forged assertion must not use up the id of a genuine one.

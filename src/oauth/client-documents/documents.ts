@@ -78,7 +78,7 @@ const nothingYet = (): OfZone => ({
 const isBusy = (cause: unknown): boolean => cause instanceof OutboundError && cause.failure === 'busy'
 
 /** Whether the document may well be there. */
-const isAway = (cause: unknown): boolean =>
+const isUnreachable = (cause: unknown): boolean =>
   isBusy(cause) || (cause instanceof OutboundError && ['timeout', 'unreachable'].includes(cause.failure))
 
 /** Makes that. */
@@ -114,7 +114,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       deps.log.refusal(`the metadata document ${clientId} cannot be used: ${cause.message}`)
       const fetchAfter = isBusy(cause) ? now : addSeconds(now, PAUSE_SECONDS) // then no request was sent
       // Only an unreachable site is tolerated: a changed document counts at once.
-      const isForgiven = isAway(cause) && before?.client !== undefined && before.zone === zone.config
+      const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.zone === zone.config
       return isForgiven && now < before.forgetAt
         ? { ...before, fetchAfter }
         : { ...known, fetchAfter, forgetAt: fetchAfter }

@@ -1,5 +1,5 @@
 // Stores the audit trail. An event costs its request one entry in a list; the lists are written a few times a second, off the
-// request path, each zone's in one transaction. While the database is away they wait, up to a limit; what is dropped beyond it
+// request path, each zone's in one transaction. While the database is down they wait, up to a limit; what is dropped beyond it
 // is counted, and the count is an entry of its own. A process that is killed loses what it has not written: the log has it.
 import type { Clock } from '../../base/clock.ts'
 import { auditRecordOf, canBeAnonymous } from '../../model/audit/audit-entry.ts'
@@ -138,7 +138,7 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
   }
 
   /**
-   * Writes what waits now; false while the database is away. What comes meanwhile waits for the next time: under load there
+   * Writes what waits now; false while the database is down. What comes meanwhile waits for the next time: under load there
    * would be a commit for every few events.
    */
   async function writeZone(zoneId: string, backlog: Backlog): Promise<boolean> {

@@ -3,7 +3,7 @@
 import { type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient, types } from 'pg'
 import { NOTHING, type Outcome, type Statement, statement, valuesFor } from '../database.ts'
 import { nounOf } from '../schema.ts'
-import { AlreadyExists, StoreAway, StoreLocked, StoreUnavailable } from '../store.ts'
+import { AlreadyExists, StoreUnreachable, StoreLocked, StoreUnavailable } from '../store.ts'
 import { createSlots, type SlotBounds } from './slots.ts'
 
 /** A connection that takes longer is given up. */
@@ -48,13 +48,13 @@ export const clientConfig = (url: string) =>
 export function createConnections({
   url,
   bounds,
-  isAway,
+  isUnreachable,
   onError,
 }: {
   readonly url: string
   readonly bounds: SlotBounds
   /** While true, everything fails at once. */
-  readonly isAway: () => boolean
+  readonly isUnreachable: () => boolean
   readonly onError: (error: unknown) => void
 }): Connections {
   const config = clientConfig(url)
@@ -128,7 +128,7 @@ export function createConnections({
     run,
     async withClient(work) {
       if (closed) throw new StoreUnavailable('the store is closed')
-      if (isAway()) throw new StoreAway(AWAY)
+      if (isUnreachable()) throw new StoreUnreachable(UNREACHABLE)
       const working = withOwnClient(work)
       underWay.add(working) // a closing pool never settles requests that wait for a connection
       try {
@@ -143,7 +143,7 @@ export function createConnections({
     abandon() {
       const left = pool
       pool = openPool()
-      slots.refuseAll(new StoreAway(AWAY))
+      slots.refuseAll(new StoreUnreachable(UNREACHABLE))
       for (const client of busy) client.release(true)
       busy.clear()
       void left.end()
@@ -156,7 +156,7 @@ export function createConnections({
   }
 }
 
-const AWAY = 'the database is away'
+const UNREACHABLE = 'the database is unreachable'
 // The locks of a process whose machine vanished would be kept for two hours, until TCP notices. Not as a parameter of the
 // connection, which poolers refuse.
 const END_IDLE_TRANSACTIONS = { ...statement(`set idle_in_transaction_session_timeout = '10s'`), once: true } as const
@@ -210,13 +210,13 @@ export function translate(error: unknown): unknown {
   if (error instanceof TypeError) return error
   if (!(error instanceof DatabaseError)) {
     const reason = error instanceof Error ? error.message : String(error)
-    const Kind = isPassing(error) ? StoreAway : StoreUnavailable
+    const Kind = isPassing(error) ? StoreUnreachable : StoreUnavailable
     return new Kind(`the database cannot be reached: ${reason}`, { cause: error })
   }
   if (error.code === UNIQUE_VIOLATION) return new AlreadyExists(nounOf(error.table), { cause: error })
   if (REFUSALS.test(error.code ?? '')) {
     if (error.code === LOCK_NOT_AVAILABLE) return new StoreLocked(error.message, { cause: error })
-    const Kind = PASSING_REFUSALS.test(error.code ?? '') ? StoreAway : StoreUnavailable
+    const Kind = PASSING_REFUSALS.test(error.code ?? '') ? StoreUnreachable : StoreUnavailable
     return new Kind(`the database refuses: ${error.message}`, { cause: error })
   }
   return error

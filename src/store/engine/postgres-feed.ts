@@ -1,13 +1,13 @@
 // The connection to PostgreSQL that receives changes, and by which the store detects whether the database is available. It reads
 // the table of changes several times a second; in between it gets notifications of changes, which a pooler may lose.
 // When the connection ends or falls silent, another one is opened at once. If that takes more than a moment, the database
-// is away until it succeeds.
+// is unreachable until it succeeds.
 import { type Client, DatabaseError } from 'pg'
 import { stopwatch } from '../../base/clock.ts'
 import { type ChangeListener, changeNumberOf, readChange } from '../changes.ts'
 import { createChangeTail } from './change-tail.ts'
 import type { Outage } from '../database.ts'
-import { StoreAway } from '../store.ts'
+import { StoreUnreachable } from '../store.ts'
 
 /** What changes are announced to. */
 export const CHANNEL = 'latchkey_changes'
@@ -42,8 +42,8 @@ export interface FeedDeps {
   readonly listens: (client: Client) => Promise<boolean>
   readonly listener: ChangeListener
   readonly onError: (error: unknown) => void
-  /** Called when the database is found to be away: waiting for it is pointless. */
-  readonly onAway: () => void
+  /** Called when the database is found to be unreachable: waiting for it is pointless. */
+  readonly onUnreachable: () => void
   /** Milliseconds to wait instead of so many, other ones in each process: all of them lose the database at the same moment. */
   readonly spread: (milliseconds: number) => number
   /** An hour unless given. */
@@ -52,13 +52,13 @@ export interface FeedDeps {
 
 /** Nothing is opened before `start`. */
 export function createFeed(deps: FeedDeps): Feed {
-  const { connect, listens, listener, onError, onAway, spread, maxKeptMs = MAX_KEPT_MS } = deps
+  const { connect, listens, listener, onError, onUnreachable, spread, maxKeptMs = MAX_KEPT_MS } = deps
   const tail = createChangeTail(listener)
   let client: Client | undefined
   let current = false
-  let away = false
+  let isDown = false
   let stopped = false
-  /** From the loss of a connection until it is known whether the database is away. */
+  /** From the loss of a connection until it is known whether the database is unreachable. */
   let doubt: PromiseWithResolvers<void> | undefined
   let sinceNews: (() => number) | undefined
   let heartbeat: NodeJS.Timeout | undefined
@@ -89,19 +89,19 @@ export function createFeed(deps: FeedDeps): Feed {
     retry = setTimeout(() => void open(), spread(retryMs)).unref()
   }
 
-  function decide(isAway: boolean): void {
-    const before = away
-    away = isAway
+  function decide(isUnreachable: boolean): void {
+    const before = isDown
+    isDown = isUnreachable
     doubt?.resolve()
     doubt = undefined
-    if (isAway && !before) onAway()
+    if (isUnreachable && !before) onUnreachable()
   }
 
   async function open(): Promise<void> {
     const opened = connect()
     client = opened
     opened.on('error', error => lose(opened, error))
-    opened.on('end', () => lose(opened, new StoreAway('the connection that hears of changes has ended')))
+    opened.on('end', () => lose(opened, new StoreUnreachable('the connection that hears of changes has ended')))
     opened.on('notification', ({ payload }) => {
       const change = readChange(payload ?? '')
       if (change === undefined) listener.missed()
@@ -109,7 +109,7 @@ export function createFeed(deps: FeedDeps): Feed {
       const id = changeNumberOf(payload ?? '')
       if (id !== undefined) tail.received(id)
     })
-    const timer = afterStalls(FEED_CONNECT_MS, () => lose(opened, new StoreAway('the database does not answer')))
+    const timer = afterStalls(FEED_CONNECT_MS, () => lose(opened, new StoreUnreachable('the database does not answer')))
     try {
       await opened.connect()
       if (await listens(opened)) await opened.query(`listen ${CHANNEL}`)
@@ -125,7 +125,7 @@ export function createFeed(deps: FeedDeps): Feed {
     retryMs = 0
     current = true
     // A database that has just got processor time back would spend it on hundreds of connections.
-    if (away) retry = setTimeout(() => opened === client && decide(false), spread(RETURN_MS)).unref()
+    if (isDown) retry = setTimeout(() => opened === client && decide(false), spread(RETURN_MS)).unref()
     else decide(false)
   }
 
@@ -133,7 +133,7 @@ export function createFeed(deps: FeedDeps): Feed {
     const asked = client
     if (!current || asked === undefined || isAsking) return
     isAsking = true
-    const timer = afterStalls(OVERDUE_MS, () => lose(asked, new StoreAway('no news from the database')))
+    const timer = afterStalls(OVERDUE_MS, () => lose(asked, new StoreUnreachable('no news from the database')))
     try {
       await tail.read(asked)
     } catch (error) {
@@ -151,8 +151,8 @@ export function createFeed(deps: FeedDeps): Feed {
     },
     received: id => tail.received(id),
     isCurrent: () => current,
-    isAway: () => away,
-    mayTrustCaches: () => away && sinceNews !== undefined && sinceNews() < maxKeptMs,
+    isUnreachable: () => isDown,
+    mayTrustCaches: () => isDown && sinceNews !== undefined && sinceNews() < maxKeptMs,
     decided: () => doubt?.promise ?? Promise.resolve(),
     async stop() {
       stopped = true

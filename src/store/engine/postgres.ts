@@ -1,6 +1,6 @@
 // PostgreSQL and compatible databases, through `pg`, which is loaded only with this file. Owns transactions and what differs
 // from SQLite; postgres-connections.ts has the pool and statements, postgres-feed.ts the connection that listens for changes of
-// other processes. While the database is away everything fails at once, and what was under way is given up.
+// other processes. While the database is unreachable everything fails at once, and what was under way is given up.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client, type ClientBase, DatabaseError } from 'pg'
 import { createRandom } from '../../base/random.ts'
@@ -30,7 +30,7 @@ const SLOW_LOCK = { ...LOCK, mayBeSlow: true } as const
 export async function openPostgres(url: string, { listener, onError, changes }: DatabaseOptions): Promise<Database> {
   const random = createRandom()
   let closed = false
-  const connections = createConnections({ url, bounds: BOUNDS, isAway: () => feed.isAway(), onError })
+  const connections = createConnections({ url, bounds: BOUNDS, isUnreachable: () => feed.isUnreachable(), onError })
   const { run, withClient } = connections
   // Its own limits take a stall of this process into account; that of a query would not.
   const feedConfig = { ...clientConfig(url), connectionTimeoutMillis: FEED_CONNECT_MS, query_timeout: undefined }
@@ -39,7 +39,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
     listens: async client => (changes ? changes === 'listen' : isDirect(client)),
     listener,
     onError,
-    onAway: () => connections.abandon(),
+    onUnreachable: () => connections.abandon(),
     spread: milliseconds => (milliseconds * (128 + random.bytes(1).readUInt8())) / 256, // half to one and a half of it
   })
 

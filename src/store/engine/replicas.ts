@@ -6,7 +6,7 @@ import { Client, type ClientBase } from 'pg'
 import { stopwatch } from '../../base/clock.ts'
 import { type Database, type Statement, statement } from '../database.ts'
 import type { ReplicaOptions } from '../search-servers.ts'
-import { StoreAway, StoreUnavailable } from '../store.ts'
+import { StoreUnreachable, StoreUnavailable } from '../store.ts'
 import { clientConfig, createConnections } from './postgres-connections.ts'
 import { afterStalls, FEED_CONNECT_MS } from './postgres-feed.ts'
 
@@ -85,7 +85,7 @@ export function withReplicas(primary: Database, { urls, onChange }: ReplicaOptio
     const used = replicas.filter(replica => replica.isUsed())
     const replica = used[(turn += 1) % used.length]
     if (!replica) return undefined
-    // While the primary is away this fails, as everything does.
+    // While the primary is unreachable this fails, as everything does.
     const asked = await position()
     const rows = asked && (await replica.search(asked, of, args))
     if (rows) count(replica.name)
@@ -123,7 +123,7 @@ function openReplica(
   }: { readonly position: () => Promise<Position | undefined>; readonly onChange: ReplicaOptions['onChange'] },
 ): Replica {
   const name = new URL(url).host
-  const connections = createConnections({ url, bounds: BOUNDS, isAway: () => !isUsed, onError: () => {} })
+  const connections = createConnections({ url, bounds: BOUNDS, isUnreachable: () => !isUsed, onError: () => {} })
   let isUsed = false
   let reported: boolean | undefined
   let behind: (() => number) | undefined
@@ -164,7 +164,9 @@ function openReplica(
   async function lookFor(wanted: Position): Promise<void> {
     const known = watcher
     const client = (watcher ??= new Client({ ...clientConfig(url), query_timeout: undefined }))
-    const limit = afterStalls(known ? OVERDUE_MS : FEED_CONNECT_MS, () => lose(new StoreAway('it does not answer')))
+    const limit = afterStalls(known ? OVERDUE_MS : FEED_CONNECT_MS, () =>
+      lose(new StoreUnreachable('it does not answer')),
+    )
     try {
       if (!known) {
         client.on('error', error => client === watcher && lose(error))
@@ -227,7 +229,7 @@ function openReplica(
         })
       } catch (error) {
         // The next look decides, which is at most a second away; it does not end what others are asking.
-        if (error instanceof UnusableReplica || error instanceof StoreAway) isUsed = false
+        if (error instanceof UnusableReplica || error instanceof StoreUnreachable) isUsed = false
         return undefined
       }
     },

@@ -1,7 +1,7 @@
 // Limits that hold across all processes on one database. A process counts locally first, and reports what it has counted
 // only when that is a noticeable part of the limit: one user, or an address with few failures, costs no statement. Until
 // the report is answered the request waits, so that a process never lets through more than `unreportedOf` without asking.
-// While the database is away, each process continues with the counts that it has, and counts locally.
+// While the database is unreachable, each process continues with the counts that it has, and counts locally.
 import type { Clock } from '../../base/clock.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { CLOCKS_AGREE_WITHIN_MS } from '../../store/rate-count-store.ts'
@@ -47,7 +47,7 @@ export interface SharedLimitDeps {
   readonly vault: Pick<Vault, 'keyedDigest'>
   /** Called for each refusal with the name of the limit. */
   readonly onRefusal?: ((name: string) => void) | undefined
-  /** Receives faults of the database other than that it is away. */
+  /** Receives faults of the database other than that it is unreachable. */
   readonly onError: (cause: unknown) => void
 }
 

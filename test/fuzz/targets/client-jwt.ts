@@ -41,7 +41,7 @@ async function authenticate(assertion: string): Promise<string> {
     clock,
     urls,
     foreignKeys,
-    store: { isAway: () => false, assertions: { use: () => Promise.resolve(true) } },
+    store: { isUnreachable: () => false, assertions: { use: () => Promise.resolve(true) } },
   } as unknown as ClientAuthDeps // what is used
   const isGenuine = await attempt.verify(
     attempt.clientId === 'app' ? client : undefined,

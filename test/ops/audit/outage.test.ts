@@ -60,7 +60,7 @@ describe('the audit trail in an outage', { skip: isFast && 'a fast run has no Po
     })
   }
 
-  it('answers an auditor 503 while the database is away', async () => {
+  it('answers an auditor 503 while the database is unreachable', async () => {
     const bearer = await machineToken(server, 'auditor')
     await postgres.kill()
     const answer = await server.send('/audit/events', { bearer })

@@ -338,9 +338,9 @@ describe('recording the audit trail', () => {
   })
 
   it('waits for a database that is away, and stores each event once', async () => {
-    let isAway = true
+    let isUnreachable = true
     const recorder = recorderOn(async call => {
-      if (isAway) throw new StoreUnavailable('away')
+      if (isUnreachable) throw new StoreUnavailable('away')
       await call()
     })
     recorder.record(event('away 1'))
@@ -348,7 +348,7 @@ describe('recording the audit trail', () => {
     recorder.record(event('away 2'))
     await recorder.flush()
     assert.equal((await stored('away')).length, 0)
-    isAway = false
+    isUnreachable = false
     await recorder.stop()
     assert.deepEqual(
       (await stored('away')).map(({ data }) => data),
@@ -402,16 +402,16 @@ describe('recording the audit trail', () => {
   })
 
   it('drops, while too many wait, those that anybody can cause first, and says how many', async () => {
-    let isAway = true
+    let isUnreachable = true
     const recorder = recorderOn(async call => {
-      if (isAway) throw new StoreUnavailable('away')
+      if (isUnreachable) throw new StoreUnavailable('away')
       await call()
     })
     for (let i = 0; i < 6000; i += 1) recorder.record(event('flood', 'ClientAuthenticationFailure'))
     recorder.record(event('flooded, but stored'))
     recorder.record(event('of another zone', 'UserModifiedEvent', 'z1'))
     await recorder.flush()
-    isAway = false
+    isUnreachable = false
     await recorder.stop()
     assert.equal((await stored('flooded')).length, 1)
     const [lost] = await eventsOf(server, { type: 'AuditEventsLostEvent' })
@@ -421,16 +421,16 @@ describe('recording the audit trail', () => {
   })
 
   it('keeps room for the events of administrators, in however many zones strangers fail', async () => {
-    let isAway = true
+    let isUnreachable = true
     const recorder = recorderOn(async call => {
-      if (isAway) throw new StoreUnavailable('away')
+      if (isUnreachable) throw new StoreUnavailable('away')
       await call()
     })
     for (let zone = 0; zone < 12; zone += 1) {
       for (let i = 0; i < 5000; i += 1) recorder.record(event('flood', 'ClientAuthenticationFailure', `zone-${zone}`))
     }
     recorder.record(event('by hand, while strangers fail', 'UserModifiedEvent', 'z1'))
-    isAway = false
+    isUnreachable = false
     await recorder.stop()
     const found = await eventsOf(server, { type: 'UserModifiedEvent' }, { host: 'z1.localhost:8080' })
     assert.ok(found.some(({ data }) => data?.startsWith('by hand')))
