@@ -176,7 +176,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const version = definition.version + 1
       const wanted = { ...definition, zoneId, id, version, createdAt, updatedAt: clock.now() }
       const { provider, copy } = await aliases.forWrite(wanted, before, caller)
-      const copied = before.aliasZoneId === undefined ? undefined : before
+      const copied = copy?.kind === 'update' ? before : undefined // one that was lost is made again
       await checkCopy(provider, caller, { before: copied, changesTrust: changesTrust || !copied })
       await store.providers.apply(zoneId, { kind: 'update', provider: sealed(provider), revision }, copy)
       return { provider, ...(copy && { copy }) }

@@ -121,6 +121,8 @@ for (const mode of MODES) {
       const copy = await server.store.providers.findForChange('z1', String(record.aliasId))
       assert.ok(copy)
       await server.store.providers.apply('z1', { kind: 'delete', ...copy })
+      await addChief('corp')
+      assert.equal((await put(record, { name: 'Renamed' }, { as: 'writer' })).status, 403, 'who may not make one')
       const changed = await put(record, { name: 'Renamed' })
       assert.equal(changed.status, 200, changed.text)
       const { aliasId } = changed.json<ProviderAnswer>()
