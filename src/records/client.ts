@@ -2,7 +2,19 @@
 import * as v from 'valibot'
 import type { JsonRecord } from '../base/json.ts'
 import { clientMetadataFields } from './client-metadata.ts'
-import { everythingOrList, flag, jsonText, list, milliseconds, oneOf, own, seconds, string, wordList } from './kinds.ts'
+import {
+  everythingOrList,
+  flag,
+  jsonText,
+  limitOrFlag,
+  list,
+  milliseconds,
+  oneOf,
+  own,
+  seconds,
+  string,
+  wordList,
+} from './kinds.ts'
 import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
 import { FACTOR_METHODS } from './user.ts'
@@ -194,6 +206,13 @@ export const clientFields = describeRecord({
     filter: 'date',
     sort: true,
     about: 'Milliseconds since 1970; ignored in requests.',
+  },
+  refreshTokenUnique: {
+    wire: 'refreshTokenUnique',
+    kind: limitOrFlag,
+    storage: 'attribute',
+    optional: true,
+    about: 'How many refresh tokens a user has of the client at most, instead of the zone’s refreshTokenUnique.',
   },
   accessTokenType: {
     wire: 'accessTokenType',

@@ -124,6 +124,12 @@ export const own = <T>() => v.custom<T>(() => true)
 export const oneOf = <const W extends readonly string[]>(choices: W, problem = 'must be one of') =>
   v.picklist(choices, `${problem}: [${choices.join(', ')}]`)
 
+/** How many of something there may be: true is 1; false, -1 and 0 are no limit. */
+export const limitOrFlag = v.union(
+  [v.boolean(), v.pipe(v.number(), v.integer(), v.minValue(-1), v.maxValue(MAX_SECONDS))],
+  'must be true, false or a whole number from -1',
+)
+
 /** An object, or JSON text; kept as text. What it must be is checked beside the record. */
 export const jsonText = v.pipe(
   v.union([v.string(), v.looseObject({})], 'must be an object or JSON text'),

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { ACCESS_TOKEN_TYPES, MAX_POLICY_NAMES } from './client.ts'
-import { MAX_SECONDS } from './kinds.ts'
+import { limitOrFlag, MAX_SECONDS } from './kinds.ts'
 import { PROFILES } from './profiles.ts'
 import { PROTOCOLS } from './protocols.ts'
 import type { Protocol } from './protocols.ts'
@@ -188,7 +188,12 @@ export const zoneConfigSettings = (serviceName: string) =>
           accessTokenValidity: number(-1, { about: 'Seconds; -1 is the default of the server.' }),
           refreshTokenValidity: number(-1, { about: 'Seconds; -1 is the default of the server.' }),
           jwtRevocable: flag(false, 'Whether JWT access tokens are stored and can be revoked.'),
-          refreshTokenUnique: flag(false, 'One refresh token per client and user.'),
+          refreshTokenUnique: setting({
+            kind: limitOrFlag,
+            needs: 'true, false or a whole number from -1',
+            unset: false,
+            about: 'How many refresh tokens a user has of a client at most: true is 1; false, -1 and 0 are no limit.',
+          }),
           refreshTokenRotate: flag(false, 'A new refresh token at each refresh.'),
           refreshTokenFormat: choice(['opaque', 'jwt'], 'opaque'),
           accessTokenType: choice(

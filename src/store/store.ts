@@ -417,10 +417,13 @@ export interface TokenStore {
   /** Deletes a batch of the client's tokens; returns the number, 0 when none is left. */
   deleteSomeOfClient(zoneId: string, clientId: string): Promise<number>
   /**
-   * Deletes the unused refresh tokens of this client and user, except the one with the digest `kept`
-   * (`refreshTokenUnique`). Used ones stay, for reuse detection.
+   * Deletes the oldest unused refresh tokens of this client and user, except the one with the digest `kept` and the number
+   * `others` of the newest others (`refreshTokenUnique`). Used ones stay, for reuse detection.
    */
-  deleteRefreshTokens(zoneId: string, of: { clientId: string; userId: string; kept: string }): Promise<void>
+  deleteRefreshTokens(
+    zoneId: string,
+    of: { clientId: string; userId: string; kept: string; others: number },
+  ): Promise<void>
   /** Revokes a grant: deletes its stored tokens and keeps the revocation until `expiresAt`. */
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
   /**

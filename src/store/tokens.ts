@@ -110,10 +110,20 @@ const USE = statement<TokenKey & { used_at: number }>(
 )
 const DELETE = statement<TokenKey>(`delete from tokens where zone_id = :zone_id and id_digest = :id_digest`)
 // Used ones stay, for reuse detection.
-const DELETE_REFRESH_TOKENS = statement<{ zone_id: string; client_id: string; user_id: string; kept: string }>(
+const DELETE_REFRESH_TOKENS = statement<{
+  zone_id: string
+  client_id: string
+  user_id: string
+  kept: string
+  others: number
+}>(
   `delete from tokens
    where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
-   and used_at is null and id_digest <> :kept`,
+   and used_at is null and id_digest <> :kept
+   and id_digest not in (select id_digest from tokens
+     where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
+     and used_at is null and id_digest <> :kept
+     order by issued_at desc, id_digest limit :others)`,
 )
 // Succeeds only if no later token of the family was used, and no concurrent request reuses this one.
 const USE_AGAIN = statement<TokenKey & { used_at: number; seen: number; grant_id: string }>(
@@ -228,8 +238,8 @@ export function createTokens(db: Database): TokenStore {
       const { changes } = await db.write(DELETE, { zone_id: zoneId, id_digest: idDigest })
       return changes > 0
     },
-    async deleteRefreshTokens(zoneId, { clientId, userId, kept }) {
-      await db.write(DELETE_REFRESH_TOKENS, { zone_id: zoneId, client_id: clientId, user_id: userId, kept })
+    async deleteRefreshTokens(zoneId, { clientId, userId, kept, others }) {
+      await db.write(DELETE_REFRESH_TOKENS, { zone_id: zoneId, client_id: clientId, user_id: userId, kept, others })
     },
     async revokeGrant(zoneId, grantId, expiresAt) {
       await db.transaction(async within => {

@@ -16,7 +16,7 @@ import type { Claims, Facts } from './claims.ts'
 import { hashOf } from './jws-algorithms.ts'
 import type { KeyRing, SigningKey } from './keys.ts'
 import { createKeyChoice } from './key-choice.ts'
-import { refreshTokenSeconds } from './lifetimes.ts'
+import { maxRefreshTokens, refreshTokenSeconds } from './lifetimes.ts'
 import { idBarrier, plannedAccessClaims, plannedIdClaims, planTokens, refreshBarrier } from './plan.ts'
 import type { PlanDeps, TokenPlan } from './plan.ts'
 import type { RequestContext } from '../model/request.ts'
@@ -76,7 +76,8 @@ export function createTokenIssuer(
     const policy = zone.config.tokenPolicy
     const isOpaque = authorization.format === 'opaque' || facts.pairwiseSubject !== undefined
     const format: TokenFormat = isOpaque ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
-    const isCounted = policy?.refreshTokenUnique === true || rotatesRefreshTokens(zone, client)
+    const max = maxRefreshTokens(zone, client)
+    const isCounted = max !== undefined || rotatesRefreshTokens(zone, client)
     const stored = format === 'opaque' || policy?.jwtRevocable === true || isCounted
     const refreshFacts: Facts = {
       ...facts,
@@ -87,9 +88,10 @@ export function createTokenIssuer(
     const grantedScopes = refreshed?.grantedScopes ?? authorization.scopes
     const claims = refreshTokenClaims(refreshFacts, { grantedScopes, noneScope, revocable: stored })
     if (stored) await storeToken(authorization, refreshFacts, { kind: 'refresh_token', format, claims })
-    if (policy?.refreshTokenUnique === true && subject.kind === 'user') {
+    if (max !== undefined && subject.kind === 'user') {
       const kept = digest(refreshFacts.tokenId) // last, so that a failure in between leaves two tokens rather than none
-      await store.tokens.deleteRefreshTokens(zone.id, { clientId: client.clientId, userId: subject.user.id, kept })
+      const pair = { clientId: client.clientId, userId: subject.user.id }
+      await store.tokens.deleteRefreshTokens(zone.id, { ...pair, kept, others: max - 1 })
     }
     const { tokenId } = refreshFacts
     if (format === 'opaque') return { value: tokenId, tokenId }

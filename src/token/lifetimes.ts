@@ -17,6 +17,13 @@ export const accessTokenSeconds = (zone: Zone, client: LifetimesOf, behaviour: B
 export const refreshTokenSeconds = (zone: Zone, client: LifetimesOf): number =>
   client.refreshTokenSeconds ?? setting(zone.config.tokenPolicy?.refreshTokenValidity) ?? 30 * DAY
 
+/** How many refresh tokens a user has of the client at most; a newer one replaces the oldest. Undefined: no limit. */
+export function maxRefreshTokens(zone: Zone, client: Pick<Client, 'refreshTokenUnique'>): number | undefined {
+  const limit = client.refreshTokenUnique ?? zone.config.tokenPolicy?.refreshTokenUnique ?? false
+  if (limit === true) return 1
+  return limit === false || limit < 1 ? undefined : limit
+}
+
 /**
  * Seconds after which every token that the zone has signed until now has expired. Includes the lifetime of refresh tokens
  * even if they are opaque: the setting may have changed, and ID tokens serve as logout hints (RP-Initiated Logout §2)

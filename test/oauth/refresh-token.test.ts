@@ -452,6 +452,36 @@ describe('the policies of refresh tokens', () => {
     }
   })
 
+  // Covers Client record: refreshTokenUnique
+  it('keep so many of them, the newest, and as many as the client says', async () => {
+    const clients = defaultBootstrap.clients.map(client =>
+      client.client_id === 'auto' ? { ...client, refreshTokenUnique: -1 } : client,
+    )
+    const server = await startServer({
+      config: {
+        bootstrap: { ...defaultBootstrap, clients },
+        zone_config: { tokenPolicy: { refreshTokenUnique: 2, refreshTokenRotate: true } },
+      },
+    })
+    try {
+      const signIn = async (basic: readonly [string, string] = APP): Promise<string> => {
+        server.clock.advance(1)
+        return (await passwordTokens(server, {}, basic)).refresh_token
+      }
+      const [first, second] = [await signIn(), await signIn()]
+      // A refresh is no sign-in: it replaces its own token and no other.
+      const rotated = tokensOf(await refresh(server, second)).refresh_token
+      const again = tokensOf(await refresh(server, first)).refresh_token
+      const third = await signIn()
+      await refused(server, 'standard', () => refresh(server, again), { want: '400 invalid_grant', description: GONE })
+      for (const token of [rotated, third]) tokensOf(await refresh(server, token))
+      const others = [await signIn(AUTO), await signIn(AUTO), await signIn(AUTO)]
+      for (const token of others) tokensOf(await refresh(server, token, {}, AUTO))
+    } finally {
+      await server.stop()
+    }
+  })
+
   // Covers token lifetime: client `refresh_token_validity`; zone refreshTokenValidity
   // Covers Zone config in effect: tokenPolicy.refreshTokenValidity
   it('are of the zone unless the client has its own', async () => {

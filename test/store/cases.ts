@@ -519,7 +519,7 @@ export function storeCases(kind: DatabaseKind): void {
       await store.providers.update(theirs, provider({ zoneId: mine, name: 'x' }))
       await store.keys.save(theirs, key({ zoneId: mine, active: true }))
       await store.approvals.save(theirs, [approval({ zoneId: mine, status: 'DENIED' })])
-      await store.tokens.deleteRefreshTokens(theirs, { clientId: 'app', userId: 'u1', kept: 'another' })
+      await store.tokens.deleteRefreshTokens(theirs, { clientId: 'app', userId: 'u1', kept: 'another', others: 0 })
       await store.tokens.revokeGrant(theirs, 'grant', at(100))
       await store.sessions.update(theirs, 's1', { savedRequest: 'x', lastSeenAt: at(99) })
       await store.sessions.replace(theirs, 's1', signedIn({ zoneId: mine, idDigest: 's9' }))

@@ -79,7 +79,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       await store().tokens.insert(z, token({ ...refresh, idDigest: 'user', userId: 'u2' }))
       await store().tokens.insert(z, token({ ...refresh, idDigest: 'client', clientId: 'other' }))
       await store().tokens.insert(z, token({ ...refresh, idDigest: 'access', kind: 'access_token' }))
-      await store().tokens.deleteRefreshTokens(z, { clientId: 'app', userId: 'u1', kept: 'another' })
+      await store().tokens.deleteRefreshTokens(z, { clientId: 'app', userId: 'u1', kept: 'another', others: 0 })
       const left = await Promise.all(['gone', 'user', 'client', 'access'].map(id => store().tokens.find(z, id)))
       assert.deepEqual(
         left.map(found => found?.idDigest),
@@ -87,6 +87,22 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       )
       assert.equal(await store().tokens.delete(z, 'user'), true)
       assert.equal(await store().tokens.delete(z, 'user'), false)
+    })
+
+    it('that refresh stay where they are the newest, and where they were used', async () => {
+      const z = newZone()
+      const refresh = { zoneId: z, kind: 'refresh_token', userId: 'u1' } as const
+      for (const [second, idDigest] of ['oldest', 'older', 'newer', 'used', 'kept'].entries()) {
+        await store().tokens.insert(z, token({ ...refresh, idDigest, issuedAt: at(second) }))
+      }
+      await store().tokens.use(z, 'used', at(6))
+      await store().tokens.deleteRefreshTokens(z, { clientId: 'app', userId: 'u1', kept: 'oldest', others: 2 })
+      const ids = ['oldest', 'older', 'newer', 'used', 'kept']
+      const left = await Promise.all(ids.map(id => store().tokens.find(z, id)))
+      assert.deepEqual(
+        left.map(found => found?.idDigest),
+        ['oldest', undefined, 'newer', 'used', 'kept'],
+      )
     })
 
     it('remember when they were used', async () => {

@@ -286,6 +286,7 @@ const BAD_TYPES: Readonly<Record<string, readonly unknown[]>> = {
   allowedproviders: [5, true, {}, [5], ['\0']],
   required_user_groups: [5, true, {}, [5], ['\0']],
   token_salt: [5, true, [], {}, 'nul\0', '\ud800'],
+  refreshTokenUnique: [-2, 1.5, 2 ** 31, '2', [], {}],
   accessTokenType: [5, true, [], {}, 'jwt', 'AT+JWT', ''],
   anything: ['nul\0', '\ud800', { deep: ['nul\0'] }, { '\udc00': 1 }],
 }

@@ -379,6 +379,8 @@ for (const mode of MODES) {
           name: 'a flood of groups',
           config: { userConfig: { defaultGroups: Array.from({ length: 1001 }, (_, number) => `g${number}`) } },
         },
+        { name: 'fewer refresh tokens than none', config: { tokenPolicy: { refreshTokenUnique: -2 } } },
+        { name: 'a part of a refresh token', config: { tokenPolicy: { refreshTokenUnique: 1.5 } } },
       ]) {
         it(`are refused: ${name}`, async () => {
           const answer = await post(config)
