@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
-import { APP, changeUser, MODES, passwordTokens, refused, tokensOf, verified } from '../support/oauth.ts'
+import { APP, changeUser, MODES, passwordTokens, refused, tokensOf, userNamed, verified } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 
 const client = (id: string, more: object) => ({
@@ -220,6 +220,17 @@ for (const mode of MODES) {
           .toSorted(),
         ['cloud.read', 'openid'],
       )
+    })
+
+    it('grants nothing by a wildcard that would be several scopes for whoever reads the token', async () => {
+      const { groups } = server.store
+      const now = server.clock.now()
+      const group = { zoneId: 'svc', id: 'two-scopes', displayName: 'cloud.x billing', version: 0 }
+      const { id: memberId } = await userNamed(server, 'marissa')
+      await groups.insert('svc', { ...group, createdAt: now, updatedAt: now })
+      await groups.insertMember('svc', { groupId: group.id, memberId, memberType: 'USER', origin: 'svc' })
+      assert.doesNotMatch(tokensOf(await send({}, ['wild', 'secret'])).scope, /billing/)
+      await groups.removeMember('svc', group.id, memberId)
     })
 
     // Covers POST /oauth/token: rule: requested scope wildcards

@@ -17,9 +17,13 @@ export function parseScope(value: string | undefined): readonly string[] {
   return [...new Set(value.split(/[\s+,]+/).filter(word => word !== ''))]
 }
 
-/** Whether `scope` fits `pattern`, where `*` stands for one or more characters other than a dot. */
+/**
+ * Whether `scope` fits `pattern`, where `*` stands for one or more characters other than a dot and white space: whoever reads
+ * a token takes the group `cloud.x billing` for two scopes, one of which no pattern may allow.
+ */
 export function scopeMatches(pattern: string, scope: string): boolean {
   if (!pattern.includes('*')) return pattern === scope
+  if (/\s/.test(scope)) return false
   const parts = pattern.split('.')
   const words = scope.split('.')
   return parts.length === words.length && parts.every((part, index) => wordMatches(part, words[index] ?? ''))

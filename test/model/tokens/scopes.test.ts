@@ -95,6 +95,10 @@ describe('scopeMatches', () => {
     { pattern: '(a)*', scope: '(a)+', want: true },
     { pattern: 'a\\*', scope: 'a\\b', want: true },
     { pattern: '[a]*', scope: 'ab', want: false },
+    { pattern: 'cloud.*', scope: 'cloud.x openid', want: false },
+    { pattern: 'cloud.*.admin', scope: 'cloud.x billing.admin', want: false },
+    { pattern: 'cloud.*.admin', scope: 'cloud.x\tbilling.admin', want: false },
+    { pattern: 'cloud.*', scope: 'cloud.x\u00a0y', want: false },
   ]
   for (const { pattern, scope, want } of cases) {
     it(`${pattern} ${want ? 'matches' : 'does not match'} "${scope}"`, () => {
