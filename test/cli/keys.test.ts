@@ -8,14 +8,15 @@ import { fileURLToPath } from 'node:url'
 import { decodeProtectedHeader } from 'jose'
 import { privatePem, temporaryFolder } from '../support/config.ts'
 import type { TestDatabase } from '../support/databases.ts'
+import { commandRunner } from '../support/commands.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { serve } from '../support/process.ts'
 
 const launcher = fileURLToPath(new URL('../../bin/latchkey.cjs', import.meta.url))
 
-/** Runs `latchkey keys` to its end. */
-function keys(folder: string, args: readonly string[]) {
+/** Runs `latchkey keys` to its end, in a process of its own. */
+function keysAlone(folder: string, args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, 'keys', ...args], {
     cwd: folder,
     env: { PATH: process.env['PATH'] },
@@ -49,7 +50,8 @@ for (const kind of DATABASE_KINDS) {
     let first = ''
     let old = ''
     const options = ['--config', 'latchkey.json']
-    const run = (...args: readonly string[]) => keys(folder, [...args, ...options])
+    const commands = commandRunner(folder)
+    const run = (...args: readonly string[]) => commands.run(['keys', ...args, ...options])
 
     before(async () => {
       database = await freshDatabase(kind)
@@ -70,6 +72,7 @@ for (const kind of DATABASE_KINDS) {
       server = await serve({ folder, config })
     })
     after(async () => {
+      commands.end()
       await server.stop()
       await database.drop()
     })
@@ -97,7 +100,7 @@ for (const kind of DATABASE_KINDS) {
     it('lists the key that the server made, in aligned lines', async () => {
       old = await issue()
       first = kidOf(old)
-      const { status, stdout, stderr } = run('list')
+      const { status, stdout, stderr } = keysAlone(folder, ['list', ...options])
       assert.deepEqual([status, stderr], [0, ''])
       assert.match(
         stdout,
@@ -108,7 +111,7 @@ for (const kind of DATABASE_KINDS) {
 
     // Covers latchkey keys: add; --key-id; --alg
     it('adds a key that is published and does not sign yet', async () => {
-      const { status, stdout, stderr } = run('add', '--key-id', 'next', '--alg', 'ES256')
+      const { status, stdout, stderr } = await run('add', '--key-id', 'next', '--alg', 'ES256')
       assert.deepEqual([status, stderr], [0, ''])
       assert.match(stdout, /^Added next; it does not sign yet\.\nKEY /)
       assert.deepEqual(listed(stdout), [`${first} RS256 active`, 'next ES256 standby'])
@@ -120,7 +123,7 @@ for (const kind of DATABASE_KINDS) {
     // Covers signing keys: rotation command
     // Covers later standards: key rotation command
     it('lets it sign, while old tokens are still good', async () => {
-      const { status, stdout, stderr } = run('activate', '--key-id', 'next')
+      const { status, stdout, stderr } = await run('activate', '--key-id', 'next')
       assert.deepEqual([status, stderr], [0, ''])
       assert.deepEqual(listed(stdout), [`${first} RS256 standby`, 'next ES256 active'])
       await eventually(async () => kidOf(await issue()) === 'next')
@@ -131,7 +134,7 @@ for (const kind of DATABASE_KINDS) {
     // Covers latchkey keys: retire
     it('retires the old one until the longest token that it may have signed has expired', async () => {
       const from = Date.now()
-      const { status, stdout, stderr } = run('retire', '--key-id', first)
+      const { status, stdout, stderr } = await run('retire', '--key-id', first)
       assert.deepEqual([status, stderr], [0, ''])
       assert.deepEqual(listed(stdout), [`${first} RS256 retired`, 'next ES256 active'])
       const until = Date.parse(/^\S+ +RS256 +retired +\S+ +(\S+)$/m.exec(stdout)?.[1] ?? '')
@@ -164,16 +167,16 @@ for (const kind of DATABASE_KINDS) {
 
     // Covers latchkey keys: --now
     it('drops a compromised one at once, and all that it signed', async () => {
-      assert.equal(run('retire', '--key-id', first, '--now').status, 0)
+      assert.equal((await run('retire', '--key-id', first, '--now')).status, 0)
       await eventually(async () => !(await isAlive(old)))
       assert.deepEqual(await published(), ['next'])
-      assert.deepEqual(listed(run('list').stdout), [`${first} RS256 expired`, 'next ES256 active'])
+      assert.deepEqual(listed((await run('list')).stdout), [`${first} RS256 expired`, 'next ES256 active'])
     })
 
     // Covers latchkey keys: --pem-file
     it('adds the key of a file, and makes an id up', async () => {
       writeFileSync(join(folder, 'ed.pem'), privatePem('ed25519'))
-      const { status, stdout } = run('add', '--pem-file', 'ed.pem')
+      const { status, stdout } = await run('add', '--pem-file', 'ed.pem')
       assert.equal(status, 0)
       const id = /^Added ([0-9a-f]{16});/.exec(stdout)?.[1] ?? assert.fail(stdout)
       assert.ok(listed(stdout).includes(`${id} EdDSA standby`))
@@ -181,16 +184,16 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers latchkey keys: rule: nothing private is printed
-    it('shows nothing private, of no kind of key', () => {
+    it('shows nothing private, of no kind of key', async () => {
       for (const alg of ['HS256', 'EdDSA', 'PS384']) {
-        const { status, stdout, stderr } = run('add', '--alg', alg, '--key-id', `of-${alg}`)
+        const { status, stdout, stderr } = await run('add', '--alg', alg, '--key-id', `of-${alg}`)
         assert.deepEqual([status, stderr], [0, ''])
         assert.doesNotMatch(stdout, /BEGIN|PRIVATE|[\w+/=-]{40,}/)
       }
     })
 
     it('keeps a shared secret out of the document', async () => {
-      assert.equal(run('activate', '--key-id', 'of-HS256').status, 0)
+      assert.equal((await run('activate', '--key-id', 'of-HS256')).status, 0)
       await eventually(async () => kidOf(await issue()) === 'of-HS256')
       assert.ok(await isAlive(await issue()))
       assert.ok(!(await published()).includes('of-HS256'))
@@ -198,12 +201,12 @@ for (const kind of DATABASE_KINDS) {
 
     // Covers latchkey keys: --zone
     it('changes the keys of another zone only', async () => {
-      const earlier = listed(run('list').stdout)
-      assert.deepEqual(listed(run('list', '--zone', 'z1').stdout), [])
-      const { stdout } = run('add', '--zone', 'z1', '--key-id', 'next', '--alg', 'RS512')
+      const earlier = listed((await run('list')).stdout)
+      assert.deepEqual(listed((await run('list', '--zone', 'z1')).stdout), [])
+      const { stdout } = await run('add', '--zone', 'z1', '--key-id', 'next', '--alg', 'RS512')
       assert.deepEqual(listed(stdout), ['next RS512 standby'])
-      assert.equal(run('activate', '--zone', 'z1', '--key-id', 'next').status, 0)
-      assert.deepEqual(listed(run('list').stdout), earlier)
+      assert.equal((await run('activate', '--zone', 'z1', '--key-id', 'next')).status, 0)
+      assert.deepEqual(listed((await run('list')).stdout), earlier)
     })
 
     const failures = [
@@ -240,26 +243,26 @@ for (const kind of DATABASE_KINDS) {
     ]
     if (kind !== 'sqlite') return // what the command refuses does not depend on the database
     // The server deletes an expired key at a moment of its own.
-    const kept = (): string => run('list').stdout.replace(/^.* expired .*\n/gm, '')
+    const kept = async (): Promise<string> => (await run('list')).stdout.replace(/^.* expired .*\n/gm, '')
     let earlier = ''
-    it('lists the same keys twice', () => {
-      earlier = kept()
-      assert.equal(kept(), earlier)
+    it('lists the same keys twice', async () => {
+      earlier = await kept()
+      assert.equal(await kept(), earlier)
     })
     for (const { name, args, stderr: want } of failures) {
-      it(`refuses ${name} in one line, with status 1`, () => {
-        const { status, stdout, stderr } = run(...args)
+      it(`refuses ${name} in one line, with status 1`, async () => {
+        const { status, stdout, stderr } = await run(...args)
         if (typeof want === 'string') assert.equal(stderr, `latchkey: ${want}\n`)
         else assert.match(stderr, want)
         assert.deepEqual([status, stdout], [1, ''])
       })
     }
-    it('changes nothing when it refuses', () => assert.equal(kept(), earlier))
+    it('changes nothing when it refuses', async () => assert.equal(await kept(), earlier))
 
-    it('refuses another master key', () => {
+    it('refuses another master key', async () => {
       const text = readFileSync(join(folder, 'latchkey.json'), 'utf8')
       writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...JSON.parse(text), master_key: 'ab'.repeat(32) }))
-      const { status, stderr } = keys(folder, ['add', '--config', 'other.json'])
+      const { status, stderr } = await commands.run(['keys', 'add', '--config', 'other.json'])
       const line =
         /^latchkey: the master key is not the one that this database was made with: it needs the key [0-9a-f]{8}\n$/
       assert.match(stderr, line)
@@ -270,6 +273,9 @@ for (const kind of DATABASE_KINDS) {
 
 describe('latchkey keys without a server', () => {
   const folder = temporaryFolder()
+  const commands = commandRunner(folder)
+  const run = (args: readonly string[]) => commands.run(['keys', ...args])
+  after(() => commands.end())
   writeFileSync(join(folder, 'c.yml'), 'database: sqlite:none/latchkey.db\n')
   writeFileSync(join(folder, 'bad.yml'), 'databse: sqlite:x\n')
   const longId = 'x'.repeat(256)
@@ -302,8 +308,8 @@ describe('latchkey keys without a server', () => {
     },
   ]
   for (const { name, args, stderr: want } of cases) {
-    it(`refuses ${name} with status 2`, () => {
-      const { status, stdout, stderr } = keys(folder, args)
+    it(`refuses ${name} with status 2`, async () => {
+      const { status, stdout, stderr } = await run(args)
       if (typeof want === 'string')
         assert.equal(stderr.replace(/\S*bin\/latchkey/, 'X'), `latchkey: ${want} (see X keys --help)\n`)
       else assert.match(stderr, want)
@@ -312,7 +318,7 @@ describe('latchkey keys without a server', () => {
   }
 
   it('makes neither a database nor a master key where there is none', () => {
-    const { status, stderr } = keys(folder, ['add', '--config', 'c.yml'])
+    const { status, stderr } = keysAlone(folder, ['add', '--config', 'c.yml'])
     assert.equal(
       stderr,
       'latchkey: there is no database none/latchkey.db: name the one of the server by --config or --database, or start the server first\n',
@@ -321,19 +327,19 @@ describe('latchkey keys without a server', () => {
     assert.ok(!existsSync(join(folder, 'none')))
   })
 
-  it('refuses an empty database, and one in memory, and changes neither schema nor key', () => {
+  it('refuses an empty database, and one in memory, and changes neither schema nor key', async () => {
     mkdirSync(join(folder, 'empty'))
     writeFileSync(join(folder, 'empty/latchkey.db'), '')
     const arguments_ = ['list', '--config', 'c.yml', '--database', 'sqlite:empty/latchkey.db']
     assert.match(
-      keys(folder, arguments_).stderr,
+      (await run(arguments_)).stderr,
       /^latchkey: there is no empty\/latchkey\.key: run this in the folder of the/,
     )
     writeFileSync(join(folder, 'empty/latchkey.key'), 'ab'.repeat(32))
-    const empty = keys(folder, arguments_)
+    const empty = await run(arguments_)
     assert.match(empty.stderr, /^latchkey: the database lacks \d+ migrations of this version: run latchkey migrate\n$/)
     assert.equal(readFileSync(join(folder, 'empty/latchkey.db'), 'latin1').includes('migrations'), false)
-    const inMemory = keys(folder, ['list', '--config', 'c.yml', '--database', 'sqlite::memory:'])
+    const inMemory = await run(['list', '--config', 'c.yml', '--database', 'sqlite::memory:'])
     assert.equal(inMemory.stderr, 'latchkey: a database in memory belongs to one process\n')
     assert.deepEqual([empty.status, inMemory.status], [1, 1])
   })

@@ -1,0 +1,42 @@
+// Commands of `latchkey` one after another in one process, which is started once: a command takes a tenth of what its process
+// takes. That the launcher starts them, and passes on how they end, is what test/cli/latchkey.test.ts proves.
+import type { ChildProcess } from 'node:child_process'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Ending } from './process.ts'
+
+/** A process that runs commands in a folder. */
+export interface CommandRunner {
+  /** Runs a command to its end. */
+  run(args: readonly string[]): Promise<Omit<Ending, 'signal'>>
+  end(): void
+}
+
+/** Starts the process with the first command; the settings of the machine do not reach it. */
+export function commandRunner(folder: string): CommandRunner {
+  let child: ChildProcess | undefined
+  return {
+    async run(args) {
+      child ??= fork(join(import.meta.dirname, 'command-process.ts'), {
+        cwd: folder,
+        env: { PATH: process.env['PATH'] },
+        execArgv: [],
+      })
+      child.send(args)
+      const answered = new AbortController()
+      try {
+        const [ending] = await Promise.race([once(child, 'message', answered), untilEnded(child, answered)])
+        return ending as Omit<Ending, 'signal'> // as command-process.ts sends it
+      } finally {
+        answered.abort()
+      }
+    },
+    end: () => child?.disconnect(),
+  }
+}
+
+async function untilEnded(child: ChildProcess, { signal }: AbortController): Promise<never> {
+  const how = await once(child, 'exit', { signal })
+  throw new Error(`the process of the commands ended: ${how.join(' ')}`)
+}
