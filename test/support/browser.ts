@@ -1,4 +1,6 @@
+// One Chromium for all test files of a process: starting one takes a second of a processor.
 import { existsSync } from 'node:fs'
+import { after } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
 const CANDIDATES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -22,8 +24,31 @@ const DISABLED_BY_PLAYWRIGHT = [
 /** Pages of the browser's own window, and a process for the next site: half of the processor time of a new context. */
 const UNUSED = ['SpareRendererForSitePerProcess', 'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup']
 
-/** Starts the machine's own Chromium without a window; `CHROMIUM_PATH` names another one. The caller closes it. */
+let running: Promise<{ readonly browser: Browser; end(): Promise<void> }> | undefined
+
+after(async () => {
+  await (await running)?.end()
+})
+
+/**
+ * The machine's own Chromium without a window, started when first asked for; `CHROMIUM_PATH` names another one. The caller closes
+ * it, which closes the windows; the program ends after the last test of the process.
+ */
 export async function launchBrowser(): Promise<Browser> {
+  running ??= startBrowser()
+  return (await running).browser
+}
+
+async function startBrowser(): Promise<{ readonly browser: Browser; end(): Promise<void> }> {
+  const browser = await startChromium()
+  const end = browser.close.bind(browser)
+  browser.close = async () => {
+    for (const context of browser.contexts()) await context.close()
+  }
+  return { browser, end }
+}
+
+function startChromium(): Promise<Browser> {
   const executablePath = [process.env['CHROMIUM_PATH'], ...CANDIDATES].find(path => path && existsSync(path))
   if (!executablePath) {
     throw new Error(`No Chromium found: looked at CHROMIUM_PATH and ${CANDIDATES.join(', ')}`)
