@@ -85,9 +85,10 @@ describe('the page of the interface', () => {
     }
   })
 
-  for (const colorScheme of thinned(SCHEMES, 2)) {
+  // Drawing itself takes the explorer ten seconds. What it does is the same in both schemes; its colours are not.
+  for (const colorScheme of thinned(SCHEMES, 2, 1)) {
     // Covers GET /docs: rule: search, navigation and requests to try
-    it(`is an explorer with search and requests to try, under the policy of all pages, ${colorScheme}`, async () => {
+    it(`is an explorer with search and requests to try, under the policy of all pages, and meets WCAG 2.2 AA as far as RapiDoc does, ${colorScheme}`, async () => {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme })
       await context.addCookies([{ name: 'svc-session', value: 'mine', url: base }])
       const page = await context.newPage()
@@ -112,18 +113,11 @@ describe('the page of the interface', () => {
       assert.equal((await (await answer).request().allHeaders())['cookie'], undefined)
       await page.getByText('Response Status: OK').waitFor()
       assert.deepEqual(problems, [])
-      await context.close()
-    })
-  }
 
-  for (const colorScheme of thinned(SCHEMES, 2, 1)) {
-    it(`is an explorer that meets WCAG 2.2 AA, as far as RapiDoc does, ${colorScheme}`, async () => {
-      const viewport = { width: 1280, height: 800 }
-      const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true })
-      const page = await context.newPage()
-      await page.goto(`${base}/docs#post-/Users`)
-      await page.getByRole('button', { name: 'TRY' }).waitFor({ timeout: SLOW })
-      await page.addScriptTag({ content: AXE })
+      await page.getByPlaceholder('Filter').fill('')
+      await page.evaluate(`location.hash = '#post-/Users'`)
+      await page.locator('rapi-doc .main-content').getByText('POST /Users').first().waitFor()
+      await page.evaluate(AXE) // not as an element, which the policy forbids
       // Its fields for requests have their names beside them without a label. The list has no such fields.
       assert.deepEqual(await page.evaluate(violations({ label: { enabled: false } })), [])
       await context.close()
