@@ -236,9 +236,9 @@ describe('a drawn page', () => {
   })
 
   it('shows a password as long as its button is pressed, and tells so in every language', async () => {
+    const { page } = await open({ viewport: phone })
     for (const language of LANGUAGES) {
       const { show, shown, concealed } = textsIn(language).form
-      const { page } = await open({ viewport: phone })
       await page.goto(`${base}/${language}/login`)
       await page.fill('#password', 'koala')
       const button = page.getByRole('button', { name: show, exact: true })
@@ -258,8 +258,8 @@ describe('a drawn page', () => {
       await page.evaluate(`addEventListener('submit', event => event.preventDefault())`)
       await page.press('#password', 'Enter')
       assert.equal(await page.getAttribute('#password', 'type'), 'password', 'browsers do not keep it')
-      await page.context().close()
     }
+    await page.context().close()
   })
 
   it('has no button for a password without script', async () => {
