@@ -82,20 +82,26 @@ export const withoutPort = (text: string): string =>
 
 /** An IPv4 address, or the /64 of an IPv6 one: a customer usually controls a whole /64. */
 export function networkOf(text: string): string {
-  const address = withoutPort(text)
+  const address = inOneSpelling(text)
   const v4 = dottedOf(address)
   return v4 ?? `${groupsOf(address).slice(0, 4).join(':')}::/64`
 }
 
 /** An IPv4 address, or the /48 of an IPv6 one, which is what one customer may rent at once: 65,536 networks of `networkOf`. */
-export const siteOf = (text: string): string => dottedOf(withoutPort(text)) ?? subnetOf(text)
+export const siteOf = (text: string): string => dottedOf(inOneSpelling(text)) ?? subnetOf(text)
+
+/** Proxies may write leading zeros, or the end of an IPv6 address as IPv4. What is no address stays as it is. */
+function inOneSpelling(text: string): string {
+  const address = withoutPort(text)
+  return canonicalAddress(address) ?? address
+}
 
 /**
  * The network used for fair queueing: /24 of IPv4, /48 of IPv6. Wider than `networkOf`, because an attacker can rent
  * neighbouring addresses, and sharing a subnet costs its members a longer wait, not a refusal.
  */
 export function subnetOf(text: string): string {
-  const address = withoutPort(text)
+  const address = inOneSpelling(text)
   const v4 = dottedOf(address)
   if (v4 === undefined) return `${groupsOf(address).slice(0, 3).join(':')}::/48`
   return isIPv4(v4) ? `${v4.slice(0, v4.lastIndexOf('.'))}.0/24` : v4
@@ -120,7 +126,7 @@ function dottedOf(address: string): string | undefined {
 }
 
 function groupsOf(address: string): readonly string[] {
-  const [head = '', tail] = address.toLowerCase().split('::')
+  const [head = '', tail] = address.split('::')
   const groups = head === '' ? [] : head.split(':')
   if (tail !== undefined) {
     const rest = tail === '' ? [] : tail.split(':')

@@ -7,6 +7,7 @@ import { acceptBodies } from './requests/bodies.ts'
 import { answerBrokenRequest } from './requests/broken-request.ts'
 import { sendPlainJson } from './headers.ts'
 import { parseQuery } from './requests/query.ts'
+import { createProxyTrust } from './requests/trusted-proxies.ts'
 import { resourceMetadataOf } from './callers/resource-metadata-url.ts'
 import { createPrefixRemover, withoutTrailingSlash } from './zones/zone.ts'
 
@@ -61,7 +62,7 @@ export function createHttpServer({
     forceCloseConnections: 'idle',
     rewriteUrl: behaviour.exactPaths ? withoutPrefix : raw => withoutTrailingSlash(withoutPrefix(raw), urls),
     // Only these proxies may name the caller's address: see docs/decisions/0015-caller-addresses.md.
-    trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
+    trustProxy: trustedProxies.length > 0 ? createProxyTrust(trustedProxies) : false,
     routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },
     frameworkErrors: (error, request, reply) =>
       void onFrameworkError(error, request as FastifyRequest, reply as FastifyReply),

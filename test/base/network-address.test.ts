@@ -42,6 +42,8 @@ describe('the network that an address shares with its neighbours', () => {
     ['::ffff:192.0.2.9', '192.0.2.0/24'],
     ['2001:DB8:1:2::7', '2001:db8:1::/48'],
     ['2001:db8::7', '2001:db8:0::/48'],
+    ['2001:0db8:0001::7', '2001:db8:1::/48'],
+    ['::1:0:0:192.0.2.7', '0:0:0::/48'],
     ['', ''],
     ['no address', 'no address'],
   ] as const
@@ -59,6 +61,17 @@ describe('an address with the port of its connection', () => {
       it(`is in the same network whatever the port: ${network.name} of ${want}`, () => {
         assert.deepEqual([network(one), network(other)], [network(want), network(want)])
       })
+    }
+  }
+})
+
+describe('the network of an address', () => {
+  for (const [one, other] of [
+    ['2001:db8:1:2::7', '2001:0db8:0001:0002::7'],
+    ['::1:0:0:192.0.2.7', '0:0:0:1:0:0:c000:207'],
+  ] as const) {
+    for (const network of [networkOf, siteOf, subnetOf]) {
+      it(`does not depend on how ${one} is written: ${network.name}`, () => assert.equal(network(one), network(other)))
     }
   }
 })

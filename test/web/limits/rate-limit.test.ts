@@ -324,6 +324,10 @@ describe('the address of a caller behind a trusted proxy', () => {
       assert.equal((await server.token({ grant_type: 'client_credentials' }, request)).status, 200)
       const event = server.events.find(({ type }) => type === 'ClientAuthenticationSuccess')
       assert.equal(event?.remoteAddress, '198.51.100.7')
+      const oddly = { basic: SERVICE, headers: { 'x-forwarded-for': '198.51.100.7, 0x7f.1' } }
+      assert.equal((await server.token({ grant_type: 'client_credentials' }, oddly)).status, 200)
+      const { remoteAddress } = server.events.findLast(({ type }) => type === 'ClientAuthenticationSuccess') ?? {}
+      assert.equal(remoteAddress, '0x7f.1', 'another spelling is not that of a proxy')
     } finally {
       await server.stop()
     }
