@@ -80,7 +80,12 @@ async function openLog(config: Config): Promise<Omit<Contact, 'sighup'>> {
 async function openTracing(config: Config): Promise<Tracing | undefined> {
   if (!config.tracing) return undefined
   const { createTracing } = await import('./ops/tracing.ts')
-  return createTracing({ basePath: basePathOf(config), version: readBuildFacts().version, database: config.database })
+  return createTracing({
+    scheme: new URL(config.baseUrl).protocol.slice(0, -1),
+    basePath: basePathOf(config),
+    version: readBuildFacts().version,
+    database: config.database,
+  })
 }
 
 const basePathOf = ({ baseUrl }: Config): string => new URL(baseUrl).pathname.replace(/\/+$/, '')

@@ -26,10 +26,13 @@ const SYSTEMS: Readonly<Record<string, string>> = { sqlite: 'sqlite', postgres: 
 
 /** Uses the SDK that is registered when requests arrive. */
 export function createTracing({
+  scheme,
   basePath,
   version,
   database,
 }: {
+  /** That of the base URL: proxies may pass on a header about it as the caller wrote it. */
+  readonly scheme: string
   readonly basePath: string
   readonly version: string
   /** The URL, of which only the scheme is used. */
@@ -41,7 +44,7 @@ export function createTracing({
 
   function onRequest(request: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
     const parent = propagation.extract(context.active(), request.headers)
-    const attributes = { 'http.request.method': methodOf(request), 'url.scheme': request.protocol }
+    const attributes = { 'http.request.method': methodOf(request), 'url.scheme': scheme }
     const span = tracer.startSpan(methodOf(request), { kind: SpanKind.SERVER, attributes }, parent)
     const active = trace.setSpan(parent, span)
     contexts.set(request, active)

@@ -80,8 +80,13 @@ const settle = () => new Promise(resolve => setImmediate(resolve))
 /** The spans that a request makes. */
 async function spansOf(request: object): Promise<readonly Seen[]> {
   seen.length = 0
-  const tracing = createTracing({ basePath: '/uaa', version: '1', database: 'postgres://user:secret@db.example/id' })
-  const app = fastify()
+  const tracing = createTracing({
+    scheme: 'https',
+    basePath: '/uaa',
+    version: '1',
+    database: 'postgres://user:secret@db.example/id',
+  })
+  const app = fastify({ trustProxy: true })
   app.decorateRequest('zone')
   tracing.watch(app)
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_, body, done) =>
@@ -109,7 +114,7 @@ async function spansOf(request: object): Promise<readonly Seen[]> {
 describe('traces', () => {
   it('have a span for a request, which joins the trace of its caller, and one for each query in it', async () => {
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
-    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
+    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, 'x-forwarded-proto': 'as the caller says' }
     const [request, query, ...others] = await spansOf({ url: '/uaa/Users/u-1?filter=secret', headers })
     assert.deepEqual(others, [])
     assert.deepEqual(request, {
@@ -120,7 +125,7 @@ describe('traces', () => {
       parent: '00f067aa0ba902b7',
       attributes: {
         'http.request.method': 'GET',
-        'url.scheme': 'http',
+        'url.scheme': 'https',
         'http.route': '/Users/:id',
         'latchkey.zone': 'zone-1',
         'http.response.status_code': 200,
@@ -154,7 +159,7 @@ describe('traces', () => {
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo // no pipe
     seen.length = 0
-    const tracing = createTracing({ basePath: '', version: '1', database: 'sqlite:x' })
+    const tracing = createTracing({ scheme: 'https', basePath: '', version: '1', database: 'sqlite:x' })
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, onExchange: tracing.countOutbound })
     const app = fastify()
     app.decorateRequest('zone')
@@ -232,7 +237,7 @@ describe('traces', () => {
   })
 
   it('know whether an SDK listens', () => {
-    const settings = { basePath: '', version: '1', database: 'sqlite::memory:' }
+    const settings = { scheme: 'https', basePath: '', version: '1', database: 'sqlite::memory:' }
     assert.equal(createTracing(settings).hasSdk, true)
     trace.disable()
     assert.equal(createTracing(settings).hasSdk, false)
