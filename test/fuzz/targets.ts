@@ -12,11 +12,14 @@ import { directoryAnswer } from './targets/directory-answer.ts'
 import { dpopProof } from './targets/dpop-proof.ts'
 import { filter } from './targets/filter.ts'
 import { form } from './targets/form.ts'
+import { forwarded } from './targets/forwarded.ts'
 import { host } from './targets/host.ts'
 import { jsonBody } from './targets/json-body.ts'
 import { jwt } from './targets/jwt.ts'
 import { language } from './targets/language.ts'
+import { managementJson } from './targets/management-json.ts'
 import { ownPaths } from './targets/own-path.ts'
+import { passkeyAnswer } from './targets/passkey-answer.ts'
 import { userInput } from './targets/user-input.ts'
 import { redirectUri } from './targets/redirect-uri.ts'
 import { registration } from './targets/registration.ts'
@@ -35,6 +38,7 @@ export const TARGETS: readonly Target[] = [
   basicHeader,
   language,
   host,
+  forwarded,
   ownPaths,
   redirectUri,
   crossOrigin,
@@ -50,7 +54,9 @@ export const TARGETS: readonly Target[] = [
   configFile,
   directoryAnswer,
   userInput,
+  passkeyAnswer,
   registration,
+  managementJson,
   samlMessage,
   samlRedirect,
   xml,
