@@ -47,7 +47,8 @@ const SIGNATURE = 'http://www.w3.org/2000/09/xmldsig#'
 const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
 
 /** Whether the text is inline metadata, not a URL. */
-export const isMetadataText = (text: string): boolean => /^(?:<\?xml\s|<(?:md:)?EntityDescriptor[\s/>])/.test(text)
+export const isMetadataText = (text: string): boolean =>
+  /^(?:<\?xml\s|<(?:[A-Za-z_][\w.-]*:)?EntityDescriptor[\s/>])/.test(text)
 
 /** Reads metadata; refuses anything but one well-formed EntityDescriptor. */
 export function readSamlMetadata(text: string): SamlMetadata {

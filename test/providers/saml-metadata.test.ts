@@ -25,6 +25,10 @@ describe('reading SAML metadata', () => {
       text: `<?xml version="1.0" encoding="UTF-8"?>\n<m:EntityDescriptor xmlns:m='urn:oasis:names:tc:SAML:2.0:metadata' entityID='https://idp.example'/>\n`,
     },
     {
+      name: 'another prefix without a declaration, as pysaml2 writes it',
+      text: '<ns0:EntityDescriptor xmlns:ns0="urn:oasis:names:tc:SAML:2.0:metadata" entityID="https://idp.example"/>',
+    },
+    {
       name: 'comments, instructions and sections',
       text: `<?xml version="1.0"?><!-- a > b -->${wrap('<!--x--><?a b?><![CDATA[<a>&]] >]]>')}<!-- -->`,
     },
@@ -174,10 +178,22 @@ describe('reading SAML metadata', () => {
   })
 
   it('tells a document from an address', () => {
-    for (const text of ['<?xml version="1.0"?>', '<EntityDescriptor/>', '<md:EntityDescriptor x']) {
+    for (const text of [
+      '<?xml version="1.0"?>',
+      '<EntityDescriptor/>',
+      '<md:EntityDescriptor x',
+      '<ns0:EntityDescriptor x',
+    ]) {
       assert.equal(isMetadataText(text), true, text)
     }
-    for (const text of ['https://idp.example', '<?xml-stylesheet?>', '<EntityDescriptors>', '<a/>', '']) {
+    for (const text of [
+      'https://idp.example',
+      '<?xml-stylesheet?>',
+      '<EntityDescriptors>',
+      '<a:b:EntityDescriptor>',
+      '<a/>',
+      '',
+    ]) {
       assert.equal(isMetadataText(text), false, text)
     }
   })
