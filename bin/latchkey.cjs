@@ -8,10 +8,10 @@ const { findNode, missingNodeMessage, runInstead } = require('./find-node.cjs')
 
 const root = path.join(__dirname, '..')
 
-// Signing and password hashing share libuv's thread pool: hashes take at most one thread more than there are cores, opening
-// an encrypted key one, and as many as there are cores are left to sign. More would only take turns at being woken. The size
-// is read when the pool is first used, so that it is set before anything else happens.
-if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(2 * os.cpus().length + 2)
+// Hashes and signatures share libuv's thread pool: hashes and slow signatures take at most one thread more each than there are
+// cores, verifications as many as there are cores, and one is left to the flush of SQLite's log, for which every write waits.
+// The size is read when the pool is first used, so that it is set before anything else happens.
+if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(3 * os.cpus().length + 3)
 
 // V8 lets the space for young objects grow to three times 16 MB (and more on large machines); a server whose requests leave
 // next to nothing behind is as fast with 8. With 2 it idles in no less memory, and spends 10 ms more on its start, because

@@ -47,6 +47,7 @@ import { generateKey } from './token/key-generation.ts'
 import { createKeyRing } from './token/keys.ts'
 import type { KeyRing } from './token/keys.ts'
 import { createTokenReader } from './token/reader.ts'
+import { createVerifications } from './token/verifications.ts'
 import { createDpopNonces } from './token/sender/dpop-nonce.ts'
 import { createSenders } from './token/sender/sender.ts'
 import type { TokenKeys } from './token/signer.ts'
@@ -171,11 +172,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const verifiedTokens = createVerifiedTokens()
   const nonces = createDpopNonces({ vault, clock })
   const senders = createSenders({ ...shared, nonces })
-  const tokenReader = createTokenReader({ ...shared, keys, senders, groupsOf })
+  const verifications = createVerifications()
+  const tokenReader = createTokenReader({ ...shared, keys, senders, groupsOf, verifications })
   const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
   const subjects = createSubjects({ vault, behaviour })
   const issuer = createTokenIssuer({ ...shared, keys, subjects })
-  const foreignKeys = createForeignKeys({ outbound: outbound.for('jwks'), clock })
+  const foreignKeys = createForeignKeys({ outbound: outbound.for('jwks'), clock, verifications })
   // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
   const directories = createDeferredDirectories({
     ...shared,
@@ -248,7 +250,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     background,
     history,
   }
-  const tokens = { keys, foreignKeys, senders, subjects, issuer, reader, clientSecrets }
+  const tokens = { keys, foreignKeys, verifications, senders, subjects, issuer, reader, clientSecrets }
   const parts = { ...shared, ...front, ...accounts, ...tokens, config, stored, vault, log, limits, outbound, trail }
   const register = (app: FastifyInstance): void => {
     front.assets.serve(app)

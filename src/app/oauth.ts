@@ -44,6 +44,7 @@ import type { TokenIssuer } from '../token/issuer.ts'
 import type { KeyRing } from '../token/keys.ts'
 import type { TokenReader } from '../token/reader.ts'
 import type { Senders } from '../token/sender/sender.ts'
+import type { Verifications } from '../token/verifications.ts'
 import type { Assets } from '../web/assets.ts'
 import type { BearerGate } from '../web/callers/bearer.ts'
 import type { Csrf } from '../web/sessions/csrf.ts'
@@ -77,6 +78,7 @@ export interface OAuthParts {
   readonly keys: KeyRing
   readonly foreignKeys: ForeignKeys
   readonly senders: Senders
+  readonly verifications: Verifications
   readonly subjects: Subjects
   readonly issuer: TokenIssuer
   readonly reader: TokenReader

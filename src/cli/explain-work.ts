@@ -14,6 +14,7 @@ import { explain } from '../oauth/explain/explain.ts'
 import { createKeyRing } from '../token/keys.ts'
 import { createDpopNonces } from '../token/sender/dpop-nonce.ts'
 import { createSenders } from '../token/sender/sender.ts'
+import { createVerifications } from '../token/verifications.ts'
 import { withGlobalPolicies } from '../users/global-policies.ts'
 import { CommandFailure } from './command.ts'
 import type { ExplainCall } from './explain.ts'
@@ -51,6 +52,7 @@ function servicesOf(config: Config, { vault, clock, random, ...storage }: Storag
     keys: createKeyRing({ store, vault, clock, random, defaultZoneId: service.name }),
     subjects: createSubjects({ vault, behaviour }),
     senders: createSenders({ ...shared, nonces: createDpopNonces({ vault, clock }) }),
+    verifications: createVerifications(),
     groupsOf,
     findOutstandingDemand: createDemandFinder({ ...shared, groupsOf }),
     verifiesAttestation: config.passkeys.attestationRoots !== undefined,

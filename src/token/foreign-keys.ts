@@ -3,16 +3,15 @@
 // document every 30 seconds.
 import { createPublicKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { availableParallelism } from 'node:os'
 import { createCache } from '../base/cache.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import { createFairQueue, UNBOUNDED } from '../base/fair-queue.ts'
 import { isJsonRecord } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
 import { hasShortExponent } from '../base/rsa-exponent.ts'
 import { isPrivateKey } from '../model/clients/client-keys.ts'
+import type { Verifications } from './verifications.ts'
 
 /** The source of a party's keys: a URL, or else inline JSON. */
 export interface KeySource {
@@ -34,13 +33,11 @@ export interface WantedKey {
 }
 
 /** Finds keys to verify with. */
-export interface ForeignKeys {
+export interface ForeignKeys extends Verifications {
   /** The one matching key, or undefined. Throws `UnusableKeys` when no key document is available. */
   find(source: KeySource, wanted: WantedKey): Promise<KeyObject | undefined>
   /** Whether one of the keys has the certificate with this SHA-256 (base64url) as its own, in `x5c`. Throws like `find`. */
   hasCertificate(source: KeySource, thumbprint: string): Promise<boolean>
-  /** Runs the verification of a signature when few others run; zones take turns. */
-  inTurn<T>(zoneId: string, verify: () => Promise<T>): Promise<T>
 }
 
 /** Thrown when a party has no keys, or its key document cannot be fetched or read. */
@@ -92,9 +89,6 @@ const MAX_DOCUMENTS = 500
 const MAX_KEYS = 500
 const MAX_TEXT_LENGTH = 64 * 1024 // as of published ones
 
-/** Verifications must not fill the thread pool: every write of SQLite waits for a thread of it, too (decision 0006). */
-const VERIFICATIONS_AT_ONCE = availableParallelism()
-
 type Jwk = Readonly<Record<string, unknown>>
 
 /** A parsed document; keys are imported on first use. */
@@ -122,10 +116,17 @@ interface Address {
 }
 
 /** One instance serves all zones: a URL has the same content for all of them. */
-export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clock: Clock }): ForeignKeys {
+export function createForeignKeys({
+  outbound,
+  clock,
+  verifications,
+}: {
+  outbound: Outbound
+  clock: Clock
+  verifications: Verifications
+}): ForeignKeys {
   const texts = createCache<KeySet>(MAX_DOCUMENTS)
   const published = createCache<Published>(MAX_DOCUMENTS)
-  const verifications = createFairQueue({ places: VERIFICATIONS_AT_ONCE, bounds: UNBOUNDED })
 
   async function fetchInto(entry: Published, { uri, share }: Address): Promise<void> {
     const now = clock.now()
@@ -180,7 +181,7 @@ export function createForeignKeys({ outbound, clock }: { outbound: Outbound; clo
   }
 
   return {
-    inTurn: (zoneId, verify) => verifications.run({ zoneId, address: undefined }, verify),
+    ...verifications,
     find: (source, wanted) =>
       KINDS.has(wanted.alg) ? findIn(source, keys => keys.find(wanted)) : Promise.resolve(undefined),
     hasCertificate: async (source, thumbprint) =>

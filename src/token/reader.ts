@@ -21,6 +21,7 @@ import type { Claims } from './claims.ts'
 import type { KeyRing } from './keys.ts'
 import { isCurrentSignature } from './revocation-signature.ts'
 import type { Senders } from './sender/sender.ts'
+import type { Verifications } from './verifications.ts'
 
 /** A valid token. */
 export interface VerifiedToken {
@@ -84,10 +85,11 @@ export function createTokenReader(deps: {
   clock: Clock
   urls: Urls
   senders: Senders
+  verifications: Verifications
   behaviour: Pick<Behaviour, 'ownApisNeedApproval'>
   groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
 }): TokenReader {
-  const { store, keys, clock, urls, senders, behaviour } = deps
+  const { store, keys, clock, urls, senders, verifications, behaviour } = deps
 
   async function verifySignature(zone: AddressedZone, token: string): Promise<{ claims: Claims; type: unknown }> {
     const header = protectedHeader(token)
@@ -99,7 +101,8 @@ export function createTokenReader(deps: {
     }
     try {
       // The key's own algorithm and no other: neither "none" nor HS256 over a public key gets past this line.
-      const { payload } = await compactVerify(token, key.verifyKey, { algorithms: [key.algorithm] })
+      const verify = () => compactVerify(token, key.verifyKey, { algorithms: [key.algorithm] })
+      const { payload } = await verifications.inTurn(zone.id, verify)
       return { claims: parseClaims(payload), type: header.typ }
     } catch (cause) {
       if (cause instanceof OAuthError) throw cause

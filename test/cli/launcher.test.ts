@@ -69,7 +69,7 @@ describe('the launcher', () => {
     const report: unknown = JSON.parse(stdout)
     assert.equal(status, 0)
     assert.ok(typeof report === 'object' && report !== null && 'threads' in report)
-    assert.equal(Number(report.threads), 2 * cpus().length + 2)
+    assert.equal(Number(report.threads), 3 * cpus().length + 3)
     assert.partialDeepStrictEqual(report, { version: process.versions.node, args: ['a', '--b'] })
     assert.equal(findNode(repository), process.execPath)
   })

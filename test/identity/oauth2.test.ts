@@ -5,6 +5,7 @@ import type { Outbound } from '../../src/base/outbound.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
 import { oauth2Source } from '../../src/identity/sources/oauth2.ts'
+import { createVerifications } from '../../src/token/verifications.ts'
 import { createTestClock } from '../support/clock.ts'
 
 const zoneKeys = { active: () => Promise.reject(new Error('not asked for')) }
@@ -35,7 +36,7 @@ const config = {
 function open(fetch: (address: string) => Promise<Response>) {
   const outbound: Outbound = { fetch, getJson: () => Promise.reject(new Error('not asked for')) }
   const provider = { zoneId: 'svc', id: 'p', originKey: 'git', type: 'oauth2.0', name: 'Git', active: true, version: 0 }
-  const foreignKeys = { find: () => Promise.resolve(undefined) }
+  const foreignKeys = { find: () => Promise.resolve(undefined), ...createVerifications() }
   const source = oauth2Source({ outbound, foreignKeys, clock, vault, random: createRandom(), zoneKeys })
   return source.open(zone, { ...provider, ...times, config }, {} as never).redirect // it uses no store
 }

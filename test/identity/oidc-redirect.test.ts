@@ -9,6 +9,7 @@ import type { IdentityProvider } from '../../src/model/zones/identity-provider.t
 import { sealProviderSecrets } from '../../src/providers/provider-secrets.ts'
 import type { AddressedZone } from '../../src/model/request.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
+import { createVerifications } from '../../src/token/verifications.ts'
 import { createTestClock } from '../support/clock.ts'
 
 const zoneKeys = { active: () => Promise.reject(new Error('not asked for')) }
@@ -61,7 +62,7 @@ function open(
     },
     vault,
   )
-  const foreignKeys = { find: () => Promise.resolve(undefined) }
+  const foreignKeys = { find: () => Promise.resolve(undefined), ...createVerifications() }
   return oidcSource({ outbound, foreignKeys, clock, vault, random: createRandom(), zoneKeys }).open(zone, provider, {
     behaviour: behaviourOf('standard'),
   } as never).redirect // it uses no store
@@ -115,7 +116,7 @@ describe('signing in at an OpenID Connect provider', () => {
     }
     const source = oidcSource({
       outbound,
-      foreignKeys: { find: () => Promise.resolve(undefined) },
+      foreignKeys: { find: () => Promise.resolve(undefined), ...createVerifications() },
       clock,
       vault,
       random: createRandom(),

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { availableParallelism } from 'node:os'
 import { describe, it } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CompactSign, compactVerify } from 'jose'
 import type { Outbound } from '../../src/base/outbound.ts'
 import { OutboundError } from '../../src/base/outbound.ts'
 import type { ForeignKeys } from '../../src/token/foreign-keys.ts'
+import { createVerifications } from '../../src/token/verifications.ts'
 import { createForeignKeys, FOREIGN_ALGORITHMS, UnusableKeys } from '../../src/token/foreign-keys.ts'
 import { createTestClock } from '../support/clock.ts'
 import { keyOfLongExponent } from '../support/long-exponent.ts'
@@ -56,7 +55,7 @@ function documents(answers: () => unknown, headers: Readonly<Record<string, stri
       return { value: await answers(), headers: new Headers(headers) }
     },
   }
-  return { clock, fetched, keys: createForeignKeys({ outbound, clock }) }
+  return { clock, fetched, keys: createForeignKeys({ outbound, clock, verifications: createVerifications() }) }
 }
 
 const inText = documents(() => assert.fail('nothing is fetched')).keys
@@ -307,25 +306,5 @@ describe('a document of keys at an address', () => {
     assert.equal(fetched.length, 501)
     await at(0)
     assert.equal(fetched.length, 502)
-  })
-})
-
-describe('verifications of signatures', () => {
-  it('leave threads of the pool to others, however many are asked for', async () => {
-    const { keys } = documents(() => assert.fail('nothing is fetched'))
-    let [running, most, done] = [0, 0, 0]
-    await Promise.all(
-      Array.from({ length: 100 }, () =>
-        keys.inTurn('z', async () => {
-          running += 1
-          most = Math.max(most, running)
-          await nextTurn()
-          running -= 1
-          done += 1
-        }),
-      ),
-    )
-    assert.equal(done, 100)
-    assert.equal(most, availableParallelism())
   })
 })

@@ -23,6 +23,8 @@ export interface KeyFinder {
     },
     wanted: { readonly kid: string | undefined; readonly alg: string },
   ): Promise<KeyObject | undefined>
+  /** Runs the verification of a signature when few others run; zones take turns. */
+  inTurn<T>(zoneId: string, verify: () => Promise<T>): Promise<T>
 }
 
 /** A verified token. */
@@ -80,7 +82,8 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     if (alg === undefined || !ALGORITHM.test(alg)) throw new Error('the algorithm is not allowed')
     const key = await keyFor(settings, { kid, alg, share })
     if (!key) throw new Error('no key of the provider matches')
-    const { payload } = await compactVerify(token, key, { algorithms: [alg] })
+    const verifyText = () => compactVerify(token, key, { algorithms: [alg] })
+    const { payload } = await foreignKeys.inTurn(share?.zoneId ?? '', verifyText)
     // Refuses what is no UTF-8: replaced characters could make the identifiers of two users equal.
     const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload))
     if (typeof claims !== 'object' || claims === null) throw new Error('the payload is not an object')

@@ -2,6 +2,7 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import { createTokenReader } from '../../token/reader.ts'
 import type { Senders } from '../../token/sender/sender.ts'
+import type { Verifications } from '../../token/verifications.ts'
 import type { PlanDeps } from '../../token/plan.ts'
 import type { KeyRing } from '../../token/keys.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
@@ -11,6 +12,7 @@ import type { DecisionDeps } from '../grants/grant.ts'
 export interface ExplainServices extends Omit<ExplainDeps, 'reader'> {
   readonly urls: Urls
   readonly senders: Senders
+  readonly verifications: Verifications
 }
 
 /** What explanations use; the clients are those of the store, so documents that describe others should not be fetched by it. */

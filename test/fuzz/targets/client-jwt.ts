@@ -11,6 +11,7 @@ import type { AddressedZone, RequestOrigin } from '../../../src/model/request.ts
 import { createUrls } from '../../../src/model/urls.ts'
 import { readObject } from '../../../src/oauth/authorize/request-object.ts'
 import { createForeignKeys } from '../../../src/token/foreign-keys.ts'
+import { createVerifications } from '../../../src/token/verifications.ts'
 import { MalformedInput } from '../../../src/web/requests/form.ts'
 import { parseQuery } from '../../../src/web/requests/query.ts'
 import { createTestClock } from '../../support/clock.ts'
@@ -23,7 +24,7 @@ const clock = createTestClock()
 const now = clock.now().getTime() / 1000
 const behaviour = behaviourOf('standard')
 const urls = createUrls('https://id.example', behaviour)
-const foreignKeys = createForeignKeys({ outbound: {} as Outbound, clock }) // the keys are inline
+const foreignKeys = createForeignKeys({ outbound: {} as Outbound, clock, verifications: createVerifications() }) // the keys are inline
 const key = testKey('client')
 const jwks = JSON.stringify({ keys: [{ ...key.publicKey.export({ format: 'jwk' }), kid: 'c1' }] })
 const zone = { id: 'svc', subdomain: '', active: true, address: 'host', config: {} } as unknown as AddressedZone // what is read

@@ -5,6 +5,7 @@ import { OAuthError } from '../../../src/model/oauth-error.ts'
 import type { AddressedZone } from '../../../src/model/request.ts'
 import { createUrls } from '../../../src/model/urls.ts'
 import { createTokenReader } from '../../../src/token/reader.ts'
+import { createVerifications } from '../../../src/token/verifications.ts'
 import { createCredentialReader } from '../../../src/web/limits/caller-credential.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { anyText, changed, jumble, oddJson } from '../changes.ts'
@@ -27,6 +28,7 @@ const reader = createTokenReader({
   } as unknown as Deps['keys'], // a ring with one key
   store: { tokens: { find: () => Promise.resolve(undefined) } } as unknown as Deps['store'], // without a row
   senders: {} as Deps['senders'],
+  verifications: createVerifications(),
   behaviour: behaviourOf('standard'),
   groupsOf: () => Promise.reject(new Error('not asked for')),
 })
