@@ -86,6 +86,7 @@ export function createHttpServer({
     },
   })
   http.addHook('onRequest', dropClosedConnection)
+  http.addHook('onRequest', createUpgradeGuard())
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
   return http
@@ -99,6 +100,25 @@ function dropClosedConnection({ raw }: FastifyRequest, reply: FastifyReply, done
   if (raw.socket.remoteAddress !== undefined) return done()
   reply.hijack()
   raw.socket.destroy()
+}
+
+/**
+ * Answers a request to upgrade as any other (RFC 9110 §7.8), and closes the connection after it: Node.js loses what it received
+ * together with such a request, so that what comes next may begin in the middle of a request. That is not read any more.
+ */
+function createUpgradeGuard() {
+  const closing = new WeakSet<object>()
+  return ({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    if (closing.has(raw.socket)) {
+      reply.hijack() // the connection ends with the response before
+      return
+    }
+    if (raw.headers.upgrade !== undefined && /\bupgrade\b/i.test(raw.headers.connection ?? '')) {
+      closing.add(raw.socket)
+      reply.header('connection', 'close')
+    }
+    done()
+  }
 }
 
 function refuseSchema(): never {

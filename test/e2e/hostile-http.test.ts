@@ -259,6 +259,14 @@ describe('a client that is old, hasty or gone', () => {
     )
   })
 
+  it('is closed after a request to upgrade, since Node.js loses what came together with it', async () => {
+    const upgrade =
+      'GET /nothing HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n\r\n'
+    const { text, statuses } = await exchange(upgrade + get('/healthz'))
+    assert.deepEqual(statuses, [404])
+    assert.match(text, /^connection: close\r$/im)
+  })
+
   it('may leave in the middle of its body', async () => {
     for (const rest of ['', 'grant_type=pass', long(5000)]) {
       const socket = connect(server.port, '127.0.0.1')
