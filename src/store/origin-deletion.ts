@@ -1,6 +1,6 @@
-// Deletes all accounts of an origin with their data when its provider is deleted, and their sessions when it is disabled. Uses
-// a fixed number of statements, because there may be many accounts.
-import { statement, type Transaction } from './database.ts'
+// Deletes all accounts of an origin with their data when its provider is deleted, and their sessions when it is disabled. Does
+// not read the accounts one by one, because there may be many.
+import { type Database, statement, type Transaction } from './database.ts'
 import { noteEnded } from './ended-sessions.ts'
 import { countRemoved } from './users/user-values.ts'
 
@@ -34,13 +34,37 @@ const STATEMENTS = [
 const NOTE_SESSIONS = noteEnded<Origin>(`zone_id = :zone_id and user_id in (${USERS})`)
 const DELETE_USERS = statement<Origin>(`delete from users where zone_id = :zone_id and origin = :origin`)
 
-const OF_ORIGIN = `zone_id = :zone_id and origin = :origin`
-const NOTE_SESSIONS_OF_ORIGIN = noteEnded<Origin>(OF_ORIGIN)
-const DELETE_SESSIONS = statement<Origin>(`delete from sessions where ${OF_ORIGIN}`)
+/** A few milliseconds of work: on SQLite, every other write waits for it. */
+const SESSIONS_AT_ONCE = 200
+const NAMES = Array.from({ length: SESSIONS_AT_ONCE }, (_, index) => `id_${index}`)
+const SOME_SESSIONS = statement<Origin, { id_digest: string }>(
+  `select id_digest from sessions where zone_id = :zone_id and origin = :origin limit ${SESSIONS_AT_ONCE}`,
+)
+type Chosen = Readonly<Record<string, string>>
+const CHOSEN = `zone_id = :zone_id and id_digest in (${NAMES.map(name => `:${name}`).join(', ')})`
+const NOTE_CHOSEN = noteEnded<Chosen>(CHOSEN)
+const DELETE_CHOSEN = statement<Chosen>(`delete from sessions where ${CHOSEN}`)
 
-/** Ends the sessions of the origin's accounts: its provider is disabled, and may be enabled again before they are used. */
-export async function endSessionsOfOrigin(within: Transaction, zoneId: string, origin: string): Promise<void> {
-  for (const each of [NOTE_SESSIONS_OF_ORIGIN, DELETE_SESSIONS]) await within.run(each, { zone_id: zoneId, origin })
+/**
+ * Ends the sessions of the origin's accounts: its provider is disabled, and may be enabled again before they are used. In portions,
+ * since there may be very many.
+ */
+export async function endSessionsOfOrigin(
+  db: Pick<Database, 'transaction'>,
+  zoneId: string,
+  origin: string,
+): Promise<void> {
+  while ((await db.transaction(within => endSomeSessions(within, zoneId, origin))) === SESSIONS_AT_ONCE);
+}
+
+/** Ends a portion; returns how many. */
+export async function endSomeSessions(within: Transaction, zoneId: string, origin: string): Promise<number> {
+  const { rows } = await within.run(SOME_SESSIONS, { zone_id: zoneId, origin })
+  if (rows.length === 0) return 0
+  const ids = NAMES.map((name, index) => [name, rows[index]?.id_digest ?? ''])
+  const chosen: Chosen = { zone_id: zoneId, ...Object.fromEntries(ids) }
+  for (const each of [NOTE_CHOSEN, DELETE_CHOSEN]) await within.run(each, chosen)
+  return rows.length
 }
 
 /** Deletes the accounts of the origin, their memberships, decisions, tokens and sessions, and the mappings of its groups. */

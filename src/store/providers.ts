@@ -57,12 +57,18 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
       }
     })
 
+  /** Its sessions are ended before it is enabled: a process that disabled it may have stopped before it had ended them all. */
+  const isDisabled = async (zoneId: string, originKey: string): Promise<boolean> =>
+    (await db.read(FIND_STORED, { zone_id: zoneId, origin_key: originKey }))[0]?.active === 0
+
   async function keep(into: typeof INSERT, zoneId: string, provider: IdentityProvider): Promise<void> {
+    const isEnabled = provider.active && (await isDisabled(zoneId, provider.originKey))
+    if (isEnabled) await endSessionsOfOrigin(db, zoneId, provider.originKey)
     await db.transaction(async within => {
       await within.run(into, toRow(zoneId, provider))
-      if (!provider.active) await endSessionsOfOrigin(within, zoneId, provider.originKey)
       await within.announce({ kind: 'providers', zoneId, key: '' })
     })
+    if (!provider.active) await endSessionsOfOrigin(db, zoneId, provider.originKey)
   }
 
   return {
@@ -89,6 +95,15 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
       // A fixed order prevents deadlocks between two changes of an alias pair.
       const changes = [{ zoneId, change }, ...(copy ? [{ zoneId: copy.provider.zoneId, change: copy }] : [])]
       const ordered = changes.toSorted((left, right) => (left.zoneId < right.zoneId ? -1 : 1))
+      const updated = ordered.flatMap(each => (each.change.kind === 'update' ? [each] : []))
+      for (const {
+        zoneId: id,
+        change: { provider },
+      } of updated) {
+        if (provider.active && (await isDisabled(id, provider.originKey))) {
+          await endSessionsOfOrigin(db, id, provider.originKey)
+        }
+      }
       await db.transaction(async within => {
         for (const each of ordered) {
           const before = await sizeOf(within, each.zoneId)
@@ -98,6 +113,12 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
           await within.announce({ kind: 'providers', zoneId: each.zoneId, key: '' })
         }
       })
+      for (const {
+        zoneId: id,
+        change: { provider },
+      } of updated) {
+        if (!provider.active) await endSessionsOfOrigin(db, id, provider.originKey)
+      }
     },
   }
 }
@@ -113,7 +134,6 @@ async function make(within: Transaction, zoneId: string, change: ProviderChange)
       const row = { ...toRow(zoneId, provider), revision: change.revision }
       const { changes } = await within.run(REPLACE, row).catch(naming(what))
       if (changes === 0) throw new ChangedMeanwhile(what)
-      if (!provider.active) await endSessionsOfOrigin(within, zoneId, provider.originKey)
       return
     }
     case 'delete': {

@@ -21,6 +21,28 @@ export function providerCases({ store, open, newZone }: Lent): void {
     (await store().providers.list(zoneId)).map(({ provider: each }) => each.originKey)
 
   describe('identity providers that are managed', () => {
+    it('end the sessions of their users while they are disabled, however many, and those left before they are enabled', async () => {
+      const z = newZone()
+      const { providers, sessions } = store()
+      const found = await inserted(oidc(z, 'off'))
+      const add = async (idDigest: string, origin: string): Promise<void> => {
+        const made = signedIn({ zoneId: z, idDigest })
+        await sessions.insert(z, { ...made, signIn: { ...made.signIn, origin } })
+      }
+      await Promise.all([add('kept', 'on'), ...Array.from({ length: 450 }, (_, number) => add(`s${number}`, 'off'))])
+      const set = (active: boolean, revision: number): Promise<void> =>
+        providers.apply(z, { kind: 'update', provider: { ...found.provider, active }, revision })
+      await set(false, 0)
+      for (const number of [0, 199, 200, 400, 449]) assert.equal(await sessions.find(z, `s${number}`), undefined)
+      await add('left', 'off')
+      await set(true, 1)
+      assert.equal(await sessions.find(z, 'left'), undefined)
+      assert.notEqual(await sessions.find(z, 'kept'), undefined)
+      await add('new', 'off')
+      await set(true, 2)
+      assert.notEqual(await sessions.find(z, 'new'), undefined, 'it was not disabled')
+    })
+
     it('come back as they were, with every member', async () => {
       const z = newZone()
       const bare = oidc(z, 'bare')
