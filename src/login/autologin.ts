@@ -89,8 +89,8 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
     const clientId = query.get('client_id')
     if (!clientId) throw mismatch(request, 'Cannot redeem provided code for user, client id missing')
     if (!isNavigation(request)) throw new PageError(403, AUTOLOGIN_REFUSALS.notInWindow)
-    const visitor = await sessions.visitor(request)
-    const keptUserId = behaviour.keepOtherSession ? visitor?.user.id : undefined
+    const signedIn = await sessions.signedIn(request)
+    const keptUserId = behaviour.keepOtherSession ? signedIn?.user.id : undefined
     const result = await redeemAutologin(request.zone, { code, clientId, keptUserId }, deps)
     switch (result.outcome) {
       case 'bad-code':
@@ -111,8 +111,8 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
   ): Promise<FastifyReply> {
     const path = (await sessions.savedRequest(request))?.path
     await sessions.signIn(request, reply, user, { amr })
-    const visitor = await sessions.visitor(request)
-    const demand = visitor && (await signInDemands.open(request, visitor))
+    const signedIn = await sessions.signedIn(request)
+    const demand = signedIn && (await signInDemands.open(request, signedIn))
     if (demand) return signInDemands.raise(request, reply, demand, path)
     return reply.redirect(urls.ofZone(request.zone) + (path ?? '/home'), 302)
   }

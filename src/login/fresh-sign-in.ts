@@ -7,7 +7,7 @@ import { freshnessOf } from '../model/sessions/fresh-sign-in.ts'
 import { SECOND_FACTOR_PATH } from '../model/sessions/sign-in-demands.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Denial } from '../web/sessions/denial.ts'
-import type { Sessions, Visitor } from '../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../web/sessions/session.ts'
 
 /** Dependencies of `createFreshSignIn`. */
 export interface FreshSignInDeps {
@@ -25,12 +25,12 @@ export interface FreshSignInDeps {
 export type FreshSignIn = (
   request: FastifyRequest,
   reply: FastifyReply,
-  at: { readonly visitor: Visitor; readonly path: string; readonly answer: () => Promise<FastifyReply> },
+  at: { readonly signedIn: SignedInUser; readonly path: string; readonly answer: () => Promise<FastifyReply> },
 ) => Promise<FastifyReply>
 
 /** One instance serves every zone. */
 export function createFreshSignIn({ sessions, denial, clock, urls, behaviour }: FreshSignInDeps): FreshSignIn {
-  return async (request, reply, { visitor: { session, user }, path, answer }) => {
+  return async (request, reply, { signedIn: { session, user }, path, answer }) => {
     const { zone } = request
     switch (freshnessOf(session.signIn, user, clock.now())) {
       case 'fresh':

@@ -82,7 +82,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone, query))
     if (!acceptsPage(request)) throw new PageError(406, 'This address offers only HTML and JSON.')
     const signInTarget = await signInTargets.of(request, query)
-    const isSignedIn = (await sessions.visitor(request)) !== undefined
+    const isSignedIn = (await sessions.signedIn(request)) !== undefined
     // Only where a session outlives a sign-in that is under way can one fail beside it.
     const showsError = deps.behaviour.keepSessionUntilLogin && query.get('error') !== undefined
     if (isSignedIn && !signInTarget.saved?.reauthenticate && !showsError) {
@@ -117,10 +117,10 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       return refuse(result.outcome === 'refused' ? messageCode(result.reason) : 'login_failure')
     }
     await sessions.signIn(request, reply, result.user, result)
-    const visitor = await sessions.visitor(request)
-    const demand = visitor && (await deps.signInDemands.open(request, visitor))
+    const signedIn = await sessions.signedIn(request)
+    const demand = signedIn && (await deps.signInDemands.open(request, signedIn))
     if (demand) return deps.signInDemands.raise(request, reply, demand, destination)
-    if (visitor && form.get('can_passkey') === 'true' && isOffered(request.zone, visitor.user, destination)) {
+    if (signedIn && form.get('can_passkey') === 'true' && isOffered(request.zone, signedIn.user, destination)) {
       await sessions.saveRequest(request, reply, { path: destination ?? '/', reauthenticate: false })
       return reply.redirect(urls.ofZone(request.zone) + OFFER_PATH, 302)
     }
@@ -135,7 +135,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
 
   /** Shows an expired page again with the typed values, except the password. */
   async function refuseForm(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
-    if (await sessions.visitor(request)) return denial.refuseForgery(request, reply)
+    if (await sessions.signedIn(request)) return denial.refuseForgery(request, reply)
     sessions.setCurrentUser(reply, undefined)
     const isStale = deps.behaviour.staleFormShownAgain && csrf.isStale(request)
     if (!isStale || wantsJson(request)) return denial.refuseForgery(request, reply)

@@ -15,7 +15,7 @@ import type { Limits } from '../web/limits/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { sendJson } from '../web/requests/json.ts'
 import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
-import type { Sessions, Visitor } from '../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../web/sessions/session.ts'
 
 /** Dependencies of `passcodeEndpoint`. */
 export interface PasscodeDeps {
@@ -34,7 +34,7 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
   const { store, sessions, remembered, clock, random, limits, pages, behaviour } = deps
 
   /** As it is shown. */
-  async function makePasscode(request: FastifyRequest, { user, session }: Visitor): Promise<string> {
+  async function makePasscode(request: FastifyRequest, { user, session }: SignedInUser): Promise<string> {
     const { zoneId, id: userId, passwordRevision } = user
     const key = `${zoneId} ${userId}`
     await limits.newPasscodes.take(key)
@@ -58,15 +58,15 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
     // HEAD would invalidate the user's current code.
     { config: { access: { by: 'session' }, audience: 'page' }, exposeHeadRoute: false },
     async (request, reply) => {
-      const visitor = await sessions.visitor(request)
-      if (!visitor) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
+      const signedIn = await sessions.signedIn(request)
+      if (!signedIn) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
       if (wantsJson(request)) {
         if (!isUserInitiated(request)) return refuseProgram(reply, 'A passcode is not made for another site.')
-        return sendJson(reply, await makePasscode(request, visitor))
+        return sendJson(reply, await makePasscode(request, signedIn))
       }
       const chrome = await pages.chrome(request, reply)
       const page = isUserInitiated(request)
-        ? passcodePage(chrome, { passcode: await makePasscode(request, visitor) })
+        ? passcodePage(chrome, { passcode: await makePasscode(request, signedIn) })
         : passcodeOfferPage(chrome)
       return pages.send(reply, page)
     },

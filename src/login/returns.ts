@@ -227,7 +227,7 @@ export function createReturns(deps: ExternalDeps): Returns {
       return reply.redirect(`${urls.ofZone(request.zone)}${failurePath}`, 302)
     }
     // The user may be signed in already if the callback is opened a second time.
-    const isSignedIn = (await sessions.visitor(request)) !== undefined
+    const isSignedIn = (await sessions.signedIn(request)) !== undefined
     const chrome = await pages.chrome(request, reply)
     const { basePath } = chrome
     const texts = chrome.texts.error

@@ -25,7 +25,7 @@ import type { PageWriter } from '../web/pages.ts'
 import { encodeNamed, queryForm } from '../web/requests/query.ts'
 import { bodyForm } from '../web/route.ts'
 import { isFromAnotherOrigin } from '../web/requests/request-origin.ts'
-import type { Sessions, Visitor } from '../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../web/sessions/session.ts'
 import type { Params } from './params.ts'
 import { readParams } from './params.ts'
 import { fitsLogoutEntry } from '../clients/redirect-uri.ts'
@@ -80,7 +80,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       if (params.get(ANSWERED) !== undefined) return afterAnswer(request, reply, params)
       const isOwnForm = isPost && params.get(csrf.fieldName) !== undefined
       // Without a session, ended by another tab or by time, there is nothing to protect.
-      const needsCsrfToken = isOwnForm ? (await sessions.visitor(request)) !== undefined : !behaviour.openLogoutPost
+      const needsCsrfToken = isOwnForm ? (await sessions.signedIn(request)) !== undefined : !behaviour.openLogoutPost
       if (isPost && needsCsrfToken && !(await csrf.isGenuine(request))) {
         return denial.refuseForgery(request, reply)
       }
@@ -104,7 +104,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
   /** After an answer that this browser does not wait for, or without a target of its own. Ends nothing (row L7). */
   async function afterAnswer(request: FastifyRequest, reply: FastifyReply, params: Params): Promise<FastifyReply> {
     if (behaviour.upstreamReturnByQuery) return reply.redirect(await targetOf(request.zone, params), 302)
-    if (await sessions.visitor(request)) return reply.redirect(`${urls.ofZone(request.zone)}/`, 302)
+    if (await sessions.signedIn(request)) return reply.redirect(`${urls.ofZone(request.zone)}/`, 302)
     return showSignedOut(request, reply)
   }
 
@@ -114,13 +114,13 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     reply: FastifyReply,
     { params, confirmed }: { params: Params; confirmed: boolean },
   ): Promise<FastifyReply> {
-    const visitor = await sessions.visitor(request)
+    const signedIn = await sessions.signedIn(request)
     const hintText = params.get('id_token_hint')
     const target = params.get('post_logout_redirect_uri')
     if (hintText === undefined && target === undefined && params.get(parameterName(request.zone)) !== undefined) {
       // Any site can link here: ask for confirmation unless the link is on our own origin.
       const isForeign = isFromAnotherOrigin(request, urls.addressesOf(request.zone))
-      if (visitor && !confirmed && isForeign) return ask(request, reply, { params, visitor })
+      if (signedIn && !confirmed && isForeign) return ask(request, reply, { params, signedIn })
       return endThenGo(request, reply, { target: await targetOf(request.zone, params) })
     }
     const hint = hintText === undefined ? undefined : await verifyHint(request.zone, hintText, params)
@@ -129,8 +129,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
         code: 'invalid_request',
       })
     }
-    const isTheirs = visitor && hint && isOf(hint, visitor, subjects.of(request.zone, hint.client, visitor.user))
-    if (visitor && !confirmed && !isTheirs) return ask(request, reply, { params, visitor })
+    const isTheirs = signedIn && hint && isOf(hint, signedIn, subjects.of(request.zone, hint.client, signedIn.user))
+    if (signedIn && !confirmed && !isTheirs) return ask(request, reply, { params, signedIn })
     const isAllowed = hint !== undefined && target !== undefined
     return endThenGo(request, reply, { target: isAllowed ? withState(target, params.get('state')) : undefined })
   }
@@ -186,7 +186,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
   async function ask(
     request: FastifyRequest,
     reply: FastifyReply,
-    { params, visitor }: { params: Params; visitor: Visitor },
+    { params, signedIn }: { params: Params; signedIn: SignedInUser },
   ): Promise<FastifyReply> {
     const fields = forwardedNames(request.zone).flatMap(name => {
       const value = params.get(name)
@@ -196,7 +196,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     const page = logoutConfirmationPage(chrome, {
       action: `${urls.pathOf(request.zone)}${PATH}`,
       fields: Object.fromEntries([...fields, [CONFIRMED, 'true']]),
-      userName: visitor.user.userName,
+      userName: signedIn.user.userName,
     })
     return pages.send(reply, page)
   }
@@ -269,7 +269,7 @@ const withState = (target: string, state: string | undefined): string =>
   state === undefined ? target : locationFor(target, 'query', { state })
 
 /** Whether the hint is for the signed-in user and, if it has a `sid`, for this session. */
-function isOf(hint: Hint, { session }: Visitor, subject: string): boolean {
+function isOf(hint: Hint, { session }: SignedInUser, subject: string): boolean {
   if (hint.subject !== subject) return false
   return hint.sid === undefined || hint.sid === sessionIdFor(session.signIn, hint.client.clientId)
 }

@@ -89,7 +89,7 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
   return {
     async end(request, reply, { target, query }) {
       const { zone } = request
-      const origin = (await sessions.visitor(request))?.session.signIn.origin
+      const origin = (await sessions.signedIn(request))?.session.signIn.origin
       const hint = await sessions.upstreamHint(request)
       await sessions.end(request, reply)
       if (origin === undefined) return undefined

@@ -39,12 +39,12 @@ export function createGates(deps: {
     reply: FastifyReply,
     { whileDemanded = false }: { whileDemanded?: boolean },
   ): Promise<unknown> {
-    const visitor = await sessions.visitor(request)
+    const signedIn = await sessions.signedIn(request)
     const path = request.method === 'GET' ? request.url.slice(urls.basePath.length) : undefined
-    if (!visitor) {
+    if (!signedIn) {
       return denial.askToSignIn(request, reply, path === undefined ? undefined : { path, reauthenticate: false })
     }
-    const demand = whileDemanded ? undefined : await signInDemands.open(request, visitor)
+    const demand = whileDemanded ? undefined : await signInDemands.open(request, signedIn)
     return demand && signInDemands.raise(request, reply, demand, path)
   }
 

@@ -22,7 +22,7 @@ import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
 import { createFreshSignIn } from '../fresh-sign-in.ts'
 import {
   checkOwnAccounts,
@@ -66,9 +66,9 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     reply.redirect(urls.ofZone(request.zone) + path, 302)
 
   /** Who is signed in; undefined where their provider keeps the address. */
-  async function ownerIn(request: FastifyRequest): Promise<Visitor | undefined> {
-    const visitor = await sessions.visitor(request)
-    return visitor?.user.origin === service.name ? visitor : undefined
+  async function ownerIn(request: FastifyRequest): Promise<SignedInUser | undefined> {
+    const signedIn = await sessions.signedIn(request)
+    return signedIn?.user.origin === service.name ? signedIn : undefined
   }
 
   const keptElsewhere = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
@@ -76,25 +76,25 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
 
   on('GET /change_email', async (request, reply) => {
     await checkOwnAccounts(request, deps)
-    const visitor = await ownerIn(request)
-    if (!visitor) return keptElsewhere(request, reply)
-    const { user } = visitor
+    const signedIn = await ownerIn(request)
+    if (!signedIn) return keptElsewhere(request, reply)
+    const { user } = signedIn
     const path = request.url.slice(urls.basePath.length)
     const form = queryForm(request)
-    return afterFreshSignIn(request, reply, { visitor, path, answer: () => showForm(request, reply, { user, form }) })
+    return afterFreshSignIn(request, reply, { signedIn, path, answer: () => showForm(request, reply, { user, form }) })
   })
 
   on('POST /change_email.do', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     await checkOwnAccounts(request, deps)
-    const visitor = await ownerIn(request)
-    if (!visitor) return keptElsewhere(request, reply)
+    const signedIn = await ownerIn(request)
+    if (!signedIn) return keptElsewhere(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const path = formPath(readRequestedReturn(form))
     return afterFreshSignIn(request, reply, {
-      visitor,
+      signedIn,
       path,
-      answer: () => begin(request, reply, { user: visitor.user, form }),
+      answer: () => begin(request, reply, { user: signedIn.user, form }),
     })
   })
 
@@ -166,7 +166,7 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
   const { sessions, denial, csrf, pages, urls } = deps
 
   async function refuseCode(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    if (!(await sessions.visitor(request))) {
+    if (!(await sessions.signedIn(request))) {
       throw new PageError(422, 'Your verification link has expired. Please request another.')
     }
     return reply.redirect(`${urls.ofZone(request.zone)}/profile?error_message_code=email_change.invalid_code`, 302)
@@ -178,12 +178,12 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
     const good = await peekCode(request.zone, { purpose: PURPOSE, value: code }, deps)
     if (!good) return refuseCode(request, reply)
     const { user, data } = good
-    const visitor = await sessions.visitor(request)
+    const signedIn = await sessions.signedIn(request)
     const page = verifyEmailPage(await pages.chrome(request, reply, { form: true }), {
       code,
       userName: user.userName,
       email: data.email,
-      ...(visitor && visitor.user.id !== user.id && { other: visitor.user.userName }),
+      ...(signedIn && signedIn.user.id !== user.id && { other: signedIn.user.userName }),
     })
     return pages.send(reply, page)
   })
@@ -193,7 +193,7 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
     await checkOwnAccounts(request, deps)
     const { zone } = request
     const code = requiredField(bodyForm(request) ?? EMPTY_FORM, 'code')
-    const visitor = await sessions.visitor(request)
+    const signedIn = await sessions.signedIn(request)
     const changed = await changeEmail(zone, { purpose: PURPOSE, code, by: originOf(request) }, deps)
     switch (changed.outcome) {
       case 'invalid':
@@ -205,7 +205,7 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
         const notice = { zone, frame: await pages.mailFrame(request), former: before.email, email: user.email }
         await sendAccountMail({ ...notice, mail: 'emailChanged', to: before.email }, deps)
         const url = await returnUrl(zone, requestedReturn, { ...deps, fallback: 'change_email_redirect_url' })
-        const isOwner = visitor?.user.id === user.id
+        const isOwner = signedIn?.user.id === user.id
         if (!isOwner) {
           const done = { success: 'change_email_success', clientId: requestedReturn.clientId, url }
           return redirectToSignIn(request, reply, done, deps)

@@ -15,7 +15,7 @@ import type { Limits } from '../../web/limits/limits.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
 import { MISMATCH } from './forgotten-password.ts'
 import { checkOwnAccounts, requiredField } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -38,18 +38,18 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePassword
   const { store, sessions, pages, urls, limits, service, behaviour } = deps
 
   /** The user, whose password must be kept here. */
-  async function owner(request: FastifyRequest): Promise<Visitor> {
+  async function owner(request: FastifyRequest): Promise<SignedInUser> {
     await checkOwnAccounts(request, deps)
-    const visitor = await sessions.visitor(request)
-    if (!visitor) throw new Error('the gate requires a session')
-    if (visitor.user.origin === service.name) return visitor
+    const signedIn = await sessions.signedIn(request)
+    if (!signedIn) throw new Error('the gate requires a session')
+    if (signedIn.user.origin === service.name) return signedIn
     throw new PageError(403, 'Your password is managed by your identity provider.')
   }
 
   async function showForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { user, problem }: { user: Visitor['user']; problem?: string },
+    { user, problem }: { user: SignedInUser['user']; problem?: string },
   ): Promise<FastifyReply> {
     const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, user.origin))
     const page = changePasswordPage(await pages.chrome(request, reply, { form: true }), {

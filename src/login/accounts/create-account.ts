@@ -64,14 +64,14 @@ export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDe
     reply.redirect(urls.ofZone(request.zone) + path, 302)
 
   on('GET /create_account', async (request, reply) => {
-    if (await sessions.visitor(request)) return goTo(request, reply, '/home')
+    if (await sessions.signedIn(request)) return goTo(request, reply, '/home')
     await checkSelfService(request, deps)
     return showForm(request, reply, queryForm(request))
   })
 
   on('POST /create_account.do', async (request, reply) => {
     if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
-    if (await sessions.visitor(request)) return goTo(request, reply, '/home')
+    if (await sessions.signedIn(request)) return goTo(request, reply, '/home')
     await checkSelfService(request, deps)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM

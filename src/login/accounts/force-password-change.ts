@@ -15,7 +15,7 @@ import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
 
 /** Dependencies of `forcePasswordChangeEndpoints`. */
 export interface ForcePasswordChangeDeps extends NewPasswordDeps {
@@ -36,14 +36,14 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
   const config = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 
   /** The signed-in user, if a password change is required of them; undefined otherwise. */
-  async function demanded(request: FastifyRequest): Promise<Visitor | undefined> {
-    const visitor = await sessions.visitor(request)
-    const demand = visitor && (await signInDemands.open(request, visitor))
-    return demand?.name === 'password-change' ? visitor : undefined
+  async function demanded(request: FastifyRequest): Promise<SignedInUser | undefined> {
+    const signedIn = await sessions.signedIn(request)
+    const demand = signedIn && (await signInDemands.open(request, signedIn))
+    return demand?.name === 'password-change' ? signedIn : undefined
   }
 
   /** A change may be demanded while a session is open, and an attacker who has stolen it does not know the password. */
-  const mayChange = ({ session }: Visitor): boolean => isFresh(session, deps.clock.now())
+  const mayChange = ({ session }: SignedInUser): boolean => isFresh(session, deps.clock.now())
   async function askAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (await sessions.savedRequest(request))?.path ?? '/'
     return denial.askToSignIn(request, reply, { path, reauthenticate: true })
@@ -55,7 +55,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
   async function showForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { user, problem }: { user: Visitor['user']; problem?: string },
+    { user, problem }: { user: SignedInUser['user']; problem?: string },
   ): Promise<FastifyReply> {
     const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, user.origin))
     const page = forcePasswordChangePage(await pages.chrome(request, reply, { form: true }), {
@@ -69,17 +69,17 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
   }
 
   app.get(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
-    const visitor = await demanded(request)
-    if (!visitor) return goTo(request, reply, '/')
-    return mayChange(visitor) ? showForm(request, reply, visitor) : askAgain(request, reply)
+    const signedIn = await demanded(request)
+    if (!signedIn) return goTo(request, reply, '/')
+    return mayChange(signedIn) ? showForm(request, reply, signedIn) : askAgain(request, reply)
   })
 
   app.post(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    const visitor = await demanded(request)
-    if (!visitor) return goTo(request, reply, '/')
-    if (!mayChange(visitor)) return askAgain(request, reply)
-    const { user, session } = visitor
+    const signedIn = await demanded(request)
+    if (!signedIn) return goTo(request, reply, '/')
+    if (!mayChange(signedIn)) return askAgain(request, reply)
+    const { user, session } = signedIn
     const form = bodyForm(request) ?? EMPTY_FORM
     const password = form.get('password') ?? ''
     if (password === '' || password !== form.get('password_confirmation')) {

@@ -59,10 +59,10 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
 
   async function show(request: FastifyRequest, reply: FastifyReply, shown: Shown): Promise<FastifyReply> {
     const { code, invitation, problem, status = 200 } = shown
-    const visitor = await sessions.visitor(request)
+    const signedIn = await sessions.signedIn(request)
     const chrome = await pages.chrome(request, reply, { form: true })
     const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, service.name))
-    const other = invitation && visitor && visitor.user.id !== invitation.user.id ? visitor.user.userName : undefined
+    const other = invitation && signedIn && signedIn.user.id !== invitation.user.id ? signedIn.user.userName : undefined
     const page = invitationPage(chrome, {
       action: `${urls.pathOf(request.zone)}${PATH}${invitation?.step === 'directory' ? '_enterprise' : ''}.do`,
       problem,

@@ -120,7 +120,7 @@ export async function redirectToSignIn(
   { success, clientId, url }: Done,
   { sessions, urls }: { readonly sessions: Sessions; readonly urls: Urls },
 ): Promise<FastifyReply> {
-  if (clientId !== undefined && url !== undefined && !(await sessions.visitor(request))) {
+  if (clientId !== undefined && url !== undefined && !(await sessions.signedIn(request))) {
     const query = new URLSearchParams({ client_id: clientId, redirect_uri: url })
     await sessions.saveRequest(request, reply, { path: `/continue?${query.toString()}`, reauthenticate: false })
   }

@@ -10,7 +10,7 @@ import type { FactorMethod } from '../../records/user.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { ProvenFactor, Visitor } from '../../web/sessions/session.ts'
+import type { ProvenFactor, SignedInUser } from '../../web/sessions/session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import type { SecondFactorDeps } from './second-factor.ts'
 import { addsFactor, APP_PATH, ceremonyOf, enrolmentOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
@@ -46,10 +46,10 @@ export function firstFactorHandlers(
   on('GET /second_factor/app', async (request, reply) => {
     const task = await tasks.of(request)
     if (!mayEnrol(task, 'totp')) return goTo(request, reply, SECOND_FACTOR_PATH)
-    const { visitor } = task
-    if (!isFresh(visitor.session, clock.now())) return signInAgain(request, reply)
+    const { signedIn } = task
+    if (!isFresh(signedIn.session, clock.now())) return signInAgain(request, reply)
     const chrome = await pages.chrome(request, reply, { form: true })
-    const secret = await oneTimePasswords.begin(enrolmentOf(request, visitor, chrome))
+    const secret = await oneTimePasswords.begin(enrolmentOf(request, signedIn, chrome))
     return pages.send(reply, appPage(chrome, { ...appLinks(request), secret }))
   })
 
@@ -57,21 +57,21 @@ export function firstFactorHandlers(
     const task = await tasks.of(request)
     if (!mayEnrol(task, 'totp')) return goTo(request, reply, SECOND_FACTOR_PATH)
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    const { visitor } = task
+    const { signedIn } = task
     const form = bodyForm(request) ?? EMPTY_FORM
     const chrome = await pages.chrome(request, reply, { form: true })
     const { enrol: texts } = factorTexts(chrome.texts)
-    const enrolment = enrolmentOf(request, visitor, chrome)
+    const enrolment = enrolmentOf(request, signedIn, chrome)
     const sealed = form.get('secret') ?? ''
     const result = await oneTimePasswords.confirm(sealed, form.get('code') ?? '', enrolment)
     if (result.outcome === 'confirmed') {
-      const isKept = await changes.setTotp(await ownerOf(request, visitor, pages), result.totp)
+      const isKept = await changes.setTotp(await ownerOf(request, signedIn, pages), result.totp)
       // Otherwise another session of the user was first.
       if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
-      return finish(request, reply, { visitor, factor: { level: '2', amr: ['otp'] } })
+      return finish(request, reply, { signedIn, factor: { level: '2', amr: ['otp'] } })
     }
     const kept = await oneTimePasswords.again(sealed, enrolment)
-    if (!kept && !isFresh(visitor.session, clock.now())) return signInAgain(request, reply)
+    if (!kept && !isFresh(signedIn.session, clock.now())) return signInAgain(request, reply)
     const secret = kept ?? (await oneTimePasswords.begin(enrolment))
     const problem = result.outcome === 'wrong' ? texts.wrongCode : texts.expired
     return pages.send(reply.status(422), appPage(chrome, { ...appLinks(request), secret, problem }))
@@ -81,38 +81,38 @@ export function firstFactorHandlers(
     const task = await tasks.of(request)
     if (!mayEnrol(task, 'passkey')) return goTo(request, reply, SECOND_FACTOR_PATH)
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    const { visitor } = task
+    const { signedIn } = task
     const form = bodyForm(request) ?? EMPTY_FORM
     // The options of the form were made for a sign-in that was fresh then; their challenge lives for minutes.
-    const result = await passkeys.readRegistration(ceremonyOf(request, visitor, urls), {
-      user: visitor.user,
+    const result = await passkeys.readRegistration(ceremonyOf(request, signedIn, urls), {
+      user: signedIn.user,
       answer: form.get('credential') ?? '',
       name: nameOfBrowser(request, { texts: pages.texts(request) }),
     })
     if (result.outcome !== 'new') {
       return show(request, reply, { task, form: EMPTY_FORM, problem: texts => texts.enrol.failedPasskey })
     }
-    const isKept = await changes.addPasskey(await ownerOf(request, visitor, pages), result.passkey)
+    const isKept = await changes.addPasskey(await ownerOf(request, signedIn, pages), result.passkey)
     if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
     const factor = result.passkey.isAttested
       ? ({ level: 'phrh', amr: ['hwk'] } as const)
       : ({ level: 'phr', amr: ['pop'] } as const)
-    return finish(request, reply, { visitor, factor })
+    return finish(request, reply, { signedIn, factor })
   })
 
   /** A factor that is added was proven by it. Recovery codes are shown to users who have none. */
   async function finish(
     request: FastifyRequest,
     reply: FastifyReply,
-    { visitor, factor }: { readonly visitor: Visitor; readonly factor: ProvenFactor },
+    { signedIn, factor }: { readonly signedIn: SignedInUser; readonly factor: ProvenFactor },
   ): Promise<FastifyReply> {
     const continueUrl = await tasks.continueUrl(request)
-    if (!(await sessions.strengthen(request, reply, visitor, factor))) return goTo(request, reply, '/login')
-    const codes = await factors.firstRecoveryCodes(await ownerOf(request, visitor, pages))
+    if (!(await sessions.strengthen(request, reply, signedIn, factor))) return goTo(request, reply, '/login')
+    const codes = await factors.firstRecoveryCodes(await ownerOf(request, signedIn, pages))
     if (!codes) return goTo(request, reply, continueUrl)
     const page = recoveryCodesPage(await pages.chrome(request, reply), {
       codes,
-      userName: visitor.user.userName,
+      userName: signedIn.user.userName,
       continueUrl: urls.ofZone(request.zone) + continueUrl,
     })
     return pages.send(reply, page)

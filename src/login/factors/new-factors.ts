@@ -12,7 +12,7 @@ import { newPasskeyPage, offerPage } from '../../pages/security-forms.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import { securityTexts } from '../../pages/texts/security-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import type { ProvenFactor, Visitor } from '../../web/sessions/session.ts'
+import type { ProvenFactor, SignedInUser } from '../../web/sessions/session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { ceremonyOf, enrolmentOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
 import { acceptedPasskeyName, badName, createSecurityAccess, formOf } from './security-access.ts'
@@ -28,12 +28,16 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
   async function showNewPasskey(
     request: FastifyRequest,
     reply: FastifyReply,
-    { visitor, name, problem }: { readonly visitor: Visitor; readonly name?: string; readonly problem?: Problem },
+    {
+      signedIn,
+      name,
+      problem,
+    }: { readonly signedIn: SignedInUser; readonly name?: string; readonly problem?: Problem },
   ): Promise<FastifyReply> {
     const chrome = await pages.chrome(request, reply, { form: true })
     const page = newPasskeyPage(chrome, {
       action: pathOf(request, '/passkey'),
-      options: await optionsOf(request, visitor, chrome),
+      options: await optionsOf(request, signedIn, chrome),
       name: name ?? nameOfBrowser(request, chrome),
       back: pathOf(request),
       problem: problem?.(chrome),
@@ -41,67 +45,67 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
     return pages.send(reply.status(problem ? 422 : 200), page)
   }
 
-  const optionsOf = async (request: FastifyRequest, visitor: Visitor, chrome: Chrome) =>
-    passkeys.registrationOptions(ceremonyOf(request, visitor, urls), {
-      user: visitor.user,
+  const optionsOf = async (request: FastifyRequest, signedIn: SignedInUser, chrome: Chrome) =>
+    passkeys.registrationOptions(ceremonyOf(request, signedIn, urls), {
+      user: signedIn.user,
       siteName: siteName(chrome),
     })
 
   on(
     'GET /profile/security/passkey',
-    fresh(async (request, reply, { visitor, policy }) =>
-      policy.methods.includes('passkey') ? showNewPasskey(request, reply, { visitor }) : goTo(request, reply, PATH),
+    fresh(async (request, reply, { signedIn, policy }) =>
+      policy.methods.includes('passkey') ? showNewPasskey(request, reply, { signedIn }) : goTo(request, reply, PATH),
     ),
   )
 
   on(
     'POST /profile/security/passkey',
-    fresh(async (request, reply, { visitor, policy }) => {
+    fresh(async (request, reply, { signedIn, policy }) => {
       if (!policy.methods.includes('passkey')) return goTo(request, reply, PATH)
       const form = formOf(request)
       const typed = form.get('name') ?? ''
       const name = acceptedPasskeyName(typed === '' ? nameOfBrowser(request, { texts: pages.texts(request) }) : typed)
-      if (name === undefined) return showNewPasskey(request, reply, { visitor, problem: badName })
+      if (name === undefined) return showNewPasskey(request, reply, { signedIn, problem: badName })
       const isOffered = form.get('offered') === 'true'
       const refuse = (problem: Problem) =>
         isOffered
-          ? showOffer(request, reply, { visitor, problem })
-          : showNewPasskey(request, reply, { visitor, name, problem })
-      const result = await passkeys.readRegistration(ceremonyOf(request, visitor, urls), {
-        user: visitor.user,
+          ? showOffer(request, reply, { signedIn, problem })
+          : showNewPasskey(request, reply, { signedIn, name, problem })
+      const result = await passkeys.readRegistration(ceremonyOf(request, signedIn, urls), {
+        user: signedIn.user,
         answer: form.get('credential') ?? '',
         name,
       })
       if (result.outcome !== 'new') return refuse(({ texts }) => factorTexts(texts).enrol.failedPasskey)
-      const isKept = await changes.addPasskey(await ownerOf(request, visitor, pages), result.passkey)
+      const isKept = await changes.addPasskey(await ownerOf(request, signedIn, pages), result.passkey)
       if (!isKept) {
-        const { length } = await store.factors.passkeysOf(request.zone.id, visitor.user.id)
+        const { length } = await store.factors.passkeysOf(request.zone.id, signedIn.user.id)
         return refuse(({ texts }) =>
           length >= MAX_PASSKEYS ? securityTexts(texts).tooMany : factorTexts(texts).enrol.failedPasskey,
         )
       }
       const continueUrl = isOffered ? await destinationOf(request) : `${PATH}?done=passkey_added`
-      return finish(request, reply, { visitor, factor: { level: 'phr', amr: ['pop'] }, continueUrl })
+      return finish(request, reply, { signedIn, factor: { level: 'phr', amr: ['pop'] }, continueUrl })
     }),
   )
 
   on(
     'GET /profile/security/app',
-    fresh(async (request, reply, { visitor, policy }) => {
+    fresh(async (request, reply, { signedIn, policy }) => {
       if (!policy.methods.includes('totp')) return goTo(request, reply, PATH)
       const chrome = await pages.chrome(request, reply, { form: true })
-      const secret = await oneTimePasswords.begin(enrolmentOf(request, visitor, chrome))
+      const secret = await oneTimePasswords.begin(enrolmentOf(request, signedIn, chrome))
       return pages.send(reply, appPage(chrome, { ...appLinks(request), secret }))
     }),
   )
 
   on(
     'POST /profile/security/app',
-    fresh(async (request, reply, { visitor, policy }) => {
+    fresh(async (request, reply, { signedIn, policy }) => {
       if (!policy.methods.includes('totp')) return goTo(request, reply, PATH)
       const form = formOf(request)
       const chrome = await pages.chrome(request, reply, { form: true })
-      const enrolment = enrolmentOf(request, visitor, chrome)
+      const enrolment = enrolmentOf(request, signedIn, chrome)
       const sealed = form.get('secret') ?? ''
       const result = await oneTimePasswords.confirm(sealed, form.get('code') ?? '', enrolment)
       if (result.outcome !== 'confirmed') {
@@ -111,10 +115,10 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
         return pages.send(reply.status(422), appPage(chrome, { ...appLinks(request), secret, problem }))
       }
       // Otherwise another session of the user added a first factor, which is to be proven first.
-      const isKept = await changes.setTotp(await ownerOf(request, visitor, pages), result.totp)
+      const isKept = await changes.setTotp(await ownerOf(request, signedIn, pages), result.totp)
       if (!isKept) return goTo(request, reply, PATH)
       const continueUrl = `${PATH}?done=app_added`
-      return finish(request, reply, { visitor, factor: { level: '2', amr: ['otp'] }, continueUrl })
+      return finish(request, reply, { signedIn, factor: { level: '2', amr: ['otp'] }, continueUrl })
     }),
   )
 
@@ -125,15 +129,15 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
     request: FastifyRequest,
     reply: FastifyReply,
     {
-      visitor,
+      signedIn,
       factor,
       continueUrl,
-    }: { readonly visitor: Visitor; readonly factor: ProvenFactor; readonly continueUrl: string },
+    }: { readonly signedIn: SignedInUser; readonly factor: ProvenFactor; readonly continueUrl: string },
   ): Promise<FastifyReply> {
-    const isFirst = levelOf(visitor.session.signIn.acr) === '1'
-    if (isFirst && !(await sessions.strengthen(request, reply, visitor, factor))) return goTo(request, reply, '/login')
-    const codes = await factors.firstRecoveryCodes(await ownerOf(request, visitor, pages))
-    return codes ? showCodes(request, reply, { visitor, codes, continueUrl }) : goTo(request, reply, continueUrl)
+    const isFirst = levelOf(signedIn.session.signIn.acr) === '1'
+    if (isFirst && !(await sessions.strengthen(request, reply, signedIn, factor))) return goTo(request, reply, '/login')
+    const codes = await factors.firstRecoveryCodes(await ownerOf(request, signedIn, pages))
+    return codes ? showCodes(request, reply, { signedIn, codes, continueUrl }) : goTo(request, reply, continueUrl)
   }
 
   /** Where the sign-in was going. */
@@ -145,12 +149,12 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
   async function showOffer(
     request: FastifyRequest,
     reply: FastifyReply,
-    { visitor, problem }: { readonly visitor: Visitor; readonly problem?: Problem },
+    { signedIn, problem }: { readonly signedIn: SignedInUser; readonly problem?: Problem },
   ): Promise<FastifyReply> {
     const chrome = await pages.chrome(request, reply, { form: true })
     const page = offerPage(chrome, {
       add: pathOf(request, '/passkey'),
-      options: await optionsOf(request, visitor, chrome),
+      options: await optionsOf(request, signedIn, chrome),
       name: nameOfBrowser(request, chrome),
       decline: pathOf(request, '/offer'),
       problem: problem?.(chrome),
@@ -160,17 +164,17 @@ export function newFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, factor
 
   on(
     'GET /profile/security/offer',
-    entered(async (request, reply, { visitor, policy }) =>
-      mayBeOfferedPasskey(policy, visitor.user, deps.service.name)
-        ? showOffer(request, reply, { visitor })
+    entered(async (request, reply, { signedIn, policy }) =>
+      mayBeOfferedPasskey(policy, signedIn.user, deps.service.name)
+        ? showOffer(request, reply, { signedIn })
         : goTo(request, reply, await destinationOf(request)),
     ),
   )
 
   on(
     'POST /profile/security/offer',
-    entered(async (request, reply, { visitor, policy }) => {
-      const { user } = visitor
+    entered(async (request, reply, { signedIn, policy }) => {
+      const { user } = signedIn
       if (mayBeOfferedPasskey(policy, user, deps.service.name))
         await store.factors.declineOffer(request.zone.id, user.id)
       return goTo(request, reply, await destinationOf(request))

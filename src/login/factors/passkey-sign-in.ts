@@ -90,8 +90,8 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     const { user, level, amr } = result
     const acr = withLevel(level)
     await sessions.signIn(request, reply, user, { amr: [...amr, 'mfa'], ...(acr && { acr }) })
-    const visitor = await sessions.visitor(request)
-    const demand = visitor && (await deps.signInDemands.open(request, visitor))
+    const signedIn = await sessions.signedIn(request)
+    const demand = signedIn && (await deps.signInDemands.open(request, signedIn))
     if (demand) return deps.signInDemands.raise(request, reply, demand, signInTarget.path)
     return reply.redirect(urls.ofZone(request.zone) + (signInTarget.path ?? '/'), 302)
   })

@@ -30,7 +30,7 @@ import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { originOf } from '../../web/requests/request-context.ts'
-import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { SignInTargets } from '../sign-in-target.ts'
 
@@ -51,7 +51,7 @@ export interface Shown {
 
 /** The second step that a user has to complete. */
 export interface Task {
-  readonly visitor: Visitor
+  readonly signedIn: SignedInUser
   /** Whether the user has proven one factor only so far. */
   readonly isFirstStep: boolean
   /** The factors that are enough. */
@@ -89,12 +89,12 @@ const OWN_PATH = new RegExp(`^${SECOND_FACTOR_PATH}(?![^/?#])`)
 export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, behaviour }: TaskDeps): Tasks {
   return {
     async of(request) {
-      const visitor = await sessions.visitor(request)
-      if (!visitor) return undefined
+      const signedIn = await sessions.signedIn(request)
+      if (!signedIn) return undefined
       const { zone } = request
-      const { user, session } = visitor
+      const { user, session } = signedIn
       const policy = secondFactorPolicy(zone, behaviour)
-      const isOutstanding = (await signInDemands.open(request, visitor))?.name === 'second-factor'
+      const isOutstanding = (await signInDemands.open(request, signedIn))?.name === 'second-factor'
       const { client, query, path } = await signInTargets.of(request, EMPTY_FORM)
       const groupNames = (await groupsOf(zone, user)).groups
       const acrValues = query && levelsAsked(query.get('acr_values'), client)
@@ -109,7 +109,7 @@ export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, 
       const counting = countingMethods(policy, user)
       const isFirstStep = level === '1'
       return {
-        visitor,
+        signedIn,
         isFirstStep,
         reaching,
         // What is not enough for the application still proves who it is, and opens the way to add what is.
@@ -138,14 +138,14 @@ export const choicesOf = ({ provable, isFirstStep }: Task): readonly FactorChoic
 ]
 
 /** Where the user uses or makes a passkey. */
-export const ceremonyOf = (request: FastifyRequest, { session }: Visitor, urls: Urls) => ({
+export const ceremonyOf = (request: FastifyRequest, { session }: SignedInUser, urls: Urls) => ({
   zoneId: request.zone.id,
   baseUrl: urls.ofZone(request.zone),
   browser: `session ${session.idDigest}`,
 })
 
 /** Where the user sets up an authenticator app. */
-export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: Visitor, chrome: Chrome): Enrolment => ({
+export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: SignedInUser, chrome: Chrome): Enrolment => ({
   zoneId: zone.id,
   userId: user.id,
   session: session.idDigest,
@@ -156,7 +156,7 @@ export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: Visitor
 /** The user, for changes of the factors. */
 export const ownerOf = async (
   request: FastifyRequest,
-  { user }: Visitor,
+  { user }: SignedInUser,
   pages: Pick<PageWriter, 'mailFrame'>,
 ): Promise<FactorOwner> => ({
   zone: request.zone,

@@ -23,7 +23,7 @@ import { queryForm } from '../../web/requests/query.ts'
 import type { RememberedDevices } from '../../web/sessions/remembered-devices.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { ProvenFactor, Visitor } from '../../web/sessions/session.ts'
+import type { ProvenFactor, SignedInUser } from '../../web/sessions/session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { firstFactorHandlers } from './first-factor.ts'
 import {
@@ -61,18 +61,18 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
 
   /** The page for what is to be done: prove a factor, or add one. */
   async function show(request: FastifyRequest, reply: FastifyReply, { task, form, problem }: Shown) {
-    const { isFirstStep, visitor, reaching } = task
+    const { isFirstStep, signedIn, reaching } = task
     const ways = choicesOf(task)
     const asked = ways.find(each => each === form.get('way'))
     const adds = addsFactor(task) && asked === undefined
-    if (adds && !isFresh(visitor.session, deps.clock.now())) return signInAgain(request, reply)
+    if (adds && !isFresh(signedIn.session, deps.clock.now())) return signInAgain(request, reply)
     const chrome = await pages.chrome(request, reply, { form: true })
     const text = problem?.(factorTexts(chrome.texts), chrome.texts)
     if (text !== undefined) void reply.status(422)
     const action = pathOf(request, SECOND_FACTOR_PATH)
-    const ceremony = ceremonyOf(request, visitor, urls)
+    const ceremony = ceremonyOf(request, signedIn, urls)
     if (adds) {
-      const { user } = visitor
+      const { user } = signedIn
       const options = async () => passkeys.registrationOptions(ceremony, { user, siteName: siteName(chrome) })
       const page = enrolPage(chrome, {
         ...(reaching.includes('passkey') && {
@@ -90,13 +90,13 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
       action,
       choice: way,
       others: ways.filter(each => each !== way),
-      ...(way === 'passkey' && { options: await passkeys.authenticationOptions(ceremony, visitor.user) }),
+      ...(way === 'passkey' && { options: await passkeys.authenticationOptions(ceremony, signedIn.user) }),
       // What stands in for a factor does not make a browser one that needs none.
       rememberDays: way === 'recovery' ? 0 : task.rememberDays,
       problem: text,
       ...(addsFactor(task) && { back: action }),
       isStuck: task.provable.length === 0 && !task.mayAdd,
-      isBypass: (visitor.user.factors?.methods ?? []).length === 0,
+      isBypass: (signedIn.user.factors?.methods ?? []).length === 0,
     })
     return pages.send(reply, page)
   }
@@ -117,29 +117,29 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     if (!task) return goTo(request, reply, await tasks.continueUrl(request)) // done in another tab
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
-    const { user } = task.visitor
+    const { user } = task.signedIn
     const proof = await limitedSignIn(limits, { from: contextOf(request), userName: user.userName }, () =>
       prove(request, task, form),
     )
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
     const continueUrl = await tasks.continueUrl(request)
-    if (!(await sessions.strengthen(request, reply, task.visitor, proof.factor))) return goTo(request, reply, '/login')
-    if (!proof.isOwnFactor) await changes.reportCodeUsed(await ownerOf(request, task.visitor, pages))
+    if (!(await sessions.strengthen(request, reply, task.signedIn, proof.factor))) return goTo(request, reply, '/login')
+    if (!proof.isOwnFactor) await changes.reportCodeUsed(await ownerOf(request, task.signedIn, pages))
     if (form.get('remember') === 'true' && proof.isOwnFactor) remembered.remember(request, reply, user)
     return goTo(request, reply, continueUrl)
   })
 
   /** Verifies the form. */
   async function prove(request: FastifyRequest, task: Task, form: Form): Promise<Proof> {
-    const { visitor, provable } = task
-    const { user } = visitor
+    const { signedIn, provable } = task
+    const { user } = signedIn
     const answer = form.get('credential')
     if (answer !== undefined) {
       const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
       // The script sends nothing when the user gave up, which is no attempt.
       if (answer === '' || !provable.includes('passkey')) return wrong
-      const result = await passkeys.authenticate(ceremonyOf(request, visitor, urls), { answer, user })
-      report(request, visitor, result.outcome === 'proved' ? undefined : result.reason)
+      const result = await passkeys.authenticate(ceremonyOf(request, signedIn, urls), { answer, user })
+      report(request, signedIn, result.outcome === 'proved' ? undefined : result.reason)
       return result.outcome === 'proved' ? { outcome: 'proved', factor: result, isOwnFactor: true } : wrong
     }
     const isRecovery = form.get('way') === 'recovery'
@@ -156,7 +156,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     return result.reason === 'locked' ? { ...wrong, problem: (_, { errors }) => errors.account_locked } : wrong
   }
 
-  function report(request: FastifyRequest, { user }: Visitor, reason: string | undefined): void {
+  function report(request: FastifyRequest, { user }: SignedInUser, reason: string | undefined): void {
     deps.audit({
       type: reason === undefined ? 'MfaAuthenticationSuccess' : 'MfaAuthenticationFailure',
       zoneId: request.zone.id,

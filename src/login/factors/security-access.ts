@@ -25,7 +25,7 @@ import type { Form } from '../../web/requests/form.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
 import { createFreshSignIn } from '../fresh-sign-in.ts'
 
 /** Dependencies of the pages. */
@@ -45,7 +45,7 @@ export interface SecurityDeps {
 
 /** Who is here, under which policy. */
 export interface Entry {
-  readonly visitor: Visitor
+  readonly signedIn: SignedInUser
   readonly policy: SecondFactorPolicy
 }
 
@@ -69,7 +69,7 @@ export interface SecurityAccess {
 
 /** Recovery codes that are shown once. */
 export interface NewCodes {
-  readonly visitor: Visitor
+  readonly signedIn: SignedInUser
   readonly codes: readonly string[]
   readonly continueUrl: string
 }
@@ -87,11 +87,11 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
 
   /** Where the zone asks this user for nothing, the pages are not there. */
   async function entryOf(request: FastifyRequest): Promise<Entry> {
-    const visitor = await sessions.visitor(request)
-    if (!visitor) throw new Error('the gate requires a session')
+    const signedIn = await sessions.signedIn(request)
+    if (!signedIn) throw new Error('the gate requires a session')
     const policy = secondFactorPolicy(request.zone, deps.behaviour)
-    if (!isAbout(policy, visitor.user)) throw new PageError(404, 'Page not found')
-    return { visitor, policy }
+    if (!isAbout(policy, signedIn.user)) throw new PageError(404, 'Page not found')
+    return { signedIn, policy }
   }
 
   const entered = (answer: Answer) => async (request: FastifyRequest, reply: FastifyReply) => {
@@ -103,22 +103,22 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
     entered(async (request, reply, entry) => {
       const url = request.url.slice(urls.basePath.length)
       const path = request.method === 'GET' ? url : url.replace(/[?#].*/s, '')
-      const { visitor } = entry
+      const { signedIn } = entry
       const change = async (): Promise<FastifyReply> => {
-        if (request.method === 'POST') await limits.ownChanges.take(`${request.zone.id} ${visitor.user.id}`)
+        if (request.method === 'POST') await limits.ownChanges.take(`${request.zone.id} ${signedIn.user.id}`)
         return answer(request, reply, entry)
       }
-      return afterFreshSignIn(request, reply, { visitor, path, answer: change })
+      return afterFreshSignIn(request, reply, { signedIn, path, answer: change })
     })
 
   async function showCodes(
     request: FastifyRequest,
     reply: FastifyReply,
-    { visitor, codes, continueUrl }: NewCodes,
+    { signedIn, codes, continueUrl }: NewCodes,
   ): Promise<FastifyReply> {
     const page = recoveryCodesPage(await pages.chrome(request, reply), {
       codes,
-      userName: visitor.user.userName,
+      userName: signedIn.user.userName,
       continueUrl: urls.ofZone(request.zone) + continueUrl,
     })
     return pages.send(reply, page)

@@ -16,7 +16,7 @@ import { securityTexts } from '../../pages/texts/security-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
-import type { Visitor } from '../../web/sessions/session.ts'
+import type { SignedInUser } from '../../web/sessions/session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { ownerOf } from './second-factor-task.ts'
 import { acceptedPasskeyName, badName, createSecurityAccess, formOf } from './security-access.ts'
@@ -32,7 +32,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
 
   on(
     'GET /profile/security',
-    entered(async (request, reply, { visitor: { user }, policy }) => {
+    entered(async (request, reply, { signedIn: { user }, policy }) => {
       const chrome = await pages.chrome(request, reply, { form: true })
       const [own, totp, codes] = await Promise.all([
         store.factors.passkeysOf(request.zone.id, user.id),
@@ -57,8 +57,8 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
 
   on(
     'GET /profile/security/codes',
-    fresh(async (request, reply, { visitor }) => {
-      if (!hasFactor(visitor.user)) return goTo(request, reply, PATH)
+    fresh(async (request, reply, { signedIn }) => {
+      if (!hasFactor(signedIn.user)) return goTo(request, reply, PATH)
       const chrome = await pages.chrome(request, reply, { form: true })
       const page = renewCodesPage(chrome, { action: pathOf(request, '/codes'), back: pathOf(request) })
       return pages.send(reply, page)
@@ -67,15 +67,19 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
 
   on(
     'POST /profile/security/codes',
-    fresh(async (request, reply, { visitor }) => {
-      if (!hasFactor(visitor.user)) return goTo(request, reply, PATH)
-      const codes = await changes.renewRecoveryCodes(await ownerOf(request, visitor, pages))
-      return codes ? showCodes(request, reply, { visitor, codes, continueUrl: PATH }) : goTo(request, reply, PATH)
+    fresh(async (request, reply, { signedIn }) => {
+      if (!hasFactor(signedIn.user)) return goTo(request, reply, PATH)
+      const codes = await changes.renewRecoveryCodes(await ownerOf(request, signedIn, pages))
+      return codes ? showCodes(request, reply, { signedIn, codes, continueUrl: PATH }) : goTo(request, reply, PATH)
     }),
   )
 
   /** A passkey of the user; undefined for any other. */
-  async function ownPasskey({ zone }: FastifyRequest, { user }: Visitor, form: Form): Promise<Passkey | undefined> {
+  async function ownPasskey(
+    { zone }: FastifyRequest,
+    { user }: SignedInUser,
+    form: Form,
+  ): Promise<Passkey | undefined> {
     const id = form.get('passkey')
     return (await store.factors.passkeysOf(zone.id, user.id)).find(passkey => passkey.id === id)
   }
@@ -98,30 +102,30 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
 
   on(
     'GET /profile/security/rename',
-    fresh(async (request, reply, { visitor }) => {
-      const passkey = await ownPasskey(request, visitor, queryForm(request))
+    fresh(async (request, reply, { signedIn }) => {
+      const passkey = await ownPasskey(request, signedIn, queryForm(request))
       return passkey ? showRename(request, reply, { passkey }) : unknown(request, reply)
     }),
   )
 
   on(
     'POST /profile/security/rename',
-    fresh(async (request, reply, { visitor }) => {
+    fresh(async (request, reply, { signedIn }) => {
       const form = formOf(request)
-      const passkey = await ownPasskey(request, visitor, form)
+      const passkey = await ownPasskey(request, signedIn, form)
       if (!passkey) return unknown(request, reply)
       const name = acceptedPasskeyName(form.get('name') ?? '')
       if (name === undefined) return showRename(request, reply, { passkey, problem: badName })
       if (name === passkey.name) return goTo(request, reply, PATH)
-      const isRenamed = await changes.renamePasskey(await ownerOf(request, visitor, pages), passkey.id, name)
+      const isRenamed = await changes.renamePasskey(await ownerOf(request, signedIn, pages), passkey.id, name)
       return isRenamed ? done(request, reply, 'renamed') : unknown(request, reply)
     }),
   )
 
   /** What is to be removed: a passkey of the user, or the app; undefined if it is not there. */
-  async function target(request: FastifyRequest, visitor: Visitor, form: Form): Promise<Target | undefined> {
-    const own = await store.factors.passkeysOf(request.zone.id, visitor.user.id)
-    const methods = visitor.user.factors?.methods ?? []
+  async function target(request: FastifyRequest, signedIn: SignedInUser, form: Form): Promise<Target | undefined> {
+    const own = await store.factors.passkeysOf(request.zone.id, signedIn.user.id)
+    const methods = signedIn.user.factors?.methods ?? []
     if (form.get('factor') === 'app') {
       return methods.includes('totp') ? { left: methods.filter(method => method !== 'totp') } : undefined
     }
@@ -131,7 +135,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
   }
 
   /** Whether the zone asks the user for a second factor, if they have one or not. */
-  async function isRequired(request: FastifyRequest, { visitor: { user }, policy }: Entry): Promise<boolean> {
+  async function isRequired(request: FastifyRequest, { signedIn: { user }, policy }: Entry): Promise<boolean> {
     const { groups } = await deps.groupsOf(request.zone, user)
     return asksForSecondFactor(policy, { origin: user.origin }, groups)
   }
@@ -153,7 +157,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
   on(
     'GET /profile/security/remove',
     fresh(async (request, reply, entry) => {
-      const removed = await target(request, entry.visitor, queryForm(request))
+      const removed = await target(request, entry.signedIn, queryForm(request))
       if (!removed) return unknown(request, reply)
       const { methods } = entry.policy
       const isTooFew = !removed.left.some(method => methods.includes(method)) && (await isRequired(request, entry))
@@ -164,20 +168,20 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
   on(
     'POST /profile/security/remove',
     fresh(async (request, reply, entry) => {
-      const { visitor, policy } = entry
-      const removed = await target(request, visitor, formOf(request))
+      const { signedIn, policy } = entry
+      const removed = await target(request, signedIn, formOf(request))
       if (!removed) return unknown(request, reply)
       // A user who must have a second factor is not left with only the password, with which an attacker could add a new one.
       const leaves = (await isRequired(request, entry)) ? policy.methods : undefined
-      const owner = await ownerOf(request, visitor, pages)
+      const owner = await ownerOf(request, signedIn, pages)
       const { passkey } = removed
       const isRemoved = passkey
         ? await changes.removePasskey(owner, passkey.id, leaves)
         : await changes.removeTotp(owner, leaves)
       if (isRemoved) return done(request, reply, 'removed')
       const [own, totp] = await Promise.all([
-        store.factors.passkeysOf(request.zone.id, visitor.user.id),
-        store.factors.totpOf(request.zone.id, visitor.user.id),
+        store.factors.passkeysOf(request.zone.id, signedIn.user.id),
+        store.factors.totpOf(request.zone.id, signedIn.user.id),
       ])
       const isThere = passkey ? own.some(({ id }) => id === passkey.id) : totp !== undefined
       return isThere ? showRemoval(request, reply.status(422), { removed, isTooFew: true }) : unknown(request, reply)
@@ -187,8 +191,8 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
   on(
     'POST /profile/security/devices',
     // An attacker with the session loses something by it and gains nothing.
-    entered(async (request, reply, { visitor }) => {
-      await changes.forgetDevices(await ownerOf(request, visitor, pages))
+    entered(async (request, reply, { signedIn }) => {
+      await changes.forgetDevices(await ownerOf(request, signedIn, pages))
       return done(request, reply, 'forgotten')
     }),
   )

@@ -116,7 +116,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     const subject = { externalId, ...(externalIdFormat !== undefined && { externalIdFormat }) }
     const isNew = await store.assertions.use(zone.id, digest(JSON.stringify(['SAML logout', origin, id])), usableUntil)
     if (!isNew) return false
-    const here = await sessions.visitor(request)
+    const here = await sessions.signedIn(request)
     const by = { origin, remoteAddress: request.ip }
     if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
     for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)

@@ -83,15 +83,15 @@ export async function takePendingRequest(
   { sessions, denial, urls }: AuthorizeDeps,
 ): Promise<string | undefined> {
   const shown = answer.get('form_redirect_uri')
-  const visitor = await sessions.visitor(request)
-  if (!visitor) {
+  const signedIn = await sessions.signedIn(request)
+  if (!signedIn) {
     // The session ended while the page was open: the question is asked again after a new sign-in.
     const path = ownPath(urls.addressesOf(request.zone), shown)
     const isOurs = path?.startsWith(`${AUTHORIZE_PATH}?`) === true
     await denial.askToSignIn(request, reply, isOurs ? { path, reauthenticate: false } : undefined)
     return undefined
   }
-  const query = visitor.session.pendingApproval
+  const query = signedIn.session.pendingApproval
   if (query === undefined) {
     throw new PageError(400, 'Cannot approve uninitialized authorization request.', { code: 'invalid_request' })
   }

@@ -36,11 +36,11 @@ export async function findAuthenticatedUser(
     context.authenticatedUser = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr, acr }
     return
   }
-  const visitor = await sessions.visitor(request)
-  if (!visitor) return
-  const { authenticatedAt, amr, acr } = visitor.session.signIn
-  const sessionId = sessionIdFor(visitor.session.signIn, form.get('client_id') ?? '')
-  context.authenticatedUser = { user: visitor.user, authenticatedAt, amr, acr, sessionId }
+  const signedIn = await sessions.signedIn(request)
+  if (!signedIn) return
+  const { authenticatedAt, amr, acr } = signedIn.session.signIn
+  const sessionId = sessionIdFor(signedIn.session.signIn, form.get('client_id') ?? '')
+  context.authenticatedUser = { user: signedIn.user, authenticatedAt, amr, acr, sessionId }
 }
 
 /** Whether the request itself signs a user in, once it is checked. */

@@ -129,7 +129,7 @@ async function needsSignInFirst(
 ): Promise<boolean> {
   if (silent || program) return false
   const client = await store.clients.find(request.zone.id, clientId)
-  return client?.registration !== undefined && (await sessions.visitor(request)) === undefined
+  return client?.registration !== undefined && (await sessions.signedIn(request)) === undefined
 }
 
 /** Stores what is refused to a known client, except `login_required`. */
@@ -214,7 +214,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     const isAnswer = form.get('user_oauth_approval') !== undefined
     const isOpen = behaviour.postedRequests || isSilent(form, behaviour) // UAA: silence needs no value either
     // An approval by a user who is no longer signed in has no effect: the user is asked to sign in.
-    const mustProve = isAnswer ? (await sessions.visitor(request)) !== undefined : !isOpen
+    const mustProve = isAnswer ? (await sessions.signedIn(request)) !== undefined : !isOpen
     if (mustProve && !(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     if (isAnswer) {
       const query = await takePendingRequest({ request, reply }, form, deps)

@@ -13,13 +13,13 @@ export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDep
   if (silent || program || answer) return
   const { sessions, behaviour } = deps
   if (!isNavigation(request)) throw new PageError(403, AUTOLOGIN_REFUSALS.notInWindow)
-  const visitor = await sessions.visitor(request)
+  const signedIn = await sessions.signedIn(request)
   const result = await redeemAutologin(
     request.zone,
     {
       code,
       clientId: params.get('client_id') ?? '',
-      keptUserId: behaviour.keepOtherSession ? visitor?.user.id : undefined,
+      keptUserId: behaviour.keepOtherSession ? signedIn?.user.id : undefined,
     },
     deps,
   )

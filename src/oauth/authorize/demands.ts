@@ -27,7 +27,7 @@ export async function requireDemandsMet(context: AuthorizeContext, deps: Authori
   const { request, authenticatedUser, program } = context
   if (!authenticatedUser || program) return undefined
   const { sessions, signInDemands, behaviour } = deps
-  const demand = await signInDemands.open(request, found(await sessions.visitor(request)))
+  const demand = await signInDemands.open(request, found(await sessions.signedIn(request)))
   return demand && meet(demand, context, behaviour)
 }
 

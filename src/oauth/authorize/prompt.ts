@@ -87,7 +87,7 @@ export async function signIn(
   const isDefault = asked.maxAge !== undefined && context.params.get('max_age') === undefined
   const marks = [isNew && ASKED_FOR_HINT, isDefault && !isMarked(context, ASKED_FOR_AGE) && ASKED_FOR_AGE]
   const path = `${AUTHORIZE_PATH}?${[rest, ...marks.filter(Boolean).map(mark => `${mark}=true`)].join('&')}`
-  const reauthenticate = (await sessions.visitor(request)) !== undefined
+  const reauthenticate = (await sessions.signedIn(request)) !== undefined
   if (reauthenticate && !behaviour.keepSessionUntilLogin) {
     await sessions.end(request, reply)
     return reply.redirect(urls.ofZone(request.zone) + path, 302)

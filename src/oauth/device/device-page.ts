@@ -37,7 +37,7 @@ import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions, Visitor } from '../../web/sessions/session.ts'
+import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import { lackingLevel } from '../lacking-level.ts'
 import { DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
@@ -81,20 +81,20 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
   }
 
   /** The signed-in user without outstanding steps; undefined when the browser was redirected. */
-  async function visitorIn(
+  async function signedInUserOf(
     request: FastifyRequest,
     reply: FastifyReply,
     code: string | undefined,
-  ): Promise<Visitor | undefined> {
+  ): Promise<SignedInUser | undefined> {
     requireDeviceProtocol(request, deps)
     const path = pathOf(code)
-    const visitor = await sessions.visitor(request)
-    if (!visitor) {
+    const signedIn = await sessions.signedIn(request)
+    if (!signedIn) {
       await denial.askToSignIn(request, reply, { path, reauthenticate: false })
       return undefined
     }
-    const demand = await signInDemands.open(request, visitor)
-    if (!demand) return visitor
+    const demand = await signInDemands.open(request, signedIn)
+    if (!demand) return signedIn
     await signInDemands.raise(request, reply, demand, path)
     return undefined
   }
@@ -112,7 +112,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
   /** The device with the code. Wrong ones are counted: by the user, who may have many addresses, and by the address. */
   async function find(
     request: FastifyRequest,
-    { user }: Visitor,
+    { user }: SignedInUser,
     code: string | undefined,
   ): Promise<{ readonly device: DeviceRequest; readonly client: Client } | undefined> {
     const { zone } = request
@@ -132,11 +132,11 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
   async function examine(
     request: FastifyRequest,
     reply: FastifyReply,
-    { visitor, code }: { readonly visitor: Visitor; readonly code: string | undefined },
+    { signedIn, code }: { readonly signedIn: SignedInUser; readonly code: string | undefined },
   ): Promise<Asked | undefined> {
     const { zone } = request
-    const { user, session } = visitor
-    const found = await find(request, visitor, code)
+    const { user, session } = signedIn
+    const found = await find(request, signedIn, code)
     if (!found) {
       await askForCode(request, reply, { problem: { kind: 'unknown' } })
       return undefined
@@ -211,29 +211,29 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
 
   on('GET /device', async (request, reply) => {
     const code = enteredUserCode(queryForm(request).get('user_code') ?? '')
-    const visitor = await visitorIn(request, reply, code)
-    return visitor ? askForCode(request, reply, { code }) : reply
+    const signedIn = await signedInUserOf(request, reply, code)
+    return signedIn ? askForCode(request, reply, { code }) : reply
   })
 
   on('POST /device', async (request, reply) => {
     const code = enteredUserCode((bodyForm(request) ?? EMPTY_FORM).get('user_code') ?? '')
-    const visitor = await visitorIn(request, reply, code)
-    if (!visitor) return reply
+    const signedIn = await signedInUserOf(request, reply, code)
+    if (!signedIn) return reply
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    const asked = await examine(request, reply, { visitor, code })
+    const asked = await examine(request, reply, { signedIn, code })
     if (!asked || code === undefined) return reply
-    return askForDecision(request, reply, { code, asked, user: visitor.user })
+    return askForDecision(request, reply, { code, asked, user: signedIn.user })
   })
 
   on('POST /device/decision', async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = enteredUserCode(form.get('user_code') ?? '')
-    const visitor = await visitorIn(request, reply, code)
-    if (!visitor) return reply
+    const signedIn = await signedInUserOf(request, reply, code)
+    if (!signedIn) return reply
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    const asked = await examine(request, reply, { visitor, code })
+    const asked = await examine(request, reply, { signedIn, code })
     if (!asked || code === undefined) return reply
-    const { user, session } = visitor
+    const { user, session } = signedIn
     const { client, device } = asked
     const isAllowed = form.get('user_oauth_approval') === 'true'
     // What the client may ask for may be more by now than what the page said.

@@ -26,17 +26,17 @@ export async function framesOf(
 ): Promise<readonly string[]> {
   const { zone } = request
   if (!supportsProtocol(zone, 'frontchannelLogout', behaviour)) return []
-  const visitor = await sessions.visitor(request)
+  const signedIn = await sessions.signedIn(request)
   const frames: string[] = []
-  for (const clientId of visitor?.session.clients ?? []) {
-    if (!visitor || frames.length === MAX_FRAMES) break
+  for (const clientId of signedIn?.session.clients ?? []) {
+    if (!signedIn || frames.length === MAX_FRAMES) break
     const client = await store.clients.find(zone.id, clientId)
     // One that an earlier version stored may have a host that is not safe in a header.
     if (client?.frontchannelLogoutUri === undefined || !isSafeUri(client.frontchannelLogoutUri)) continue
     const url = new URL(client.frontchannelLogoutUri)
     if (client.frontchannelLogoutSessionRequired === true) {
       url.searchParams.set('iss', urls.issuer(zone))
-      url.searchParams.set('sid', sessionIdFor(visitor.session.signIn, clientId))
+      url.searchParams.set('sid', sessionIdFor(signedIn.session.signIn, clientId))
     }
     frames.push(url.href)
   }

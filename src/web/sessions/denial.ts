@@ -39,14 +39,14 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
     askToSignIn,
     async refuseUnknownPath(request, reply) {
       // UAA: an unknown path counts as a page, which requires a session. See docs/compatibility.md, M7.
-      if (!behaviour.unknownPathIsNotFound && !(await sessions.visitor(request))) {
+      if (!behaviour.unknownPathIsNotFound && !(await sessions.signedIn(request))) {
         return isSafe(request) ? askToSignIn(request, reply) : reply.redirect(failedSignInUrl(request), 302)
       }
       throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
     },
     async refuseForgery(request, reply) {
       if (wantsJson(request)) return refuseProgram(reply, FORGED)
-      if (await sessions.visitor(request)) throw new PageError(403, FORGED, { code: 'invalid_request' })
+      if (await sessions.signedIn(request)) throw new PageError(403, FORGED, { code: 'invalid_request' })
       return reply.redirect(failedSignInUrl(request), 302)
     },
   }

@@ -42,7 +42,7 @@ export interface Sessions {
   /** The live session of the cookie, or undefined; looked up once per request. */
   of(request: FastifyRequest): Promise<Session | undefined>
   /** The signed-in user and session, or undefined; the account is read once per request. */
-  visitor(request: FastifyRequest): Promise<Visitor | undefined>
+  signedIn(request: FastifyRequest): Promise<SignedInUser | undefined>
   /** Whether the browser sent a session cookie; with `SameSite` it does not for a form posted by another site. */
   wasSent(request: FastifyRequest): boolean
   /** The request that the user made before being asked to sign in. */
@@ -63,12 +63,17 @@ export interface Sessions {
   /** Signs the user in under a new session id, against session fixation. */
   signIn(request: FastifyRequest, reply: FastifyReply, user: User, method: SignInMethod): Promise<void>
   /** Like `signIn`, for a user who is signed in already: records no logon, and keeps the saved request. */
-  renew(request: FastifyRequest, reply: FastifyReply, visitor: Visitor): Promise<void>
+  renew(request: FastifyRequest, reply: FastifyReply, signedIn: SignedInUser): Promise<void>
   /**
    * After a second factor: the same sign-in, stronger, under a new session id. Clears the user's failed sign-ins. False if
    * the session has ended meanwhile.
    */
-  strengthen(request: FastifyRequest, reply: FastifyReply, visitor: Visitor, factor: ProvenFactor): Promise<boolean>
+  strengthen(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    signedIn: SignedInUser,
+    factor: ProvenFactor,
+  ): Promise<boolean>
   /**
    * The session's digest, if the client must still be added to the session's list of clients to notify at logout;
    * undefined if it is on the list already, or the list is full.
@@ -89,7 +94,7 @@ export interface Sessions {
 }
 
 /** A signed-in user with the session. */
-export interface Visitor {
+export interface SignedInUser {
   readonly session: Session & { readonly signIn: SignIn }
   readonly user: User
 }
@@ -137,7 +142,7 @@ function guardedName(zone: ZoneAddress, plain: string, urls: Urls): string {
 export const currentUserCookieName = (zone: ZoneAddress): string => cookieNameIn(zone, 'Current-User')
 
 /** The context of a sealed hint. */
-const sealOf = ({ zoneId, signIn }: Visitor['session']): string =>
+const sealOf = ({ zoneId, signIn }: SignedInUser['session']): string =>
   sealContexts.idTokenOfSession(zoneId, signIn.sessionSalt)
 
 /** One instance serves every zone. Rows are found by zone and id, so a cookie of another zone is not accepted. */
@@ -321,14 +326,14 @@ export function createSessions(deps: {
     setCookie(reply, currentUserCookieName(zone), value, { ...currentUserIn(zone), maxAge })
   }
 
-  async function visitor(request: FastifyRequest): Promise<Visitor | undefined> {
+  async function signedIn(request: FastifyRequest): Promise<SignedInUser | undefined> {
     const session = await of(request)
     if (!session?.signIn || !request.user) return undefined
     return { session: { ...session, signIn: session.signIn }, user: request.user }
   }
 
   async function ownSessions(request: FastifyRequest): Promise<readonly OwnSession[]> {
-    const here = await visitor(request)
+    const here = await signedIn(request)
     if (!here) return []
     const now = clock.now()
     const all = await store.sessions.listOfUser(request.zone.id, here.user.id, now)
@@ -342,7 +347,7 @@ export function createSessions(deps: {
 
   return {
     of,
-    visitor,
+    signedIn,
     ownSessions,
     wasSent: request => cookieOf(request, cookieName(request)) !== undefined,
     async savedRequest(request) {
@@ -410,13 +415,13 @@ export function createSessions(deps: {
       return true
     },
     async endOthers(request) {
-      const here = await visitor(request)
+      const here = await signedIn(request)
       if (!here) return
       const of = { userId: here.user.id, kept: here.session.idDigest }
       while ((await store.sessions.deleteSomeOthers(request.zone.id, of)) > 0);
     },
     async upstreamHint(request) {
-      const here = await visitor(request)
+      const here = await signedIn(request)
       const sealed = here && (await store.sessions.sealedLogoutHint(request.zone.id, here.session.idDigest))
       if (!here || sealed === undefined) return undefined
       try {

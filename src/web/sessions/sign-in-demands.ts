@@ -5,12 +5,12 @@ import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { RememberedDevices } from './remembered-devices.ts'
-import type { Sessions, Visitor } from './session.ts'
+import type { Sessions, SignedInUser } from './session.ts'
 
 /** Open demands on signed-in users; see model/sessions/sign-in-demands.ts. */
 export interface SignInDemands {
   /** The demand that the user must meet before anything else. */
-  open(request: FastifyRequest, visitor: Visitor): Promise<SignInDemand | undefined>
+  open(request: FastifyRequest, signedIn: SignedInUser): Promise<SignInDemand | undefined>
   /** Redirects to the page of the demand and saves the path to return to. */
   raise(request: FastifyRequest, reply: FastifyReply, demand: SignInDemand, path?: string): Promise<FastifyReply>
 }
