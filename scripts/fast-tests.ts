@@ -1,16 +1,27 @@
-// Selects the test files that need no program by their imports, and distributes them to processes.
+// Selects the test files that need no program, or a browser only, by their imports, and distributes them to processes.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** These start PostgreSQL, slapd, a browser or a server process. */
-const HEAVY = /^test\/support\/(?:browser|process|slapd|postgres)\.ts$/
+/** These start PostgreSQL, slapd or a server process. */
+const HEAVY = /^test\/support\/(?:process|slapd|postgres)\.ts$/
+/** Starts a browser, which all test files of a process share. */
+const BROWSER = 'test/support/browser.ts'
 /** Needs none: a setting lets it skip PostgreSQL, another one names a PostgreSQL that runs already. */
 const DATABASES = 'test/support/databases.ts'
 /** Tests PostgreSQL only. */
 const EXCLUDED = new Set(['test/store/postgres.test.ts'])
 
-/** Whether the test file starts no program besides Node.js. */
-export function needsNothing(root: string, file: string, seen = new Set<string>()): boolean {
+/** What a test file starts besides Node.js. */
+export type Needs = 'nothing' | 'a browser' | 'programs'
+
+/** What the test file starts, by the files that it imports. */
+export function needsOf(root: string, file: string): Needs {
+  const seen = new Set<string>()
+  if (!isLight(root, file, seen)) return 'programs'
+  return seen.has(BROWSER) ? 'a browser' : 'nothing'
+}
+
+function isLight(root: string, file: string, seen: Set<string>): boolean {
   if (HEAVY.test(file) || EXCLUDED.has(file)) return false
   if (file === DATABASES) return true
   if (seen.has(file) || !existsSync(join(root, file))) return true
@@ -20,7 +31,7 @@ export function needsNothing(root: string, file: string, seen = new Set<string>(
   return [...text.matchAll(/^(?:import|export|\} from) ?(?:.*? from )?'(\.[^']+)'$/gm)]
     .map(([, path = '']) => join(dirname(file), path))
     .filter(path => path.startsWith('test/'))
-    .every(path => needsNothing(root, path, seen))
+    .every(path => isLight(root, path, seen))
 }
 
 /** Divides the files into parts of about the same size; deterministic. */

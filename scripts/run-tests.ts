@@ -8,7 +8,7 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isatty } from 'node:tty'
 import { postgresUrl } from '../test/support/postgres.ts'
-import { needsNothing, shardsOf } from './fast-tests.ts'
+import { type Needs, needsOf, shardsOf } from './fast-tests.ts'
 import { TEST_TIMEOUT_MS } from './file-timeout.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -18,6 +18,7 @@ const PROCESSES = 2
 const WAITING_PROCESSES = 3
 /** More than processes at a time, so that none is left with much more to do than the others. */
 const SHARDS = 8
+const BROWSER_SHARDS = 4
 /** Whatever is broken fails in more files than these, or fails again. */
 const MAX_REPEATED_FILES = 3
 
@@ -27,8 +28,8 @@ const LONGEST = [
   'test/e2e/process.test.ts',
   'test/pages/accessibility.test.ts',
   'test/e2e/sign-in.test.ts',
-  'test/store/postgres.test.ts',
   'test/pages/docs.test.ts',
+  'test/store/postgres.test.ts',
   'test/cli/keys.test.ts',
   'test/e2e/outage.test.ts',
   'test/cli/killed.test.ts',
@@ -87,52 +88,58 @@ const checks: readonly Step[] = [
   },
 ]
 
+interface TestProcesses {
+  readonly env: NodeJS.ProcessEnv
+  /** At a time. */
+  readonly processes: number
+}
+
 /**
- * Runs tests. A few files that fail are run again, one at a time, because whoever waits for programs can wait in vain on a
- * machine that is busy; they are named at the end, so that nobody takes them for sound.
+ * Runs a process for each part, which runs its files one after another; they share no state, but the start of the process and of
+ * a browser. A few files that fail are run again at the end, one at a time, because whoever waits for programs can wait in vain on
+ * a machine that is busy; they are named at the end, so that nobody takes them for sound.
  */
-async function runTests(argsFor: (list: string) => readonly string[], options: RunOptions): Promise<void> {
+async function runParts(parts: readonly (readonly string[])[], { env, processes }: TestProcesses): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-tests-'))
-  const list = join(folder, 'failed')
+  const failed: string[] = []
+  const queue = parts.entries()
+  const work = async (): Promise<void> => {
+    for (const [index, files] of queue) {
+      const start = performance.now()
+      const list = join(folder, String(index))
+      const args = [LARGE_YOUNG_GENERATION, UNTRACKED, join('scripts', 'run-shard.ts'), list, ...files]
+      try {
+        await run(process.execPath, args, { env, isQuiet: true })
+      } catch (error) {
+        if (interruption) throw error
+        const names = existsSync(list) ? readFileSync(list, 'utf8').split('\n').filter(Boolean) : []
+        failed.push(...(names.length === 0 ? files : names))
+      }
+      const [first = '', ...others] = files
+      console.log(`      ${seconds(start)}: ${first}${others.length === 0 ? '' : ` and ${others.length} others`}`)
+    }
+  }
   try {
-    await run(process.execPath, argsFor(list), options)
-  } catch (error) {
-    const failed = existsSync(list) ? readFileSync(list, 'utf8').split('\n').filter(Boolean) : []
-    if (failed.length === 0 || failed.length > MAX_REPEATED_FILES || interruption) throw error
-    console.log(`\n      Again, one at a time: ${failed.join(', ')}`)
-    const again = [
-      UNTRACKED,
-      '--test',
-      '--test-concurrency=1',
-      `--test-timeout=${TEST_TIMEOUT_MS}`,
-      '--test-reporter=spec',
-    ]
-    await run(process.execPath, [...again, ...failed], { ...options, isQuiet: false })
-    repeated.push(...failed)
+    await Promise.all(Array.from({ length: processes }, work))
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-/** Runs several files per process, which saves the start of one for each; they share no state. */
-async function runTogether(files: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const args = [LARGE_YOUNG_GENERATION, UNTRACKED, join('scripts', 'run-shard.ts')]
-  const shards = shardsOf(ROOT, files, SHARDS).values()
-  console.log(`      ${files.length} files in ${SHARDS} processes, ${PROCESSES} at a time`)
-  const work = async (): Promise<void> => {
-    for (const shard of shards) await runTests(list => [...args, list, '0', ...shard], { env, isQuiet: true })
-  }
-  await Promise.all(Array.from({ length: PROCESSES }, work))
+  if (failed.length === 0) return
+  if (failed.length > MAX_REPEATED_FILES) throw new Error(`failed: ${failed.join(', ')}`)
+  console.log(`\n      Again, one at a time: ${failed.join(', ')}`)
+  const again = ['--test', '--test-concurrency=1', `--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec']
+  await run(process.execPath, [UNTRACKED, ...again, ...failed], { env })
+  repeated.push(...failed)
 }
 
 const fastTests: Step = {
   title: 'Tests that need no program but Node.js',
   hint: 'tests failed: see above',
-  run: () =>
-    runTogether(
-      testFiles().filter(file => needsNothing(ROOT, file)),
-      { ...testEnvironment([]), LATCHKEY_TEST_FAST: '1' },
-    ),
+  run: () => {
+    const files = testFiles().filter(file => needsOf(ROOT, file) === 'nothing')
+    const env = { ...testEnvironment([]), LATCHKEY_TEST_FAST: '1' }
+    return runParts(shardsOf(ROOT, files, SHARDS), { env, processes: PROCESSES })
+  },
 }
 
 const testFiles = (): readonly string[] =>
@@ -142,9 +149,6 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
   const files = testFiles()
     .filter(file => filters.length === 0 || filters.some(filter => file.includes(filter.replace(/^\.\//, ''))))
     .toSorted()
-  // With a choice of files, or options, the reader wants to see each test.
-  const together = filters.length > 0 || options.length > 0 ? [] : files.filter(file => needsNothing(ROOT, file))
-  const apart = files.filter(file => !together.includes(file))
   if (files.length === 0) {
     console.error(`No test file fits ${filters.join(' ')}.`)
     process.exit(2)
@@ -154,7 +158,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
     UNTRACKED,
     `--import=${new URL('file-timeout.ts', import.meta.url).href}`,
   ]
-  // Who has chosen files wants to see them fail.
+  // With a choice of files, or options, the reader wants to see each test.
   const isWhole = filters.length === 0 && options.length === 0
   return [
     {
@@ -169,33 +173,37 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
         postgres = await postgresUrl() // ends with this process
       },
     },
-    ...(together.length === 0
-      ? []
-      : [
-          {
-            title: 'Tests that need no program but Node.js',
-            hint: 'tests failed: see above',
-            run: () => runTogether(together, testEnvironment(options)),
-          },
-        ]),
     {
-      title: `Tests (${apart.length} files)`,
-      hint: 'tests failed: see "failing tests" above',
-      run: async () => {
+      title: `Tests (${files.length} files)`,
+      hint: 'tests failed: see above',
+      run: () => {
         const env = testEnvironment(options)
-        if (isWhole) {
-          const args = [...inEachProcess, join('scripts', 'run-shard.ts')]
-          const first = LONGEST.filter(file => apart.includes(file))
-          const inOrder = [...first, ...apart.filter(file => !first.includes(file))]
-          return runTests(list => [...args, list, String(WAITING_PROCESSES), ...inOrder], { env })
-        }
+        if (isWhole) return runParts(partsOf(files), { env, processes: WAITING_PROCESSES })
         const concurrency = `--test-concurrency=${WAITING_PROCESSES}`
         const timeout = `--test-timeout=${TEST_TIMEOUT_MS}`
         const args = [...inEachProcess, '--test', concurrency, timeout, ...options, '--test-reporter=spec']
-        return run(process.execPath, [...args, ...apart], { env })
+        return run(process.execPath, [...args, ...files], { env })
       },
     },
   ]
+}
+
+/**
+ * What one process runs each: a file that takes long or starts programs alone, the others together. Whoever computes stands between
+ * those who wait for programs.
+ */
+function partsOf(files: readonly string[]): readonly (readonly string[])[] {
+  const first = LONGEST.filter(file => files.includes(file))
+  const rest = files.filter(file => !first.includes(file))
+  const which = (needs: Needs): readonly string[] => rest.filter(file => needsOf(ROOT, file) === needs)
+  const shards = [...shardsOf(ROOT, which('a browser'), BROWSER_SHARDS), ...shardsOf(ROOT, which('nothing'), SHARDS)]
+  const apart = which('programs')
+  const share = Math.ceil(apart.length / shards.length)
+  const mixed = shards.flatMap((shard, index) => [
+    shard,
+    ...apart.slice(index * share, (index + 1) * share).map(file => [file]),
+  ])
+  return [...first.map(file => [file]), ...mixed]
 }
 
 /** Removes settings of the developer's own servers from the environment. */
