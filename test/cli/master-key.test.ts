@@ -21,7 +21,7 @@ describe('latchkey master-key beside a running server with two workers', () => {
   /** Every process says that it has taken the keys. */
   async function hangUp(active: string): Promise<void> {
     server.signal('SIGHUP')
-    await server.printed(new RegExp(`(?:master key: ${active} seals[^]*){3}`))
+    await server.printed(new RegExp(`(?:master key: ${active} encrypts from now on[^]*){3}`))
   }
 
   before(async () => {
