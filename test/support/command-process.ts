@@ -1,4 +1,5 @@
 // The process of commands.ts: runs the command line again for each message, with output that it keeps.
+import { runCommand } from '../../src/cli/run-command.ts'
 
 const output = { stdout: '', stderr: '' }
 for (const name of ['stdout', 'stderr'] as const) {
@@ -7,12 +8,10 @@ for (const name of ['stdout', 'stderr'] as const) {
     return true
   }
 }
-let runs = 0
 process.on('message', args => void run(args))
 
 async function run(args: unknown): Promise<void> {
-  process.argv.splice(2, Infinity, ...(args as readonly string[])) // commands.ts sends nothing else
-  await import(`../../src/cli/latchkey.ts?${(runs += 1)}`) // evaluated anew, unlike what it imports
-  process.send?.({ status: process.exitCode, ...output })
+  const status = await runCommand(args as readonly string[]) // commands.ts sends nothing else
+  process.send?.({ status, ...output })
   Object.assign(output, { stdout: '', stderr: '' })
 }

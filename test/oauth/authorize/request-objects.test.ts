@@ -188,7 +188,7 @@ describe('request objects (RFC 9101)', () => {
     },
     { name: 'is of another client', make: () => object({ claims: { client_id: 'signs' } }), about: /client_id/ },
     { name: 'names no client', make: () => object({ claims: { client_id: undefined } }), about: /client_id/ },
-    { name: 'was issued by another', make: () => object({ claims: { iss: 'signs' } }), about: /somebody else/ },
+    { name: 'was issued by another', make: () => object({ claims: { iss: 'signs' } }), about: /another issuer/ },
     {
       name: 'is for another server',
       make: () => object({ claims: { aud: 'https://other.example' } }),
