@@ -46,6 +46,11 @@ async function sizeOf(within: Transaction, zoneId: string): Promise<number> {
   return rows[0]?.bytes ?? 0
 }
 
+interface Changed {
+  readonly zoneId: string
+  readonly provider: IdentityProvider
+}
+
 /** Implements `ProviderStore` for both databases; caches all providers of a zone together, since there are few. */
 export function createProviders(db: Database, caches: Caches): ProviderStore {
   const ofZone = (zoneId: string): Promise<ZoneProviders | undefined> =>
@@ -57,19 +62,29 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
       }
     })
 
-  /** Its sessions are ended before it is enabled: a process that disabled it may have stopped before it had ended them all. */
-  const isDisabled = async (zoneId: string, originKey: string): Promise<boolean> =>
-    (await db.read(FIND_STORED, { zone_id: zoneId, origin_key: originKey }))[0]?.active === 0
+  const isDisabled = async ({ zoneId, provider }: Changed): Promise<boolean> =>
+    (await db.read(FIND_STORED, { zone_id: zoneId, origin_key: provider.originKey }))[0]?.active === 0
 
-  async function keep(into: typeof INSERT, zoneId: string, provider: IdentityProvider): Promise<void> {
-    const isEnabled = provider.active && (await isDisabled(zoneId, provider.originKey))
-    if (isEnabled) await endSessionsOfOrigin(db, zoneId, provider.originKey)
-    await db.transaction(async within => {
-      await within.run(into, toRow(zoneId, provider))
-      await within.announce({ kind: 'providers', zoneId, key: '' })
-    })
-    if (!provider.active) await endSessionsOfOrigin(db, zoneId, provider.originKey)
+  const endSessions = ({ zoneId, provider }: Changed): Promise<void> =>
+    endSessionsOfOrigin(db, zoneId, provider.originKey)
+
+  /**
+   * Writes, and ends the sessions of disabled providers afterwards. Those of a provider that is enabled are ended before it: a
+   * process that disabled it may have stopped before it had ended them all.
+   */
+  async function writeAndEndSessions(changed: readonly Changed[], write: () => Promise<void>): Promise<void> {
+    for (const each of changed) if (each.provider.active && (await isDisabled(each))) await endSessions(each)
+    await write()
+    for (const each of changed) if (!each.provider.active) await endSessions(each)
   }
+
+  const keep = (into: typeof INSERT, zoneId: string, provider: IdentityProvider): Promise<void> =>
+    writeAndEndSessions([{ zoneId, provider }], () =>
+      db.transaction(async within => {
+        await within.run(into, toRow(zoneId, provider))
+        await within.announce({ kind: 'providers', zoneId, key: '' })
+      }),
+    )
 
   return {
     findByOrigin: async (zoneId, originKey) => (await ofZone(zoneId))?.byOrigin.get(originKey),
@@ -95,30 +110,20 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
       // A fixed order prevents deadlocks between two changes of an alias pair.
       const changes = [{ zoneId, change }, ...(copy ? [{ zoneId: copy.provider.zoneId, change: copy }] : [])]
       const ordered = changes.toSorted((left, right) => (left.zoneId < right.zoneId ? -1 : 1))
-      const updated = ordered.flatMap(each => (each.change.kind === 'update' ? [each] : []))
-      for (const {
-        zoneId: id,
-        change: { provider },
-      } of updated) {
-        if (provider.active && (await isDisabled(id, provider.originKey))) {
-          await endSessionsOfOrigin(db, id, provider.originKey)
-        }
-      }
-      await db.transaction(async within => {
-        for (const each of ordered) {
-          const before = await sizeOf(within, each.zoneId)
-          await make(within, each.zoneId, each.change)
-          const after = await sizeOf(within, each.zoneId)
-          if (after > MAX_BYTES && after > before) throw new TooLarge('the identity providers of the zone')
-          await within.announce({ kind: 'providers', zoneId: each.zoneId, key: '' })
-        }
-      })
-      for (const {
-        zoneId: id,
-        change: { provider },
-      } of updated) {
-        if (!provider.active) await endSessionsOfOrigin(db, id, provider.originKey)
-      }
+      const updated = ordered.flatMap(({ zoneId: id, change: { kind, provider } }) =>
+        kind === 'update' ? [{ zoneId: id, provider }] : [],
+      )
+      await writeAndEndSessions(updated, () =>
+        db.transaction(async within => {
+          for (const each of ordered) {
+            const before = await sizeOf(within, each.zoneId)
+            await make(within, each.zoneId, each.change)
+            const after = await sizeOf(within, each.zoneId)
+            if (after > MAX_BYTES && after > before) throw new TooLarge('the identity providers of the zone')
+            await within.announce({ kind: 'providers', zoneId: each.zoneId, key: '' })
+          }
+        }),
+      )
     },
   }
 }
