@@ -9,8 +9,8 @@ export interface MainThreadShare {
   run<T>(task: () => T): T
 }
 
-/** What is left of a measured cost after a period. */
-const MEMORY = 0.9
+/** By this factor the measurements of earlier periods count less. */
+const DECAY = 0.9
 
 /**
  * Judges by the last whole period, so that a short burst counts for little; the first period counts as small. While the share is
@@ -40,8 +40,8 @@ export function createMainThreadShare({
         isLarge = count * cost >= share * period
         start += period
         count = 0
-        measured.count *= MEMORY
-        measured.milliseconds *= MEMORY
+        measured.count *= DECAY
+        measured.milliseconds *= DECAY
       }
       count += 1
       return isLarge && count > 1

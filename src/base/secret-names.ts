@@ -11,14 +11,14 @@ const isSecret = (name: string, value: unknown): boolean =>
   (SECRET.test(name.toLowerCase().replace(/[^a-z0-9]/g, '')) && value !== null && typeof value !== 'boolean') ||
   (typeof value === 'string' && PRIVATE_KEY.test(value))
 
-/** Whether the value, in a member of this name, is or holds at any depth what a secret looks like. */
+/** Whether the member is, or contains at any depth, something that looks like a secret. */
 export function looksSecret(name: string, value: unknown): boolean {
   if (isSecret(name, value)) return true
   if (Array.isArray(value)) return value.some(each => looksSecret('', each))
   return isJsonRecord(value) && Object.entries(value).some(([member, each]) => looksSecret(member, each))
 }
 
-/** The value without members that look secret, at any depth. */
+/** The value without members that look like secrets, at any depth. */
 export function withoutLikelySecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter(each => !isSecret('', each)).map(withoutLikelySecrets)
   if (!isJsonRecord(value)) return value

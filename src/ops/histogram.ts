@@ -45,8 +45,8 @@ export class SeriesHistogram<Label extends string> extends Histogram {
     const { name, help } = this.#named
     const values = this.#series.flatMap(({ labels: sharedLabels, counted: { counts, sum } }) => {
       let total = 0
-      const buckets = [...this.#bounds, '+Inf'].map((le, place) => {
-        total += counts[place] ?? 0
+      const buckets = [...this.#bounds, '+Inf'].map((le, index) => {
+        total += counts[index] ?? 0
         return { metricName: `${name}_bucket`, labels: { le }, sharedLabels, value: total }
       })
       return [
@@ -66,9 +66,9 @@ function createSeries(bounds: readonly number[]): CountedSeries {
     counts,
     sum: () => sum,
     observe(value) {
-      let place = 0
-      while (place < bounds.length && value > (bounds[place] ?? 0)) place += 1
-      counts[place] = (counts[place] ?? 0) + 1
+      let index = 0
+      while (index < bounds.length && value > (bounds[index] ?? 0)) index += 1
+      counts[index] = (counts[index] ?? 0) + 1
       sum += value
     },
   }
