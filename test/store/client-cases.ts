@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AlreadyExists, ChangedMeanwhile, type ClientChange } from '../../src/store/store.ts'
-import { approval, at, client, fullClient } from './records.ts'
+import { approval, at, client, fullClient, token } from './records.ts'
 import type { Lent } from './token-cases.ts'
 
 /** The cases of clients, inside the suite of a database. */
@@ -39,6 +39,35 @@ export function clientCases({ store, open, newZone }: Lent): void {
       await store().clients.apply(z, [{ kind: 'update', client: changed, revision: 0 }])
       assert.deepEqual(await store().clients.findForChange(z, 'app'), { client: changed, revision: 1 })
       assert.deepEqual(await store().clients.find(z, 'app'), changed)
+    })
+
+    it('leave nothing of what requests write that began before a deletion', async () => {
+      const z = newZone()
+      const { clients, tokens, approvals } = store()
+      await insert(z, 'gone', 'again', 'kept')
+      const expiresAt = at(9000)
+      const write = async (clientId: string): Promise<void> => {
+        for (let n = 0; n < 3; n += 1) {
+          await tokens.insert(z, token({ zoneId: z, clientId, userId: 'u', idDigest: `${clientId}${n}`, expiresAt }))
+        }
+        await approvals.save(z, [approval({ zoneId: z, clientId, userId: 'u', expiresAt })])
+      }
+      const count = async (clientId: string, now: number): Promise<readonly number[]> => [
+        (await tokens.listOfClient(z, clientId, at(now))).length,
+        (await approvals.list(z, 'u', clientId, at(now))).length,
+      ]
+      for (const clientId of ['gone', 'again']) await clients.apply(z, [{ kind: 'delete', clientId, revision: 0 }])
+      for (const clientId of ['gone', 'again', 'kept']) await write(clientId)
+      await store().purge(at(0))
+      await insert(z, 'again')
+      assert.deepEqual(await count('again', 1), [3, 0], 'the tokens have the signature of the client that was deleted')
+      await approvals.save(z, [approval({ zoneId: z, clientId: 'again', userId: 'u', expiresAt })])
+      await store().purge(at(300))
+      assert.deepEqual(await count('gone', 300), [3, 1], 'of a request that may still run')
+      await store().purge(at(301))
+      assert.deepEqual(await count('gone', 301), [0, 0])
+      assert.deepEqual(await count('again', 301), [3, 1])
+      assert.deepEqual(await count('kept', 301), [3, 1])
     })
 
     it('find nothing for what is not there, nor could be', async () => {

@@ -3,6 +3,7 @@ import type { ClientRow } from '../../records/client.ts'
 import { CLIENT_COLUMNS, toClient, toClientRow, toMetadata } from './client-rows.ts'
 import type { MetadataRow } from './client-rows.ts'
 import { type Database, type Statement, statement, type Transaction } from '../database.ts'
+import { noteDeletedClient } from '../deletions.ts'
 import { flag } from '../rows.ts'
 import { type Flag, insertInto, list, updateByKey } from '../schema.ts'
 import { AlreadyExists, ChangedMeanwhile, type ClientChange, type ClientStore } from '../store.ts'
@@ -73,6 +74,8 @@ export function createClientChanges(
         await within.run(INSERT, row).catch((cause: unknown) => {
           throw cause instanceof AlreadyExists ? new AlreadyExists(`client ${key.client_id}`, { cause }) : cause
         })
+        // A request that began before another client with this id was deleted may have saved some after.
+        await within.run(DELETE_APPROVALS, key)
         return
       }
       case 'update':
@@ -92,6 +95,7 @@ export function createClientChanges(
       case 'delete':
         await writeOnce(within, DELETE, { ...key, revision: change.revision })
         await within.run(DELETE_APPROVALS, key)
+        await noteDeletedClient(within, key.zone_id, key.client_id)
     }
   }
 

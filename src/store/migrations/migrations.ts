@@ -217,4 +217,13 @@ export const MIGRATIONS: readonly Migration[] = [
       `create index deletions_by_time on deletions (seen_at)`,
     ],
   },
+  {
+    id: '0033-deleted-clients',
+    kind: 'expand',
+    statements: ({ text, integer, tableEnd }) => [
+      `create table deleted_clients (zone ${text} not null, client_id ${text} not null, seen_at ${integer},
+        primary key (zone, client_id))${tableEnd}`,
+      `create index deleted_clients_by_time on deleted_clients (seen_at)`,
+    ],
+  },
 ]
