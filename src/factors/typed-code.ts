@@ -1,3 +1,5 @@
+import { normalized } from '../base/normalized.ts'
+
 /** More than any code has, blanks included. */
 const MAX_LENGTH = 40
 
@@ -7,4 +9,4 @@ const MAX_LENGTH = 40
  * such a keyboard makes of a hyphen.
  */
 export const withoutSeparators = (entered: string): string =>
-  entered.length > MAX_LENGTH ? '' : entered.normalize('NFKC').replace(/[\s\p{Dash}ー]/gu, '')
+  entered.length > MAX_LENGTH ? '' : normalized(entered, 'NFKC').replace(/[\s\p{Dash}ー]/gu, '')

@@ -1,5 +1,6 @@
 // Changes that users make to their own account: the language and, if the account is kept here, the name.
 import { isDeepStrictEqual } from 'node:util'
+import { normalized } from '../base/normalized.ts'
 import { LANGUAGES } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
 import { fullName, MAX_NAME_LENGTH } from '../model/users/user.ts'
@@ -19,7 +20,7 @@ const INVISIBLE = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 
 /** The name as it is kept, in its composed form; undefined for one that is too long or has control characters. */
 export function acceptedName(text: string): string | undefined {
-  const name = text.normalize('NFC').trim()
+  const name = normalized(text, 'NFC').trim()
   return name.length > MAX_NAME_LENGTH || INVISIBLE.test(name) ? undefined : name
 }
 

@@ -154,6 +154,11 @@ const OWNED_PHRASES: readonly OwnedPhrase[] = [
     rule: 'passwords are hashed in base/passwords.ts only',
   },
   {
+    phrase: /\.\s*normalize\s*\(/g,
+    owner: /^src\/base\/normalized\.ts$/,
+    rule: 'text is normalized in base/normalized.ts only, in linear time',
+  },
+  {
     phrase: /\bfromTemplate\b/g,
     owner: /^src\/base\/html\.ts$/,
     rule: 'markup is made by the `html` template only',

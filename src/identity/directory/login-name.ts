@@ -1,4 +1,5 @@
 // The login name of an entry: the value of the attribute that users are found by.
+import { normalized } from '../../base/normalized.ts'
 import type { DirectoryEntry } from './session.ts'
 import type { DirectorySettings } from './settings.ts'
 
@@ -35,4 +36,4 @@ export function loginNameOf(
 const OTHER_ID = /=|^[0-9a-f-]{32,36}$/i
 
 /** As directories compare names; only for two names of the same entry. */
-const folded = (name: string): string => name.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim()
+const folded = (name: string): string => normalized(name, 'NFKC').toLowerCase().replace(/\s+/g, ' ').trim()

@@ -1,4 +1,5 @@
 // The device grant (RFC 8628): a device shows a short code, which a user enters in a browser.
+import { normalized } from '../../base/normalized.ts'
 import type { Random } from '../../base/random.ts'
 
 /** How long a user has to enter the code. */
@@ -56,8 +57,7 @@ export const shownUserCode = (code: string): string => `${code.slice(0, 4)}-${co
 export function enteredUserCode(entered: string): string | undefined {
   if (entered.length > MAX_INPUT_LENGTH) return undefined
   // Japanese and Chinese keyboards may write letters of full width.
-  const letters = entered
-    .normalize('NFKC')
+  const letters = normalized(entered, 'NFKC')
     .replace(/[\s\p{Pd}_.]/gu, '')
     .toUpperCase()
   return /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/.test(letters) ? letters : undefined

@@ -1,5 +1,6 @@
 // Passwords that are guessed first (NIST 800-63B §3.1.1.2): the most common ones, and those made of publicly known words
 // of the account, also in the usual disguise. Case, accents, `@` for `a` and the like never count.
+import { normalized } from '../../base/normalized.ts'
 import { emailDomainOf } from '../zones/identity-provider.ts'
 
 /** What is added to a word to satisfy a rule, such as a year and two marks, and guessed with it. */
@@ -8,7 +9,7 @@ const MAX_DECORATION = 6
 const MAX_CHECKED_LENGTH = 255
 const MIN_WORD_LENGTH = 3
 
-const folded = (text: string): string => text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase()
+const folded = (text: string): string => normalized(text, 'NFKD').replaceAll(/\p{M}/gu, '').toLowerCase()
 
 const LETTER_LIKE: Readonly<Record<string, string>> = {
   0: 'o',

@@ -1,3 +1,4 @@
+import { normalized } from '../../base/normalized.ts'
 import type { Profile } from '../../records/profile.ts'
 import type { UserFields } from '../../records/user.ts'
 
@@ -25,7 +26,7 @@ export const preferredLanguage = (user: User | undefined): string | undefined =>
   (user?.profile?.preferredLanguage || user?.profile?.locale)?.replaceAll('_', '-')
 
 /** What makes two user names the same: neither case nor the Unicode form counts, nor the width of a letter (NFKC). */
-export const userNameKey = (userName: string): string => userName.normalize('NFKC').toLowerCase().normalize('NFKC')
+export const userNameKey = (userName: string): string => normalized(normalized(userName, 'NFKC').toLowerCase(), 'NFKC')
 
 /** A name that looks like an e-mail address is used as one. */
 export function nameAsEmail(userName: string): string | undefined {

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { normalized } from '../../src/base/normalized.ts'
+
+const FORMS = ['NFC', 'NFKC', 'NFKD'] as const
+
+describe('normalized', () => {
+  it('is the Unicode form of text as people write it', () => {
+    const texts = [
+      '',
+      'marissa',
+      'e\u0301lodie',
+      '\uff4d\uff41x',
+      'a\u0316\u0301'.repeat(100),
+      `a${'\u0301'.repeat(30)}b`,
+    ]
+    for (const form of FORMS) for (const text of texts) assert.equal(normalized(text, form), text.normalize(form))
+  })
+
+  // A row that is not divided would take minutes.
+  for (const [what, row] of [
+    ['combining characters', '\u0316\u0301'],
+    ['supplementary ones', '\u{1d165}\u0323'],
+    ['halfwidth marks', '\uff9e\u0323'],
+  ] as const) {
+    it(`takes no longer for a row of ${what} than for other text`, () => {
+      for (const form of FORMS) assert.ok(normalized(`a${row.repeat(200_000)}`, form).length > 200_000)
+    })
+  }
+
+  it('knows every character that a decomposition makes a combining one of', () => {
+    const made = Array.from({ length: 0x110000 }, (_, code) => code)
+      .filter(code => code < 0xd800 || code > 0xdfff)
+      .map(code => String.fromCodePoint(code))
+      .filter(text => !/\p{M}/u.test(text) && /^\p{M}/u.test(text.normalize('NFKD')))
+    // The vowels of Thai and Lao begin no row: they decompose to marks that are not sorted.
+    assert.deepEqual(made, ['\u0e33', '\u0eb3', '\uff9e', '\uff9f'])
+  })
+})
