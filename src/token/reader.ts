@@ -159,10 +159,14 @@ export function createTokenReader(deps: {
   async function isRevoked(zone: AddressedZone, claims: Claims, stored: StoredToken | undefined): Promise<boolean> {
     // Without `grant_id` in the claims, read it from the row, which may have been inserted just after the revocation.
     const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : stored?.grantId
-    if (stored) return grantId !== undefined && store.tokens.isRevoked(zone.id, { grantId, tokenId: grantId })
+    // Of refresh tokens: a session that was ended revokes those that are not stored, or not yet.
+    const sid = typeof claims['sid'] === 'string' ? claims['sid'] : undefined
+    if (stored) {
+      const tokenId = sid ?? grantId
+      return tokenId !== undefined && store.tokens.isRevoked(zone.id, { grantId, tokenId })
+    }
     const isOne = await store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })
-    const { sid } = claims // of refresh tokens; a session that was ended revokes those that are not stored
-    return isOne || (typeof sid === 'string' && store.tokens.isRevoked(zone.id, { grantId: undefined, tokenId: sid }))
+    return isOne || (sid !== undefined && store.tokens.isRevoked(zone.id, { grantId: undefined, tokenId: sid }))
   }
 
   async function checkSubject(

@@ -1,6 +1,7 @@
 // Logout that a provider asks for (OpenID Connect Back-Channel Logout), which a provider of the test's own plays.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { digest } from '../../src/base/secrets.ts'
 import { providerSessionOf } from '../../src/model/sessions/session.ts'
 import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
@@ -115,6 +116,17 @@ for (const mode of MODES) {
         const event = server.events.findLast(({ type }) => type === 'SessionsEndedEvent')
         assert.equal(event?.origin, 'corp')
         assert.equal(event?.byOther, true)
+      })
+
+      it('ends what is issued at the same moment', async () => {
+        const tokens = await tokensOf(await signIn({ sid: 'late' }))
+        const idDigest = digest(tokens.refresh_token)
+        const stored = await server.store.tokens.find('svc', idDigest)
+        assert.ok(stored)
+        await server.store.tokens.delete('svc', idDigest) // as before it is stored
+        await obeyed(await logoutToken({ sub: undefined, sid: 'late' }))
+        await server.store.tokens.insert('svc', stored)
+        assert.equal(await refresh(tokens), mode === 'uaa' ? 401 : 400)
       })
 
       it('ends the refresh tokens that are no more than a JWT', async () => {
