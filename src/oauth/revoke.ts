@@ -13,6 +13,7 @@ import type { Service } from '../model/service.ts'
 import type { StoredToken } from '../model/tokens/token.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
+import { endAccessOfClient } from '../users/access.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
 import { clientIdOf } from '../token/claims.ts'
 import type { IssuedToken, TokenReader, VerifiedToken } from '../token/reader.ts'
@@ -145,9 +146,14 @@ function revocationApi(app: FastifyInstance, deps: RevokeDeps): void {
       const { userId, clientId } = params
       const isPair = userOf(request) === userId && holderOf(request).client.clientId === clientId
       if (!mayRevokeAll(request) && !isPair) throw notAllowed()
-      const found = await Promise.all([store.users.find(zone.id, userId), findClientSummary(store, zone, clientId)])
-      if (found.includes(undefined)) throw notFound()
-      // There is no salt for a user and client together, so every token has to be deleted.
+      const [user, of] = await Promise.all([
+        store.users.find(zone.id, userId),
+        findClientSummary(store, zone, clientId),
+      ])
+      if (!user || !of) throw notFound()
+      // There is no salt for a user and client together, so every token has to be deleted. What is issued at this moment, by a
+      // refresh or for a code, belongs to a grant that is revoked.
+      await endAccessOfClient(zone, { userId, client: of.client ?? { clientId } }, deps)
       while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
       report(request, { userId, clientId })
       return reply.send()

@@ -168,11 +168,13 @@ interface PairKey {
   user_id: string
 }
 const OF_PAIR_IN_ZONE = `zone_id = :zone_id and client_id = :client_id and user_id = :user_id`
+// Those of codes as well: the tokens of one that was just used may not be stored yet.
 const REVOKE_OF_PAIR = statement<PairKey & { expires_at: number }>(
   `insert into revocations (zone_id, revoked_id, expires_at)
-   select zone_id, grant_id, cast(:expires_at as bigint) from tokens
-   where ${OF_PAIR_IN_ZONE} and grant_id is not null group by zone_id, grant_id
-   on conflict (zone_id, revoked_id) do update set expires_at = case
+   select zone_id, grant_id, cast(:expires_at as bigint) from (
+     select zone_id, grant_id from tokens where ${OF_PAIR_IN_ZONE} and grant_id is not null
+     union select zone_id, grant_id from authorization_codes where ${OF_PAIR_IN_ZONE}) as granted
+   where true on conflict (zone_id, revoked_id) do update set expires_at = case
      when excluded.expires_at > revocations.expires_at then excluded.expires_at else revocations.expires_at end`,
 )
 const DELETE_OF_PAIR = statement<PairKey>(`delete from tokens where ${OF_PAIR_IN_ZONE}`)

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { AuditEvent } from '../../src/model/audit/event.ts'
 import { digest } from '../../src/base/secrets.ts'
-import { isAlive, MODES, refresh, refused, tokensOf, userNamed } from '../support/oauth.ts'
+import { insertCode, isAlive, MODES, refresh, refused, tokensOf, userNamed } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 import {
   ADMIN,
@@ -124,7 +124,8 @@ for (const mode of MODES) {
     ]
     const pair = user.slice(0, 2)
     const token = (name: string) => (all: readonly Victim[]) => `/${victimNamed(all, name).value}`
-    const isStored = (name: string): boolean => !name.endsWith('jwt')
+    // A JWT names its grant in `standard`.
+    const endsWithPair = (name: string): boolean => mode === 'standard' || !name.endsWith('jwt')
     const targets: readonly Target[] = [
       {
         name: 'a user',
@@ -147,7 +148,7 @@ for (const mode of MODES) {
         method: 'POST',
         path: async () => `/user/${await idOf('marissa')}/client/target`,
         others: pair,
-        dies: name => name.startsWith('svc marissa target') && isStored(name),
+        dies: name => name.startsWith('svc marissa target') && endsWithPair(name),
       },
       { name: 'an unknown user through a client', method: 'POST', path: () => '/user/nemo/client/target', others: [] },
       // Covers any /oauth/token/revoke/user/{userId}/client/{clientId}: error: unknown user or client
@@ -316,6 +317,18 @@ for (const mode of MODES) {
         [await isAlive(server, before.access_token), await isAlive(server, again.access_token)],
         [false, true],
       )
+    })
+
+    it('ends the codes of a pair, and what is issued at the same moment', async () => {
+      const { refresh_token: value } = await userTokens(server, 'marissa')
+      const stored = await server.store.tokens.find('svc', digest(value))
+      const code = await insertCode(server, { clientId: 'target' })
+      await isGone(send(`/user/${userId}/client/target`))
+      assert.ok(stored)
+      await server.store.tokens.insert('svc', stored) // by a refresh that began before
+      assert.notEqual((await refresh(server, value, {}, TARGET)).status, 200)
+      const redeemed = await server.token({ grant_type: 'authorization_code', code }, { basic: TARGET })
+      assert.equal(redeemed.json()['error'], 'invalid_grant')
     })
 
     // Covers any /oauth/token/revoke/client/{clientId}: clientId

@@ -94,7 +94,10 @@ export function tokensArea(facts: Facts): Area {
       ...byAnyMethod('/oauth/token/revoke/user/:userId', revoked('all tokens of a user', user)),
       ...byAnyMethod(
         '/oauth/token/revoke/user/:userId/client/:clientId',
-        revoked('the stored tokens of a user with a client', { ...user, ...client }),
+        revoked('the codes and stored tokens of a user with a client, and JWTs of the same grants', {
+          ...user,
+          ...client,
+        }),
       ),
       ...byAnyMethod('/oauth/token/revoke/client/:clientId', revoked('all tokens of a client', client)),
       'DELETE /oauth/token/revoke/:tokenId': revoked('one token', {
