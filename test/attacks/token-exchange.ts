@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { decodeJwt } from 'jose'
 import { dpopKey, provenToken } from '../support/dpop.ts'
-import { APP, approve, insertCode, isAlive, passwordTokens, tokensOf } from '../support/oauth.ts'
+import { APP, approve, insertCode, isAlive, MODES, passwordTokens, tokensOf } from '../support/oauth.ts'
 import type { ServerOptions, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
@@ -98,6 +98,30 @@ export const tokenExchangeAttacks: readonly Attack[] = [
       },
       { mode: 'uaa', config: { bootstrap, zone_config: { protocols: { tokenExchange: true } } } },
     ),
+  },
+  {
+    attack:
+      'presents an exchanged token as an assertion, to act without an actor, longer and with all scopes of the user',
+    outcome: 'it is refused in both modes',
+    attempt: async () => {
+      const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+      const stock = { ...service('stock', []), authorized_grant_types: [JWT_BEARER, 'refresh_token'] }
+      const clients = [...defaultBootstrap.clients, service('cloud', [rule]), stock]
+      const zone_config = { protocols: { tokenExchange: true } }
+      const config = { bootstrap: { ...defaultBootstrap, clients }, zone_config }
+      for (const mode of MODES) {
+        await against(
+          async server => {
+            const { access_token: assertion } = tokensOf(await exchange(server, await personsToken(server)))
+            const asked = { grant_type: JWT_BEARER, assertion }
+            const answer = await server.token(asked, { basic: ['stock', 'secret'] })
+            assert.match(answer.text, /An exchanged token is no assertion/)
+            assert.notEqual(answer.status, 200)
+          },
+          { mode, config },
+        )()
+      }
+    },
   },
   {
     attack: 'uses an exchanged token at the server’s own interfaces',
