@@ -280,6 +280,8 @@ export const loadAttacks: readonly Attack[] = [
         '[\\p{L}\\p{N}]*'.repeat(30),
         '(?:a|[a-z]|.)*',
         '.*a.*b',
+        '(a|b|c){1000}'.repeat(38), // takes long to compile, before its size is known
+        `(?i)${'[\\x{80}-\\x{10ffff}]'.repeat(24)}`,
       ]) {
         const allowedOrigins = Array.from({ length: 1000 }, (_, index) => `${pattern}${index}`)
         const begun = performance.now()

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { compilePattern, compileSearch, PatternError } from '../../src/base/pattern.ts'
+import { stopwatch } from '../../src/base/clock.ts'
+import { compilePattern, compileSearch, PatternError, weightOf } from '../../src/base/pattern.ts'
 
 /** A pattern made of everything that is taken, small enough to be written out. */
 const patterns = fc.letrec<{ choice: string; sequence: string; item: string }>(tie => ({
@@ -70,6 +71,21 @@ describe('a pattern', () => {
     }
   })
 
+  it('is weighed, or refused, without being compiled', () => {
+    const begun = stopwatch()
+    for (const pattern of [
+      '(a|b|c){1000}'.repeat(38),
+      '((\\pL{30})(?s){30}\\Q(\\E){30}',
+      '(?i)[\\x{80}-\\x{10ffff}]',
+    ]) {
+      assert.throws(() => weightOf(pattern), PatternError)
+    }
+    assert.ok(weightOf('\\pL'.repeat(160)) > 3000)
+    assert.equal(weightOf('x{400}'), 400)
+    assert.equal(weightOf('^https://[a-z0-9-]+\\.example\\.org(?::\\d{1,5})?$'), 39)
+    assert.ok(begun() < 100, `${begun()} ms`) // less than one
+  })
+
   const refused = [
     { name: 'a group that is not closed', pattern: '(a', want: /missing closing \)/ },
     { name: 'a bracket too many', pattern: 'a)', want: /unexpected \)/ },
@@ -81,7 +97,14 @@ describe('a pattern', () => {
     { name: 'a possessive repetition', pattern: 'a*+', want: /nested repetition/ },
     { name: 'counts in the wrong order', pattern: 'a{3,2}', want: /repeat count/ },
     { name: 'many repetitions', pattern: 'a{1001}', want: /repeat count/ },
-    { name: 'many repetitions of many', pattern: '(a{100}){100}', want: /repeat count/ },
+    { name: 'many repetitions of many', pattern: '(a{100}){11}', want: /repeat count/ },
+    { name: 'repetitions that take long to write out', pattern: '(a|b|c){1000}'.repeat(38), want: /too large/ },
+    {
+      name: 'a repetition behind flags, of what is before them',
+      pattern: '([abc]{90})(?s){11}',
+      want: /too large|count/,
+    },
+    { name: 'classes of all characters in any case', pattern: `(?i)${'[^\\x{80}]'.repeat(40)}`, want: /ignores case/ },
     { name: 'repetitions that are too large together', pattern: '(a{40}){25}', want: /too large/ },
     { name: 'a backslash at the end', pattern: 'a\\', want: /trailing backslash/ },
     { name: 'a back-reference', pattern: '(a)\\1', want: /invalid escape/ },
