@@ -33,6 +33,8 @@ export interface ChangeListener {
 export interface ZoneProviders {
   readonly byOrigin: ReadonlyMap<string, IdentityProvider>
   readonly active: readonly IdentityProvider[]
+  /** Origins whose provider is being deleted. */
+  readonly deleted: ReadonlySet<string>
 }
 
 /** The caches of the store; bounded, so that memory does not grow with the number of zones. */

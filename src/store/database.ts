@@ -78,6 +78,8 @@ export interface Transaction {
 /** One of the two databases. */
 export interface Database {
   readonly columnTypes: ColumnTypes
+  /** The column that identifies a row of any table, within one statement. */
+  readonly rowId: string
   /** SQL for the time of the database in milliseconds since 1970, not that of this process's machine. */
   readonly now: string
   /** SQL for the names of all tables, in a column `name`. */

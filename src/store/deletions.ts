@@ -2,8 +2,23 @@
 // them in each transaction that adds a row would cost every sign-in and every token. Until then nothing finds such rows, because
 // the zone, the user or the client is looked up first.
 import { type Database, type Statement, statement, type Transaction } from './database.ts'
-import { TABLES_OF_USERS } from './origin-deletion.ts'
-import { clearZone } from './zone-deletion.ts'
+import { createZoneClearing } from './zone-deletion.ts'
+
+/** Tables with rows of users, and the column with the user's id. */
+export const TABLES_OF_USERS = [
+  ['approvals', 'user_id'],
+  ['authorization_codes', 'user_id'],
+  ['tokens', 'user_id'],
+  ['sessions', 'user_id'],
+  ['sign_in_failures', 'user_id'],
+  ['one_time_codes', 'user_id'],
+  ['account_events', 'user_id'],
+  ['user_values', 'user_id'],
+  ['passkeys', 'user_id'],
+  ['totp_secrets', 'user_id'],
+  ['factor_codes', 'user_id'],
+  ['group_members', `member_type = 'USER' and member_id`],
+] as const
 
 /** `user_id` is empty for a zone. The column is not `zone_id`, since rows of a deleted zone are deleted. */
 interface Deleted {
@@ -13,10 +28,6 @@ interface Deleted {
 
 const NOTE = statement<Deleted>(
   `insert into deletions (zone, user_id) values (:zone, :user_id) on conflict (zone, user_id) do update set seen_at = null`,
-)
-const NOTE_ORIGIN = statement<{ zone_id: string; origin: string }>(
-  `insert into deletions (zone, user_id) select zone_id, id from users where zone_id = :zone_id and origin = :origin
-   on conflict (zone, user_id) do update set seen_at = null`,
 )
 
 interface DeletedClient {
@@ -37,9 +48,12 @@ export const noteDeletedZone = async (within: Transaction, zoneId: string): Prom
 export const noteDeletedUser = async (within: Transaction, zoneId: string, userId: string): Promise<void> =>
   void (await within.run(NOTE, { zone: zoneId, user_id: userId }))
 
-/** Inside the transaction that deletes the users of the origin, before it. */
-export const noteDeletedOrigin = async (within: Transaction, zoneId: string, origin: string): Promise<void> =>
-  void (await within.run(NOTE_ORIGIN, { zone_id: zoneId, origin }))
+/** Inside the transaction that deletes the users, before it; `which` follows `where`. */
+export const noteDeletedUsers = <Args extends object>(which: string): Statement<Args, never> =>
+  statement(
+    `insert into deletions (zone, user_id) select zone_id, id from users where ${which}
+     on conflict (zone, user_id) do update set seen_at = null`,
+  )
 
 /** Inside the transaction that deletes the client. */
 export const noteDeletedClient = async (within: Transaction, zoneId: string, clientId: string): Promise<void> =>
@@ -54,13 +68,18 @@ const see = (table: string, keys: string): Statement<{ seen_at: number }, never>
   statement(
     `update ${table} set seen_at = :seen_at where (${keys}) in (select ${keys} from ${table} where seen_at is null limit 200)`,
   )
-const due = <Row>(table: string, keys: string): Statement<{ before: number }, Row & { seen_at: number }> =>
+type Seen<Row> = Row & { readonly seen_at: number }
+const due = <Row>(table: string, keys: string): Statement<{ before: number }, Seen<Row>> =>
   statement(`select ${keys}, seen_at from ${table} where seen_at < :before order by seen_at limit ${AT_ONCE}`)
 
 const SEE = see('deletions', 'zone, user_id')
 const DUE = due<Deleted>('deletions', 'zone, user_id')
-const FORGET = statement<Deleted>(`delete from deletions where zone = :zone and user_id = :user_id`)
-const ZONE = statement<{ id: string }, { id: string }>(`select id from zones where id = :id`)
+const FORGET = statement<Deleted & { seen_at: number }>(
+  `delete from deletions where zone = :zone and user_id = :user_id and seen_at = :seen_at`,
+)
+const ZONE = statement<{ zone: string }, Deleted>(
+  `select zone, user_id from deletions where zone = :zone and user_id = ''`,
+)
 const USER = statement<{ zone_id: string; id: string }, { id: string }>(
   `select id from users where zone_id = :zone_id and id = :id`,
 )
@@ -89,33 +108,41 @@ const ROWS_OF_CLIENT = [
   ),
 )
 
+/** Whether the zone was deleted a while ago, so that there may be rows of it. */
+export const isDeletedZone = async (db: Database, zoneId: string): Promise<boolean> =>
+  (await db.read(ZONE, { zone: zoneId })).length > 0
+
 /** Deletes what is left of some deleted zones, users and clients; returns how many. */
-export async function purgeDeleted(db: Database, now: Date): Promise<number> {
-  const before = now.getTime() - KEPT_MS
-  const { changes } = await db.write(SEE, { seen_at: now.getTime() })
-  const deleted = await db.read(DUE, { before })
-  for (const each of deleted) await db.transaction(within => purgeOne(within, each))
-  const seen = await db.write(SEE_CLIENTS, { seen_at: now.getTime() })
-  const clients = await db.read(DUE_CLIENTS, { before })
-  for (const each of clients) await purgeClient(db, each)
-  return changes + deleted.length + seen.changes + clients.length
+export function createPurgeOfDeleted(db: Database): (now: Date) => Promise<number> {
+  const clearZone = createZoneClearing(db)
+
+  async function purgeOne({ seen_at, ...deleted }: Seen<Deleted>): Promise<void> {
+    if (deleted.user_id === '') await clearZone(deleted.zone)
+    else await db.transaction(within => purgeUser(within, { zone_id: deleted.zone, user_id: deleted.user_id }))
+    await db.write(FORGET, { ...deleted, seen_at })
+  }
+
+  async function purgeClient({ seen_at, ...client }: Seen<DeletedClient>): Promise<void> {
+    for (const deleteSome of ROWS_OF_CLIENT) {
+      const key = { zone_id: client.zone, client_id: client.client_id }
+      while ((await db.write(deleteSome, key)).changes === ROWS_AT_ONCE);
+    }
+    await db.write(FORGET_CLIENT, { ...client, seen_at })
+  }
+
+  return async now => {
+    const before = now.getTime() - KEPT_MS
+    const { changes } = await db.write(SEE, { seen_at: now.getTime() })
+    const deleted = await db.read(DUE, { before })
+    for (const each of deleted) await purgeOne(each)
+    const seen = await db.write(SEE_CLIENTS, { seen_at: now.getTime() })
+    const clients = await db.read(DUE_CLIENTS, { before })
+    for (const each of clients) await purgeClient(each)
+    return changes + deleted.length + seen.changes + clients.length
+  }
 }
 
-async function purgeClient(db: Database, { seen_at, ...client }: DeletedClient & { seen_at: number }): Promise<void> {
-  for (const deleteSome of ROWS_OF_CLIENT) {
-    const key = { zone_id: client.zone, client_id: client.client_id }
-    while ((await db.write(deleteSome, key)).changes === ROWS_AT_ONCE);
-  }
-  await db.write(FORGET_CLIENT, { ...client, seen_at })
-}
-
-async function purgeOne(within: Transaction, { zone, user_id: userId }: Deleted): Promise<void> {
-  await within.run(FORGET, { zone, user_id: userId })
-  if (userId !== '') {
-    if ((await within.run(USER, { zone_id: zone, id: userId })).rows.length > 0) return
-    for (const deleteRows of ROWS_OF_USER) await within.run(deleteRows, { zone_id: zone, user_id: userId })
-    return
-  }
-  // A zone that was created again was cleared then.
-  if ((await within.run(ZONE, { id: zone })).rows.length === 0) await clearZone(within, zone)
+async function purgeUser(within: Transaction, key: { zone_id: string; user_id: string }): Promise<void> {
+  if ((await within.run(USER, { zone_id: key.zone_id, id: key.user_id })).rows.length > 0) return
+  for (const deleteRows of ROWS_OF_USER) await within.run(deleteRows, key)
 }

@@ -3,37 +3,78 @@ import { providerFields } from '../records/provider.ts'
 import type { ProviderRow } from '../records/provider.ts'
 import { rowMapping } from '../records/record.ts'
 import { type Caches, remembered, type ZoneProviders } from './changes.ts'
-import { noteDeletedOrigin } from './deletions.ts'
 import { type Database, statement, type Transaction } from './database.ts'
-import { deleteOrigin, endSessionsOfOrigin } from './origin-deletion.ts'
-import { insertInto, list, PROVIDER_COLUMNS, updateByKey } from './schema.ts'
+import { deleteSomeOfOrigin, endSessionsOfOrigin } from './origin-deletion.ts'
+import { type Flag, insertInto, list, PROVIDER_COLUMNS, updateByKey } from './schema.ts'
 import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore, TooLarge } from './store.ts'
 
-const OF_ZONE = statement<{ zone_id: string }, ProviderRow>(
-  `select ${list(PROVIDER_COLUMNS)} from identity_providers where zone_id = :zone_id order by origin_key`,
+const OF_ZONE = statement<{ zone_id: string }, ProviderRow & { deleted: Flag | null }>(
+  `select ${list(PROVIDER_COLUMNS)}, deleted from identity_providers where zone_id = :zone_id order by origin_key`,
 )
 const INSERT = statement<ProviderRow>(insertInto('identity_providers', PROVIDER_COLUMNS))
 // Every write increments the revision, for optimistic locking.
 const COUNTED = updateByKey('identity_providers', PROVIDER_COLUMNS, ['zone_id', 'id']).replace(
   ' where ',
-  ', revision = revision + 1 where ',
+  ', revision = revision + 1 where deleted is null and ',
 )
 const UPDATE = statement<ProviderRow>(COUNTED)
 
 type CountedRow = ProviderRow & { revision: number }
 const LIST = statement<{ zone_id: string }, CountedRow>(
-  `select ${list(PROVIDER_COLUMNS)}, revision from identity_providers where zone_id = :zone_id order by origin_key`,
+  `select ${list(PROVIDER_COLUMNS)}, revision from identity_providers
+   where zone_id = :zone_id and deleted is null order by origin_key`,
 )
 const FIND = statement<{ zone_id: string; id: string }, CountedRow>(
-  `select ${list(PROVIDER_COLUMNS)}, revision from identity_providers where zone_id = :zone_id and id = :id`,
+  `select ${list(PROVIDER_COLUMNS)}, revision from identity_providers
+   where zone_id = :zone_id and id = :id and deleted is null`,
 )
 const FIND_STORED = statement<{ zone_id: string; origin_key: string }, ProviderRow>(
-  `select ${list(PROVIDER_COLUMNS)} from identity_providers where zone_id = :zone_id and origin_key = :origin_key`,
+  `select ${list(PROVIDER_COLUMNS)} from identity_providers
+   where zone_id = :zone_id and origin_key = :origin_key and deleted is null`,
 )
 const REPLACE = statement<CountedRow>(`${COUNTED} and revision = :revision`)
-const DELETE = statement<{ zone_id: string; id: string; revision: number }>(
-  `delete from identity_providers where zone_id = :zone_id and id = :id and revision = :revision`,
+
+interface Origin {
+  zone_id: string
+  origin_key: string
+}
+// Inactive until its accounts are deleted: without a provider, an external login server would vouch for them.
+const MARK = statement<{ zone_id: string; id: string; revision: number }>(
+  `update identity_providers set active = 0, deleted = 1, revision = revision + 1
+   where zone_id = :zone_id and id = :id and revision = :revision and deleted is null`,
 )
+const MARKED = statement<object, Origin>(
+  `select zone_id, origin_key from identity_providers where deleted is not null limit 20`,
+)
+const IS_MARKED = statement<Origin, { id: string }>(
+  `select id from identity_providers where zone_id = :zone_id and origin_key = :origin_key and deleted is not null`,
+)
+const DELETE_MARKED = statement<Origin>(
+  `delete from identity_providers where zone_id = :zone_id and origin_key = :origin_key and deleted is not null`,
+)
+
+/** Deletes the accounts of a provider that is marked as deleted, in portions, and then the provider. */
+async function finishDeletion(db: Database, zoneId: string, originKey: string): Promise<void> {
+  const step = (within: Transaction): Promise<boolean> => deletePortion(within, zoneId, originKey)
+  while (await db.transaction(step));
+}
+
+async function deletePortion(within: Transaction, zoneId: string, originKey: string): Promise<boolean> {
+  const key = { zone_id: zoneId, origin_key: originKey }
+  // Another process may have finished, and somebody may have added the origin again.
+  if ((await within.run(IS_MARKED, key)).rows.length === 0) return false
+  if (await deleteSomeOfOrigin(within, zoneId, originKey)) return true
+  await within.run(DELETE_MARKED, key)
+  await within.announce({ kind: 'providers', zoneId, key: '' })
+  return false
+}
+
+/** Finishes the deletion of providers that a process had begun which stopped; returns how many. */
+export async function purgeProviders(db: Database): Promise<number> {
+  const marked = await db.read(MARKED, {})
+  for (const { zone_id: zoneId, origin_key: originKey } of marked) await finishDeletion(db, zoneId, originKey)
+  return marked.length
+}
 
 /** Bytes of the settings of a zone's providers: every process caches them together, independent of their creator. */
 const MAX_BYTES = 16 * 1024 * 1024
@@ -55,8 +96,10 @@ interface Changed {
 export function createProviders(db: Database, caches: Caches): ProviderStore {
   const ofZone = (zoneId: string): Promise<ZoneProviders | undefined> =>
     remembered(db, caches.providers, [zoneId], async () => {
-      const providers = (await db.read(OF_ZONE, { zone_id: zoneId })).map(toProvider)
+      const rows = await db.read(OF_ZONE, { zone_id: zoneId })
+      const providers = rows.map(toProvider)
       return {
+        deleted: new Set(rows.flatMap(row => (row.deleted === null ? [] : [row.origin_key]))),
         byOrigin: new Map(providers.map(provider => [provider.originKey, provider])),
         active: providers.filter(({ active }) => active),
       }
@@ -78,6 +121,12 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
     for (const each of changed) if (!each.provider.active) await endSessions(each)
   }
 
+  /** Of an origin that is added again, before the process that deletes it has finished, or stopped. */
+  async function finishFormer(zoneId: string, originKey: string): Promise<void> {
+    if ((await db.read(IS_MARKED, { zone_id: zoneId, origin_key: originKey })).length === 0) return
+    await finishDeletion(db, zoneId, originKey)
+  }
+
   const keep = (into: typeof INSERT, zoneId: string, provider: IdentityProvider): Promise<void> =>
     writeAndEndSessions([{ zoneId, provider }], () =>
       db.transaction(async within => {
@@ -92,7 +141,11 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
     isOpen: async (zoneId, originKey) => (await ofZone(zoneId))?.byOrigin.get(originKey)?.active !== false,
     listKnown: async zoneId => [...((await ofZone(zoneId))?.byOrigin.values() ?? [])],
     listActive: async zoneId => (await ofZone(zoneId))?.active ?? [],
-    insert: (zoneId, provider) => keep(INSERT, zoneId, provider),
+    isBeingDeleted: async (zoneId, originKey) => (await ofZone(zoneId))?.deleted.has(originKey) === true,
+    async insert(zoneId, provider) {
+      await finishFormer(zoneId, provider.originKey)
+      await keep(INSERT, zoneId, provider)
+    },
     update: (zoneId, provider) => keep(UPDATE, zoneId, provider),
     async list(zoneId) {
       const rows = await db.read(LIST, { zone_id: zoneId })
@@ -110,6 +163,12 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
       // A fixed order prevents deadlocks between two changes of an alias pair.
       const changes = [{ zoneId, change }, ...(copy ? [{ zoneId: copy.provider.zoneId, change: copy }] : [])]
       const ordered = changes.toSorted((left, right) => (left.zoneId < right.zoneId ? -1 : 1))
+      for (const {
+        zoneId: id,
+        change: { kind, provider },
+      } of ordered) {
+        if (kind === 'insert') await finishFormer(id, provider.originKey)
+      }
       const updated = ordered.flatMap(({ zoneId: id, change: { kind, provider } }) =>
         kind === 'update' ? [{ zoneId: id, provider }] : [],
       )
@@ -124,6 +183,12 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
           }
         }),
       )
+      for (const {
+        zoneId: id,
+        change: { kind, provider },
+      } of ordered) {
+        if (kind === 'delete') await finishDeletion(db, id, provider.originKey)
+      }
     },
   }
 }
@@ -142,10 +207,8 @@ async function make(within: Transaction, zoneId: string, change: ProviderChange)
       return
     }
     case 'delete': {
-      const { changes } = await within.run(DELETE, { zone_id: zoneId, id: provider.id, revision: change.revision })
+      const { changes } = await within.run(MARK, { zone_id: zoneId, id: provider.id, revision: change.revision })
       if (changes === 0) throw new ChangedMeanwhile(what)
-      await noteDeletedOrigin(within, zoneId, provider.originKey)
-      await deleteOrigin(within, zoneId, provider.originKey)
     }
   }
 }

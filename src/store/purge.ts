@@ -2,8 +2,9 @@
 // between.
 import { ACCOUNT_EVENT_DAYS } from '../model/users/account-event.ts'
 import { type Database, type Statement, statement } from './database.ts'
-import { purgeDeleted } from './deletions.ts'
+import { createPurgeOfDeleted } from './deletions.ts'
 import { purgeKeys } from './keys.ts'
+import { purgeProviders } from './providers.ts'
 
 /** A few milliseconds of work, the longest that a request waits. */
 const ROWS_PER_TABLE = 200
@@ -63,8 +64,13 @@ export function createPurge(db: Database): (now: Date) => Promise<number> {
     `delete from changes where id in (select id from changes where changed_at < ${db.now} - ${CHANGES_KEPT_MS}
        order by changed_at limit ${ROWS_PER_TABLE})`,
   )
+  const purgeDeleted = createPurgeOfDeleted(db)
   return async now => {
-    let gone = (await purgeKeys(db, now)) + (await purgeDeleted(db, now)) + (await db.write(purgeChanges, {})).changes
+    let gone =
+      (await purgeKeys(db, now)) +
+      (await purgeDeleted(now)) +
+      (await purgeProviders(db)) +
+      (await db.write(purgeChanges, {})).changes
     for (const { of, keptMilliseconds } of RULES) {
       gone += (await db.write(of, { before: now.getTime() - keptMilliseconds })).changes
     }

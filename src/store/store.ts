@@ -287,6 +287,8 @@ export interface ProviderStore {
   isActive(zoneId: string, originKey: string): Promise<boolean>
   /** The same, or that the origin has no provider: an external login server authenticates its users. */
   isOpen(zoneId: string, originKey: string): Promise<boolean>
+  /** Whether the provider of the origin was deleted, and the accounts that are left of it must not be used. */
+  isBeingDeleted(zoneId: string, originKey: string): Promise<boolean>
   /** Every provider of the zone, active or not, ordered by origin key. */
   listKnown(zoneId: string): Promise<readonly IdentityProvider[]>
   /** Every active provider of the zone, ordered by origin key. */
@@ -302,6 +304,7 @@ export interface ProviderStore {
   /**
    * Makes the change, and that of its alias in another zone, in one transaction. Throws `AlreadyExists` when an origin or
    * an external key is taken, and `ChangedMeanwhile` for a record that was written or deleted since its revision was read.
+   * The accounts of a deleted provider are then deleted in portions.
    */
   apply(zoneId: string, change: ProviderChange, copy?: ProviderChange): Promise<void>
 }

@@ -1,10 +1,13 @@
 // Deletes the contents of a zone. There are no foreign keys to `zones`, because each insert would have to check them; so
 // the tables are listed here, and a test compares the list with the schema.
-import { statement, type Transaction } from './database.ts'
+import { type Database, type Statement, statement, type Transaction } from './database.ts'
 import { lockNesting, pruneNestingOfZone } from './groups/nesting.ts'
 
-/** Every table with rows of zones; tables with foreign keys first. */
+/** Every table with rows of zones; what is sent to others first, and tables with foreign keys before those that they reference. */
 const TABLES = [
+  'outgoing_mails',
+  'ended_sessions',
+  'audit_deliveries',
   'group_nesting',
   'group_members',
   'external_groups',
@@ -21,11 +24,9 @@ const TABLES = [
   'tokens',
   'revocations',
   'sessions',
-  'ended_sessions',
   'sign_in_failures',
   'one_time_codes',
   'account_events',
-  'outgoing_mails',
   'used_assertions',
   'used_proofs',
   'pushed_requests',
@@ -35,19 +36,42 @@ const TABLES = [
   'factor_codes',
   'audit_entries',
   'audit_chains',
-  'audit_deliveries',
 ] as const
 
 const DELETE_ROWS = TABLES.map(table => statement<{ zone_id: string }>(`delete from ${table} where zone_id = :zone_id`))
 // Keeps the record that the zone itself was applied, so that a start does not restore a zone deleted through the API.
-const FORGET_BOOTSTRAP = statement<{ zone_id: string }>(
-  `delete from bootstrap_records where zone_id = :zone_id and kind <> 'zone'`,
-)
+const FORGET_TEXT = `delete from bootstrap_records where zone_id = :zone_id and kind <> 'zone'`
+const FORGET_BOOTSTRAP = statement<{ zone_id: string }>(FORGET_TEXT)
 
-/** Deletes everything that is in the zone, but not the zone. */
+/** Deletes everything that is in the zone, but not the zone, in one transaction: few rows, or none. */
 export async function clearZone(within: Transaction, zoneId: string): Promise<void> {
   for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: zoneId })
   await within.run(FORGET_BOOTSTRAP, { zone_id: zoneId })
+}
+
+/** A few milliseconds of work: on SQLite, every other write waits for it. */
+const ROWS_AT_ONCE = 200
+
+/**
+ * Deletes everything that was in a deleted zone, in portions, since there may be very much. Stops when the zone is created again,
+ * which clears it: each statement checks that by itself.
+ */
+export function createZoneClearing(db: Database): (zoneId: string) => Promise<void> {
+  const isGone = `not exists (select 1 from zones where id = :zone_id)`
+  const some = TABLES.map(
+    (table): Statement<{ zone_id: string }, never> =>
+      statement(
+        `delete from ${table} where ${db.rowId} in (
+         select ${db.rowId} from ${table} where zone_id = :zone_id limit ${ROWS_AT_ONCE}) and ${isGone}`,
+      ),
+  )
+  const forget = statement<{ zone_id: string }>(`${FORGET_TEXT} and ${isGone}`)
+  return async zoneId => {
+    for (const deleteSome of some) {
+      while ((await db.write(deleteSome, { zone_id: zoneId })).changes === ROWS_AT_ONCE);
+    }
+    await db.write(forget, { zone_id: zoneId })
+  }
 }
 
 interface Named {

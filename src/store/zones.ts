@@ -1,14 +1,14 @@
 import type { Zone, ZoneConfig } from '../model/zones/zone.ts'
 import { type Caches, remembered } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
-import { noteDeletedZone } from './deletions.ts'
+import { isDeletedZone, noteDeletedZone } from './deletions.ts'
 import { addMissingGroups } from './groups/group-changes.ts'
 import { activateKey, replaceKeys } from './keys.ts'
 import { addProvider } from './providers.ts'
 import { flag, fromJson, lowerCase, toJson, withoutNulls } from './rows.ts'
 import { insertInto, list, ZONE_COLUMNS, type ZoneRow } from './schema.ts'
 import { AlreadyExists, ChangedMeanwhile, type ZoneState, type ZoneStore } from './store.ts'
-import { clearZone, deleteGroupsAbout } from './zone-deletion.ts'
+import { clearZone, createZoneClearing, deleteGroupsAbout } from './zone-deletion.ts'
 
 const FIND = statement<{ id: string }, ZoneRow>(`select ${list(ZONE_COLUMNS)} from zones where id = :id`)
 const FIND_ID = statement<{ subdomain_lower: string }, { id: string }>(
@@ -37,7 +37,7 @@ const GROUP_NAMES = statement<{ zone_id: string }, { display_name: string }>(
   `select display_name from groups where zone_id = :zone_id`,
 )
 const ALIASED = statement<{ zone_id: string }, { id: string }>(
-  `select id from identity_providers where zone_id = :zone_id and alias_id is not null limit 1`,
+  `select id from identity_providers where zone_id = :zone_id and alias_id is not null and deleted is null limit 1`,
 )
 
 // Few zones choose an entity id of their own; the others are not parsed.
@@ -58,6 +58,8 @@ async function refuseTakenEntityId(within: Transaction, { id, config }: Zone): P
 
 /** Implements `ZoneStore` for both databases. */
 export function createZones(db: Database, caches: Caches): ZoneStore {
+  const clearInPortions = createZoneClearing(db)
+
   const find = (id: string): Promise<Zone | undefined> =>
     remembered(db, caches.zones, [id], async () => {
       const [row] = await db.read(FIND, { id })
@@ -102,8 +104,9 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
       const place = after ? { created_at: after.zone.createdAt.getTime(), id: after.zone.id } : BEGINNING
       return (await db.read(LIST, { ...place, most: count })).map(toState)
     },
-    create: (zone, { provider, groups, keys }) =>
-      db.transaction(async within => {
+    async create(zone, { provider, groups, keys }) {
+      if (await isDeletedZone(db, zone.id)) await clearInPortions(zone.id)
+      await db.transaction(async within => {
         await refuseTakenEntityId(within, zone)
         await within.run(INSERT, toRow(zone))
         await clearZone(within, zone.id)
@@ -111,7 +114,8 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
         await addMissingGroups(within, zone.id, groups)
         await replaceKeys(within, zone.id, keys)
         await announce(within, zone.id, 'everything')
-      }),
+      })
+    },
     replace: (zone, revision, { groups, keys }) =>
       db.transaction(async within => {
         await refuseTakenEntityId(within, zone)
@@ -125,16 +129,19 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
         }
         await announce(within, zone.id, 'zones')
       }),
-    delete: (id, defaultZoneId) =>
-      db.transaction(async within => {
+    async delete(id, defaultZoneId) {
+      const outcome = await db.transaction(async within => {
         if ((await within.run(ALIASED, { zone_id: id })).rows.length > 0) return 'aliased'
         if ((await within.run(DELETE, { id })).changes === 0) return 'missing'
-        await clearZone(within, id)
         await noteDeletedZone(within, id)
         await deleteGroupsAbout(within, id, defaultZoneId)
         await announce(within, id, 'everything')
         return 'deleted'
-      }),
+      })
+      // Nobody finds what is in it any more. The clean-up continues if this process stops in between.
+      if (outcome === 'deleted') await clearInPortions(id)
+      return outcome
+    },
     async groupNames(id) {
       const rows = await db.read(GROUP_NAMES, { zone_id: id })
       return rows.map(row => row.display_name)

@@ -182,7 +182,7 @@ export function createTokenReader(deps: {
     }
     if (typeof userId !== 'string') throw refuse('token-malformed', 'The token is malformed.')
     const user = await store.users.findWithGroups(zone.id, userId)
-    if (!user?.active) {
+    if (!user?.active || (await store.providers.isBeingDeleted(zone.id, user.origin))) {
       // The holder of an opaque token may not know whose it is.
       throw refuse('unknown-user', `Token bears a non-existent user ID${isOpaque ? '' : `: ${userId}`}`)
     }

@@ -5,9 +5,12 @@ import { SignJWT, decodeJwt, exportJWK } from 'jose'
 import type { JWTHeaderParameters, JWTPayload } from 'jose'
 import type { Client } from '../../src/model/clients/client.ts'
 import type { User } from '../../src/model/users/user.ts'
+import { provider } from '../store/records.ts'
 import { privatePem } from '../support/config.ts'
+import { freshDatabase } from '../support/databases.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { openTables } from '../support/tables.ts'
 import {
   APP,
   changeClient,
@@ -310,6 +313,26 @@ for (const mode of MODES) {
     })
   })
 }
+
+it('a token is refused while the provider of its user is being deleted', async () => {
+  const database = await freshDatabase('sqlite')
+  const server = await startServer({ database: database.url })
+  const tables = await openTables(database.url)
+  try {
+    const { access_token: token } = await passwordTokens(server)
+    await tables.run(`update identity_providers set active = 0, deleted = 1`)
+    const zoneId = (await server.store.zones.findBySubdomain(''))?.id ?? ''
+    await server.store.providers.insert(zoneId, provider({ zoneId, originKey: 'other' })) // announces the change
+    await refused(server, 'standard', () => server.send('/userinfo', { bearer: token }), {
+      want: '401 invalid_token',
+      description: /^Token bears a non-existent user ID/,
+    })
+  } finally {
+    await tables.close()
+    await server.stop()
+    await database.drop()
+  }
+})
 
 describe('an opaque token', () => {
   let server: TestServer

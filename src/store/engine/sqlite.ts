@@ -186,6 +186,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       sequence: 'integer primary key autoincrement',
       tableEnd: ' strict',
     },
+    rowId: 'rowid',
     now: 'latchkey_now()',
     tables: `select name from sqlite_schema where type = 'table'`,
     rowsOf: table => `select count(*) as rows from ${table}`,

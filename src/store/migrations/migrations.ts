@@ -226,4 +226,13 @@ export const MIGRATIONS: readonly Migration[] = [
       `create index deleted_clients_by_time on deleted_clients (seen_at)`,
     ],
   },
+  {
+    // A provider that is being deleted, in portions: it is refused, and continued after a restart.
+    id: '0034-deleted-providers',
+    kind: 'expand',
+    statements: ({ flag }) => [
+      `alter table identity_providers add column deleted ${flag}`,
+      `create index identity_providers_deleted on identity_providers (zone_id, origin_key) where deleted is not null`,
+    ],
+  },
 ]
