@@ -3,7 +3,7 @@
 import { isMailAddress } from '../mail/mailer.ts'
 import { allowsProvider } from '../model/clients/client.ts'
 import type { Client } from '../model/clients/client.ts'
-import { emailDomainOf, emailDomains, matchesEmailDomain } from '../model/zones/identity-provider.ts'
+import { domainMatcher, emailDomainOf, emailDomains } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isAdministrative } from '../model/tokens/restricted-scopes.ts'
@@ -86,13 +86,12 @@ async function providerFor(
   { email, client }: Invitation,
   { store, service }: InviteDeps,
 ): Promise<IdentityProvider | NotInvited> {
-  const domain = emailDomainOf(email) ?? ''
+  const matches = domainMatcher(emailDomainOf(email) ?? '')
   const active = await store.providers.listActive(zone.id)
   const allowed = active.filter(({ originKey }) => !client || allowsProvider(client, originKey))
-  const named = allowed.filter(each => matchesEmailDomain(emailDomains(each), domain))
+  const named = allowed.filter(each => matches(emailDomains(each)))
   const others = allowed.filter(
-    each =>
-      each.originKey === service.name && emailDomains(each) === undefined && matchesEmailDomain(ANY_DOMAIN, domain),
+    each => each.originKey === service.name && emailDomains(each) === undefined && matches(ANY_DOMAIN),
   )
   const [provider, second] = named.length > 0 ? named : others
   if (!provider) return failed('provider.non-existent', 'No authentication provider found.')

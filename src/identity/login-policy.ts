@@ -1,5 +1,5 @@
 // Decides what `/login` shows and which provider it chooses. Pure; the handlers read the inputs and act on the result.
-import { emailDomainOf, matchesEmailDomain } from '../model/zones/identity-provider.ts'
+import { domainMatcher, emailDomainOf } from '../model/zones/identity-provider.ts'
 import { parseLoginHint } from '../model/sessions/login-hint.ts'
 
 /** The properties of a provider that the choice depends on. */
@@ -98,9 +98,8 @@ export function discover(
   internalOrigin: string,
 ): Discovery {
   const domain = emailDomainOf(email)
-  const [found, second] = allowedCandidates({ providers, allowed }).filter(
-    ({ emailDomains }) => domain === undefined || matchesEmailDomain(emailDomains, domain),
-  )
+  const matches = domain === undefined ? () => true : domainMatcher(domain)
+  const [found, second] = allowedCandidates({ providers, allowed }).filter(({ emailDomains }) => matches(emailDomains))
   if (!found || second) return { kind: 'page' }
   if (found.by === 'redirect') return { kind: 'redirect', origin: found.origin }
   return found.origin === internalOrigin ? { kind: 'password', origin: found.origin } : { kind: 'page' }
@@ -126,7 +125,8 @@ function readHint({ hint, hintMayBeName }: LoginSituation, candidates: readonly 
   }
   if (text === '') return { kind: 'none' }
   const address = emailDomainOf(text)
-  const named = candidates.filter(({ emailDomains }) => matchesEmailDomain(emailDomains, address ?? text))
+  const matches = domainMatcher(address ?? text)
+  const named = candidates.filter(({ emailDomains }) => matches(emailDomains))
   const [candidate, second] = named
   if (second && !hintMayBeName) return { kind: 'misconfigured' }
   // A bare domain that matches a provider is not a user name.

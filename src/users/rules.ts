@@ -1,10 +1,5 @@
 // The rules for users, for every API that creates or changes them.
-import {
-  LOGIN_SERVER_ORIGIN,
-  emailDomainOf,
-  emailDomains,
-  matchesEmailDomain,
-} from '../model/zones/identity-provider.ts'
+import { LOGIN_SERVER_ORIGIN, domainMatcher, emailDomainOf, emailDomains } from '../model/zones/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -52,8 +47,9 @@ export async function checkEmailDomain(
   if (origin !== internalOrigin) return
   const domain = emailDomainOf(email)
   if (domain === undefined) return
+  const matches = domainMatcher(domain)
   const origins = (await providers.listActive(zone.id))
-    .filter(each => each.originKey !== internalOrigin && matchesEmailDomain(emailDomains(each), domain))
+    .filter(each => each.originKey !== internalOrigin && matches(emailDomains(each)))
     .map(({ originKey }) => originKey)
   if (origins.length === 0) return
   const message = `The user account is set up for single sign-on. Please use one of these origin(s) : [${origins.join(', ')}]`

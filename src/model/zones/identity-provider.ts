@@ -20,8 +20,10 @@ export const SAML_NOT_PRECREATED =
 
 /** The e-mail domains of a provider's users (`config.emailDomain`); undefined if not set. */
 export function emailDomains({ config }: IdentityProvider): readonly string[] | undefined {
-  const domains = config['emailDomain']
-  return Array.isArray(domains) ? domains.filter(domain => typeof domain === 'string') : undefined
+  const domains: unknown = config['emailDomain']
+  if (!Array.isArray(domains)) return undefined
+  const isText = (domain: unknown): domain is string => typeof domain === 'string'
+  return domains.every(isText) ? domains : domains.filter(isText) // the same list, for `writtenInAscii`
 }
 
 /** The part after the last `@`, if any. */
@@ -30,17 +32,42 @@ export function emailDomainOf(text: string): string | undefined {
   return at < 0 ? undefined : text.slice(at + 1)
 }
 
-/** In lower case; a name with other letters in Punycode, in which it can be written as well. */
-const inAscii = (domain: string): string => (/^[!-~]*$/.test(domain) ? domain.toLowerCase() : domainToASCII(domain))
+/** RFC 1035 §2.3.4. Longer ones are no domains, and the time to write one in Punycode grows with the square of its length. */
+const MAX_DOMAIN_LENGTH = 253
+const MAX_LABEL_LENGTH = 63
+/** Those of IDNA (RFC 3490 §3.1). */
+const DOTS = /[.\u3002\uff0e\uff61]/
+const ASCII = /^[!-~]*$/
 
-/** Whether a pattern matches the domain, ignoring case; `*` stands for one label. */
-export function matchesEmailDomain(patterns: readonly string[] | undefined, domain: string): boolean {
+/** In lower case; a name with other letters in Punycode, in which it can be written as well. Empty for what is too long. */
+function inAscii(domain: string): string {
+  if (ASCII.test(domain)) return domain.toLowerCase()
+  const isTooLong =
+    domain.length > MAX_DOMAIN_LENGTH || domain.split(DOTS).some(({ length }) => length > MAX_LABEL_LENGTH)
+  return isTooLong ? '' : domainToASCII(domain)
+}
+
+const inPunycode = new WeakMap<readonly string[], readonly string[]>()
+
+/** A record may have thousands of patterns, and each request compares with all of them. */
+function writtenInAscii(patterns: readonly string[]): readonly string[] {
+  const known = inPunycode.get(patterns)
+  if (known) return known
+  const written = patterns.every(pattern => ASCII.test(pattern)) ? patterns : patterns.map(inAscii)
+  inPunycode.set(patterns, written)
+  return written
+}
+
+/** Says of the patterns of a provider whether one fits the domain, ignoring case; `*` stands for one label. */
+export function domainMatcher(domain: string): (patterns: readonly string[] | undefined) => boolean {
   const labels = inAscii(domain).split('.')
-  if (labels.includes('')) return false
-  return (patterns ?? []).some(pattern => {
-    const wanted = inAscii(pattern).split('.')
-    return wanted.length === labels.length && wanted.every((label, place) => label === '*' || label === labels[place])
-  })
+  if (labels.includes('')) return () => false
+  return patterns =>
+    patterns !== undefined &&
+    writtenInAscii(patterns).some(pattern => {
+      const wanted = pattern.toLowerCase().split('.')
+      return wanted.length === labels.length && wanted.every((label, place) => label === '*' || label === labels[place])
+    })
 }
 
 /** The text of the provider's link on the sign-in page; undefined when its record hides it (`showLinkText`, `showSamlLink`). */
