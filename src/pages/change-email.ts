@@ -64,6 +64,8 @@ ${submit(texts.verify)}</form>
 export function emailSentPage(chrome: Chrome, code: string | undefined): Html {
   const { title, heading, leads, back } = chrome.texts.emailSent
   const lead = code !== undefined && Object.hasOwn(leads, code) ? leads[code as SentEmail] : undefined // one of its keys
-  const body = html`${lead !== undefined && html`<p class="lead instructions-sent">${lead}</p>\n`}<p class="below"><a href="${chrome.basePath}/login">${back}</a></p>`
+  const body = html`${lead !== undefined && html`<p class="lead instructions-sent">${lead}</p>\n`}${
+    chrome.user ? profileLink(chrome) : html`<p class="below"><a href="${chrome.basePath}/login">${back}</a></p>`
+  }`
   return layout(chrome, { title, heading, body })
 }

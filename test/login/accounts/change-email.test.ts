@@ -105,6 +105,7 @@ for (const mode of MODES) {
       isSent(await ask(browser, 'cem2@shop.example'))
       const sent = await browser.send('/email_sent?code=email_change')
       assert.match(textOf(sent.text), /Please check your email for a verification link\./)
+      assert.match(sent.text, /<p class="below"><a href="\/profile">/, 'the user is still signed in')
       assert.equal((await mailTo(server, 'cem@shop.example')).subject, 'A change of your email address was requested')
       const link = await linkTo(server, 'cem2@shop.example')
       assert.match(link, /^\/verify_email\?code=[\w-]{32}$/)
