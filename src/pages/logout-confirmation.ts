@@ -24,8 +24,8 @@ export function logoutConfirmationPage(chrome: Chrome, props: LogoutConfirmation
 <form id="logout_confirmation" action="${props.action}" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${fields.map(([name, value]) => hiddenField(name, value))}
 <div class="buttons">
-<a class="button plain" href="${chrome.basePath}/">${texts.cancel}</a>
 <button class="button" type="submit">${texts.submit}</button>
+<a class="button plain" href="${chrome.basePath}/">${texts.cancel}</a>
 </div>
 </form>
 `

@@ -118,8 +118,8 @@ export const de: Texts = {
     submit: 'Neues Passwort festlegen',
   },
   profile: {
-    title: 'Ihr Konto',
-    heading: 'Ihr Konto',
+    title: 'Kontoeinstellungen',
+    heading: 'Kontoeinstellungen',
     userName: 'Benutzername',
     email: 'E-Mail',
     applications: 'Anwendungen',
