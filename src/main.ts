@@ -2,7 +2,6 @@
 import cluster from 'node:cluster'
 import { flushCompileCache } from 'node:module'
 import type { Server as TlsServer } from 'node:tls'
-import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App, AppDeps } from './app.ts'
@@ -15,10 +14,11 @@ import { applyBootstrap } from './bootstrap.ts'
 import type { Sighup } from './bootstrap/sighup.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
-import { StartFailure } from './cli/command.ts'
 import { appliedText, migrationProgress, newerText, openAwaitedStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
+import { listenFailure, withUsablePort } from './main/port.ts'
+import { startTasks } from './main/tasks.ts'
 import { readBuildFacts } from './ops/build.ts'
 import { collectGarbageWhenIdle } from './ops/first-idle.ts'
 import { combined } from './ops/instrument.ts'
@@ -28,15 +28,10 @@ import type { Management } from './ops/management.ts'
 import type { Measuring } from './ops/measuring.ts'
 import { paintTerminal } from './ops/terminal.ts'
 import type { Tracing } from './ops/tracing.ts'
-import { createSharedTasks, expiryTime } from './ops/shared-tasks.ts'
 import type { Store } from './store/store.ts'
 
-const PURGE_EVERY_MS = 30_000
-const AUDIT_RETENTION_EVERY_MS = 60_000
-const LOGOUT_DELIVERY_MS = 1000
 const DRAIN_MS = 10_000
 const SWEEP_MS = 100
-const RESTART_PAUSE_MS = 1000
 const NO_SDK =
   'tracing.enabled has no effect: no SDK of OpenTelemetry was loaded before the server (see docs/operate.md)'
 /** From a worker process to the primary one. */
@@ -107,13 +102,9 @@ export async function start(given: Config): Promise<void> {
     await keepKeys(parts)
     await serve(parts)
   })
-  const stopDeletion = startDeletion(parts, log)
-  const stopLogoutDelivery = startLogoutDelivery(parts, log)
-  const stopAuditDelivery = await startAuditDelivery(parts, log)
+  const stopTasks = await startTasks({ ...parts, ...parts.app })
   parts.sender?.start()
-  onStop(parts, async () => {
-    await stopServing(parts, Promise.all([stopDeletion(), stopLogoutDelivery(), stopAuditDelivery()]))
-  })
+  onStop(parts, () => stopServing(parts, stopTasks()))
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
   collectGarbageWhenIdle()
@@ -142,15 +133,15 @@ async function follow(config: Config, contact: Contact): Promise<void> {
  */
 async function lead(config: Config, contact: Contact): Promise<void> {
   const { log } = contact
+  const { startWorkers, stopWorkers, restartWorkers } = await import('./main/workers.ts')
   const parts = await prepare(config, contact)
   let stopping = false
+  const isStopping = (): boolean => stopping
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info })
     await parts.app.keys.active(config.service)
     await keepKeys(parts)
-    const stopDeletion = startDeletion(parts, log)
-    const stopLogoutDelivery = startLogoutDelivery(parts, log)
-    const stopAuditDelivery = await startAuditDelivery(parts, log)
+    const stopTasks = await startTasks({ ...parts, ...parts.app })
     const { sender, measuring } = parts
     sender?.start()
     if (sender) measuring?.begin(() => sender.report())
@@ -158,62 +149,15 @@ async function lead(config: Config, contact: Contact): Promise<void> {
     // Registered before any worker starts: the first one serves before the last one is ready.
     onStop(parts, async () => {
       stopping = true
-      await Promise.all([stopDeletion(), stopLogoutDelivery(), stopAuditDelivery(), stopWorkers('SIGTERM')])
+      await Promise.all([stopTasks(), stopWorkers('SIGTERM')])
       await close(parts)
     })
     await listenForManagement(parts)
-    await startWorkers(config.workers, () => stopping)
+    await startWorkers(config.workers, isStopping)
   })
   announce(config, log)
-  cluster.on('exit', ({ process: { pid } }, status, signal) => {
-    if (stopping) return
-    log.warn(`worker ${pid} ended with ${endOf(status, signal)}; starting another`)
-    // Paused, so that a fault that ends every worker at once does not cause a restart storm.
-    setTimeout(() => stopping || cluster.fork(), RESTART_PAUSE_MS)
-  })
+  restartWorkers({ log, isStopping })
 }
-
-async function startWorkers(count: number, isStopping: () => boolean): Promise<void> {
-  // The workers accept from one socket themselves. Handed over by this process instead, a connection would be lost, and
-  // hang, when its worker is killed before taking it.
-  cluster.schedulingPolicy = cluster.SCHED_NONE
-  const { promise: areReady, resolve, reject } = Promise.withResolvers<void>()
-  let ready = 0
-  const onListening = (): void => {
-    ready += 1
-    if (ready === count) resolve()
-  }
-  const onExit = (_worker: unknown, status: number | null, signal: string | null): void => {
-    if (isStopping()) return
-    reject(new StartFailure(`a worker could not start: it ended with ${endOf(status, signal)}`))
-  }
-  cluster.on('listening', onListening).on('exit', onExit)
-  try {
-    for (let i = 0; i < count; i += 1) cluster.fork()
-    await areReady
-  } catch (error) {
-    await stopWorkers('SIGKILL')
-    throw error
-  } finally {
-    cluster.off('listening', onListening).off('exit', onExit)
-  }
-}
-
-async function stopWorkers(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  const running = Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined && !worker.isDead())
-  await Promise.all(
-    running.map(
-      worker =>
-        new Promise(resolve => {
-          worker?.once('exit', resolve)
-          worker?.process.kill(signal)
-        }),
-    ),
-  )
-}
-
-const endOf = (status: number | null, signal: string | null): string =>
-  signal === null ? `status ${status}` : `signal ${signal}`
 
 type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
   readonly vault: MasterVault
@@ -282,7 +226,7 @@ async function listenForManagement({ management, config, log }: Parts): Promise<
     const port = await management.listen()
     log.info(`metrics are on port ${port} of ${config.listen.management.host}, at /metrics`)
   } catch (error) {
-    throw explained(error, config.listen.management)
+    throw listenFailure(error, config.listen.management)
   }
 }
 
@@ -314,7 +258,7 @@ async function serve({ app, config, measuring, sender, log }: Parts): Promise<vo
   try {
     await app.http.listen({ host: config.listen.host, port: config.listen.port })
   } catch (error) {
-    throw explained(error, config.listen)
+    throw listenFailure(error, config.listen)
   }
   const { tls } = config.listen
   if (!tls) return
@@ -355,68 +299,6 @@ async function close(
   await store.close()
 }
 
-/** Deletes what has expired, in one process of all that share the database. */
-function startDeletion({ app, store, clock, random, management }: Parts, log: Log): () => Promise<void> {
-  const tasks = createSharedTasks({ leases: store.leases, holder: random.uuid(), log })
-  tasks.start({
-    name: 'purge',
-    everyMilliseconds: PURGE_EVERY_MS,
-    step: async () => store.purge(await expiryTime(clock, store)),
-  })
-  const { trail } = app
-  if (trail) {
-    tasks.start({
-      name: 'audit retention',
-      everyMilliseconds: AUDIT_RETENTION_EVERY_MS,
-      step: async () => trail.deleteExpired(await expiryTime(clock, store)),
-    })
-  }
-  management?.addTasks(tasks)
-  return () => tasks.stop()
-}
-
-/** Notifies applications of ended sessions; the next process sends what is left when this one stops. */
-function startLogoutDelivery(
-  { app, store, clock, management }: Pick<Parts, 'app' | 'store' | 'clock' | 'management'>,
-  log: Log,
-): () => Promise<void> {
-  management?.addLogouts({ totals: async () => (await app.backChannel()).totals() })
-  let running: Promise<void> | undefined
-  let isStopping = false
-  async function deliver(): Promise<void> {
-    try {
-      if (!(await store.endedSessions.isDue(clock.now()))) return
-      const channel = await app.backChannel()
-      await channel.deliver(() => isStopping)
-    } catch (cause) {
-      log.fault('back-channel logout', cause)
-    }
-  }
-  const timer = setInterval(() => {
-    running ??= deliver().finally(() => {
-      running = undefined
-    })
-  }, LOGOUT_DELIVERY_MS)
-  timer.unref()
-  return async () => {
-    isStopping = true
-    clearInterval(timer)
-    await running
-  }
-}
-
-/** Sends webhooks the new entries of the audit trail. */
-async function startAuditDelivery(
-  { app, management }: Pick<Parts, 'app' | 'management'>,
-  log: Log,
-): Promise<() => Promise<void>> {
-  const { trail } = app
-  if (!trail?.hasWebhooks) return async () => {}
-  management?.addWebhooks({ totals: () => trail.webhookTotals() })
-  const { deliverContinuously } = await import('./ops/audit/delivering.ts')
-  return deliverContinuously(trail, log)
-}
-
 /** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */
 function onStop({ log, config }: Pick<Parts, 'log' | 'config'>, stop: () => Promise<void>): void {
   let stopping = false
@@ -439,39 +321,6 @@ function onStop({ log, config }: Pick<Parts, 'log' | 'config'>, stop: () => Prom
   }
   process.on('SIGTERM', handle)
   process.on('SIGINT', handle)
-}
-
-/**
- * With port 0 the system chooses one, which has to be known before the base URL is. Several workers would each
- * report that a port is in use, so the primary process checks it first.
- */
-async function withUsablePort(config: Config): Promise<Config> {
-  const { host, port } = config.listen
-  if (port !== 0 && config.workers === 1) return config
-  const usable = await new Promise<number>((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', error => reject(explained(error, config.listen)))
-    probe.listen(port, host, () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
-  return { ...config, listen: { ...config.listen, port: usable }, baseUrl: config.baseUrl.replace(/:0$/, `:${usable}`) }
-}
-
-/** Replaces a system error of `listen` by a message for operators. */
-function explained(error: unknown, { host, port }: Pick<Config['listen'], 'host' | 'port'>): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  switch (code) {
-    case 'EADDRINUSE':
-      return new StartFailure(`port ${port} of ${host} is in use (${code})`, { cause: error })
-    case 'EADDRNOTAVAIL':
-      return new StartFailure(`${host} is no address of this machine (${code})`, { cause: error })
-    case 'EACCES':
-      return new StartFailure(`this user may not listen on port ${port} of ${host} (${code})`, { cause: error })
-    default:
-      return error
-  }
 }
 
 /** In a log for programs, a further line; the playground's message is always for users. */

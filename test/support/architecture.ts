@@ -71,7 +71,7 @@ const CONFIG = /^src\/config(?:-[a-z0-9-]+|\/.+)?\.ts$/
 /** Applies the configuration through what the areas stand on, and never through an area. */
 const BOOTSTRAP = /^src\/bootstrap(?:\/.+)?\.ts$/
 const AREAS = new Set(['oauth', 'login', 'admin'])
-const WIRING = /^src\/(?:app(?:\/.+)?|main|bootstrap(?:\/.+)?|cli\/.+)\.ts$/
+const WIRING = /^src\/(?:app(?:\/.+)?|main(?:\/.+)?|bootstrap(?:\/.+)?|cli\/.+)\.ts$/
 const FORBIDDEN_NAMES = new Set(['utils', 'util', 'helpers', 'helper', 'common', 'misc', 'types', 'constants'])
 const NOWHERE = /(?!)/
 
@@ -296,7 +296,8 @@ function resolve(from: string, module: string): string {
 
 function mayImport(from: string, to: string): boolean {
   if (to === 'src/app.ts') return from === 'src/main.ts'
-  if (to === 'src/main.ts' && folderOf(from) === 'app') return false
+  if (to === 'src/main.ts' && ['app', 'main'].includes(folderOf(from) ?? '')) return false
+  if (folderOf(to) === 'main') return from === 'src/main.ts'
   // The parts of the wiring know nothing of one another: app.ts alone passes on what one has made for another.
   if (folderOf(to) === 'app') return from === 'src/app.ts'
   if (!isSource(to)) return WIRING.test(from) && to === 'package.json'
