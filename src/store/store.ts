@@ -2,18 +2,15 @@
 // which callers may read one. The zone is always the first argument, so that it cannot be forgotten.
 import type { AccountEvent } from '../model/users/account-event.ts'
 import type { Approval } from '../model/users/approval.ts'
-import type { Client, ClientSecret } from '../model/clients/client.ts'
-import type { ClientKeys } from '../model/clients/client-keys.ts'
-import type { ClientDescription, ClientMetadata } from '../model/clients/client-metadata.ts'
-import type { Filter, FilterDialect } from '../model/filters/filter.ts'
 import type { Group } from '../model/users/group.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/tokens/signing-key.ts'
-import type { AuthorizationCode, ProofId, Redemption, StoredToken } from '../model/tokens/token.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { AuditStore } from './audit-store.ts'
+import type { ClientStore } from './client-store.ts'
 import type { FactorStore } from './factor-store.ts'
 import type { GroupStore } from './group-store.ts'
+import type { ServerKeyStore, SigningKeyStore } from './key-store.ts'
 import type { LeaseStore } from './lease-store.ts'
 import type { MailStore } from './mail-store.ts'
 import type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
@@ -22,18 +19,23 @@ import type { RateCountStore } from './rate-count-store.ts'
 import type { RegistrationStore } from './registration-store.ts'
 import type { SealedStore } from './sealed-store.ts'
 import type { SearchServer } from './search-servers.ts'
-import type { AnsweringSession, EndedSessionStore, SessionStore } from './session-store.ts'
+import type { EndedSessionStore, SessionStore } from './session-store.ts'
+import type { CodeStore, TokenStore } from './token-store.ts'
 import type { UserStore } from './user-store.ts'
 
 export { InvalidNesting, NoSuchMember } from './group-store.ts'
 export type * from './audit-store.ts'
+export type * from './client-store.ts'
 export type { FactorStore } from './factor-store.ts'
 export type * from './group-store.ts'
+export type * from './key-store.ts'
+export type * from './list-query.ts'
 export type * from './search-servers.ts'
 export type { LeaseStore } from './lease-store.ts'
 export type { MailStore } from './mail-store.ts'
 export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './once-store.ts'
 export type { SessionStore } from './session-store.ts'
+export type * from './token-store.ts'
 export { StoreUnreachable, StoreBusy, StoreLocked, StoreUnavailable } from './unavailable.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './user-store.ts'
 
@@ -167,119 +169,6 @@ export interface ZoneAdditions {
   readonly keys?: readonly SigningKeyRecord[] | { readonly activate: string; readonly now: Date }
 }
 
-/** The dialect of attribute names in a list: UAA's unless given. */
-export interface NamedAttributes {
-  readonly dialect?: FilterDialect
-}
-
-/** Filter, order and page of a list. */
-export interface ListQuery {
-  readonly filter: Filter
-  readonly sortBy: string
-  readonly descending: boolean
-  /** Index of the first record of the page, from 1. */
-  readonly startIndex: number
-  /** Maximum records on the page; 0 returns only the total. */
-  readonly count: number
-}
-
-/** A list from a position on. */
-export interface CursorQuery extends Pick<ListQuery, 'filter' | 'sortBy' | 'descending'> {
-  /** Maximum records on the page; at least 1. */
-  readonly count: number
-  /** The `next` of the page before, or the `first` of the one behind with the order reversed; both with the same filter. */
-  readonly after?: Position | undefined
-}
-
-/** Where a page begins or ends. */
-export interface Position {
-  /** The sort attribute of the record there. */
-  readonly value: string | number | null
-  readonly key: string
-}
-
-/** A page that the next one follows, if there is one. */
-export interface CursorPage<T> {
-  readonly records: readonly T[]
-  /** Where the page begins: in the other direction, what follows this is the page before. */
-  readonly first?: Position
-  readonly next?: Position
-}
-
-/** A page of a list. */
-export interface Page<T> {
-  readonly records: readonly T[]
-  /** Number of matching records on all pages. */
-  readonly totalResults: number
-}
-
-/** Clients; `find` is cached. */
-export interface ClientStore {
-  find(zoneId: string, clientId: string): Promise<Client | undefined>
-  /** Not cached. Throws `InvalidFilter` for an unsupported attribute or value. */
-  list(zoneId: string, query: ListQuery): Promise<Page<Client>>
-  insert(zoneId: string, client: Client): Promise<void>
-  update(zoneId: string, client: Client): Promise<void>
-  /** Not cached; with the revision that `apply` requires. */
-  findForChange(zoneId: string, clientId: string): Promise<StoredClient | undefined>
-  /**
-   * Makes the changes, each to a different client, in one transaction. Throws `AlreadyExists` when an inserted client
-   * exists, and `ChangedMeanwhile` for a record that was written or deleted since its revision was read.
-   */
-  apply(zoneId: string, changes: readonly ClientChange[]): Promise<void>
-  /** Display metadata of the client; not cached. */
-  findMetadata(zoneId: string, clientId: string): Promise<ClientMetadata | undefined>
-  /** At most `count` entries after the client id `after`, ordered by id; without `all`, only clients with a URL or icon. */
-  listMetadata(
-    zoneId: string,
-    page: { readonly count: number; readonly after?: string | undefined; readonly all?: boolean },
-  ): Promise<readonly ClientMetadata[]>
-  /** Clients shown on the home page, ordered by id, at most 100; not cached. */
-  listOnHomePage(zoneId: string): Promise<readonly ClientMetadata[]>
-  /** Replaces the hash of one secret, matched by its revision; does nothing if the secret changed meanwhile. */
-  renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
-  /** The longest token lifetimes set on clients of the zone; absent if no client sets one. Not cached. */
-  maxLifetimes(zoneId: string): Promise<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>
-  /** Sets the salt of the client's revocation signature, which invalidates all earlier tokens. */
-  setTokenSalt(zoneId: string, clientId: string, salt: string): Promise<void>
-  /**
-   * Replaces the client's keys by the result of `change` and returns both; undefined without such a client. Concurrent
-   * changes are serialised. If `change` throws, nothing is written.
-   */
-  changeKeys(
-    zoneId: string,
-    clientId: string,
-    change: (before: ClientKeys) => ClientKeys,
-  ): Promise<{ readonly before: ClientKeys; readonly after: ClientKeys } | undefined>
-}
-
-/** A client with its revision, read in order to change it. */
-export interface StoredClient {
-  readonly client: Client
-  /** Counts the writes of the record. */
-  readonly revision: number
-}
-
-/** One change of one client. */
-export type ClientChange =
-  | { readonly kind: 'insert'; readonly client: Client; readonly createdBy?: string | undefined }
-  /** Replaces the record, but not its display metadata. */
-  | {
-      readonly kind: 'update'
-      readonly client: Client
-      readonly revision: number
-      /** Whether to delete the approvals, so that users are asked again. */
-      readonly forgetApprovals?: boolean
-    }
-  | {
-      readonly kind: 'describe'
-      readonly clientId: string
-      readonly description: ClientDescription
-      readonly revision: number
-    }
-  /** Also deletes the approvals. */
-  | { readonly kind: 'delete'; readonly clientId: string; readonly revision: number }
-
 /** Identity providers; reads are cached. */
 export interface ProviderStore {
   findByOrigin(zoneId: string, originKey: string): Promise<IdentityProvider | undefined>
@@ -323,45 +212,6 @@ export type ProviderChange =
   /** Also deletes the accounts of its origin with all their data, and its group mappings. */
   | ({ readonly kind: 'delete' } & StoredProvider)
 
-/** Signing keys; `list` is cached. */
-export interface SigningKeyStore {
-  /** Every key of the zone, oldest first. */
-  list(zoneId: string): Promise<readonly SigningKeyRecord[]>
-  /** Adds a key or replaces the one with this id; if it is active, every other key of the zone becomes inactive. */
-  save(zoneId: string, key: SigningKeyRecord): Promise<void>
-  /** Adds an inactive key; throws `AlreadyExists` when its id is taken. */
-  insert(zoneId: string, key: SigningKeyRecord): Promise<void>
-  /**
-   * Makes the key the active one, even if it was retired. False when there is no such key, it expired before `now`, or it
-   * has no private half.
-   */
-  activate(zoneId: string, keyId: string, now: Date): Promise<boolean>
-  /** Sets the expiry to `expiresAt` unless an earlier one is set; false when the key is active or missing. */
-  retire(zoneId: string, keyId: string, expiresAt: Date): Promise<boolean>
-  /**
-   * Adds an active key unless the zone has one, and returns the zone's keys: two processes that start at once agree on one
-   * key.
-   */
-  saveFirst(zoneId: string, key: SigningKeyRecord): Promise<readonly SigningKeyRecord[]>
-}
-
-/** A key pair of the server itself, not of a zone. */
-export interface ServerKey {
-  readonly name: string
-  /** Sealed: PKCS#8 PEM. */
-  readonly sealedPrivateKey: string
-  /** PEM. */
-  readonly certificate: string
-  readonly createdAt: Date
-}
-
-/** Key pairs that the server generates; each is generated once and never changes. */
-export interface ServerKeyStore {
-  find(name: string): Promise<ServerKey | undefined>
-  /** Stores the key unless there is one with this name; returns the stored one, the same to all concurrent callers. */
-  saveFirst(key: ServerKey): Promise<ServerKey>
-}
-
 /** Approvals: users' decisions about the scopes of a client. */
 export interface ApprovalStore {
   /** Unexpired decisions of the user for the client. */
@@ -383,72 +233,6 @@ export interface ApprovalStore {
     of: { readonly userId: string; readonly clientId?: string | undefined },
     approvals: readonly Approval[],
   ): Promise<readonly Approval[]>
-}
-
-/** Authorization codes (RFC 6749 §4.1). */
-export interface CodeStore {
-  /** Stores the code; in the same transaction, adds its client to the session that answers, if one is given. */
-  insert(zoneId: string, code: AuthorizationCode, answering?: AnsweringSession): Promise<void>
-  /**
-   * Marks the code as used and returns it; of two concurrent redemptions exactly one is `redeemed`. A proof sent with it is used
-   * up in the same transaction.
-   */
-  redeem(zoneId: string, codeDigest: string, now: Date, proof?: ProofId): Promise<Redemption>
-  /** Deletes the user's unused codes of these sessions (`AuthorizationCode.sessionId`). */
-  deleteOfSessions(zoneId: string, userId: string, sessionIds: ReadonlySet<string>): Promise<void>
-}
-
-/** Opaque, revocable and refresh tokens, and the revocations of tokens that are not stored. */
-export interface TokenStore {
-  insert(zoneId: string, token: StoredToken): Promise<void>
-  find(zoneId: string, idDigest: string): Promise<StoredToken | undefined>
-  /** Marks a rotating refresh token as used; false when it was used before or is gone. Exactly one caller gets true. */
-  use(zoneId: string, idDigest: string, now: Date): Promise<boolean>
-  /**
-   * Lets a client that lost the response use a refresh token again: false when `used` is not the last use in its family or
-   * a concurrent request was first. Its unused successor is invalidated.
-   */
-  useAgain(zoneId: string, used: UsedToken, now: Date): Promise<boolean>
-  /** Deletes one token; false when there was none. */
-  delete(zoneId: string, idDigest: string): Promise<boolean>
-  /** Unexpired and unused tokens, at most 5000, unordered. */
-  listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly StoredToken[]>
-  /** Unexpired and unused tokens of the client and its users, at most 5000, unordered. */
-  listOfClient(zoneId: string, clientId: string, now: Date): Promise<readonly StoredToken[]>
-  /** Deletes a batch of the user's tokens, of one client if given; returns the number, 0 when none is left. */
-  deleteSomeOfUser(zoneId: string, userId: string, clientId?: string): Promise<number>
-  /** Deletes a batch of the client's tokens; returns the number, 0 when none is left. */
-  deleteSomeOfClient(zoneId: string, clientId: string): Promise<number>
-  /**
-   * Deletes the oldest unused refresh tokens of this client and user, except the one with the digest `kept` and the number
-   * `others` of the newest others (`refreshTokenUnique`). Used ones stay, for reuse detection.
-   */
-  deleteRefreshTokens(
-    zoneId: string,
-    of: { clientId: string; userId: string; kept: string; others: number },
-  ): Promise<void>
-  /** Revokes a grant: deletes its stored tokens and keeps the revocation until `expiresAt`. */
-  revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
-  /**
-   * Revokes every grant of which the client has a stored token for the user, as `revokeGrant`, and deletes its tokens and
-   * codes; used codes stay, for reuse detection. One transaction.
-   */
-  revokeGrantsOf(
-    zoneId: string,
-    of: { readonly clientId: string; readonly userId: string },
-    expiresAt: Date,
-  ): Promise<void>
-  /** Keeps the revocation of a token that is not stored, by its `jti`, until `expiresAt`. */
-  revokeUnstored(zoneId: string, tokenId: string, expiresAt: Date): Promise<void>
-  /** Whether the grant or the token is revoked; `grantId` is undefined for a token without a grant. */
-  isRevoked(zoneId: string, ids: { grantId: string | undefined; tokenId: string }): Promise<boolean>
-}
-
-/** A rotating refresh token that was used before. */
-export interface UsedToken {
-  readonly idDigest: string
-  readonly grantId: string
-  readonly usedAt: Date
 }
 
 /** Failed sign-ins, for account lockout. */
