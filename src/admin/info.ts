@@ -1,6 +1,6 @@
 // Public information about the server and a zone, with which a program can build a sign-in form.
 import type { FastifyInstance } from 'fastify'
-import type { LoginProvider } from '../identity/identity.ts'
+import type { LoginProvider } from '../identity/provider-sources.ts'
 import { chooseLogin } from '../identity/login-policy.ts'
 import { promptsOfOrigin } from '../identity/prompts.ts'
 import { selfServiceLinksIn } from '../identity/self-service.ts'

@@ -30,9 +30,9 @@ export interface Accounts {
   /** Finds and updates the user's account; creates it if the provider allows that (`addShadowUserOnLogin`). */
   enter(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry>
   /**
-   * Links the user to the account that they were invited to, if the provider has verified that they have its address
-   *, or updates it where they are linked already. No other account is found, and none is made. A directory's address
-   * counts unless it is marked as unverified: administrators keep it, and the invitation was mailed there.
+   * Links the user to the account that they were invited to, if the provider has verified that they have its address, or
+   * updates it where they are linked already. No other account is found, and none is made. A directory's address counts
+   * unless it is marked as unverified: administrators keep it, and the invitation was mailed there.
    */
   enterInvited(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles, invited: User): Promise<Entry>
   /** Finds and updates the user's account; undefined if there is none. */

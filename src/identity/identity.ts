@@ -1,5 +1,5 @@
-// Signs a user in: chooses the provider and delegates to its source. Decides which provider may authenticate which users; does not
-// know HTTP, sessions or tokens.
+// Signs users in: asks the source of the provider, and updates or creates the account. password-providers.ts chooses the
+// providers of a password, provider-sources.ts finds all others. Does not know HTTP, sessions or tokens.
 import { hasControlCharacter } from '../base/control-characters.ts'
 import { loadOnce } from '../base/load-once.ts'
 import type { Random } from '../base/random.ts'
@@ -9,7 +9,6 @@ import { allowsProvider } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Destination } from '../model/sessions/destination.ts'
 import type { Audit } from '../model/audit/event.ts'
-import { emailDomains, LDAP_ORIGIN, linkTextOf } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { UpstreamSession } from '../model/sessions/session.ts'
 import type { User } from '../model/users/user.ts'
@@ -18,18 +17,20 @@ import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
 import { createAliases } from '../users/aliases.ts'
 import { createAccounts } from './accounts.ts'
-import type { Candidate } from './login-policy.ts'
 import { invitedUser } from './invited-user.ts'
 import { createMemberships } from './memberships.ts'
-import { createSignInEvents, hashedName } from './sign-in-events.ts'
+import { auditSuccess, createSignInEvents, hashedName } from './sign-in-events.ts'
+import { createPasswordProviders } from './password-providers.ts'
+import type { NoProvider } from './password-providers.ts'
 import { createProviderLogout } from './provider-logout.ts'
 import type { NoSuchProvider, ProviderLogout } from './provider-logout.ts'
+import { createProviderSources } from './provider-sources.ts'
+import type { LoginProvider } from './provider-sources.ts'
 import type {
   AnswerShape,
   AssertionReader,
   ExternalUser,
   ExternalRefusal,
-  IdentitySource,
   IdentitySourceType,
   PasswordAttempt,
   PasswordRelay,
@@ -37,7 +38,6 @@ import type {
   RedirectAnswer,
   RedirectAttempt,
   RedirectRefusal,
-  RedirectSignIn,
   RedirectStart,
   SignInRefusal,
   SignInResult,
@@ -62,9 +62,6 @@ export interface PasswordSignIn extends PasswordAttempt {
   readonly invited?: User | undefined
 }
 
-/** Why no provider was chosen. */
-export type NoProvider = 'unusable-hint' | 'provider-barred' | 'no-provider' | 'several-providers'
-
 /** An assertion about a user, signed by another issuer and presented by a client. */
 export interface AssertionSignIn {
   readonly assertion: string
@@ -88,11 +85,6 @@ export type AssertionResult =
   | NoSuchProvider
   | { readonly outcome: 'provider-barred' }
   | ExternalRefusal
-
-/** A provider that signs users in on a page, with the properties that the choice among several depends on. */
-export interface LoginProvider extends Candidate {
-  readonly provider: IdentityProvider
-}
 
 /** The return of the browser from a provider. */
 export interface RedirectReturn {
@@ -171,51 +163,13 @@ export function createIdentity(given: IdentityDeps): Identity {
   }
   const { audit, clock, store, behaviour } = deps
   const serviceName = deps.service.name
+  const sources = createProviderSources(types, deps)
+  const { open, redirectOf, claimedIssuer, providerOf } = sources
+  const chooseProviders = createPasswordProviders({ store, open, serviceName })
   const aliases = createAliases(deps)
   const accounts = createAccounts({ ...deps, aliases })
   const memberships = createMemberships(deps)
   const { factsOf, report } = createSignInEvents(deps)
-
-  const typeOf = async (name: string): Promise<IdentitySourceType | undefined> =>
-    Object.hasOwn(types, name) ? types[name]?.() : undefined
-
-  async function open(zone: Zone, provider: IdentityProvider): Promise<IdentitySource> {
-    return (await typeOf(provider.type))?.open(zone, provider, deps) ?? {}
-  }
-
-  async function chooseProviders(
-    zone: Zone,
-    { client, origin, field }: PasswordSignIn,
-  ): Promise<{ providers: readonly IdentityProvider[] } | { reason: NoProvider }> {
-    const all: IdentityProvider[] = []
-    for (const provider of await store.providers.listActive(zone.id)) {
-      const { password, relay } = await open(zone, provider)
-      if (password || (relay && (relay.onPages || field !== undefined))) all.push(provider)
-    }
-    const allowed = all.filter(provider => !client || allowsProvider(client, provider.originKey))
-    if (origin !== undefined) {
-      const named = all.find(provider => provider.originKey === origin)
-      if (!named) return { reason: 'unusable-hint' }
-      return allowed.includes(named) ? { providers: [named] } : { reason: 'provider-barred' }
-    }
-    const preferred = allowed.find(provider => provider.originKey === zone.config.defaultIdentityProvider)
-    if (preferred) return { providers: [preferred] }
-    if (allowed.length === 0) {
-      return (await internalIsDisabled(zone, client)) ? { providers: [] } : { reason: 'no-provider' }
-    }
-    // The internal accounts and directories may be used together: they are tried in order.
-    const chain = allowed.filter(provider => provider.type === serviceName || provider.type === LDAP_ORIGIN)
-    if (chain.length > 0) return { providers: chain.toSorted((a, b) => rank(a) - rank(b)) }
-    return allowed.length === 1 ? { providers: allowed } : { reason: 'several-providers' }
-  }
-
-  /** Whether the internal provider is disabled and would have been chosen otherwise. */
-  async function internalIsDisabled(zone: Zone, client: Client | undefined): Promise<boolean> {
-    const internal = await store.providers.findByOrigin(zone.id, serviceName)
-    return internal?.active === false && (!client || allowsProvider(client, serviceName))
-  }
-
-  const rank = (provider: IdentityProvider): number => (provider.type === serviceName ? 0 : 1)
 
   /** Has the provider check the password, and updates or creates the account of the user it returns. */
   async function checkUpstream(
@@ -291,40 +245,6 @@ export function createIdentity(given: IdentityDeps): Identity {
     }
   }
 
-  async function redirectOf(
-    zone: Zone,
-    origin: string,
-  ): Promise<{ readonly provider: IdentityProvider; readonly redirect: RedirectSignIn } | undefined> {
-    const provider = await store.providers.findByOrigin(zone.id, origin)
-    const redirect = provider?.active === true ? (await open(zone, provider)).redirect : undefined
-    return provider && redirect && { provider, redirect }
-  }
-
-  /** The issuer that the message names, unverified. */
-  const claimedIssuer = async (type: string, message: string): Promise<string | undefined> =>
-    (await typeOf(type))?.issuerOf?.(message)
-
-  /** The one active provider that the message names as its issuer. */
-  async function issuerOf(zone: Zone, type: string, message: string): ReturnType<typeof providerOf> {
-    const issuer = await claimedIssuer(type, message)
-    return issuer === undefined ? undefined : providerOf(zone, type, issuer)
-  }
-
-  /** The one active provider of the issuer; for one who can prove that it is. */
-  async function providerOf(
-    zone: Zone,
-    type: string,
-    issuer: string,
-  ): Promise<{ readonly provider: IdentityProvider; readonly source: IdentitySource } | undefined> {
-    const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
-    const opened = await Promise.all(active.map(async provider => ({ provider, source: await open(zone, provider) })))
-    const named = await Promise.all(opened.map(async ({ source }) => source.isIssuer?.(issuer)))
-    // No provider can bar another one by calling itself the same in its document.
-    const counts = named.includes('record') ? 'record' : 'document'
-    const [found, second] = opened.filter((_, place) => named[place] === counts)
-    return second ? undefined : found
-  }
-
   /** Whether the next provider is asked. UAA: sends it a wrong password of an account here, too. */
   const goesOn = ({ reason, userId }: Extract<SignInResult, { outcome: 'refused' }>): boolean =>
     reason === 'bad-credentials' && (userId === undefined || !behaviour.directoryForUnknownNames)
@@ -335,32 +255,14 @@ export function createIdentity(given: IdentityDeps): Identity {
       ? { ...result, reason: 'bad-credentials' }
       : result
 
-  /** By the list of the store, which is another one after every change. */
-  const candidates = new WeakMap<readonly IdentityProvider[], readonly LoginProvider[]>()
-
-  async function candidateOf(zone: Zone, provider: IdentityProvider): Promise<LoginProvider | undefined> {
-    const { redirect, password, relay } = await open(zone, provider)
-    if (!redirect && !password && relay?.onPages !== true) return undefined
-    const by = redirect ? 'redirect' : 'form'
-    const { originKey: origin } = provider
-    return { provider, origin, by, emailDomains: emailDomains(provider), linkText: linkTextOf(provider) }
-  }
-
   return {
-    async loginProviders(zone) {
-      const active = await store.providers.listActive(zone.id)
-      const known =
-        candidates.get(active) ??
-        (await Promise.all(active.map(provider => candidateOf(zone, provider)))).filter(each => each !== undefined)
-      candidates.set(active, known)
-      return known
-    },
+    loginProviders: sources.loginProviders,
     isReady: async (zone, provider) => (await (await open(zone, provider)).redirect?.isReady()) === true,
     isOffered: async (zone, provider) => (await open(zone, provider)).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start, zone),
-    ...createProviderLogout({ store, open, issuerOf }),
+    ...createProviderLogout({ store, ...sources }),
     claimedIssuer,
-    problemIn: async (type, message) => (await typeOf(type))?.problemIn?.(message),
+    problemIn: sources.problemIn,
     originOf: async (zone, type, issuer) => (await providerOf(zone, type, issuer))?.provider.originKey,
     async answersOf(zone, origin) {
       const found = await redirectOf(zone, origin)
@@ -381,8 +283,7 @@ export function createIdentity(given: IdentityDeps): Identity {
       const result = ended.outcome === 'genuine' ? await enter(zone, provider, ended.externalUser, invited) : ended
       const facts = factsOf(provider, from, client)
       if (result.outcome === 'signed-in') {
-        audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
-        audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
+        auditSuccess(audit, { principal: result.user.id, ...facts })
         return { ...result, ...(ended.outcome === 'genuine' && { upstream: ended.upstream }) }
       }
       const principal = hashedName(
@@ -409,8 +310,7 @@ export function createIdentity(given: IdentityDeps): Identity {
         audit({ type: 'IdentityProviderAuthenticationFailure', principal, ...facts, ...reasonOf(result) })
         return result
       }
-      audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
-      audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
+      auditSuccess(audit, { principal: result.user.id, ...facts })
       return result
     },
     async signInWithPassword(from, signIn) {

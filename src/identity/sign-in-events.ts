@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { Audit } from '../model/audit/event.ts'
+import type { Audit, AuditEvent } from '../model/audit/event.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { RequestOrigin } from '../model/request.ts'
 import { userAgentIn } from '../model/users/user-agent.ts'
@@ -11,6 +11,12 @@ import type { SignInResult } from './source.ts'
 
 /** An unknown name may be a password typed into the wrong field: the audit trail gets only its hash. */
 export const hashedName = (userName: string): string => createHash('sha1').update(userName).digest('base64')
+
+/** A sign-in at a provider: the provider has accepted the user, and so has this server. */
+export function auditSuccess(audit: Audit, event: Omit<AuditEvent, 'type'>): void {
+  audit({ type: 'IdentityProviderAuthenticationSuccess', ...event })
+  audit({ type: 'UserAuthenticationSuccess', ...event })
+}
 
 /** One instance serves every zone. */
 export function createSignInEvents({ audit, behaviour }: { readonly audit: Audit; readonly behaviour: Behaviour }) {
@@ -38,9 +44,7 @@ export function createSignInEvents({ audit, behaviour }: { readonly audit: Audit
   ): void {
     const facts = factsOf(provider, from, signIn.client)
     if (result.outcome === 'signed-in') {
-      audit({ type: 'IdentityProviderAuthenticationSuccess', principal: result.user.id, ...facts })
-      audit({ type: 'UserAuthenticationSuccess', principal: result.user.id, ...facts })
-      return
+      return auditSuccess(audit, { principal: result.user.id, ...facts })
     }
     const principal = result.userId ?? hashedName(signIn.userName)
     switch (result.reason) {

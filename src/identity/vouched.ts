@@ -1,6 +1,5 @@
 // Users that an external login server has signed in (`source=login`): it names them, and nothing here verifies that. Decides
 // which users it may assert: never those of the internal provider, and never those of another provider of the zone.
-import { createHash } from 'node:crypto'
 import { hasControlCharacter } from '../base/control-characters.ts'
 import { memberOf, parseJson } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
@@ -21,6 +20,7 @@ import { checkLengths } from '../users/rules.ts'
 import type { Users } from '../users/users.ts'
 import { assumedEmail, createAccounts } from './accounts.ts'
 import type { DemandFinder } from './outstanding-demand.ts'
+import { auditSuccess, hashedName } from './sign-in-events.ts'
 import type { ExternalUser } from './source.ts'
 
 /** A user as the login server describes them; with `userId` the rest must describe the same user. */
@@ -190,9 +190,7 @@ export function createVouching(deps: {
       }
       if ('outcome' in entered) {
         const origin = vouchedUser.origin ?? LOGIN_SERVER_ORIGIN
-        const principal = createHash('sha1')
-          .update(vouchedUser.userId ?? vouchedUser.userName ?? '')
-          .digest('base64')
+        const principal = hashedName(vouchedUser.userId ?? vouchedUser.userName ?? '')
         audit({ type: 'IdentityProviderAuthenticationFailure', principal, origin: printable(origin), ...facts })
         return entered
       }
@@ -202,8 +200,7 @@ export function createVouching(deps: {
         return { outcome: 'refused', reason: 'second-factor-required', description: 'A second factor is required.' }
       }
       await store.users.recordLogon(zone.id, principal, clock.now())
-      audit({ type: 'IdentityProviderAuthenticationSuccess', principal, origin, ...facts })
-      audit({ type: 'UserAuthenticationSuccess', principal, origin, ...facts })
+      auditSuccess(audit, { principal, origin, ...facts })
       return { outcome: 'signed-in', user: entered, amr: AMR }
     },
   }

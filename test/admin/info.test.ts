@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createServerInfo } from '../../src/admin/info.ts'
-import type { LoginProvider } from '../../src/identity/identity.ts'
+import type { LoginProvider } from '../../src/identity/provider-sources.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { DEFAULT_PAGE_SETTINGS } from '../../src/model/zones/settings.ts'
 import { createUrls } from '../../src/model/urls.ts'

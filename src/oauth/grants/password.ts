@@ -1,4 +1,4 @@
-import type { NoProvider } from '../../identity/identity.ts'
+import type { NoProvider } from '../../identity/password-providers.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { parseLoginHint } from '../../model/sessions/login-hint.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'

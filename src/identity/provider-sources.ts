@@ -1,0 +1,111 @@
+// The providers of a zone with their sources: opened by the type of each, and found by origin or by issuer.
+import { emailDomains, linkTextOf } from '../model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
+import type { Zone } from '../model/zones/zone.ts'
+import type { Candidate } from './login-policy.ts'
+import type { IdentitySource, IdentitySourceType, RedirectSignIn, SourceDeps } from './source.ts'
+
+/** A provider that signs users in on a page, with the properties that the choice among several depends on. */
+export interface LoginProvider extends Candidate {
+  readonly provider: IdentityProvider
+}
+
+/** An active provider with its source. */
+export interface OpenedProvider {
+  readonly provider: IdentityProvider
+  readonly source: IdentitySource
+}
+
+/** Opens and finds providers. */
+export interface ProviderSources {
+  /** The source of the provider; one without abilities for an unknown type. */
+  readonly open: (zone: Zone, provider: IdentityProvider) => Promise<IdentitySource>
+  /** The active providers of the zone that sign users in on a page, whatever clients allow. */
+  readonly loginProviders: (zone: Zone) => Promise<readonly LoginProvider[]>
+  /** The active provider of the origin, if it signs in by redirect. */
+  readonly redirectOf: (
+    zone: Zone,
+    origin: string,
+  ) => Promise<{ readonly provider: IdentityProvider; readonly redirect: RedirectSignIn } | undefined>
+  /** The issuer that a message of this type names, unverified. */
+  readonly claimedIssuer: (type: string, message: string) => Promise<string | undefined>
+  /** One word for why a message of this type names no issuer, for the audit trail. */
+  readonly problemIn: (type: string, message: string) => Promise<string | undefined>
+  /** The one active provider that the message names as its issuer. */
+  readonly issuerOf: (zone: Zone, type: string, message: string) => Promise<OpenedProvider | undefined>
+  /** The one active provider of this type with this issuer. */
+  readonly providerOf: (zone: Zone, type: string, issuer: string) => Promise<OpenedProvider | undefined>
+}
+
+/** `types` by their names; each is loaded with the first provider of its type. */
+export function createProviderSources(
+  types: Readonly<Record<string, () => Promise<IdentitySourceType>>>,
+  deps: SourceDeps,
+): ProviderSources {
+  const { store } = deps
+
+  const typeOf = async (name: string): Promise<IdentitySourceType | undefined> =>
+    Object.hasOwn(types, name) ? types[name]?.() : undefined
+
+  async function open(zone: Zone, provider: IdentityProvider): Promise<IdentitySource> {
+    return (await typeOf(provider.type))?.open(zone, provider, deps) ?? {}
+  }
+
+  async function redirectOf(
+    zone: Zone,
+    origin: string,
+  ): Promise<{ readonly provider: IdentityProvider; readonly redirect: RedirectSignIn } | undefined> {
+    const provider = await store.providers.findByOrigin(zone.id, origin)
+    const redirect = provider?.active === true ? (await open(zone, provider)).redirect : undefined
+    return provider && redirect && { provider, redirect }
+  }
+
+  /** The issuer that the message names, unverified. */
+  const claimedIssuer = async (type: string, message: string): Promise<string | undefined> =>
+    (await typeOf(type))?.issuerOf?.(message)
+
+  /** The one active provider that the message names as its issuer. */
+  async function issuerOf(zone: Zone, type: string, message: string): Promise<OpenedProvider | undefined> {
+    const issuer = await claimedIssuer(type, message)
+    return issuer === undefined ? undefined : providerOf(zone, type, issuer)
+  }
+
+  /** The one active provider of the issuer; for one who can prove that it is. */
+  async function providerOf(zone: Zone, type: string, issuer: string): Promise<OpenedProvider | undefined> {
+    const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
+    const opened = await Promise.all(active.map(async provider => ({ provider, source: await open(zone, provider) })))
+    const named = await Promise.all(opened.map(async ({ source }) => source.isIssuer?.(issuer)))
+    // No provider can bar another one by calling itself the same in its document.
+    const counts = named.includes('record') ? 'record' : 'document'
+    const [found, second] = opened.filter((_, index) => named[index] === counts)
+    return second ? undefined : found
+  }
+
+  /** By the list of the store, which is another one after every change. */
+  const candidates = new WeakMap<readonly IdentityProvider[], readonly LoginProvider[]>()
+
+  async function candidateOf(zone: Zone, provider: IdentityProvider): Promise<LoginProvider | undefined> {
+    const { redirect, password, relay } = await open(zone, provider)
+    if (!redirect && !password && relay?.onPages !== true) return undefined
+    const by = redirect ? 'redirect' : 'form'
+    const { originKey: origin } = provider
+    return { provider, origin, by, emailDomains: emailDomains(provider), linkText: linkTextOf(provider) }
+  }
+
+  return {
+    open,
+    async loginProviders(zone) {
+      const active = await store.providers.listActive(zone.id)
+      const listed =
+        candidates.get(active) ??
+        (await Promise.all(active.map(provider => candidateOf(zone, provider)))).filter(each => each !== undefined)
+      candidates.set(active, listed)
+      return listed
+    },
+    redirectOf,
+    claimedIssuer,
+    problemIn: async (type, message) => (await typeOf(type))?.problemIn?.(message),
+    issuerOf,
+    providerOf,
+  }
+}
