@@ -6,7 +6,7 @@ import { sessionFrame } from '../pages/session-frame.ts'
 import { PageError } from '../web/answers.ts'
 import type { Assets } from '../web/pages.ts'
 import { queryForm } from '../web/requests/query.ts'
-import { currentUserCookieName } from '../web/sessions/session.ts'
+import { currentUserCookieName } from '../web/sessions/session-cookies.ts'
 
 /** The path of `check_session_iframe`. */
 export const CHECK_SESSION_PATH = '/check_session'

@@ -3,7 +3,7 @@
 import type { Urls } from '../../model/urls.ts'
 import type { RegisteredRoute } from '../../web/route.ts'
 import { takesForm } from '../../web/route.ts'
-import { sessionCookieName } from '../../web/sessions/session.ts'
+import { sessionCookieName } from '../../web/sessions/session-cookies.ts'
 import { accountsArea } from './accounts.ts'
 import { answersOf, ERROR, responseObject, sharedName } from './answers.ts'
 import type { NamedAnswer } from './answers.ts'

@@ -1,5 +1,5 @@
-// Browser sessions: the cookie and its database row. Owns the cookie's name and attributes, and when a session ends; does
-// not know what users do in it.
+// Browser sessions: what is kept in a row, and when it begins and ends. session-cookies.ts has the cookies; neither knows
+// what users do in a session.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -23,18 +23,16 @@ import {
   providerSessionOf,
 } from '../../model/sessions/session.ts'
 import type { SavedRequest, Session, SignIn, SignInMethod } from '../../model/sessions/session.ts'
-import { DEFAULT_PAGE_SETTINGS } from '../../model/zones/settings.ts'
 import type { PageSettings } from '../../model/zones/settings.ts'
-import type { ZoneAddress, Urls } from '../../model/urls.ts'
+import type { Urls } from '../../model/urls.ts'
 import { keptUserAgent } from '../../model/users/user-agent.ts'
 import type { User } from '../../model/users/user.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Store } from '../../store/store.ts'
-import type { CookieAttributes } from './cookies.ts'
 import { createAnonymousSessions } from '../limits/anonymous-sessions.ts'
 import { PageError } from '../answers.ts'
-import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 import type { Csrf } from './csrf.ts'
+import { createSessionCookies, guardedName } from './session-cookies.ts'
 import { createWaitingRequests } from './waiting-request.ts'
 
 /** Browser sessions of all zones; each method uses the zone of its request. */
@@ -122,25 +120,6 @@ const MAX_SAVED_LENGTH = 4096
 /** Characters; with a longer one, the URL of the logout there would be longer than many servers accept. */
 const MAX_HINT_LENGTH = 4096
 
-/** The name of the zone's session cookie (row P2). */
-export function sessionCookieName(
-  zone: ZoneAddress,
-  { service, urls, behaviour }: { service: Service; urls: Urls; behaviour: Behaviour },
-): string {
-  if (!behaviour.ownSessionCookie) return cookieNameIn(zone, 'JSESSIONID')
-  return guardedName(zone, `${service.name}-session`, urls)
-}
-
-/** Over https, adds a prefix so that no other host can set the cookie; `__Host-` requires path `/` (RFC 6265bis §4.1.3.2). */
-function guardedName(zone: ZoneAddress, plain: string, urls: Urls): string {
-  const name = cookieNameIn(zone, plain)
-  if (!urls.isHttps) return name
-  return urls.pathOf(zone) === '' ? `__Host-${name}` : `__Secure-${name}`
-}
-
-/** The name of the zone's readable cookie, which its session management frames read. */
-export const currentUserCookieName = (zone: ZoneAddress): string => cookieNameIn(zone, 'Current-User')
-
 /** The context of a sealed hint. */
 const sealOf = ({ zoneId, signIn }: SignedInUser['session']): string =>
   sealContexts.idTokenOfSession(zoneId, signIn.sessionSalt)
@@ -161,37 +140,20 @@ export function createSessions(deps: {
   onSignIn: (request: FastifyRequest, reply: FastifyReply, user: User) => void
 }): Sessions {
   const { store, clock, random, vault, urls, behaviour, csrf } = deps
-  const { idleSeconds, cookieSeconds } = deps.pageSettings
-  const currentUserSeconds = cookieSeconds ?? DEFAULT_PAGE_SETTINGS.idleSeconds
+  const { idleSeconds } = deps.pageSettings
+  const cookies = createSessionCookies(deps)
   // Short enough that a session in use cannot expire between two writes.
   const touchMilliseconds = Math.min(TOUCH_SECONDS, idleSeconds / 4) * 1000
-  const cookieName = ({ zone }: FastifyRequest): string => sessionCookieName(zone, deps)
-  // Over http, neither Secure nor attributes that need it (RFC 6265bis §5.7): non-browser clients would lose the session.
-  const sameSite = urls.isHttps ? (behaviour.ownSessionCookie ? deps.sameSite : 'none') : 'lax'
-  const attributesIn = (zone: AddressedZone) =>
-    ({
-      // UAA: no trailing slash.
-      path: behaviour.ownSessionCookie ? `${urls.pathOf(zone)}/` : urls.pathOf(zone) || '/',
-      httpOnly: true,
-      sameSite,
-      secure: urls.isHttps,
-    }) as const satisfies CookieAttributes
-  const currentUserIn = (zone: AddressedZone) =>
-    ({
-      path: zone.address === 'path' ? `${urls.pathOf(zone)}/` : '/',
-      sameSite: deps.sameSite === 'none' && urls.isHttps ? 'none' : 'strict',
-      secure: urls.isHttps,
-    }) as const satisfies CookieAttributes
   const anonymousSessions = createAnonymousSessions()
   const waiting = createWaitingRequests({
     clock,
     urls,
     nameIn: zone => guardedName(zone, `${deps.service.name}-request`, urls),
-    attributesIn: zone => ({ ...attributesIn(zone), path: `${urls.pathOf(zone)}/` }),
+    attributesIn: zone => ({ ...cookies.attributesIn(zone), path: `${urls.pathOf(zone)}/` }),
   })
 
   async function load(request: FastifyRequest): Promise<Session | undefined> {
-    const id = cookieOf(request, cookieName(request))
+    const id = cookies.idOf(request)
     if (id === undefined || id.length !== ID_LENGTH) return undefined
     const found = await store.sessions.findWithUser(request.zone.id, digest(id))
     const now = clock.now()
@@ -219,12 +181,6 @@ export function createSessions(deps: {
     }
     return request.visit
   }
-
-  const setId = (reply: FastifyReply, id: string): void =>
-    setCookie(reply, cookieName(reply.request), id, {
-      ...attributesIn(reply.request.zone),
-      ...(cookieSeconds !== undefined && { maxAge: cookieSeconds }),
-    })
 
   function newSession(zoneId: string, lifeSeconds: number, endsAt?: Date): { id: string; session: Session } {
     const id = random.urlSafe(ID_LENGTH)
@@ -254,7 +210,7 @@ export function createSessions(deps: {
     await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
     const oldest = anonymousSessions.add(request.ip, anonymous.session)
     if (oldest) await store.sessions.delete(oldest.zoneId, oldest.idDigest)
-    setId(reply, anonymous.id)
+    cookies.setId(reply, anonymous.id)
     waiting.forget(request, reply)
     return remember(request, { ...anonymous.session, savedRequest })
   }
@@ -304,10 +260,19 @@ export function createSessions(deps: {
         keepsFailures: mayGuess(request.zone, user, signIn),
       })
     }
-    setId(reply, id)
-    csrf.renew(reply, begun)
-    setCurrentUser(reply, user.id)
-    remember(request, begun)
+    adopt(request, reply, { id, session: begun, user })
+  }
+
+  /** Gives the browser a session of the user, which is that of the request from now on. */
+  function adopt(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { id, session, user }: { readonly id: string; readonly session: Session; readonly user: User },
+  ): void {
+    cookies.setId(reply, id)
+    csrf.renew(reply, session)
+    cookies.setCurrentUser(reply, user.id)
+    remember(request, session)
     request.user = user
   }
 
@@ -318,12 +283,6 @@ export function createSessions(deps: {
   function mayGuess(zone: AddressedZone, user: User, { acr }: Pick<SignIn, 'acr'>): boolean {
     if (reaches(levelOf(acr), '2') || (user.factors?.methods ?? []).length === 0) return false
     return secondFactorPolicy(zone, behaviour).requirement !== 'off'
-  }
-
-  function setCurrentUser(reply: FastifyReply, userId: string | undefined): void {
-    const { zone } = reply.request
-    const [value, maxAge] = userId === undefined ? ['', 0] : [JSON.stringify({ userId }), currentUserSeconds]
-    setCookie(reply, currentUserCookieName(zone), value, { ...currentUserIn(zone), maxAge })
   }
 
   async function signedIn(request: FastifyRequest): Promise<SignedInUser | undefined> {
@@ -349,7 +308,7 @@ export function createSessions(deps: {
     of,
     signedIn,
     ownSessions,
-    wasSent: request => cookieOf(request, cookieName(request)) !== undefined,
+    wasSent: request => cookies.idOf(request) !== undefined,
     async savedRequest(request) {
       await of(request)
       return parseSavedRequest(request.waiting)
@@ -360,7 +319,7 @@ export function createSessions(deps: {
       request.waiting = text
     },
     async announce(request, reply) {
-      if (!behaviour.noEmptySessions && !(await of(request))) setId(reply, random.urlSafe(ID_LENGTH))
+      if (!behaviour.noEmptySessions && !(await of(request))) cookies.setId(reply, random.urlSafe(ID_LENGTH))
     },
     saveInSession,
     async setPendingApproval(request, query) {
@@ -395,11 +354,7 @@ export function createSessions(deps: {
       const sealedLogoutHint = await store.sessions.sealedLogoutHint(zone.id, session.idDigest)
       if (!(await store.sessions.replaceAndClear(zone.id, session.idDigest, { ...begun, sealedLogoutHint })))
         return false
-      setId(reply, id)
-      csrf.renew(reply, begun)
-      setCurrentUser(reply, user.id)
-      remember(request, begun)
-      request.user = user
+      adopt(request, reply, { id, session: begun, user })
       return true
     },
     async lacksClient(request, clientId) {
@@ -433,13 +388,13 @@ export function createSessions(deps: {
     async end(request, reply) {
       const session = await of(request)
       if (session) await store.sessions.delete(request.zone.id, session.idDigest)
-      setCookie(reply, cookieName(request), '', { ...attributesIn(request.zone), maxAge: 0 })
+      cookies.clearId(reply)
       csrf.clear(reply)
       waiting.forget(request, reply)
-      setCurrentUser(reply, undefined)
+      cookies.setCurrentUser(reply, undefined)
       remember(request, undefined)
       request.user = undefined
     },
-    setCurrentUser,
+    setCurrentUser: (reply, userId) => cookies.setCurrentUser(reply, userId),
   }
 }
