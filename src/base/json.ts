@@ -19,6 +19,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** The strings in an array, without its other items; empty for any other value. */
+export const stringsIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
+
 /** An own member of an object; undefined if it is missing or the value is not an object. */
 export const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined

@@ -1,5 +1,8 @@
 import type { Rule } from './rules.ts'
 
+/** The text with `?` for each character that a description must not have (RFC 6749 appendix A.8); safe in a header, too. */
+export const descriptionText = (text: string): string => text.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
+
 /** The default status of each error code (RFC 6749 §5.2 and others). */
 export const OAUTH_ERROR_STATUS = {
   invalid_request: 400,

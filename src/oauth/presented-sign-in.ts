@@ -1,5 +1,5 @@
 // How the user of a presented token signed in, for what is granted in exchange: never more than the token contains.
-import { memberOf } from '../base/json.ts'
+import { memberOf, stringsIn } from '../base/json.ts'
 import { foreignClasses, levelOf, withLevel } from '../model/sessions/assurance.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { supportsLevels } from '../model/users/second-factor.ts'
@@ -18,7 +18,7 @@ export function signInOf(
   behaviour: Behaviour,
 ): PresentedSignIn {
   if (!supportsLevels(zone, behaviour)) return { amr: [], acr: undefined }
-  return { amr: strings(amr), acr: classesIn(acr) }
+  return { amr: stringsIn(amr), acr: classesIn(acr) }
 }
 
 /**
@@ -30,7 +30,7 @@ export function signInOfIdToken(
   zone: Zone,
   behaviour: Behaviour,
 ): PresentedSignIn {
-  const amr = strings(claims['amr']) // UAA: regardless of the zone's policy
+  const amr = stringsIn(claims['amr']) // UAA: regardless of the zone's policy
   const { acr = [] } = signInOf(claims, zone, behaviour)
   const classes = amr.includes('ext') ? foreignClasses(acr) : acr
   return { amr, acr: classes.length > 0 ? classes : undefined }
@@ -38,9 +38,6 @@ export function signInOfIdToken(
 
 /** One class as a string, or several as UAA has them (row T2). */
 function classesIn(acr: unknown): readonly string[] | undefined {
-  const classes = strings(typeof acr === 'string' ? [acr] : memberOf(acr, 'values'))
+  const classes = stringsIn(typeof acr === 'string' ? [acr] : memberOf(acr, 'values'))
   return withLevel(levelOf(classes), classes)
 }
-
-const strings = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.filter(item => typeof item === 'string') : []

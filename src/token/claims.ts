@@ -1,7 +1,8 @@
 // The claims of each kind of token. Pure functions: no store and no signatures.
 import { epochSeconds } from '../base/clock.ts'
+import { stringsIn } from '../base/json.ts'
 import { classesOf, levelOf, tokenClasses } from '../model/sessions/assurance.ts'
-import type { Authorization } from '../model/tokens/authorization.ts'
+import type { Authorization, TokenKind } from '../model/tokens/authorization.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import { supportsLevels } from '../model/users/second-factor.ts'
@@ -193,6 +194,13 @@ const referenceClaims = (
   // To the millisecond: two sectors would know by it that they have the same user.
   previous_logon_time: pairwiseSubject === undefined ? user.previousLogonAt?.getTime() : undefined,
 })
+
+/** The scopes of the claims: `scope` as a list or string, or the refresh token's `granted_scopes`. */
+export function scopesOf(claims: Readonly<Claims>, kind: TokenKind): readonly string[] {
+  const value = claims[kind === 'refresh_token' ? 'granted_scopes' : 'scope']
+  if (typeof value === 'string') return value === '' ? [] : value.split(' ')
+  return stringsIn(value)
+}
 
 /** The client that a token was issued to: an explicit claim, or the audience of a minimal ID token. */
 export function clientIdOf(claims: Readonly<Claims>): string | undefined {

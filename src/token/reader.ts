@@ -3,11 +3,12 @@
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { compactVerify } from 'jose/jws/compact/verify'
 import type { Clock } from '../base/clock.ts'
+import { isJsonRecord, stringsIn } from '../base/json.ts'
 import { digest } from '../base/secrets.ts'
 import type { TokenKind } from '../model/tokens/authorization.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { OAuthError } from '../model/oauth-error.ts'
+import { descriptionText, OAuthError } from '../model/oauth-error.ts'
 import { hasRequiredGroups, lacksRequiredGroup, lostScopes } from '../model/tokens/scopes.ts'
 import type { Rule } from '../model/rules.ts'
 import type { UserGroups } from '../model/tokens/scopes.ts'
@@ -17,10 +18,12 @@ import type { User } from '../model/users/user.ts'
 import type { AddressedZone, TokenPresentation } from '../model/request.ts'
 import type { Store } from '../store/store.ts'
 import { approvalProblem } from './approvals.ts'
+import { scopesOf } from './claims.ts'
 import type { Claims } from './claims.ts'
 import type { KeyRing } from './keys.ts'
 import { isCurrentSignature } from './revocation-signature.ts'
 import type { Senders } from './sender/sender.ts'
+import { kindOf } from './token-kind.ts'
 import type { Verifications } from './verifications.ts'
 
 /** A valid token. */
@@ -96,7 +99,7 @@ export function createTokenReader(deps: {
     if (typeof header.kid !== 'string') throw refuse('token-key', 'kid claim not found in JWT token header')
     const key = await keys.find(zone.id, header.kid)
     if (!key) {
-      const description = `Token header claim [kid] references unknown signing key : [${printable(header.kid)}]`
+      const description = `Token header claim [kid] references unknown signing key : [${shown(header.kid)}]`
       throw refuse('token-key', description)
     }
     try {
@@ -119,7 +122,7 @@ export function createTokenReader(deps: {
     if (!issuers.some(issuer => issuer === claims['iss'])) {
       throw refuse(
         'token-issuer',
-        `Invalid issuer (${printable(String(claims['iss']))}) for token did not match expected: ${expected}`,
+        `Invalid issuer (${shown(String(claims['iss']))}) for token did not match expected: ${expected}`,
       )
     }
   }
@@ -149,7 +152,7 @@ export function createTokenReader(deps: {
    * not be able to use it here. Other tokens have their client among them.
    */
   function requireOwn(zone: AddressedZone, { aud, client_id: clientId }: Claims): void {
-    const audience = strings([aud].flat())
+    const audience = stringsIn([aud].flat())
     if (aud === undefined || (typeof clientId === 'string' && audience.includes(clientId))) return
     if (urls.addressesOf(zone).some(address => audience.includes(address))) return
     throw refuse('token-audience', 'The token is for another resource')
@@ -233,10 +236,7 @@ export function createTokenReader(deps: {
     if (expected === 'access_token') await senders.check(presentation, token, claims['cnf'])
     const client = await store.clients.find(zone.id, String(claims['client_id']))
     if (!client)
-      throw refuse(
-        'unknown-client',
-        `The token refers to a non-existent client: ${printable(String(claims['client_id']))}`,
-      )
+      throw refuse('unknown-client', `The token refers to a non-existent client: ${shown(String(claims['client_id']))}`)
     if (expected === 'access_token' && !('inspected' in presentation)) requireOwn(zone, claims)
     if (await isRevoked(zone, claims, stored)) throw refuse('token-revoked', REVOKED)
     const user = await checkSubject(zone, claims, { client, isOpaque: stored?.format === 'opaque' })
@@ -251,7 +251,7 @@ export function createTokenReader(deps: {
       client,
       ...(user && { user }),
       scopes,
-      audience: strings(claims['aud']),
+      audience: stringsIn(claims['aud']),
       expiresAt,
       ...(stored && { stored }),
     }
@@ -301,42 +301,8 @@ export function createTokenReader(deps: {
 
 const isJwt = (token: string): boolean => token.split('.').length === 3
 
-/** The kind of a JWT whose signature is valid; the `typ` header is optional (row T7). */
-function kindOf(claims: Claims, type: unknown): TokenKind {
-  if (String(claims['jti']).endsWith('-r')) return 'refresh_token'
-  return type === 'at+jwt' || isAccessToken(claims) ? 'access_token' : 'id_token'
-}
-
-/** Claims of ID, refresh and logout tokens that no access token has. */
-const FOREIGN_CLAIMS = ['email_verified', 'sid', 'at_hash', 'c_hash', 'previous_logon_time', 'events', 'granted_scopes']
-
-/**
- * Decided by the claims, false in doubt. An access token has a client, a scope, a user or that client as subject, and
- * the audience `openid` if its scope includes it. An ID token has no scope or `["openid"]`, and only its client as
- * audience. A client with the id `openid` therefore gets access tokens of that scope in `standard` only.
- */
-function isAccessToken(claims: Claims): boolean {
-  const { client_id: clientId, scope, sub, user_id: userId } = claims
-  if (typeof clientId !== 'string' || FOREIGN_CLAIMS.some(name => claims[name] !== undefined)) return false
-  if (userId === undefined && sub !== undefined && sub !== clientId) return false // the subject is unknown
-  if (typeof scope === 'string') return true // ID tokens have a list
-  const scopes = Array.isArray(scope) ? strings(scope) : undefined
-  if (scopes?.length !== 1 || scopes[0] !== 'openid') return scopes !== undefined
-  return clientId !== 'openid' && strings(claims['aud']).includes('openid')
-}
-
-/** The scopes of the claims: `scope` as a list or string, or the refresh token's `granted_scopes`. */
-export function scopesOf(claims: Readonly<Claims>, kind: Expected): readonly string[] {
-  const value = claims[kind === 'refresh_token' ? 'granted_scopes' : 'scope']
-  if (typeof value === 'string') return value === '' ? [] : value.split(' ')
-  return strings(value)
-}
-
-const strings = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
-
-/** Limits input that a description repeats to characters that are safe in a header. */
-const printable = (text: string): string => text.slice(0, 200).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
+/** Shortens input that a description repeats. */
+const shown = (text: string): string => descriptionText(text.slice(0, 200))
 
 function protectedHeader(token: string): { kid?: unknown; typ?: unknown } {
   try {
@@ -348,7 +314,6 @@ function protectedHeader(token: string): { kid?: unknown; typ?: unknown } {
 
 function parseClaims(payload: Uint8Array): Claims {
   const value: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw refuse('token-malformed', 'The token is malformed.')
-  return value as Claims // a JSON object
+  if (!isJsonRecord(value)) throw refuse('token-malformed', 'The token is malformed.')
+  return value
 }

@@ -5,7 +5,7 @@ import { QueueFull } from '../base/fair-queue.ts'
 import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
-import { OAuthError } from '../model/oauth-error.ts'
+import { descriptionText, OAuthError } from '../model/oauth-error.ts'
 import { StoreBusy, StoreUnavailable } from '../store/store.ts'
 import { SigningUnavailable } from '../token/signer.ts'
 import { bearerChallenge, bearerHeader, inScheme } from './callers/authorization-header.ts'
@@ -115,9 +115,9 @@ function codeOf(thrown: unknown): string {
   return typeof code === 'string' && Object.hasOwn(FRAMEWORK_ERRORS, code) ? code : ''
 }
 
-/** In `standard`, replaces characters that RFC 6749 appendix A.8 forbids in an error description (row R8). */
+/** In `standard`, without characters that an error description must not have (row R8). */
 export const plainDescription = (description: string, behaviour: Behaviour): string =>
-  behaviour.plainDescriptions ? description.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?') : description
+  behaviour.plainDescriptions ? descriptionText(description) : description
 
 /** The media types in `Accept`, in lower case and without parameters (RFC 9110 §8.3.1). */
 const acceptedTypes = ({ headers: { accept = '' } }: FastifyRequest): readonly string[] =>

@@ -1,5 +1,5 @@
 // The form of passcodes, which users read from one screen and may type at another (row P8), and what is kept with them.
-import { memberOf, parseJson } from '../../base/json.ts'
+import { memberOf, parseJson, stringsIn } from '../../base/json.ts'
 import type { Random } from '../../base/random.ts'
 import type { Behaviour } from '../compatibility.ts'
 import type { SignIn } from '../sessions/session.ts'
@@ -47,12 +47,9 @@ export function parsePasscodeSignIn(text: string | undefined): PasscodeSignIn {
   const at = memberOf(kept, 'at')
   const acr = memberOf(kept, 'acr')
   return {
-    amr: strings(memberOf(kept, 'amr')),
-    acr: acr === undefined ? undefined : strings(acr),
+    amr: stringsIn(memberOf(kept, 'amr')),
+    acr: acr === undefined ? undefined : stringsIn(acr),
     isRemembered: memberOf(kept, 'isRemembered') === true,
     ...(typeof at === 'number' && { authenticatedAt: new Date(at) }),
   }
 }
-
-const strings = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.filter(item => typeof item === 'string') : []

@@ -9,7 +9,7 @@ import type { User } from '../../model/users/user.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { DecidedRequest, DecisionDeps, GrantDeps } from './grant.ts'
 import { PROVIDER_BARRED } from './grant.ts'
-import { lacksFactor, refusal, scopesOfUser } from './resource-owner.ts'
+import { foreignDescription, lacksFactor, refusal, scopesOfUser } from './resource-owner.ts'
 
 /** The subject of a valid assertion. */
 export interface AssertedUser {
@@ -71,18 +71,16 @@ export function assertedUser(
   }
 }
 
-/** The error for a refused assertion. The description may quote it, so only header-safe characters are kept. */
+/** The error for a refused assertion. The description may quote it. */
 export function assertionRefusal(
   to: Refusal,
   description: string,
   { service, detail, cause }: { service: Service; detail?: string | undefined; cause?: unknown },
 ): OAuthError {
-  const error = refusal(to, printable(description), service)
+  const error = refusal(to, foreignDescription(description), service)
   return new OAuthError(error, error.message, {
     detail,
     cause,
     ...(error.challenge !== undefined && { challenge: error.challenge }),
   })
 }
-
-const printable = (text: string): string => text.slice(0, 400).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')

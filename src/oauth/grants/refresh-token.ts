@@ -1,5 +1,5 @@
 import { addSeconds } from '../../base/clock.ts'
-import { isJsonRecord, memberOf } from '../../base/json.ts'
+import { isJsonRecord, memberOf, stringsIn } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import { foreignClasses, levelOf, withLevel } from '../../model/sessions/assurance.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
@@ -92,7 +92,7 @@ export async function authorizeByRefresh(
     throw new OAuthError(behaviour.badRefreshToken, unapproved, { rule: 'approval-missing' })
   }
 
-  const granted = Array.isArray(token.claims['resources']) ? strings(token.claims['resources']) : undefined
+  const granted = Array.isArray(token.claims['resources']) ? stringsIn(token.claims['resources']) : undefined
   const resources = supportsProtocol(zone, 'resourceIndicators', behaviour)
     ? resourcesFor(params.all('resource'), { granted, client })
     : granted
@@ -116,7 +116,7 @@ export async function authorizeByRefresh(
     subject: {
       kind: 'user',
       user,
-      amr: Array.isArray(amr) ? amr.filter(item => typeof item === 'string') : [],
+      amr: stringsIn(amr),
       acr: classes,
       ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
       ...(typeof sid === 'string' && { sessionId: sid }),
@@ -152,12 +152,9 @@ const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set([
 
 /** As refresh tokens have them: `{"level":"2","values":[…]}`. Those of older versions have the values of the provider alone. */
 function classesIn(acr: unknown): readonly string[] | undefined {
-  const values = memberOf(acr, 'values')
-  const classes = Array.isArray(values) ? values.filter(item => typeof item === 'string') : []
-  return withLevel(levelOf([memberOf(acr, 'level')].filter(item => typeof item === 'string')), foreignClasses(classes))
+  const level = levelOf(stringsIn([memberOf(acr, 'level')]))
+  return withLevel(level, foreignClasses(stringsIn(memberOf(acr, 'values'))))
 }
-
-const strings = (list: readonly unknown[]): readonly string[] => list.filter(item => typeof item === 'string')
 
 const isStringRecord = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null && Object.values(value).every(each => typeof each === 'string')

@@ -2,7 +2,7 @@
 import type { SignInRefusal } from '../../identity/source.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Refusal } from '../../model/compatibility.ts'
-import { concerning, OAuthError } from '../../model/oauth-error.ts'
+import { concerning, descriptionText, OAuthError } from '../../model/oauth-error.ts'
 import type { Rule } from '../../model/rules.ts'
 import { parseScope, userScopes } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
@@ -126,11 +126,16 @@ export function refused(
     case 'refused-upstream':
     case 'account-not-precreated':
     case 'not-invited':
-      return refusal(behaviour.signInRefused, printable(description ?? 'Bad credentials'), service, 'refused-upstream')
+      return refusal(
+        behaviour.signInRefused,
+        foreignDescription(description ?? 'Bad credentials'),
+        service,
+        'refused-upstream',
+      )
     case 'provider-disabled':
       return refusal(behaviour.signInRefused, 'The identity provider is disabled.', service, 'provider-disabled')
   }
 }
 
-/** The description may come from upstream and is repeated in a header. */
-const printable = (text: string): string => text.slice(0, 400).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
+/** A description that may come from upstream, and is repeated in a header. */
+export const foreignDescription = (text: string): string => descriptionText(text.slice(0, 400))
