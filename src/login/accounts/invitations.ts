@@ -30,7 +30,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 import { redirectToSignIn } from './self-service.ts'
 
-/** Dependencies of `invitationPages`. */
+/** Dependencies of `invitationHandlers`. */
 export interface InvitationPageDeps extends AcceptDeps, Omit<ReturnUrlDeps, 'store'> {
   readonly sessions: Sessions
   readonly denial: Denial

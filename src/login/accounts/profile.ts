@@ -41,7 +41,7 @@ import type { Sessions } from '../../web/sessions/session.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 
-/** Dependencies of `profileEndpoints`. */
+/** Dependencies of `profileHandlers`. */
 export interface ProfileDeps {
   readonly store: Store
   readonly sessions: Sessions
