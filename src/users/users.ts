@@ -92,7 +92,7 @@ export interface Users {
   requirePasswordChange(zone: Zone, user: User, by: Caller): Promise<void>
 }
 
-/** Dependencies of `createUserService`. */
+/** Dependencies of `createUsers`. */
 export interface UserDeps extends PasswordRuleDeps {
   readonly store: Store
   readonly passwords: Passwords

@@ -11,7 +11,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { requestedZoneOf } from '../../web/zones/zone-switch.ts'
-import { callerOf } from '../users/record.ts'
+import { callerOf } from '../resources/caller.ts'
 import type { InvitationRoute } from './routes.ts'
 
 /** Of one request. */

@@ -9,7 +9,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson, textBody } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { refuseResource } from '../resources/refusal.ts'
-import { callerOf } from '../users/record.ts'
+import { callerOf } from '../resources/caller.ts'
 import type { PasswordRoute } from './routes.ts'
 import { bare, textIn } from './body.ts'
 

@@ -2,14 +2,6 @@
 import type { Service } from '../../model/service.ts'
 import type { Access } from '../../web/route.ts'
 
-/** Access to an endpoint of groups: for tokens with one of the scopes, and for administrators, also of another zone. */
-export const groupAccess = (service: Service, ...scopes: readonly string[]): Access => ({
-  by: 'bearer',
-  scopes: [service.scope('admin'), ...scopes],
-  ofDefaultZone: ['zones.{zone}.admin'],
-  acrossZones: true,
-})
-
 /** Access to the endpoints of groups of zones: with a token of the default zone and in it only. */
 export const zoneGroupAccess = (service: Service): Access => ({
   by: 'bearer',

@@ -3,18 +3,19 @@ import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import { managementAccess } from '../resources/access.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
 import type { GroupEndpointDeps } from './groups.ts'
-import { groupAccess, MAPPING_PATHS, zoneGroupAccess } from './access.ts'
+import { MAPPING_PATHS, zoneGroupAccess } from './access.ts'
 
 /** A group with ten thousand members. */
 const RECORD_LIMIT = 2 * 1024 * 1024
 
 function routes(service: Service) {
-  const reading = { access: groupAccess(service, 'scim.read') }
-  const deleting = { access: groupAccess(service, 'scim.write') }
+  const reading = { access: managementAccess(service, 'scim.read') }
+  const deleting = { access: managementAccess(service, 'scim.write') }
   const mapping = { ...deleting, body: 'json' } as const
-  const writing = { access: groupAccess(service, 'scim.write', 'groups.update'), body: 'json' } as const
+  const writing = { access: managementAccess(service, 'scim.write', 'groups.update'), body: 'json' } as const
   const record = { ...writing, bodyLimit: RECORD_LIMIT }
   const ofZones = { access: zoneGroupAccess(service) }
   return {

@@ -10,7 +10,7 @@ import { MalformedInput } from '../../web/requests/form.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm, refuseRepeated } from '../../web/requests/query.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
-import { groupCallerOf } from '../resources/caller.ts'
+import { serverCallerOf } from '../resources/caller.ts'
 import { isIdleRow, withIdleRows } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
 import type { ProviderChangeDeps, Written } from './changes.ts'
@@ -42,7 +42,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
     ...(isIdleRow(provider) && { config: null }),
   })
 
-  const callerOf = (request: FastifyRequest) => groupCallerOf(request, service)
+  const callerOf = (request: FastifyRequest) => serverCallerOf(request, service)
 
   function report(request: FastifyRequest, type: AuditEventType, { provider, copy }: Written): void {
     const isCreated = copy?.kind === 'insert' && type === 'IdentityProviderModifiedEvent'

@@ -24,10 +24,6 @@ export function requiredVersion(request: FastifyRequest, method = 'PUT'): Expect
   return expected
 }
 
-/** Whether the record still has the expected version. */
-export const hasVersion = (expected: ExpectedVersion | undefined, version: number): boolean =>
-  expected === undefined || expected === 'any' || expected === version
-
 /** Answers one record with its version as `ETag`. */
 export const sendVersioned = (reply: FastifyReply, resource: unknown, version: number, status = 200): FastifyReply =>
   sendJson(reply.header('etag', `"${version}"`), resource, status)

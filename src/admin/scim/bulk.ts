@@ -8,6 +8,7 @@ import { userNameKey } from '../../model/users/user.ts'
 import type { Json } from './attribute.ts'
 import { LIMITS } from './discovery.ts'
 import { errorBody, ScimError } from './error.ts'
+import { readMessage } from './message.ts'
 import { conditionOf, locationOf, tagOf } from './meta.ts'
 import { shown } from './reader.ts'
 import { faultOf, refusedBy } from './refusal.ts'
@@ -17,7 +18,7 @@ import { createSelection } from './selection.ts'
 /** The schema of the body. */
 export const BULK_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkRequest'
 /** The schema of the answer. */
-export const BULK_RESPONSE_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkResponse'
+const BULK_RESPONSE_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkResponse'
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 type Method = (typeof METHODS)[number]
@@ -118,16 +119,12 @@ const isQuick = (operation: Operation): boolean =>
   operation.references.length === 0
 
 function readBulk(body: Json): { readonly operations: readonly Sent[]; readonly failOnErrors: number | undefined } {
-  const members = new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value]))
-  const schemas = members.get('schemas')
-  if (!Array.isArray(schemas) || !schemas.includes(BULK_SCHEMA)) {
-    throw new ScimError('invalidSyntax', `schemas must have ${BULK_SCHEMA}`)
-  }
-  const failOnErrors = members.get('failonerrors') ?? undefined
+  const member = readMessage(body, BULK_SCHEMA)
+  const failOnErrors = member('failOnErrors')
   if (failOnErrors !== undefined && !(Number.isInteger(failOnErrors) && Number(failOnErrors) >= 1)) {
     throw new ScimError('invalidValue', 'failOnErrors must be a whole number from 1')
   }
-  const list = members.get('operations')
+  const list = member('Operations')
   if (!Array.isArray(list)) throw new ScimError('invalidSyntax', 'Operations must be a list')
   if (list.length > LIMITS.maxOperations) {
     throw new ScimError(413, `A request can have at most ${LIMITS.maxOperations} operations`)

@@ -4,9 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Vault } from '../../base/secrets.ts'
 import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
-import { auditOriginOf } from '../../web/requests/requester.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
+import { groupCallerOf } from '../resources/caller.ts'
 import type { Json } from './attribute.ts'
 import { runBulk } from './bulk.ts'
 import { listOfAll, resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
@@ -71,16 +71,11 @@ export function createHandlers(deps: ScimDeps): Handlers {
 
   const baseOf = ({ zone }: FastifyRequest): string => `${urls.ofZone(zone)}/scim/v2`
 
-  function contextOf(request: FastifyRequest): Context {
-    const { zone, bearer } = request
-    const by = {
-      ...auditOriginOf(request),
-      ...(bearer?.user && { userId: bearer.user.id }),
-      scopes: bearer?.scopes ?? [],
-      ofDefaultZone: bearer?.client.zoneId === service.name,
-    }
-    return { zone, base: baseOf(request), by }
-  }
+  const contextOf = (request: FastifyRequest): Context => ({
+    zone: request.zone,
+    base: baseOf(request),
+    by: groupCallerOf(request, service),
+  })
 
   const typeOf = ({ routeOptions: { url = '' } }: FastifyRequest): Resources =>
     url.includes('/scim/v2/Groups') ? groups : users

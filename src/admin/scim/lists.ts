@@ -8,6 +8,7 @@ import type { CursorScope } from './cursor.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { LIST_SCHEMA } from './discovery.ts'
 import { ScimError } from './error.ts'
+import { EVERYTHING } from './query.ts'
 import type { ListRequest } from './query.ts'
 import type { Context, Resource, Resources } from './resources.ts'
 import { createSelection } from './selection.ts'
@@ -116,5 +117,4 @@ function withResourceType(filter: Filter, type: string): Filter {
   }
 }
 
-const EVERYTHING: Filter = { kind: 'present', attribute: 'id' }
 const NOTHING: Filter = { kind: 'not', part: EVERYTHING }

@@ -4,6 +4,7 @@ import type { Filter } from '../../model/filters/filter.ts'
 import type { Attribute, Json, Names, Place } from './attribute.ts'
 import { nameOf, named } from './attribute.ts'
 import { ScimError } from './error.ts'
+import { readMessage } from './message.ts'
 import { readTarget } from './patch-path.ts'
 import type { Target } from './patch-path.ts'
 import { checkComplete, checkCount, isPrimary, readSingle, readValue, shown } from './reader.ts'
@@ -32,12 +33,7 @@ type Draft = Record<string, unknown>
 
 /** Reads the body of a PATCH, with the tolerances. */
 export function readOperations(names: Names, body: Json): readonly Operation[] {
-  const member = (name: string): unknown => Object.entries(body).find(([key]) => key.toLowerCase() === name)?.[1]
-  const schemas = member('schemas')
-  if (!Array.isArray(schemas) || !schemas.includes(PATCH_SCHEMA)) {
-    throw new ScimError('invalidSyntax', `schemas must have ${PATCH_SCHEMA}`)
-  }
-  const list = member('operations')
+  const list = readMessage(body, PATCH_SCHEMA)('Operations')
   if (!Array.isArray(list) || list.length === 0) throw new ScimError('invalidSyntax', 'Operations must be a list')
   const changes = list.reduce<number>((sum, each) => sum + countChanges(each), 0)
   if (changes > MAX_CHANGES) {

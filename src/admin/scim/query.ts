@@ -6,11 +6,12 @@ import type { Form } from '../../web/requests/form.ts'
 import type { Json } from './attribute.ts'
 import { LIMITS } from './discovery.ts'
 import { ScimError } from './error.ts'
+import { readMessage } from './message.ts'
 import type { SelectedNames } from './selection.ts'
 import { namesIn } from './selection.ts'
 
 /** The schema of the body of a search. */
-export const SEARCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
+const SEARCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
 
 /** The parameters of a list. */
 export interface ListRequest extends SelectedNames {
@@ -25,8 +26,8 @@ export interface ListRequest extends SelectedNames {
   readonly cursor: string | undefined
 }
 
-/** Every resource has an id. */
-const EVERYTHING: Filter = { kind: 'present', attribute: 'id' }
+/** Selects every resource: each has an id. */
+export const EVERYTHING: Filter = { kind: 'present', attribute: 'id' }
 const DEFAULT_ORDER = 'meta.created'
 const NAMES = [
   'filter',
@@ -66,12 +67,7 @@ function refuseRepeated(query: Form, names: readonly string[]): void {
 
 /** Reads the body of a search; names of members have no case. */
 export function readSearch(body: Json): ListRequest {
-  const members = new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value ?? undefined]))
-  const schemas = members.get('schemas')
-  if (!Array.isArray(schemas) || !schemas.includes(SEARCH_SCHEMA)) {
-    throw new ScimError('invalidSyntax', `schemas must have ${SEARCH_SCHEMA}`)
-  }
-  const member = (name: Name): unknown => members.get(name.toLowerCase())
+  const member: (name: Name) => unknown = readMessage(body, SEARCH_SCHEMA)
   return readList({
     text(name) {
       const value = member(name)

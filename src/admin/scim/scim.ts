@@ -2,8 +2,8 @@
 // their access; everything else is loaded when the first of them is called.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loadOnce } from '../../base/load-once.ts'
-import type { Service } from '../../model/service.ts'
 import type { Access } from '../../web/route.ts'
+import { managementAccess } from '../resources/access.ts'
 import type { Handlers, ScimDeps } from './handlers.ts'
 
 /** RFC 7644 §3.7 leaves the limit to the server; `/ServiceProviderConfig` announces it. */
@@ -12,14 +12,6 @@ const BODY_LIMIT = 1024 * 1024
 const PATH = '/scim/v2'
 
 type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
-
-/** For administrators, and for tokens with one of these rights. */
-const allowed = (service: Service, ...scopes: readonly string[]): Access => ({
-  by: 'bearer',
-  scopes: [service.scope('admin'), ...scopes],
-  ofDefaultZone: ['zones.{zone}.admin'],
-  acrossZones: true,
-})
 
 /** `/scim/v2` and everything below it. */
 export function scimEndpoints(app: FastifyInstance, deps: ScimDeps): void {
@@ -41,10 +33,10 @@ export function scimEndpoints(app: FastifyInstance, deps: ScimDeps): void {
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
       (await load())[name](request, reply)
 
-  const anyRight = allowed(service, 'scim.read', 'scim.write', 'scim.create')
-  const reading = allowed(service, 'scim.read')
-  const writing = allowed(service, 'scim.write')
-  const creating = allowed(service, 'scim.write', 'scim.create')
+  const anyRight = managementAccess(service, 'scim.read', 'scim.write', 'scim.create')
+  const reading = managementAccess(service, 'scim.read')
+  const writing = managementAccess(service, 'scim.write')
+  const creating = managementAccess(service, 'scim.write', 'scim.create')
   const self: Access = { by: 'bearer', ownAccount: true }
 
   const routes: readonly (readonly [method: string, path: string, access: Access, name: Name])[] = [

@@ -1,5 +1,4 @@
 // Users as UAA's API shows them, with their groups and decisions, and the access to its endpoints.
-import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -11,27 +10,8 @@ import type { Store } from '../../store/store.ts'
 import { approvalToJson } from '../../users/approvals.ts'
 import { createGroupsShown } from '../../users/default-groups.ts'
 import type { ShownGroup } from '../../users/default-groups.ts'
-import type { Caller } from '../../users/caller.ts'
-import { auditOriginOf } from '../../web/requests/requester.ts'
-import type { Access } from '../../web/route.ts'
 import type { Resource } from '../resources/list.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
-
-const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
-
-/** Access to an endpoint of users: for a token with the scope, and for administrators, also of another zone. */
-export const userAccess = (service: Service, ...scopes: readonly string[]): Access & { readonly by: 'bearer' } => ({
-  by: 'bearer',
-  scopes: [service.scope('admin'), ...scopes],
-  ofDefaultZone: OF_DEFAULT_ZONE,
-  acrossZones: true,
-})
-
-/** The caller, for the audit trail. */
-export const callerOf = (request: FastifyRequest): Caller => ({
-  ...auditOriginOf(request),
-  ...(request.bearer?.user && { userId: request.bearer.user.id }),
-})
 
 /** What an answer shows of users beside their records. */
 export interface Shown {

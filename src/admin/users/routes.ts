@@ -4,23 +4,16 @@ import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
+import { managementAccess } from '../resources/access.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
 import { denyOthers } from './denied.ts'
 import type { UserFactorDeps } from './factors.ts'
 import type { UserEndpointDeps } from './users.ts'
 
-/** Those with one of the scopes, and administrators, also of another zone. */
-const userAccess = (service: Service, ...scopes: readonly string[]): Access & { readonly by: 'bearer' } => ({
-  by: 'bearer',
-  scopes: [service.scope('admin'), ...scopes],
-  ofDefaultZone: ['zones.{zone}.admin'],
-  acrossZones: true,
-})
-
 function routes(service: Service) {
-  const reading = userAccess(service, 'scim.read')
-  const writing = userAccess(service, 'scim.write')
-  const creating = userAccess(service, 'scim.write', 'scim.create')
+  const reading = managementAccess(service, 'scim.read')
+  const writing = managementAccess(service, 'scim.write')
+  const creating = managementAccess(service, 'scim.write', 'scim.create')
   const ids: Access = { by: 'bearer', scopes: ['scim.userids'] }
   return {
     'GET /Users': { access: reading },
@@ -30,16 +23,16 @@ function routes(service: Service) {
     'PATCH /Users/:id': { access: { ...writing, self: 'id' }, body: 'json' },
     'DELETE /Users/:id': { access: writing },
     'GET /Users/:id/verify': { access: creating, exposeHeadRoute: false }, // it changes the user
-    'GET /Users/:id/verify-link': { access: userAccess(service, 'scim.create'), exposeHeadRoute: false }, // it makes a code
+    'GET /Users/:id/verify-link': { access: managementAccess(service, 'scim.create'), exposeHeadRoute: false }, // it makes a code
     'PATCH /Users/:id/status': {
-      access: userAccess(service, 'scim.write', `${service.name}.account_status.write`),
+      access: managementAccess(service, 'scim.write', `${service.name}.account_status.write`),
       body: 'json',
     },
     'PUT /Users/:id/password': {
       access: { by: 'bearer', scopes: ['password.write'], resource: 'password' },
       body: 'json',
     },
-    'GET /Users/:id/sessions': { access: userAccess(service, 'scim.read', 'scim.write') },
+    'GET /Users/:id/sessions': { access: managementAccess(service, 'scim.read', 'scim.write') },
     'DELETE /Users/:id/sessions': { access: writing },
     'GET /ids/Users': { access: ids },
     'POST /ids/Users': { access: ids },
@@ -51,9 +44,9 @@ export type UserRoute = keyof ReturnType<typeof routes>
 
 /** `scim.write` is not enough to take a second factor away, or to stand in for it. */
 function factorRoutes(service: Service) {
-  const administrators = userAccess(service)
+  const administrators = managementAccess(service)
   return {
-    'GET /Users/:id/mfa': { access: userAccess(service, 'scim.read') },
+    'GET /Users/:id/mfa': { access: managementAccess(service, 'scim.read') },
     'DELETE /Users/:id/mfa': { access: administrators },
     'DELETE /Users/:id/mfa/passkeys/:passkey': { access: administrators },
     'DELETE /Users/:id/mfa/totp': { access: administrators },

@@ -10,7 +10,7 @@ import { endAccessOfUser } from '../../users/access.ts'
 import { noSuchResource } from '../../users/refusal.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import { callerOf } from './record.ts'
+import { callerOf } from '../resources/caller.ts'
 import type { UserRoute } from './routes.ts'
 
 /** Dependencies of `userSessionHandlers`. */

@@ -6,10 +6,9 @@ import type { Store } from '../../store/store.ts'
 import { createGroupRights } from '../../users/group-rights.ts'
 import type { Users } from '../../users/users.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
-import { groupCallerOf } from '../resources/caller.ts'
+import { callerOf, groupCallerOf } from '../resources/caller.ts'
 import { noSuchResource, refuseResource } from '../resources/refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import { callerOf } from './record.ts'
 import type { UserRoute } from './routes.ts'
 
 const refuse = (message: string): Error => refuseResource('scim', message)

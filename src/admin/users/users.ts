@@ -13,7 +13,7 @@ import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import type { GroupCaller } from '../../users/group-rights.ts'
-import { groupCallerOf } from '../resources/caller.ts'
+import { callerOf, serverCallerOf } from '../resources/caller.ts'
 import type { UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -31,7 +31,7 @@ import { readUserBody } from './body.ts'
 import type { UserBody } from './body.ts'
 import { userIdsHandlers } from './ids.ts'
 import { passwordHandler } from './password.ts'
-import { callerOf, createUserViews, userToJson } from './record.ts'
+import { createUserViews, userToJson } from './record.ts'
 import type { Shown, UserViews } from './record.ts'
 import type { UserRoute } from './routes.ts'
 import { userSessionHandlers } from './sessions.ts'
@@ -140,7 +140,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
   const { store, clock, service, users } = deps
   const internalOrigin = service.name
 
-  const by = (request: FastifyRequest): GroupCaller => groupCallerOf(request, service)
+  const by = (request: FastifyRequest): GroupCaller => serverCallerOf(request, service)
 
   /** Users without a right to write users may change the names of their own account, if it is an internal one. */
   function isSelfEdit(request: FastifyRequest, id: string): boolean {

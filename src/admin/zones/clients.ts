@@ -23,7 +23,7 @@ import type { OAuthError } from '../../model/oauth-error.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ZoneRoute } from './routes.ts'
 
-/** Dependencies of `zoneClientEndpoints`. */
+/** Dependencies of `zoneClientHandlers`. */
 export interface ZoneClientDeps extends SecretDeps {
   readonly store: Store
   readonly clock: Clock

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import { escapedFilter, findPage, listOf, readListParameters, wants } from '../../../src/admin/resources/list.ts'
 import type { ListRules } from '../../../src/admin/resources/list.ts'
 import { noSuchResource, refuseMalformed, refuseResource } from '../../../src/admin/resources/refusal.ts'
-import { expectedVersion, hasVersion, requiredVersion } from '../../../src/admin/resources/versions.ts'
+import { expectedVersion, requiredVersion } from '../../../src/admin/resources/versions.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import { InvalidFilter } from '../../../src/model/filters/filter.ts'
 import { OAuthError } from '../../../src/model/oauth-error.ts'
@@ -99,12 +99,6 @@ describe('If-Match', () => {
   it('can be required', () => {
     assert.throws(() => requiredVersion(requestWith()), { error: 'scim', message: 'Missing If-Match for PUT' })
     assert.equal(requiredVersion(requestWith('3')), 3)
-  })
-  it('is compared', () => {
-    assert.deepEqual(
-      [hasVersion(undefined, 3), hasVersion('any', 3), hasVersion(3, 3), hasVersion(2, 3)],
-      [true, true, true, false],
-    )
   })
 })
 

@@ -1,0 +1,16 @@
+// Bodies that are no resources but messages, such as PATCH, searches and bulks (RFC 7644 §3.1).
+import type { Json } from './attribute.ts'
+import { ScimError } from './error.ts'
+
+/**
+ * Reads the members of a message by their names, in any case; null counts as absent. Throws unless `schemas` has that of
+ * the message.
+ */
+export function readMessage(body: Json, schema: string): (name: string) => unknown {
+  const members = new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value ?? undefined]))
+  const schemas = members.get('schemas')
+  if (!Array.isArray(schemas) || !schemas.includes(schema)) {
+    throw new ScimError('invalidSyntax', `schemas must have ${schema}`)
+  }
+  return name => members.get(name.toLowerCase())
+}
