@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 import { BootstrapError } from './bootstrap-error.ts'
 
 /** Name of the sealed key of the digests among the keys of the server. */
-export const DIGEST_KEY_NAME = 'digests'
+const DIGEST_KEY_NAME = 'digests'
 
 const CHECK = ['master-key', 'check'] as const
 const checkOf = (vault: Pick<MasterVault, 'keyedDigest'>): string => vault.keyedDigest(CHECK.join(' '))

@@ -78,7 +78,7 @@ export function connectionOptions(smtp: SmtpSettings, { authority, silence = MAX
 }
 
 /** The message for nodemailer. Addresses are objects, so that nothing in them is parsed. */
-export const messageOf = (smtp: SmtpSettings, mail: OutgoingMail) => ({
+const messageOf = (smtp: SmtpSettings, mail: OutgoingMail) => ({
   envelope: { from: smtp.from, to: mail.to },
   from: { name: singleLine(mail.from), address: smtp.from },
   to: { name: '', address: mail.to },
@@ -159,7 +159,7 @@ interface Failure extends Error {
 }
 
 /** Decides what a failure concerns: this mail or every mail; temporarily or permanently. */
-export function deliveryOf(failure: Failure, handedOver: boolean): Delivery {
+function deliveryOf(failure: Failure, handedOver: boolean): Delivery {
   const { code, command, responseCode: status } = failure
   const reason = reasonOf(failure)
   if (status === undefined && code !== 'EENVELOPE' && code !== 'EMESSAGE') {

@@ -223,7 +223,7 @@ function shown({ claims }: VerifiedToken): Record<string, unknown> {
 }
 
 /** Claims about the user (OpenID Connect Core §5.3.2, row T6); absent members are left out. */
-export function userInfo(
+function userInfo(
   user: User,
   scopes: readonly string[],
   { behaviour, sub, isPairwise }: { readonly behaviour: Behaviour; readonly sub: string; readonly isPairwise: boolean },

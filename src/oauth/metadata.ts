@@ -142,7 +142,7 @@ function levelsOf(
 }
 
 /** The document of a zone, in the order of the specification. */
-export function metadata(
+function metadata(
   zone: AddressedZone,
   algorithms: readonly string[],
   { urls, service, behaviour, verifiesAttestation, mutualTls }: Omit<MetadataDeps, 'keys'>,

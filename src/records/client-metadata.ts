@@ -7,7 +7,7 @@ import { describeRecord } from './record.ts'
 import { exchangeRules } from './token-exchange.ts'
 
 /** Algorithms for signatures of clients and for them; `none` and shared secrets are not among them. */
-export const CLIENT_ALGORITHMS = [
+const CLIENT_ALGORITHMS = [
   'RS256',
   'RS384',
   'RS512',
@@ -24,7 +24,7 @@ export const CLIENT_ALGORITHMS = [
 export type ClientAlgorithm = (typeof CLIENT_ALGORITHMS)[number]
 
 /** What `token_endpoint_auth_method` may be. */
-export const CLIENT_AUTH_METHOD_NAMES = [
+const CLIENT_AUTH_METHOD_NAMES = [
   'client_secret_basic',
   'client_secret_post',
   'private_key_jwt',

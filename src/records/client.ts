@@ -40,7 +40,7 @@ export interface Registration {
 }
 
 /** What a client may ask for: less than the zone has no effect. */
-export const CLIENT_REQUIREMENTS = ['optional', 'required', 'groups'] as const
+const CLIENT_REQUIREMENTS = ['optional', 'required', 'groups'] as const
 
 /** Groups, or providers, that a policy of second factors names at most: they are compared at sign-ins. */
 export const MAX_POLICY_NAMES = 100

@@ -46,7 +46,7 @@ const jwtClientAuthentication = setting({
 })
 
 /** A verification key in PEM or as JWK is public; any other string is a secret that is shared with the provider. */
-export function isSharedKey(value: string): boolean {
+function isSharedKey(value: string): boolean {
   if (value.includes('-----BEGIN ')) return false
   const parsed = parseJson(value)
   const keys: readonly unknown[] = isJsonRecord(parsed) && Array.isArray(parsed['keys']) ? parsed['keys'] : [parsed]

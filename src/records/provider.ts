@@ -136,7 +136,7 @@ const isNames = (value: unknown): value is string | readonly string[] | null =>
   value === null || isText(value) || v.is(listOfStrings, value)
 
 /** Any object. */
-export const object = <const U>(unset: U) =>
+const object = <const U>(unset: U) =>
   setting({ kind: v.custom<JsonRecord>(isJsonRecord), needs: 'an object', unset, schema: { type: 'object' } })
 
 /** An object whose members are strings. */

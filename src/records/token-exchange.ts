@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { isKeepable, UNKEEPABLE } from './kinds.ts'
 
 /** Whether the new token names the actor. */
-export const EXCHANGE_MODES = ['delegation', 'impersonation'] as const
+const EXCHANGE_MODES = ['delegation', 'impersonation'] as const
 
 const MAX_RULES = 50
 const MAX_NAMES = 100

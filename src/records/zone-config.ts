@@ -29,7 +29,7 @@ export const COLOUR = '^(?:\\s*|#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}))$'
 export const WEB_LINK = '^(?:https?://|\\s*$)'
 
 /** The beginning of any other link of a zone: a URL or a path; may be empty. */
-export const LINK = '^(?:https?://|/[^/\\\\]|/?$)'
+const LINK = '^(?:https?://|/[^/\\\\]|/?$)'
 
 /** The beginning of an entry of `links.logout.whitelist`, which may be a pattern. */
 export const LOGOUT_TARGET = '^(?:https?://|http\\*://|/[^/\\\\]|/$)'

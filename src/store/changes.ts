@@ -50,7 +50,7 @@ export interface Caches extends ChangeListener {
 }
 
 /** The cache key of a record in a zone. Storable strings do not contain the separator. */
-export const keyInZone = (zoneId: string, key: string): string => `${zoneId}\0${key}`
+const keyInZone = (zoneId: string, key: string): string => `${zoneId}\0${key}`
 
 /** Makes the empty caches of one store. */
 export function createCaches(): Caches {

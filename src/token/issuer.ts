@@ -55,7 +55,7 @@ export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
  * The `typ` of JWT access tokens: the client's setting, then the zone's, then `JWT`. Widely used resource servers refuse
  * the `at+jwt` of RFC 9068 §2.1 unless configured for it (row T7).
  */
-export const accessTokenType = (zone: Zone, client: Client): AccessTokenType =>
+const accessTokenType = (zone: Zone, client: Client): AccessTokenType =>
   client.accessTokenType ?? zone.config.tokenPolicy?.accessTokenType ?? 'JWT'
 
 /** Stores opaque, revocable and refresh tokens before it returns; a plain JWT needs no write. */

@@ -15,7 +15,7 @@ import type { CodeRoute } from './routes.ts'
 /** Of `data`, in characters. */
 export const MAX_DATA_LENGTH = 65_536
 /** Five years: a text that is never fetched is deleted eventually. */
-export const MAX_LIFE_SECONDS = 5 * 366 * 24 * 60 * 60
+const MAX_LIFE_SECONDS = 5 * 366 * 24 * 60 * 60
 
 const refuse = (message: string, status = 400): OAuthError => refuseResource('code_store', message, { status })
 

@@ -23,7 +23,7 @@ import { refuseUnreadable, UNREADABLE } from './refusal.ts'
 import type { ApprovalRoute } from './routes.ts'
 
 /** Of one request; more than a user decides on. */
-export const MAX_APPROVALS = 1000
+const MAX_APPROVALS = 1000
 const MAX_SCOPE_LENGTH = 255
 /** Longer ones belong to no client. */
 const MAX_SHOWN = 255

@@ -52,7 +52,7 @@ export const recordPieces = (
   })
 
 /** The JSON before and after the members of a group. */
-export const frameOf = (group: Group): { readonly before: string; readonly after: string } => ({
+const frameOf = (group: Group): { readonly before: string; readonly after: string } => ({
   before: `${JSON.stringify(groupHead(group)).slice(0, -1)},"members":[`,
   after: `],"schemas":${JSON.stringify(SCHEMAS)}}`,
 })

@@ -167,7 +167,7 @@ export const redirect = (about: string): Answer => ({
 export const queryFlag: Schema = oneOf(['true', 'false', 'on', 'off', 'yes', 'no', '1', '0'])
 
 /** A string that the database can store: without NUL. */
-export const WITHOUT_NUL = '^[^\\u0000]*$'
+const WITHOUT_NUL = '^[^\\u0000]*$'
 
 /**
  * The schema of a request body, in which no string may contain NUL. `kept`: unknown members are stored, so the rule

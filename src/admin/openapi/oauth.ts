@@ -38,7 +38,7 @@ export const ASSERTION_FIELDS: Fields = {
 }
 
 /** The user that an external login server has authenticated. */
-export const VOUCHED_FIELDS: Fields = {
+const VOUCHED_FIELDS: Fields = {
   source: may('`login` in the request of an external login server.'),
   add_new: may('With `source=login`: whether to create an account for a new user.', oneOf(['true', 'false'])),
   user_id: may('With `source=login`: id of the user, instead of the user name.'),

@@ -16,7 +16,7 @@ export type ScimType =
   | 'invalidCount'
 
 /** The schema of refusals. */
-export const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error'
+const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error'
 
 /** A refusal: the status that goes with the keyword, or a status alone. */
 export class ScimError extends Error {

@@ -2,7 +2,7 @@
 // length and loops forever if a length inside is wrong. Checks lengths and grammar, not the content.
 
 /** Maximum size of a message. */
-export const MAX_MESSAGE_BYTES = 256 * 1024
+const MAX_MESSAGE_BYTES = 256 * 1024
 
 const INTEGER = 0x02
 const OCTETS = 0x04

@@ -11,7 +11,7 @@ import type { ExternalRefusal, IdentitySourceType, PasswordRelay } from '../sour
 import { externalUserOf } from './ldap-user.ts'
 
 /** The type of directories. */
-export const LDAP = 'ldap'
+const LDAP = 'ldap'
 
 /** Dependencies of `ldapSource`. */
 export interface LdapDeps {

@@ -20,7 +20,7 @@ import type { SignOutEndpoint } from './sign-out.ts'
 import { readUserinfo } from './userinfo.ts'
 
 /** The type of OAuth 2.0 providers. */
-export const OAUTH = 'oauth2.0'
+const OAUTH = 'oauth2.0'
 
 /** Dependencies of `oauth2Source`. */
 export interface Oauth2Deps extends ClientAuthenticationDeps {

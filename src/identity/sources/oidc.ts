@@ -18,7 +18,7 @@ import { signOutUrl } from './sign-out.ts'
 import type { OidcRecord } from './oidc-request.ts'
 
 /** The type of OpenID Connect providers. */
-export const OIDC = 'oidc1.0'
+const OIDC = 'oidc1.0'
 
 /** Dependencies of `oidcSource`. */
 export interface OidcDeps extends ClientAuthenticationDeps {

@@ -16,7 +16,7 @@ import type { SamlSignIn } from '../saml/sign-in.ts'
 import type { AnswerShape, IdentitySource, IdentitySourceType, RedirectSignIn, SourceDeps } from '../source.ts'
 
 /** The type of SAML providers. */
-export const SAML = 'saml'
+const SAML = 'saml'
 
 /** Dependencies of `samlSource`. */
 export interface SamlDeps extends Omit<SourceDeps, 'passwords'> {

@@ -72,7 +72,7 @@ const FAILURES: ReadonlySet<AuditEventType> = new Set([
 export const FAILURE_TYPES: readonly AuditEventType[] = [...FAILURES]
 
 /** The outcome that an event of this type reports. */
-export const outcomeOf = (type: AuditEventType): AuditOutcome => (FAILURES.has(type) ? 'failure' : 'success')
+const outcomeOf = (type: AuditEventType): AuditOutcome => (FAILURES.has(type) ? 'failure' : 'success')
 
 /** Whether anonymous callers can cause any number of events of this type. */
 export const canBeAnonymous = (type: AuditEventType): boolean => FAILURES.has(type) || type === 'PasswordResetRequest'

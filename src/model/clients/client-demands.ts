@@ -34,17 +34,13 @@ export interface ClientDemands {
 }
 
 /** FAPI 2.0 Security Profile §5.4.1. */
-export const FAPI_ALGORITHMS: readonly ClientAlgorithm[] = ['PS256', 'ES256', 'EdDSA']
+const FAPI_ALGORITHMS: readonly ClientAlgorithm[] = ['PS256', 'ES256', 'EdDSA']
 
 /** FAPI 2.0 Security Profile §5.3.2.1: proofs of a key, never a shared secret. */
-export const FAPI_AUTH_METHODS: readonly string[] = [
-  'private_key_jwt',
-  'tls_client_auth',
-  'self_signed_tls_client_auth',
-]
+const FAPI_AUTH_METHODS: readonly string[] = ['private_key_jwt', 'tls_client_auth', 'self_signed_tls_client_auth']
 
 /** FAPI 2.0 Security Profile §5.3.2: neither passwords nor tokens in the front channel. */
-export const FAPI_GRANT_TYPES: readonly string[] = [
+const FAPI_GRANT_TYPES: readonly string[] = [
   'authorization_code',
   'client_credentials',
   'refresh_token',

@@ -70,7 +70,7 @@ const lowerCase = (text: string): string => text.replace(/[A-Z]/g, letter => let
 const domainInLowerCase = (text: string): string => text.replace(/@[^@]*$/, lowerCase)
 
 /** Every member. Names of hosts ignore case; everything else is compared exactly, and nothing is a pattern. */
-export const SUBJECT_RULES: readonly SubjectRule[] = [
+const SUBJECT_RULES: readonly SubjectRule[] = [
   rule(
     'tls_client_auth_subject_dn',
     'tlsClientAuthSubjectDn',

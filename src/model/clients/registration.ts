@@ -36,7 +36,7 @@ const OWN_SCOPES: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a client that registered itself may have the scope: none of this server's own, and no wildcard. */
-export function isRegistrableScope(scope: string, service: Service): boolean {
+function isRegistrableScope(scope: string, service: Service): boolean {
   const [first = ''] = scope.toLowerCase().split('.')
   const isOwn = OWN_SCOPES.has(first) || first === service.name
   return !isOwn && !scope.includes('*') && !/[\s,]/.test(scope) && !isRestricted(scope, service)

@@ -2,7 +2,7 @@
 import { isJsonRecord } from '../../base/json.ts'
 
 /** The supported methods, by the member of `cnf`. */
-export const CONFIRMATION_MEMBERS = ['jkt', 'x5t#S256'] as const
+const CONFIRMATION_MEMBERS = ['jkt', 'x5t#S256'] as const
 
 /** One of `CONFIRMATION_MEMBERS`. */
 export type ConfirmationMember = (typeof CONFIRMATION_MEMBERS)[number]

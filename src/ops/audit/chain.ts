@@ -31,7 +31,7 @@ export const isSealed = (hashes: AuditHashes, chain: AuditChain): boolean =>
   sameSecret(sealed(hashes, chain).seal, chain.seal)
 
 /** What differs between the chain of a zone and its last entry; undefined if they agree. */
-export function alterationIn(hashes: AuditHashes, { chain, last, impossible }: AuditState): string | undefined {
+function alterationIn(hashes: AuditHashes, { chain, last, impossible }: AuditState): string | undefined {
   const inserted = impossible === undefined ? undefined : `entry ${impossible} was inserted`
   if (!chain) return last ? `the head is missing, and the last entry is ${last.number}` : inserted
   if (!isSealed(hashes, chain)) return 'the head was changed'

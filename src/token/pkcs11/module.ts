@@ -33,7 +33,7 @@ export interface TokenSession {
 }
 
 /** Thrown when the token refuses or fails; the message has no secret. */
-export class TokenFailure extends Error {
+class TokenFailure extends Error {
   /** CK_RV. */
   readonly code: number | undefined
   constructor(message: string, code?: number) {
