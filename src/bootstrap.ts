@@ -167,10 +167,10 @@ async function applyZone(
 async function logUnknownGroups({ id, config }: ZoneDefinition, { store, log }: Deps): Promise<void> {
   const { groups = [] } = config.secondFactor ?? {}
   if (groups.length === 0) return
-  const known = new Set(
+  const existing = new Set(
     (await store.groups.findByNames(id, groups)).map(({ displayName }) => displayName.toLowerCase()),
   )
-  const unknown = groups.filter(name => !known.has(name.toLowerCase()))
+  const unknown = groups.filter(name => !existing.has(name.toLowerCase()))
   if (unknown.length > 0) log(`zone ${id}: secondFactor.groups names groups that do not exist: ${unknown.join(', ')}`)
 }
 
@@ -180,9 +180,9 @@ async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps)
   const { externalKey, ...unnamed } = definition
   const now = clock.now()
 
-  const write = (known: ProviderDefinition): Promise<void> => {
+  const write = (provider: ProviderDefinition): Promise<void> => {
     const stored = (id: string, version: number, createdAt: Date): IdentityProvider =>
-      sealProviderSecrets({ ...known, zoneId, id, version, createdAt, updatedAt: now }, vault)
+      sealProviderSecrets({ ...provider, zoneId, id, version, createdAt, updatedAt: now }, vault)
     return upsert({
       // Not cached: another process that starts with this configuration may have been faster.
       find: () => store.providers.findStored(zoneId, record.originKey),

@@ -109,15 +109,15 @@ async function findOrCreate(
   const { originKey: origin } = provider
   const { email } = invitation
   await users.checkManageable(zone, origin)
-  const [known, second] = await store.users.findByEmail(zone.id, origin, email)
+  const [user, second] = await store.users.findByEmail(zone.id, origin, email)
   if (second) {
     return failed('user.ambiguous', 'Multiple users with the same origin matched to the email address.')
   }
-  if (known && !known.active) return failed('invitation.exception', 'The account is not active.')
+  if (user && !user.active) return failed('invitation.exception', 'The account is not active.')
   // The holder of the link sets the password of an unverified account, or is linked to one that has no owner.
-  const isGivenAway = known && (origin === service.name ? !known.verified : isGivenByLink(known, provider))
-  if (isGivenAway) await createGroupRights(deps).checkUser(known, invitation.by)
-  if (known) return known
+  const isGivenAway = user && (origin === service.name ? !user.verified : isGivenByLink(user, provider))
+  if (isGivenAway) await createGroupRights(deps).checkUser(user, invitation.by)
+  if (user) return user
   const address = email.toLowerCase()
   const made = {
     draft: { userName: address, origin, email: address, active: true, verified: false },

@@ -75,15 +75,21 @@ export function createPasswords({ places, cost }: { places: number; cost: HashCo
     queue.run(requester, async () => (await argon2()).hash(plain, parameters))
 
   async function verify(stored: string, plain: string, requester = SERVER): Promise<boolean> {
-    const known = stored.replace(/^\{bcrypt\}/, '')
-    if (known.startsWith('$argon2')) {
-      return queue.run(requester, async () => (await (await argon2()).verify(known, plain)) || refuse(plain, 'argon2'))
+    const encoded = stored.replace(/^\{bcrypt\}/, '')
+    if (encoded.startsWith('$argon2')) {
+      return queue.run(
+        requester,
+        async () => (await (await argon2()).verify(encoded, plain)) || refuse(plain, 'argon2'),
+      )
     }
-    const cost = Number(/^\$2[abxy]\$(\d\d)\$/.exec(known)?.[1])
+    const cost = Number(/^\$2[abxy]\$(\d\d)\$/.exec(encoded)?.[1])
     if (!Number.isNaN(cost)) {
       // One account with an extreme cost must not slow down all others.
       if (cost <= HIGHEST_BCRYPT_COST) bcryptCost = Math.max(bcryptCost, cost)
-      return queue.run(requester, async () => (await (await bcrypt()).verify(plain, known)) || refuse(plain, 'bcrypt'))
+      return queue.run(
+        requester,
+        async () => (await (await bcrypt()).verify(plain, encoded)) || refuse(plain, 'bcrypt'),
+      )
     }
     return false
   }

@@ -189,8 +189,8 @@ export function createSecretMemory(random: Random): SecretMemory {
   return {
     knows: (record, secret) => passed.get(record)?.includes(digestOf(secret)) ?? false,
     remember(record, secret) {
-      const known = passed.get(record) ?? []
-      passed.set(record, [digestOf(secret), ...known].slice(0, 2))
+      const digests = passed.get(record) ?? []
+      passed.set(record, [digestOf(secret), ...digests].slice(0, 2))
     },
   }
 }

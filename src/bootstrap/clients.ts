@@ -36,8 +36,8 @@ export async function applyClient(
       return source === 'configuration' ? [] : existing
     }
     for (const secret of secrets) {
-      const known = await Promise.all(existing.map(({ hash }) => passwords.verify(hash, secret)))
-      if (!known.includes(true)) return hashed()
+      const matches = await Promise.all(existing.map(({ hash }) => passwords.verify(hash, secret)))
+      if (!matches.includes(true)) return hashed()
     }
     return existing
   }

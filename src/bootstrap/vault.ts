@@ -52,8 +52,8 @@ export async function fitsDatabase(
   service: string,
   vault: Pick<MasterVault, 'keyedDigest'>,
 ): Promise<boolean | undefined> {
-  const known = await store.bootstrap.applied(service, ...CHECK)
-  return known === undefined ? undefined : known === checkOf(vault)
+  const stored = await store.bootstrap.applied(service, ...CHECK)
+  return stored === undefined ? undefined : stored === checkOf(vault)
 }
 
 /** Marks the database as the vault's, and keeps the key of its digests. */

@@ -180,13 +180,13 @@ function checkGrantTypes(
   { isLenient, furtherProtocols }: { readonly isLenient: boolean; readonly furtherProtocols: boolean },
   refuse: Refuse,
 ): void {
-  const known = `Must be one of: [${(furtherProtocols ? GRANT_TYPES : CLASSIC_GRANT_TYPES).join(', ')}]`
+  const choices = `Must be one of: [${(furtherProtocols ? GRANT_TYPES : CLASSIC_GRANT_TYPES).join(', ')}]`
   if (grantTypes.length === 0) {
-    refuse('authorized_grant_types', `An authorized grant type must be provided. ${known}`)
+    refuse('authorized_grant_types', `An authorized grant type must be provided. ${choices}`)
   }
   if (isLenient) return // a name that is no grant is of no use, and of no harm
   for (const grant of grantTypes.filter(grant => !GRANT_TYPES.some(type => type === grant))) {
-    refuse('authorized_grant_types', `${grant} is not an allowed grant type. ${known}`)
+    refuse('authorized_grant_types', `${grant} is not an allowed grant type. ${choices}`)
   }
 }
 

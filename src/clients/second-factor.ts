@@ -24,8 +24,8 @@ export async function clientPolicyProblem(
   if (!methods.some(method => ofZone.methods.includes(method))) {
     return `secondFactor.methods must have one that counts in the zone: ${ofZone.methods.join(', ')}`
   }
-  const known = groups.length === 0 ? [] : await store.groups.findByNames(zone.id, groups)
-  const names = new Set(known.map(({ displayName }) => displayName.toLowerCase()))
+  const found = groups.length === 0 ? [] : await store.groups.findByNames(zone.id, groups)
+  const names = new Set(found.map(({ displayName }) => displayName.toLowerCase()))
   const unknown = groups.find(name => !names.has(name.toLowerCase()))
   return unknown === undefined ? undefined : `secondFactor.groups: there is no group named ${unknown}`
 }

@@ -82,15 +82,15 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
     if (names.size < minProperties) refuse('minProperties', `must have at least ${minProperties} members`)
     if (names.size > maxProperties) refuse('maxProperties', `must have at most ${maxProperties} members`)
     for (const [name, member] of members) {
-      const known = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
-      if (known === false) {
+      const property = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+      if (property === false) {
         const meant = nearest(name, Object.keys(properties))
         refuse(
           'additionalProperties',
           `is not a known key${meant === undefined ? '' : `; did you mean ${meant}?`}`,
           name,
         )
-      } else if (typeof known === 'object') check(member, known, [...steps, name])
+      } else if (typeof property === 'object') check(member, property, [...steps, name])
     }
   }
 

@@ -86,10 +86,10 @@ function profileWarnings(
 }
 
 function keyWarnings(record: ClientRecord, { signingKeys }: ZoneOfClients): readonly ClientWarning[] {
-  const known = signingKeys ? Object.values(signingKeys.keys).map(({ algorithm }) => algorithm) : ['RS256'] // made at first start
+  const algorithms = signingKeys ? Object.values(signingKeys.keys).map(({ algorithm }) => algorithm) : ['RS256'] // made at first start
   return ALGORITHMS.flatMap(member => {
     const algorithm = record[member]
-    if (typeof algorithm !== 'string' || known.some(each => each === algorithm)) return []
+    if (typeof algorithm !== 'string' || algorithms.some(each => each === algorithm)) return []
     const message = `${member} is ${algorithm}, and the configuration has no such key: its tokens fail unless the zone got one by the API`
     return { clientId: record.client_id, message }
   })

@@ -88,9 +88,9 @@ export function rateLimitOf(file: RateLimitFile | undefined, problems: Problems)
 }
 
 function loggingOf(option: string, problems: Problems): RateLimitLogging {
-  const known = RATE_LIMIT_LOGGING.find(each => each.toLowerCase() === option.toLowerCase())
-  if (known === undefined) problems.add('ratelimit.loggingOption', `must be one of ${RATE_LIMIT_LOGGING.join(', ')}`)
-  return known ?? RATE_LIMIT_LOGGING[0]
+  const chosen = RATE_LIMIT_LOGGING.find(each => each.toLowerCase() === option.toLowerCase())
+  if (chosen === undefined) problems.add('ratelimit.loggingOption', `must be one of ${RATE_LIMIT_LOGGING.join(', ')}`)
+  return chosen ?? RATE_LIMIT_LOGGING[0]
 }
 
 function mappingOf(

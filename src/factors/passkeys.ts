@@ -284,12 +284,12 @@ function readAnswer(text: string, required: readonly string[]): Answer | undefin
   const handle = sent['userHandle'] ?? undefined
   if (handle !== undefined && typeof handle !== 'string') return undefined
   const { transports } = sent
-  const known = Array.isArray(transports) ? transports.filter(each => typeof each === 'string') : []
+  const names = Array.isArray(transports) ? transports.filter(each => typeof each === 'string') : []
   return {
     id,
     response,
     userHandle: handle,
-    transports: known.filter(each => TRANSPORT.test(each)).slice(0, 8),
+    transports: names.filter(each => TRANSPORT.test(each)).slice(0, 8),
   }
 }
 

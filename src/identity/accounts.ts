@@ -95,10 +95,10 @@ export function createAccounts(deps: {
     const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
     if (linkByEmail !== true || email === undefined || emailVerified !== true) return undefined
     const found = await store.users.findByEmail(zone.id, originKey, email)
-    const [known, second] = found.filter(
+    const [first, second] = found.filter(
       user => user.active && isUnbound(user) && asciiLower(user.email) === asciiLower(email),
     )
-    return second ? AMBIGUOUS : known
+    return second ? AMBIGUOUS : first
   }
 
   /** Writes the account with the provider's user name or, if that is taken, with its current name. */

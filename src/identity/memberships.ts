@@ -138,10 +138,10 @@ export function createMemberships(deps: {
     async apply(zone, user, { groups, missing }) {
       const current = await store.groups.listDirect(zone.id, user.id)
       const owned = current.filter(({ origin }) => origin === user.origin).map(({ groupId }) => groupId)
-      const known = new Set(current.map(({ groupId }) => groupId))
+      const currentIds = new Set(current.map(({ groupId }) => groupId))
       const wanted = new Set([...groups, ...(await create(zone, user, missing))].map(({ id }) => id))
       const remove = owned.filter(id => !wanted.has(id))
-      const add = [...wanted].filter(id => !known.has(id))
+      const add = [...wanted].filter(id => !currentIds.has(id))
       if (remove.length === 0 && add.length === 0) return
       await store.groups.changeOwned(zone.id, { userId: user.id, origin: user.origin }, { remove, add })
       report(zone, user, { removed: remove, added: add })

@@ -160,16 +160,16 @@ export function createVouching(deps: {
     const { vouchedUser, addNew, client, server } = signIn
     const { userId, origin = LOGIN_SERVER_ORIGIN } = vouchedUser
     const userName = vouchedUser.userName ?? vouchedUser.email
-    const known = userId === undefined ? undefined : await findById(zone, userId, vouchedUser.origin)
-    const refusal = await refuseOrigin(zone, known?.origin ?? origin)
+    const existing = userId === undefined ? undefined : await findById(zone, userId, vouchedUser.origin)
+    const refusal = await refuseOrigin(zone, existing?.origin ?? origin)
     if (refusal) return refusal
-    if (userId !== undefined && !known) return BAD_CREDENTIALS
+    if (userId !== undefined && !existing) return BAD_CREDENTIALS
     if (userId === undefined && (userName === undefined || userName.trim() === '')) {
       return refuse('Cannot determine username from credentials supplied')
     }
     // Before an account is created for a user who may not use the client.
-    if (client && !allowsProvider(client, known?.origin ?? origin)) return refuse(PROVIDER_BARRED, 'provider-barred')
-    if (known) return known
+    if (client && !allowsProvider(client, existing?.origin ?? origin)) return refuse(PROVIDER_BARRED, 'provider-barred')
+    if (existing) return existing
     const named = readable(vouchedUser, { userName: userName ?? '', origin })
     const found = await findByName(zone, named)
     if (found === 'not-usable') return BAD_CREDENTIALS

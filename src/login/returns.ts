@@ -128,9 +128,9 @@ export function createReturns(deps: ExternalDeps): Returns {
   async function comeBack(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply> {
     const { origin, form } = given
     const { zone } = request
-    const known = await identity.answersOf(zone, origin)
-    const shape = known?.shape ?? NO_ANSWER
-    const callback = known?.path ?? callbackPath(origin)
+    const answers = await identity.answersOf(zone, origin)
+    const shape = answers?.shape ?? NO_ANSWER
+    const callback = answers?.path ?? callbackPath(origin)
     const state = form.get(shape.state)
     const attempt =
       isPlain(form, shape) && state ? await attempts.take(request, reply, { origin, state, callback }) : undefined
@@ -158,13 +158,13 @@ export function createReturns(deps: ExternalDeps): Returns {
   ): Promise<FastifyReply> {
     const { origin, form, target } = given
     const { zone } = request
-    const known = await identity.answersOf(zone, origin)
+    const answers = await identity.answersOf(zone, origin)
     const provider = await store.providers.findByOrigin(zone.id, origin)
-    if (!known || !provider || !isPlain(form, known.shape)) return fail(request, reply, { ...given, failure: LOST })
+    if (!answers || !provider || !isPlain(form, answers.shape)) return fail(request, reply, { ...given, failure: LOST })
     // A form of another site carries no cookies anyway; nothing pending in this browser belongs to the user who signs in now.
     sessions.forget(request)
-    const redirectUri = urls.ofZone(zone) + (given.path ?? known.path ?? callbackPath(origin))
-    const to = { provider, shape: known.shape, redirectUri, path: ownPath(urls.addressesOf(zone), target) }
+    const redirectUri = urls.ofZone(zone) + (given.path ?? answers.path ?? callbackPath(origin))
+    const to = { provider, shape: answers.shape, redirectUri, path: ownPath(urls.addressesOf(zone), target) }
     return complete(request, reply, { given, to })
   }
 

@@ -108,10 +108,10 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
       const { zone } = request
       const sealed = state === undefined ? undefined : cookieOf(request, nameIn(zone))
       if (state === undefined || sealed === undefined) return undefined
-      const known = opened(request, { sealed, state })
-      if (!known) return undefined
+      const saved = opened(request, { sealed, state })
+      if (!saved) return undefined
       setCookie(reply, nameIn(zone), '', { ...attributesIn(zone), maxAge: 0 })
-      return known.until > clock.now().getTime() ? known.target : undefined
+      return saved.until > clock.now().getTime() ? saved.target : undefined
     },
   }
 }

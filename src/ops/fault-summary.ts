@@ -23,9 +23,9 @@ export function createFaultSummary(lines: FaultLines): FaultSummary {
   return {
     note(message, cause) {
       const kind = kindOf(message, cause)
-      const known = repeated.has(kind) || repeated.size < MAX_KINDS ? kind : 'faults of many kinds'
-      const count = repeated.get(known)
-      repeated.set(known, count === undefined ? 0 : count + 1)
+      const counted = repeated.has(kind) || repeated.size < MAX_KINDS ? kind : 'faults of many kinds'
+      const count = repeated.get(counted)
+      repeated.set(counted, count === undefined ? 0 : count + 1)
       if (count === undefined) lines.full(message, cause)
     },
     flush() {

@@ -200,11 +200,11 @@ export function createPrometheus({
 
 /** Finds a series by the values of its labels, or adds it. */
 function cached<Labels extends string[], Found>(find: (...labels: Labels) => Found): (...labels: Labels) => Found {
-  const known = new Map<string, Found>()
+  const cache = new Map<string, Found>()
   return (...labels) => {
     const key = labels.join(' ')
-    let series = known.get(key)
-    if (series === undefined) known.set(key, (series = find(...labels)))
+    let series = cache.get(key)
+    if (series === undefined) cache.set(key, (series = find(...labels)))
     return series
   }
 }

@@ -36,7 +36,7 @@ const PATTERNS: readonly (readonly [RegExp, GroupName])[] = [
 export function createGroupFinder(
   basePath: string,
 ): (route: string | undefined, audience: Audience | undefined) => RequestGroup {
-  const known = new Map<string, RequestGroup>()
+  const cache = new Map<string, RequestGroup>()
   const groups = Object.fromEntries(
     Object.entries(LIMITS).map(([name, limitMilliseconds]) => [name, { name, limitMilliseconds }]),
   ) as Record<GroupName, RequestGroup> // has the keys of LIMITS
@@ -49,8 +49,8 @@ export function createGroupFinder(
 
   return (route, audience) => {
     if (route === undefined) return groups.unknown
-    const group = known.get(route) ?? groups[nameOf(route, audience)]
-    known.set(route, group)
+    const group = cache.get(route) ?? groups[nameOf(route, audience)]
+    cache.set(route, group)
     return group
   }
 }

@@ -112,10 +112,10 @@ function promptField(
   prompt: Prompt,
   { index, value, focus, described, resetPassword, takesPasskeys }: PromptProps,
 ): Html {
-  const known = AUTOCOMPLETE.get(prompt.name)
+  const standard = AUTOCOMPLETE.get(prompt.name)
   const ours = prompt.name === 'password' ? chrome.texts.reference?.passwordAutocomplete : undefined
-  const autocomplete = ours ?? (takesPasskeys && known === 'username' ? 'username webauthn' : known)
-  const id = known === undefined ? `prompt-${index}` : prompt.name // any other name may be no id, or a taken one
+  const autocomplete = ours ?? (takesPasskeys && standard === 'username' ? 'username webauthn' : standard)
+  const id = standard === undefined ? `prompt-${index}` : prompt.name // any other name may be no id, or a taken one
   const props: FieldProps = {
     id,
     name: prompt.name,

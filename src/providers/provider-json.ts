@@ -80,11 +80,11 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const recordType = recordTypeOf(type, serviceName)
   if (given === undefined && recordType?.needsConfig === true) refuse('config', 'must be given', 'unusable')
   const members = isJsonRecord(given) ? given : {}
-  const known = recordType && readAllSettings(recordType.settings, members, 'config')
-  for (const problem of known?.problems ?? []) refuse(problem.key, problem.message, 'unreadable')
+  const reading = recordType && readAllSettings(recordType.settings, members, 'config')
+  for (const problem of reading?.problems ?? []) refuse(problem.key, problem.message, 'unreadable')
   // No setting of an unknown type has a meaning here, and `additionalConfiguration` has none in any.
-  const isFree = (member: string): boolean => known === undefined || member === 'additionalConfiguration'
-  const own = withoutReadableSecrets(known?.kept ?? members, isFree)
+  const isFree = (member: string): boolean => reading === undefined || member === 'additionalConfiguration'
+  const own = withoutReadableSecrets(reading?.kept ?? members, isFree)
   const config = withoutEmptySecret(before?.type === type ? withKeptSecrets(own, before.config) : own)
   for (const { key, message, kind } of recordType?.check?.(config) ?? []) {
     const isSaid = problems.some(problem => problem.key === `config.${key}` && problem.message === message)

@@ -157,8 +157,8 @@ const SENT: Readonly<Record<string, { readonly to: readonly string[]; readonly b
 export const movedSecrets = (before: JsonRecord, after: JsonRecord): readonly string[] =>
   Object.entries(SENT).flatMap(([secret, { to, by }]) => {
     if (!isText(before[secret]) || before[secret] !== after[secret]) return []
-    const known = new Set(to.flatMap(name => placesIn(before[name])))
-    const isMoved = to.some(name => placesIn(after[name]).some(place => !known.has(place)))
+    const former = new Set(to.flatMap(name => placesIn(before[name])))
+    const isMoved = to.some(name => placesIn(after[name]).some(place => !former.has(place)))
     return isMoved || Object.entries(by).some(([name, unset]) => (before[name] ?? unset) !== (after[name] ?? unset))
       ? [secret]
       : []

@@ -153,10 +153,10 @@ export const showSettings = (described: Section, kept: object): JsonRecord => sh
 
 function showSection(described: Section, kept: JsonRecord): JsonRecord | null | undefined {
   if (described.optional && Object.keys(kept).length === 0) return described.optional === 'null' ? null : undefined
-  const known = described.explicit ? described.explicit(kept) : kept
+  const values = described.explicit ? described.explicit(kept) : kept
   const shown: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(described.members)) {
-    const value = showMember(member, known[name])
+    const value = showMember(member, values[name])
     if (value !== undefined) shown[name] = value
   }
   return shown

@@ -138,8 +138,8 @@ async function loadedOrKept<V extends object>(
   kept: () => V | undefined,
   load: () => Promise<V | undefined>,
 ): Promise<V | undefined> {
-  const known = outage.mayTrustCaches() ? kept() : undefined
-  if (known !== undefined) return known
+  const cached = outage.mayTrustCaches() ? kept() : undefined
+  if (cached !== undefined) return cached
   try {
     return await load()
   } catch (error) {

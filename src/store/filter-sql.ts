@@ -76,24 +76,24 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
     return `(${key} in (${selects.join(' union all ')}))`
   }
 
-  function compile(part: Filter, known: Attributes): string {
+  function compile(part: Filter, available: Attributes): string {
     switch (part.kind) {
       case 'or':
-        if (known === attributes && isSeekable(part, rows)) return oneOf(part.parts)
-        return `(${part.parts.map(each => compile(each, known)).join(' or ')})`
+        if (available === attributes && isSeekable(part, rows)) return oneOf(part.parts)
+        return `(${part.parts.map(each => compile(each, available)).join(' or ')})`
       case 'and':
-        return `(${part.parts.map(each => compile(each, known)).join(' and ')})`
+        return `(${part.parts.map(each => compile(each, available)).join(' and ')})`
       case 'not':
-        return negated(compile(part.part, known))
+        return negated(compile(part.part, available))
       case 'values': {
-        const { rows } = attributeNamed(part.attribute, known)
+        const { rows } = attributeNamed(part.attribute, available)
         if (rows?.members === undefined) throw new InvalidFilter(`${part.attribute} takes no filter in brackets`)
         return among(rows, compile(part.filter, rows.members))
       }
       case 'present':
-        return present(attributeNamed(part.attribute, known))
+        return present(attributeNamed(part.attribute, available))
       case 'compare':
-        return compare(part, attributeNamed(part.attribute, known))
+        return compare(part, attributeNamed(part.attribute, available))
     }
   }
 
@@ -129,8 +129,8 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
   return { text: compile(filter, attributes), args }
 }
 
-function attributeNamed(name: string, known: Attributes): Attribute {
-  const attribute = known.get(name.toLowerCase())
+function attributeNamed(name: string, available: Attributes): Attribute {
+  const attribute = available.get(name.toLowerCase())
   if (attribute === undefined) throw new InvalidFilter(`there is no attribute ${name} to filter by`)
   return attribute
 }

@@ -70,8 +70,8 @@ const updates = new Map<string, Statement<Key & Record<string, Value>, never>>()
 
 function updateOf(columns: readonly string[]): Statement<Key & Record<string, Value>, never> {
   const name = list(columns)
-  const known = updates.get(name)
-  if (known !== undefined) return known
+  const cached = updates.get(name)
+  if (cached !== undefined) return cached
   const set = columns.map(column => `${column} = :${column}`)
   const made = statement<Key & Record<string, Value>>(
     `update sessions set ${list(set)} where zone_id = :zone_id and id_digest = :id_digest`,

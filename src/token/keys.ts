@@ -149,8 +149,8 @@ export function createKeyRing(deps: {
   let creating: Promise<readonly SigningKeyRecord[]> | undefined
 
   function open(records: readonly SigningKeyRecord[]): OpenedKeys {
-    const known = opened.get(records)
-    if (known) return known
+    const cached = opened.get(records)
+    if (cached) return cached
     const isActive = new Set(records.filter(({ active }) => active).map(({ keyId }) => keyId))
     const list = records
       .flatMap(record => openVerifying(record, vault) ?? [])
@@ -205,8 +205,8 @@ export function createKeyRing(deps: {
       const records = await store.keys.list(await signerOf(zoneId))
       const { active, others } = open(records)
       if (active?.algorithm === algorithm) return active
-      const known = others.get(algorithm)
-      if (known) return known
+      const cached = others.get(algorithm)
+      if (cached) return cached
       // A key that is to expire was replaced, and signs nothing any more.
       const record = records.find(each => each.algorithm === algorithm && each.sealedPrivateKey && !each.expiresAt)
       const key = record && openSigning(record, opening)
@@ -301,9 +301,9 @@ function openSigning(record: SigningKeyRecord, opening: Opening): SigningKey | u
 
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const header = (type: string): string => {
-    const known = headers.get(type) ?? encode({ alg: algorithm, kid: keyId, typ: type })
-    headers.set(type, known)
-    return known
+    const encoded = headers.get(type) ?? encode({ alg: algorithm, kid: keyId, typ: type })
+    headers.set(type, encoded)
+    return encoded
   }
 
   return {

@@ -39,9 +39,9 @@ const newest = new WeakMap<Client, string>()
 
 /** The signature for new tokens of the client or of a user, with the newest secret. */
 export function revocationSignature(client: Client, user: User | undefined): string {
-  const known = newest.get(client) ?? ofClient(client, client.secrets.at(-1))
-  newest.set(client, known)
-  return user ? withUser(known, user) : known
+  const ofNewest = newest.get(client) ?? ofClient(client, client.secrets.at(-1))
+  newest.set(client, ofNewest)
+  return user ? withUser(ofNewest, user) : ofNewest
 }
 
 /** Whether the signature matches any current secret of the client. */

@@ -45,8 +45,8 @@ export function createGroupsShown(deps: {
   async function defaultsOf(zone: Zone): Promise<readonly Group[]> {
     const names = [...new Set(defaultGroupsOf(zone, deps))]
     const found = await store.groups.findByNames(zone.id, names)
-    const known = new Set(found.map(({ displayName }) => displayName.toLowerCase()))
-    const missing = names.filter(name => !known.has(name.toLowerCase()))
+    const existing = new Set(found.map(({ displayName }) => displayName.toLowerCase()))
+    const missing = names.filter(name => !existing.has(name.toLowerCase()))
     if (missing.length === 0) return found
     const now = clock.now()
     const made = missing.map(displayName => newGroup({ zoneId: zone.id, displayName }, { id: random.uuid(), now }))

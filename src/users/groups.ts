@@ -149,8 +149,8 @@ export function createGroups(deps: GroupDeps): Groups {
     if (draft.displayName !== before.displayName) {
       rights.checkNames(zone, [before.displayName, draft.displayName], by)
     }
-    const { description: _, externalId: known, ...kept } = before
-    const { displayName, description, externalId = known } = draft
+    const { description: _, externalId: current, ...kept } = before
+    const { displayName, description, externalId = current } = draft
     const after: Group = {
       ...kept,
       displayName,

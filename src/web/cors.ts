@@ -31,7 +31,7 @@ export function createCors(deps: {
   urls: Urls
 }): Cors {
   const { system, resolveZone, urls } = deps
-  const known = new WeakMap<CorsConfiguration, CorsRules>()
+  const cache = new WeakMap<CorsConfiguration, CorsRules>()
   const fixed = securityHeaders('api', urls.isHttps)
 
   async function rulesFor(request: FastifyRequest): Promise<CorsRules> {
@@ -51,8 +51,8 @@ export function createCors(deps: {
   }
 
   function remembered(configuration: CorsConfiguration): CorsRules {
-    const rules = known.get(configuration) ?? corsRules(configuration)
-    known.set(configuration, rules)
+    const rules = cache.get(configuration) ?? corsRules(configuration)
+    cache.set(configuration, rules)
     return rules
   }
 

@@ -46,8 +46,8 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
       clients.set(clientId, await findClientSummary(store, zone, clientId))
     }
     const shown = all.filter(({ clientId, scope }) => {
-      const known = clients.get(clientId)
-      return known !== undefined && !(known.client && isAutoApproved(known.client, scope))
+      const summary = clients.get(clientId)
+      return summary !== undefined && !(summary.client && isAutoApproved(summary.client, scope))
     })
     return sendJson(reply, shown.slice(startIndex - 1, startIndex - 1 + count).map(approvalToJson))
   })
@@ -113,8 +113,8 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
   /** A decision made in advance would count when the client is given the scope, without asking the user. */
   async function checkScopes(request: FastifyRequest, approvals: readonly Approval[]): Promise<void> {
     const { zone } = request
-    const known = await store.approvals.listAllOfUser(zone.id, userOf(request).id)
-    const decided = new Set(known.map(({ clientId, scope }) => JSON.stringify([clientId, scope])))
+    const before = await store.approvals.listAllOfUser(zone.id, userOf(request).id)
+    const decided = new Set(before.map(({ clientId, scope }) => JSON.stringify([clientId, scope])))
     for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
       const client = await clientIn(request, clientId)
       const foreign = ofClient.find(

@@ -72,8 +72,8 @@ export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: C
       const existing = await find(request, entry)
       return existing && { ...entry, existing }
     })
-    const known = found.filter(entry => entry !== undefined)
-    return known.length === entries.length ? known : undefined
+    const existing = found.filter(entry => entry !== undefined)
+    return existing.length === entries.length ? existing : undefined
   }
 
   async function refuseExisting(request: FastifyRequest, entries: readonly Entry[]): Promise<void> {
@@ -109,9 +109,9 @@ export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: C
   on('PUT /oauth/clients/tx', async (request, reply) => {
     const entries = entriesOf(request, 'client_id')
     if (entries.length === 0) throw invalidClient('No clients specified for update.')
-    const known = await findAll(request, entries)
-    if (!known) return sendNotFound(reply, behaviour)
-    const results = known.map(({ json, existing }) => {
+    const found = await findAll(request, entries)
+    if (!found) return sendNotFound(reply, behaviour)
+    const results = found.map(({ json, existing }) => {
       const client = writer.readUpdate(request, existing.client, json)
       return { write: update(existing, client), answer: clientToJson(client) }
     })
@@ -119,9 +119,9 @@ export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: C
   })
 
   on('POST /oauth/clients/tx/delete', async (request, reply) => {
-    const known = await findAll(request, entriesOf(request, 'client_id'))
-    if (!known) return sendNotFound(reply, behaviour)
-    const results = known.map(({ existing }) => ({
+    const found = await findAll(request, entriesOf(request, 'client_id'))
+    if (!found) return sendNotFound(reply, behaviour)
+    const results = found.map(({ existing }) => ({
       write: deletion(existing),
       answer: { ...clientToJson(existing.client), approvals_deleted: true },
     }))
@@ -129,10 +129,10 @@ export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: C
   })
 
   on('POST /oauth/clients/tx/secret', async (request, reply) => {
-    const known = await findAll(request, entriesOf(request, 'clientId'))
-    if (!known) return sendNotFound(reply, behaviour)
+    const found = await findAll(request, entriesOf(request, 'clientId'))
+    if (!found) return sendNotFound(reply, behaviour)
     try {
-      const changes = known.map(({ json, existing }) => {
+      const changes = found.map(({ json, existing }) => {
         const secret = replacementOf(json)
         checkPolicy(request.zone, secret)
         return { existing, secret, oldSecret: textOf(json, 'oldSecret') }
@@ -149,7 +149,7 @@ export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: C
     } catch (error) {
       const data = error instanceof OAuthError ? error.message : 'the change failed'
       const facts = { zoneId: request.zone.id, data, ...auditOriginOf(request) }
-      for (const { clientId } of known) audit({ type: 'SecretChangeFailure', principal: clientId, ...facts })
+      for (const { clientId } of found) audit({ type: 'SecretChangeFailure', principal: clientId, ...facts })
       throw error
     }
   })

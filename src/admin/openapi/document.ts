@@ -95,19 +95,19 @@ const areasOf = (facts: Facts): readonly Area[] => [
 export function describeRoutes(deps: DocumentDeps): Described {
   const { routes, urls } = deps
   const areas = areasOf(deps)
-  const known = new Map(areas.flatMap(({ operations }) => Object.entries(operations)))
+  const descriptions = new Map(areas.flatMap(({ operations }) => Object.entries(operations)))
   const byKey = new Map<string, DescribedOperation[]>()
   for (const route of routes) {
     if (route.method === 'HEAD' || route.refuses) continue
     const place = `${route.method} ${placeOf(route.url, urls)}`
     const folder = place.replace(/[^/]+$/, '*')
-    const key = known.has(place) || !known.has(folder) ? place : folder
-    const operation = known.get(key) ?? { summary: place, answers: {} }
+    const key = descriptions.has(place) || !descriptions.has(folder) ? place : folder
+    const operation = descriptions.get(key) ?? { summary: place, answers: {} }
     const path = templateOf(route.url, urls, operation)
     const described = { method: route.method, path, route, operation, answers: answersOf(route, operation, deps) }
     byKey.set(key, [...(byKey.get(key) ?? []), described])
   }
-  const undescribed = [...byKey.keys()].filter(key => !known.has(key))
+  const undescribed = [...byKey.keys()].filter(key => !descriptions.has(key))
   const documented = areas.map(({ name, about, operations }) => ({
     name,
     about,
@@ -119,7 +119,7 @@ export function describeRoutes(deps: DocumentDeps): Described {
     document: documentObject(documented, areas, deps),
     areas: documented,
     undescribed,
-    unrouted: [...known.keys()].filter(key => !byKey.has(key)),
+    unrouted: [...descriptions.keys()].filter(key => !byKey.has(key)),
   }
 }
 

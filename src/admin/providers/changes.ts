@@ -106,8 +106,8 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     by: GroupCaller,
     before: JsonRecord = {},
   ): void {
-    const known = new Set(wordsOf(before['externalGroupsWhitelist']))
-    const added = wordsOf(config['externalGroupsWhitelist']).filter(name => !known.has(name))
+    const former = new Set(wordsOf(before['externalGroupsWhitelist']))
+    const added = wordsOf(config['externalGroupsWhitelist']).filter(name => !former.has(name))
     rights.checkNames({ id }, added, by)
   }
 

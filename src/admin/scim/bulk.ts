@@ -200,16 +200,16 @@ interface Running {
 async function resultOf(sent: Sent, running: Running): Promise<{ readonly result: Json; readonly failed: boolean }> {
   if (!('operation' in sent)) {
     const { method, bulkId } = sent.sent
-    const known = {
+    const facts = {
       ...(typeof method === 'string' && { method: shown(method) }),
       ...(typeof bulkId === 'string' && { bulkId: shown(bulkId) }),
     }
-    return { result: failure(known, sent.refusal, running), failed: true }
+    return { result: failure(facts, sent.refusal, running), failed: true }
   }
   const { method, bulkId, endpoint, id } = sent.operation
   const { base } = running.context
   const { type } = running.resources[endpoint].names
-  const known = { method, ...(bulkId !== undefined && { bulkId }) }
+  const facts = { method, ...(bulkId !== undefined && { bulkId }) }
   try {
     const resource = await perform(sent.operation, running)
     if (bulkId !== undefined && resource) running.ids.set(bulkId, resource.id)
@@ -218,7 +218,7 @@ async function resultOf(sent: Sent, running: Running): Promise<{ readonly result
       failed: false,
       result: {
         ...(madeId !== undefined && { location: locationOf(resolved(madeId, running), type, base) }),
-        ...known,
+        ...facts,
         ...(resource && { version: tagOf(resource.version) }),
         status: method === 'POST' ? '201' : resource ? '200' : '204',
       },
@@ -226,15 +226,15 @@ async function resultOf(sent: Sent, running: Running): Promise<{ readonly result
   } catch (thrown) {
     // RFC 7644 §3.7.3: the location is there unless a POST failed.
     const location = id === undefined || REFERENCE.test(id) ? {} : { location: locationOf(id, type, base) }
-    return { result: failure({ ...location, ...known }, thrown, running), failed: true }
+    return { result: failure({ ...location, ...facts }, thrown, running), failed: true }
   }
 }
 
-function failure(known: Json, thrown: unknown, { stop }: Running): Json {
+function failure(facts: Json, thrown: unknown, { stop }: Running): Json {
   const refused = refusedBy(thrown)
   if (!refused) stop(thrown)
   const { status, detail, scimType } = refused ?? faultOf(thrown)
-  return { ...known, status: String(status), response: errorBody(status, detail, scimType) }
+  return { ...facts, status: String(status), response: errorBody(status, detail, scimType) }
 }
 
 const resolved = (id: string, { ids }: Running): string => {

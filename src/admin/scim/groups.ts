@@ -84,9 +84,9 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
         throw new ScimError('tooMany', 'The groups have too many members: ask with excludedAttributes=members')
       }
       for (const { groupId, ...member } of found) {
-        const known = byGroup.get(groupId)
+        const members = byGroup.get(groupId)
         const json = memberToJson({ member }, base)
-        if (known) known.push(json)
+        if (members) members.push(json)
         else byGroup.set(groupId, [json])
       }
     }
@@ -178,10 +178,10 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
         const resource = { ...groupToJson(current, base), ...(shownBefore.length > 0 && { members: shownBefore }) }
         const definition = groupDefinitionOf(applyPatch(names, resource, operations))
         const after = new Set(definition.members.map(({ memberId }) => memberId))
-        const known = new Set(before.map(({ memberId }) => memberId))
+        const memberIds = new Set(before.map(({ memberId }) => memberId))
         const added = needed.isReplaced
           ? definition.members
-          : definition.members.filter(each => !known.has(each.memberId))
+          : definition.members.filter(each => !memberIds.has(each.memberId))
         const removed = before.flatMap(({ memberId }) => (after.has(memberId) ? [] : [memberId]))
         return {
           definition,

@@ -22,8 +22,8 @@ export async function secondFactorAfter(
   if (memberOf(sent, 'secondFactor') === undefined) return before.config.secondFactor
   const { groups = [], origins = [] } = read ?? {}
   const newGroups = groups.filter(name => !old.groups?.includes(name))
-  const known = newGroups.length === 0 ? [] : await store.groups.findByNames(before.id, newGroups)
-  const names = new Set(known.map(({ displayName }) => displayName.toLowerCase()))
+  const found = newGroups.length === 0 ? [] : await store.groups.findByNames(before.id, newGroups)
+  const names = new Set(found.map(({ displayName }) => displayName.toLowerCase()))
   const unknownGroup = newGroups.find(name => !names.has(name.toLowerCase()))
   if (unknownGroup !== undefined) {
     throw new InvalidZoneConfig(`config.secondFactor.groups: there is no group named ${unknownGroup}`)

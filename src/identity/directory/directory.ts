@@ -9,8 +9,8 @@ import { OutboundError } from '../../base/outbound.ts'
 import type { Passwords } from '../../base/passwords.ts'
 import type { Random } from '../../base/random.ts'
 import type { DirectoryGroup } from './groups.ts'
-import { createKnownDirectories } from './known-directories.ts'
-import type { KnownDirectory } from './known-directories.ts'
+import { createDirectoryStates } from './directory-states.ts'
+import type { DirectoryState } from './directory-states.ts'
 import { bindAccount, checkPassword } from './password-check.ts'
 import type { DirectoryEntry, DirectorySession, KeepableSession } from './session.ts'
 import { DirectoryError } from './directory-error.ts'
@@ -64,7 +64,7 @@ const BAD_CREDENTIALS = { outcome: 'bad-credentials' } as const
 
 /** One instance serves all directories. */
 export function createDirectories(deps: DirectoryDeps): Directories {
-  const known = createKnownDirectories(deps)
+  const states = createDirectoryStates(deps)
 
   async function askServers(
     urls: readonly DirectoryUrl[],
@@ -80,7 +80,7 @@ export function createDirectories(deps: DirectoryDeps): Directories {
   }
 
   return {
-    close: () => known.close(),
+    close: () => states.close(),
     async authenticate(settings, attempt) {
       const { userName, password, provider, requester } = attempt
       // RFC 4513 §5.1.2: a bind with an empty password succeeds without authentication. No directory has the other names.
@@ -89,7 +89,7 @@ export function createDirectories(deps: DirectoryDeps): Directories {
       if (!userName.isWellFormed() || !password.isWellFormed() || userName.length > MAX_NAME_LENGTH)
         return BAD_CREDENTIALS
       if (provider === undefined) return askServers(settings.urls, { settings, attempt })
-      const directory = known.of(JSON.stringify([requester?.zoneId, provider]), settings)
+      const directory = states.of(JSON.stringify([requester?.zoneId, provider]), settings)
       return directory.queue.run(requester ?? NO_REQUESTER, () =>
         askServers(directory.servers(), { settings, attempt, directory }),
       )
@@ -108,7 +108,7 @@ interface Question {
   readonly settings: DirectorySettings
   readonly attempt: DirectoryAttempt
   /** The cached state of a directory. */
-  readonly directory?: KnownDirectory
+  readonly directory?: DirectoryState
   readonly url: DirectoryUrl
   readonly withinMs: number
 }

@@ -50,10 +50,10 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
   const inline = new WeakMap<IdentityProvider, SamlProvider | SamlProblem>()
 
   function inlineOf(record: IdentityProvider, text: string): SamlProvider {
-    const known = inline.get(record) ?? attempt(() => describe(record, text, clock.now()))
-    inline.set(record, known)
-    if (known instanceof SamlProblem) throw known
-    return known
+    const described = inline.get(record) ?? attempt(() => describe(record, text, clock.now()))
+    inline.set(record, described)
+    if (described instanceof SamlProblem) throw described
+    return described
   }
 
   async function get(record: IdentityProvider, address: string, share: OutboundShare): Promise<Fetched<SamlProvider>> {
@@ -123,9 +123,9 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
       const location = locationOf(record) ?? ''
       const own = inline.get(record)
       const isInline = location === '' || isMetadataText(location)
-      const known = isInline ? own && { document: own } : documents.peek(sourceOf(record, location))
-      if (!known) return false
-      const { document } = known
+      const cached = isInline ? own && { document: own } : documents.peek(sourceOf(record, location))
+      if (!cached) return false
+      const { document } = cached
       return !document || document instanceof SamlProblem || document.signOn.preferred === undefined
     },
     async renew(record) {

@@ -30,14 +30,14 @@ export function checkRedirectSignature(
     throw new SamlProblem('bad-signature', 'there is not one message')
   }
   const name = decoded(algorithm.slice('SigAlg='.length))
-  const known = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
-  if (!known) throw new SamlProblem('algorithm', 'the signature algorithm is not allowed')
+  const allowed = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
+  if (!allowed) throw new SamlProblem('algorithm', 'the signature algorithm is not allowed')
   const signed = Buffer.from([message, relayState, algorithm].filter(part => part !== undefined).join('&'))
   const bytes = Buffer.from(decoded(signature.slice('Signature='.length)), 'base64')
-  const usable = keys.filter(key => isUsableKey(key, known.type))
+  const usable = keys.filter(key => isUsableKey(key, allowed.type))
   // For ECDSA both forms are in use: the two numbers of XML Signature, and DER.
   const isGenuine = usable.some(key =>
-    (['ieee-p1363', 'der'] as const).some(dsaEncoding => verify(known.hash, signed, { key, dsaEncoding }, bytes)),
+    (['ieee-p1363', 'der'] as const).some(dsaEncoding => verify(allowed.hash, signed, { key, dsaEncoding }, bytes)),
   )
   if (!isGenuine) throw new SamlProblem('bad-signature', 'no key of the provider fits')
 }

@@ -78,8 +78,8 @@ export function createServiceProviders(deps: ServiceProviderDeps): ServiceProvid
 
   function configured({ id, config: { samlConfig } }: Zone): Keys | undefined {
     if (samlConfig === undefined) return undefined
-    const known = opened.get(samlConfig)
-    if (known) return known
+    const cached = opened.get(samlConfig)
+    if (cached) return cached
     const activeId = samlActiveKeyId(samlConfig)
     const keys = Object.entries(samlConfig.keys ?? {}).map(
       ([keyId, key]): SpKey => ({

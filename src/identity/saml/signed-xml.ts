@@ -151,14 +151,14 @@ function checkShape(signature: XmlElement, id: string): Algorithm {
   const digest = Object.hasOwn(DIGESTS, digestName) ? DIGESTS[digestName] : undefined
   if (digest === undefined) throw notAllowed('digest')
   const name = algorithmOf(only(info, 'SignatureMethod'))
-  const known = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
-  if (!known) throw notAllowed('signature')
+  const allowed = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
+  if (!allowed) throw notAllowed('signature')
   for (const value of [only(signature, 'SignatureValue'), only(reference, 'DigestValue')]) {
     if (value.children.length > 0 || value.text.length > MAX_VALUE_LENGTH || !VALUE.test(value.text)) {
       throw bad(`${value.name} is no base64`)
     }
   }
-  return { name, ...known, digestName, digest }
+  return { name, ...allowed, digestName, digest }
 }
 
 /** Base64 and white space. Only genuine spaces: some parsers take others for text. */

@@ -55,15 +55,15 @@ interface Entry<T> extends CachedDocument<T> {
 
 /** Caches documents for ten minutes; one that cannot be fetched again counts for an hour. */
 export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
-  const known = new Map<string, Entry<T>>()
-  /** Oldest first, like those of `known`. */
+  const entries = new Map<string, Entry<T>>()
+  /** Oldest first, like those of `entries`. */
   const keysIn = new Map<string, Set<string>>()
   const refreshes = new Map<string, number>()
   const fetching = new Map<string, Promise<T | undefined>>()
 
   function drop(key: string): void {
-    const { zoneId = '' } = known.get(key) ?? {}
-    known.delete(key)
+    const { zoneId = '' } = entries.get(key) ?? {}
+    entries.delete(key)
     const keys = keysIn.get(zoneId)
     keys?.delete(key)
     if (keys?.size === 0) keysIn.delete(zoneId)
@@ -72,10 +72,10 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
   function remember({ key, zoneId }: Source<T>, entry: Omit<Entry<T>, 'zoneId'>): T | undefined {
     drop(key)
     const keys = keysIn.get(zoneId) ?? new Set()
-    const [oldest] = keys.size >= MAX_OF_ZONE ? keys : known.size >= MAX_DOCUMENTS ? known.keys() : []
+    const [oldest] = keys.size >= MAX_OF_ZONE ? keys : entries.size >= MAX_DOCUMENTS ? entries.keys() : []
     if (oldest !== undefined) drop(oldest)
     keysIn.set(zoneId, keys.add(key))
-    known.set(key, { ...entry, zoneId })
+    entries.set(key, { ...entry, zoneId })
     return entry.document
   }
 
@@ -83,7 +83,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     const { key, zoneId, get } = source
     const fetched = await get({ zoneId, purpose })
     const now = clock.now()
-    const before = known.get(key)
+    const before = entries.get(key)
     const isStillValid = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
     if (fetched.outcome === 'busy') return isStillValid ? before.document : undefined // nothing was learnt, so nothing is cached
     if (fetched.outcome === 'fetched') {
@@ -121,7 +121,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
   }
 
   const freshOf = (key: string): Entry<T> | undefined => {
-    const found = known.get(key)
+    const found = entries.get(key)
     return found && found.until > clock.now() ? found : undefined
   }
 
@@ -132,10 +132,10 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     },
     peek(source) {
       if (!freshOf(source.key)) refresh(source)
-      return known.get(source.key)
+      return entries.get(source.key)
     },
     async renew(source, purpose) {
-      const found = known.get(source.key)
+      const found = entries.get(source.key)
       if (found && addSeconds(found.triedAt, PAUSE_SECONDS) > clock.now()) return undefined
       return fetchOnce(source, purpose)
     },

@@ -104,8 +104,8 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
     peek(provider, wanted = 'keys') {
       const url = documentNeeded(provider, wanted)
       if (url === undefined) return settingsOf(provider, EMPTY, wanted)
-      const known = documents.peek(sourceOf(provider, url))
-      return known && settingsOf(provider, known.document ?? EMPTY, wanted)
+      const cached = documents.peek(sourceOf(provider, url))
+      return cached && settingsOf(provider, cached.document ?? EMPTY, wanted)
     },
   }
 }

@@ -115,14 +115,14 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
       const byClient = Map.groupBy(approvals, approval => approval.clientId)
       const clients = await Promise.all(
         Array.from(byClient, async ([clientId, decisions]) => {
-          const known = await findClientSummary(store, zone, clientId)
-          if (!known) return []
+          const client = await findClientSummary(store, zone, clientId)
+          if (!client) return []
           const scopes = decisions.map(({ scope, status }) => ({
             scope,
             text: sentences.get(scope.toLowerCase()) ?? scopeText(texts, scope, service),
             approved: status === 'APPROVED',
           }))
-          return [{ clientId, name: known.name, scopes }]
+          return [{ clientId, name: client.name, scopes }]
         }),
       )
       return clients.flat()
@@ -223,14 +223,14 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     const shown = all.filter(({ type, at }) => type !== 'details-changed' || !precise.has(at.getTime()))
     return Promise.all(
       shown.slice(0, MAX_EVENTS).map(async ({ type, at, byOther, userAgent, remoteAddress, clientId }) => {
-        const known = clientId === undefined ? undefined : await findClientSummary(store, { id: zoneId }, clientId)
+        const client = clientId === undefined ? undefined : await findClientSummary(store, { id: zoneId }, clientId)
         return {
           type,
           at,
           byOther,
           device: userAgent === undefined ? undefined : describeUserAgent(userAgent, texts.browsers),
           address: remoteAddress,
-          clientName: known?.name,
+          clientName: client?.name,
         }
       }),
     )

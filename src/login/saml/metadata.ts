@@ -46,9 +46,9 @@ export function samlMetadataEndpoints(
       ): Promise<FastifyReply> {
         const xml = metadataOf(provider, { stableNamesFirst: behaviour.stableSamlNamesFirst }) // names the certificate, so another key is another document
         const [key, of] = [JSON.stringify([zone.id, provider.base]), digest(xml)]
-        const known = signed.peek(key)
+        const cached = signed.peek(key)
         // One for each address: what a zone had before must not fill the memory.
-        if (known && known.of !== of) signed.drop(key)
+        if (cached && cached.of !== of) signed.drop(key)
         const document = await signed.get(key, () => Promise.resolve({ of, text: signEnveloped(xml, provider.active) }))
         const name = zone.subdomain === '' ? 'saml-sp.xml' : `saml-${zone.subdomain}-sp.xml`
         return reply

@@ -43,12 +43,12 @@ export function callerProblems(
   }
   const prefix = `${caller.clientId}.`
   const isOwn = scopesToGive(caller, service)
-  const known = (caller.scope ?? []).join(', ')
+  const ownScopes = (caller.scope ?? []).join(', ')
   for (const name of scope.filter(each => !isOwn(each))) {
     const message =
       caller.scope === undefined
         ? `No scopes alllowed for null caller and client_id=${clientId}.`
-        : `${name} is not an allowed scope for caller=${caller.clientId}. Must have prefix in [${prefix}] or be one of: [${known}]`
+        : `${name} is not an allowed scope for caller=${caller.clientId}. Must have prefix in [${prefix}] or be one of: [${ownScopes}]`
     problems.push(['scope', message])
   }
   const allowed = grantTypes.includes('client_credentials') ? [none, service.scope('resource')] : [none]

@@ -150,9 +150,9 @@ function createParser(text: string, dialect: FilterDialect): Parser {
     comparisons += 1
     if (comparisons > MAX_COMPARISONS) throw new InvalidFilter(`it has more than ${MAX_COMPARISONS} comparisons`)
     if (isWord(operator, 'pr')) return { kind: 'present', attribute }
-    const known = operators.find(word => isWord(operator, word))
-    if (known === undefined) throw expected('an operator', operator)
-    return { kind: 'compare', attribute, comparison: known, value: valueOf(next()) }
+    const found = operators.find(word => isWord(operator, word))
+    if (found === undefined) throw expected('an operator', operator)
+    return { kind: 'compare', attribute, comparison: found, value: valueOf(next()) }
   }
 
   return {

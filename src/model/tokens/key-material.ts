@@ -56,8 +56,8 @@ export function readKeyMaterial(given: {
 }): KeyMaterial | KeyProblem {
   const algorithm = SIGNING_ALGORITHMS.find(name => name === given.algorithm)
   if (given.algorithm !== undefined && algorithm === undefined) {
-    const known = `must be one of ${SIGNING_ALGORITHMS.join(', ')}`
-    return { part: 'algorithm', problem: given.algorithm === 'ES256K' ? NO_ES256K : known }
+    const problem = `must be one of ${SIGNING_ALGORITHMS.join(', ')}`
+    return { part: 'algorithm', problem: given.algorithm === 'ES256K' ? NO_ES256K : problem }
   }
   const isSymmetric = algorithm !== undefined && hashBytesOfSymmetric(algorithm) !== undefined
   if (given.text.includes('-----BEGIN')) {

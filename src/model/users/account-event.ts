@@ -57,9 +57,9 @@ const WITH_CLIENT: ReadonlySet<AccountEventType> = new Set(['signed-in', 'access
 
 /** The part of an audit event that the owner of the account sees; undefined for none. Cheap for all other events. */
 export function accountEventOf(event: AuditEvent, at: Date): AccountEvent | undefined {
-  const known = TYPES[event.type]
-  if (known === undefined) return undefined
-  const type = known === 'access-changed' && event.data?.startsWith(ALL_REVOKED) ? 'access-revoked' : known
+  const shown = TYPES[event.type]
+  if (shown === undefined) return undefined
+  const type = shown === 'access-changed' && event.data?.startsWith(ALL_REVOKED) ? 'access-revoked' : shown
   const byOther = event.byOther === true
   const { clientId, userAgent } = event
   const remoteAddress = canonicalAddress(withoutPort(event.remoteAddress ?? ''))

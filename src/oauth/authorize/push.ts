@@ -94,17 +94,17 @@ function createKeptCounts({ store, clock }: Pick<PushDeps, 'store' | 'clock'>) {
   const counts = new Map<string, { readonly until: Date; kept: number }>()
   return async (zone: Zone, { clientId }: Client): Promise<void> => {
     const key = JSON.stringify([zone.id, clientId])
-    let known = counts.get(key)
-    if (!known || clock.now() >= known.until) {
+    let counted = counts.get(key)
+    if (!counted || clock.now() >= counted.until) {
       const until = addSeconds(clock.now(), RECOUNT_SECONDS)
-      known = { until, kept: await store.pushedRequests.count(zone.id, clientId, MAX_KEPT) }
+      counted = { until, kept: await store.pushedRequests.count(zone.id, clientId, MAX_KEPT) }
       counts.delete(key)
       const [oldest] = counts.size >= MAX_COUNTED ? counts.keys() : []
       if (oldest !== undefined) counts.delete(oldest)
-      counts.set(key, known)
+      counts.set(key, counted)
     }
-    if (known.kept >= MAX_KEPT) throw new TooManyRequests(RECOUNT_SECONDS)
-    known.kept += 1
+    if (counted.kept >= MAX_KEPT) throw new TooManyRequests(RECOUNT_SECONDS)
+    counted.kept += 1
   }
 }
 

@@ -100,7 +100,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
 
   async function fetched(zone: Zone, clientId: string, before: Kept | undefined): Promise<Kept> {
     const now = clock.now()
-    const known = {
+    const fresh = {
       zone: zone.config,
       fetchAfter: addSeconds(now, FRESH_SECONDS),
       forgetAt: addSeconds(now, STALE_SECONDS),
@@ -108,7 +108,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     try {
       const { readDocument } = await reading()
       const text = await textAt(zone, clientId, deps.outbound)
-      return { ...known, client: await readDocument(parseJson(text), { zone, clientId }, deps) }
+      return { ...fresh, client: await readDocument(parseJson(text), { zone, clientId }, deps) }
     } catch (cause) {
       if (!(cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
       deps.log.refusal(`the metadata document ${clientId} cannot be used: ${cause.message}`)
@@ -117,7 +117,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.zone === zone.config
       return isForgiven && now < before.forgetAt
         ? { ...before, fetchAfter }
-        : { ...known, fetchAfter, forgetAt: fetchAfter }
+        : { ...fresh, fetchAfter, forgetAt: fetchAfter }
     }
   }
 

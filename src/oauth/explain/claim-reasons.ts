@@ -103,12 +103,12 @@ function explain(token: ExplainedKind, plan: TokenPlan, { deps, claimsOf }: Maki
       because: [sourceOfClaim(claim)],
     }),
   )
-  const known = new Set(namesIn(claims))
+  const explained = new Set(namesIn(claims))
   const absent: ExplainedClaim[] = []
   for (const { reason, plan: other, deps: otherDeps } of variants(plan, deps)) {
     for (const claim of namesIn(claimsOf(other, otherDeps))) {
-      if (known.has(claim)) continue
-      known.add(claim)
+      if (explained.has(claim)) continue
+      explained.add(claim)
       absent.push({ claim, token, outcome: 'absent', because: [reason, sourceOfClaim(claim)] })
     }
   }

@@ -29,9 +29,9 @@ const UPDATE = statement<ClientRow>(
 const SECRETS = statement<Key, { secrets: string }>(
   `select secrets from clients where zone_id = :zone_id and client_id = :client_id`,
 )
-const RENEW_SECRETS = statement<Key & { secrets: string; known: string }>(
+const RENEW_SECRETS = statement<Key & { secrets: string; expected: string }>(
   `update clients set secrets = :secrets
-   where zone_id = :zone_id and client_id = :client_id and secrets = :known`,
+   where zone_id = :zone_id and client_id = :client_id and secrets = :expected`,
 )
 
 const SET_TOKEN_SALT = statement<Key & { token_salt: string }>(
@@ -102,7 +102,7 @@ export function createClients(db: Database, caches: Caches): ClientStore {
       if (row === undefined || secrets === undefined) return
       await db.transaction(async within => {
         // Compare-and-swap: a concurrent change of the secrets wins, and the next login tries again.
-        const { changes } = await within.run(RENEW_SECRETS, { ...key, secrets: toJson(secrets), known: row.secrets })
+        const { changes } = await within.run(RENEW_SECRETS, { ...key, secrets: toJson(secrets), expected: row.secrets })
         if (changes > 0) await within.announce({ kind: 'clients', zoneId, key: clientId })
       })
     },

@@ -54,9 +54,9 @@ export function createChangeTail(listener: ChangeListener): ChangeTail {
     newest = state.is_called ? state.last_value : 0
     readAt = state.now
     const from = Math.max(0, newest - LOOK_BACK)
-    const known = new Set((await client.query<{ id: number }>(KNOWN, [from, newest])).rows.map(({ id }) => id))
+    const readIds = new Set((await client.query<{ id: number }>(KNOWN, [from, newest])).rows.map(({ id }) => id))
     missing.clear()
-    for (let id = from + 1; id <= newest; id += 1) if (!known.has(id)) missing.set(id, readAt)
+    for (let id = from + 1; id <= newest; id += 1) if (!readIds.has(id)) missing.set(id, readAt)
     for (const id of early) if (!isAwaited(id)) early.delete(id)
   }
 
@@ -77,9 +77,9 @@ export function createChangeTail(listener: ChangeListener): ChangeTail {
       newest = Math.max(newest, id)
       missing.delete(id)
       if (early.delete(id)) continue
-      const known = readChange(change)
-      if (known === undefined) listener.missed()
-      else listener.changed(known)
+      const parsed = readChange(change)
+      if (parsed === undefined) listener.missed()
+      else listener.changed(parsed)
     }
     for (const [id, since] of missing) if (now - since > MAX_OPEN_MS) missing.delete(id)
     // Some may not be looked for: until there are fewer, nothing is remembered.

@@ -176,8 +176,8 @@ function createTexts({
   let names = 0
 
   return of => {
-    const known = texts.get(of)
-    if (known !== undefined) return known
+    const cached = texts.get(of)
+    if (cached !== undefined) return cached
     const text = of.pieces.map((piece, index) => (index === 0 ? piece : `$${index}${piece}`)).join('')
     if (of.once === true) return { text }
     names += 1

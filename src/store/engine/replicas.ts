@@ -162,13 +162,13 @@ function openReplica(
   }
 
   async function lookFor(wanted: Position): Promise<void> {
-    const known = watcher
+    const previous = watcher
     const client = (watcher ??= new Client({ ...clientConfig(url), query_timeout: undefined }))
-    const limit = afterStalls(known ? OVERDUE_MS : FEED_CONNECT_MS, () =>
+    const limit = afterStalls(previous ? OVERDUE_MS : FEED_CONNECT_MS, () =>
       lose(new StoreUnreachable('it does not answer')),
     )
     try {
-      if (!known) {
+      if (!previous) {
         client.on('error', error => client === watcher && lose(error))
         await client.connect()
       }

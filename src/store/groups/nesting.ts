@@ -62,13 +62,13 @@ const SIZES = statement<Pair, { pairs: number; below: number; above: number }>(
      (select count(*) from group_nesting where zone_id = :zone_id and inner_id = :outer_id) as above`,
 )
 /** The longest chain upwards or downwards, as far as it matters. */
-const depth = (known: 'member_id' | 'group_id', next: 'member_id' | 'group_id') =>
+const depth = (start: 'member_id' | 'group_id', next: 'member_id' | 'group_id') =>
   statement<OfGroup, { depth: number }>(
     `with recursive chain (id, depth) as (
-       select ${next}, 1 from group_members where zone_id = :zone_id and ${known} = :id and member_type = 'GROUP'
+       select ${next}, 1 from group_members where zone_id = :zone_id and ${start} = :id and member_type = 'GROUP'
        union
        select edge.${next}, depth + 1 from chain cross join group_members edge
-       where edge.zone_id = :zone_id and edge.${known} = chain.id and edge.member_type = 'GROUP' and depth <= ${MAX_DEPTH})
+       where edge.zone_id = :zone_id and edge.${start} = chain.id and edge.member_type = 'GROUP' and depth <= ${MAX_DEPTH})
      select coalesce(max(depth), 0) as depth from chain`,
   )
 const HEIGHT = depth('member_id', 'group_id')

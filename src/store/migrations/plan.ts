@@ -48,8 +48,8 @@ export async function planMigrations(
 
   async function rowsOf(table: string | undefined): Promise<number> {
     if (table === undefined || !existing.has(table)) return 0
-    const known = counted.get(table)
-    if (known !== undefined) return known
+    const cached = counted.get(table)
+    if (cached !== undefined) return cached
     const [row] = await db.scan(statement<object, { rows: number }>(db.rowsOf(table)), {})
     const rows = row?.rows ?? 0
     counted.set(table, rows)

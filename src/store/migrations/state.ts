@@ -41,8 +41,8 @@ export async function schemaState(db: Database, list: readonly Migration[]): Pro
 export async function stateOf(read: Read, list: readonly Migration[]): Promise<SchemaState> {
   const hasKinds = (await read(HAS_KINDS, {})).length > 0
   const applied = await read(hasKinds ? WITH_KINDS : WITHOUT_KINDS, {})
-  const known = new Set(list.map(({ id }) => id))
-  const unknown = applied.filter(({ id }) => !known.has(id))
+  const listed = new Set(list.map(({ id }) => id))
+  const unknown = applied.filter(({ id }) => !listed.has(id))
   // This version cannot trust a kind that a newer version introduced.
   const breaking = unknown.filter(({ kind }) => kind !== 'expand').map(({ id }) => id)
   if (breaking.length > 0) {

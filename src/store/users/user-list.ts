@@ -50,16 +50,16 @@ const MAX_ZONES = 100
  * clocks differ by more than the minutes that a list takes, and the number of deletions shows when places have moved.
  */
 function createOutlines(db: Database): (zoneId: string) => Promise<Outline> {
-  const known = new Map<string, { readonly removed: number; readonly places: Outline['places'] }>()
+  const outlines = new Map<string, { readonly removed: number; readonly places: Outline['places'] }>()
   return async zoneId => {
     const [row] = await db.read(COUNT_USERS, { zone_id: zoneId })
     const { total = 0, removed = 0 } = row ?? {}
-    let kept = known.get(zoneId)
+    let kept = outlines.get(zoneId)
     if (kept?.removed !== removed) {
       kept = { removed, places: new Map() }
-      known.delete(zoneId)
-      known.set(zoneId, kept)
-      for (const oldest of known.keys()) if (known.size > MAX_ZONES) known.delete(oldest)
+      outlines.delete(zoneId)
+      outlines.set(zoneId, kept)
+      for (const oldest of outlines.keys()) if (outlines.size > MAX_ZONES) outlines.delete(oldest)
     }
     return { total, places: kept.places }
   }

@@ -40,9 +40,9 @@ function jwkOf({ keyType, modulus, exponent, curve, point }: PublicAttributes): 
     const x = point.length === 32 ? point : octets(point)
     return x?.length === 32 ? { kty: 'OKP', crv: 'Ed25519', x: text(x) } : undefined
   }
-  const known = CURVES[name]
-  if (keyType !== CKK_EC || !point || !known) return undefined
-  const { crv, bytes } = known
+  const parameters = CURVES[name]
+  if (keyType !== CKK_EC || !point || !parameters) return undefined
+  const { crv, bytes } = parameters
   const isPlain = point.length === 2 * bytes + 1 && point[0] === 4
   const pair = isPlain ? point : octets(point)
   if (pair?.length !== 2 * bytes + 1 || pair[0] !== 4) return undefined // uncompressed (SEC 1 §2.3.3)

@@ -26,8 +26,8 @@ export function createTokenKeys(keys: Readonly<Record<string, KeyInToken>>, deps
   const opened = new Map<string, TokenKey>()
 
   function keyOf(keyId: string): TokenKey {
-    const known = opened.get(keyId)
-    if (known) return known
+    const cached = opened.get(keyId)
+    if (cached) return cached
     const settings = Object.hasOwn(keys, keyId) ? keys[keyId] : undefined
     if (!settings) throw notNamed(keyId)
     const made = createTokenKey(keyId, settings, deps)

@@ -37,10 +37,10 @@ export function parseForm(text: string): Form {
     const equals = pair.indexOf('=')
     const name = decode(equals < 0 ? pair : pair.slice(0, equals))
     const value = equals < 0 ? '' : decode(pair.slice(equals + 1))
-    const known = values.get(name)
-    if (known) {
-      if (known.length === 1) repeated.push(name)
-      known.push(value)
+    const earlier = values.get(name)
+    if (earlier) {
+      if (earlier.length === 1) repeated.push(name)
+      earlier.push(value)
     } else {
       values.set(name, [value])
     }

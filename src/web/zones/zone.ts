@@ -120,9 +120,9 @@ const requested = { host: new WeakMap<Zone, AddressedZone>(), path: new WeakMap<
 
 /** The zone with how it was addressed; one object per cached record. */
 function addressedBy(address: AddressedZone['address'], zone: Zone): AddressedZone {
-  const known = requested[address].get(zone) ?? { ...zone, address }
-  requested[address].set(zone, known)
-  return known
+  const withAddress = requested[address].get(zone) ?? { ...zone, address }
+  requested[address].set(zone, withAddress)
+  return withAddress
 }
 
 /** Sets `request.zone`; throws 404 for an unknown or inactive zone. */
@@ -152,8 +152,8 @@ export function createZoneResolver(deps: {
 
   /** Caches the answers for the few names in use; cleared when it is full. */
   function answerFor(host = ''): HostAnswer {
-    const known = answers.get(host)
-    if (known) return known
+    const cached = answers.get(host)
+    if (cached) return cached
     const answer = subdomainOf(host, rootHosts, { onlyLoopback: deps.isPlayground })
     if (answers.size >= MAX_HOSTS) answers.clear()
     if (host.length <= MAX_NAME_LENGTH) answers.set(host, answer)

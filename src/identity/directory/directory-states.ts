@@ -8,7 +8,7 @@ import type { KeepableSession } from './session.ts'
 import type { DirectorySettings, DirectoryUrl } from './settings.ts'
 
 /** The provider's directory. */
-export interface KnownDirectory {
+export interface DirectoryState {
   /** Sign-ins under way at the directory; the others wait their turn. */
   readonly queue: FairQueue
   /** The servers to ask now, in order: one without answers only once in a while, and then for one sign-in. */
@@ -25,8 +25,8 @@ export interface KnownDirectory {
 }
 
 /** The directories that were asked last. */
-export interface KnownDirectories {
-  of(provider: string, settings: DirectorySettings): KnownDirectory
+export interface DirectoryStates {
+  of(provider: string, settings: DirectorySettings): DirectoryState
   close(): void
 }
 
@@ -52,37 +52,37 @@ interface Kept {
 }
 
 /** Makes the memory of one process. */
-export function createKnownDirectories({ clock }: { readonly clock: Clock }): KnownDirectories {
-  const known = new Map<string, { readonly fingerprint: string; readonly directory: Forgettable }>()
+export function createDirectoryStates({ clock }: { readonly clock: Clock }): DirectoryStates {
+  const states = new Map<string, { readonly fingerprint: string; readonly directory: Forgettable }>()
 
   return {
     of(provider, settings) {
       const fingerprint = JSON.stringify(settings)
-      const found = known.get(provider)
+      const found = states.get(provider)
       if (found && found.fingerprint !== fingerprint) found.directory.close()
-      const directory = found?.fingerprint === fingerprint ? found.directory : createKnownDirectory(settings, clock)
-      known.delete(provider) // re-inserted, so that the order of the map is that of use
-      known.set(provider, { fingerprint, directory })
-      const [oldest] = known
-      if (known.size > MAX_DIRECTORIES && oldest) {
-        known.delete(oldest[0])
+      const directory = found?.fingerprint === fingerprint ? found.directory : createDirectoryState(settings, clock)
+      states.delete(provider) // re-inserted, so that the order of the map is that of use
+      states.set(provider, { fingerprint, directory })
+      const [oldest] = states
+      if (states.size > MAX_DIRECTORIES && oldest) {
+        states.delete(oldest[0])
         oldest[1].directory.close()
       }
       return directory
     },
     close() {
-      for (const { directory } of known.values()) directory.close()
-      known.clear()
+      for (const { directory } of states.values()) directory.close()
+      states.clear()
     },
   }
 }
 
-interface Forgettable extends KnownDirectory {
+interface Forgettable extends DirectoryState {
   /** Closes every kept connection, now and later. */
   close(): void
 }
 
-function createKnownDirectory({ urls }: DirectorySettings, clock: Clock): Forgettable {
+function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forgettable {
   const kept = new Map<DirectoryUrl, Kept[]>()
   const backoffs = new Map<DirectoryUrl, { readonly failures: number; readonly retryAt: number }>()
   const openedAt = new WeakMap<KeepableSession, number>()
