@@ -182,7 +182,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const directories = createDeferredDirectories({
     ...shared,
     outbound,
-    passwords: createPasswords({ places: 1, cost: config.hashCost }),
+    passwords: createPasswords({ concurrency: 1, cost: config.hashCost }),
   })
   const serviceProviders = createDeferredServiceProviders({
     ...shared,

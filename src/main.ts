@@ -190,8 +190,8 @@ async function prepare(config: Config, { log, tracing, sighup }: Contact): Promi
     },
   })
   if (config.databaseOptions.replicas.length > 0) management?.addSearches(store)
-  const passwords = createPasswords({ places: HASHES_AT_ONCE, cost: config.hashCost })
-  const clientSecrets = createPasswords({ places: 1, cost: config.hashCost })
+  const passwords = createPasswords({ concurrency: HASHES_AT_ONCE, cost: config.hashCost })
+  const clientSecrets = createPasswords({ concurrency: 1, cost: config.hashCost })
   const tokenKeys = await openTokenKeys(config, log)
   const deps = { config, store, vault, tokenKeys, passwords, clientSecrets, clock, random, log }
   const sender = cluster.isWorker ? undefined : await openSender(deps)

@@ -20,7 +20,7 @@ import { DATABASE_KINDS, freshDatabase } from './support/databases.ts'
 const folder = temporaryFolder()
 const random = createRandom()
 const vault = createVault(Buffer.alloc(32, 7), random)
-const hashing = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 } })
+const hashing = createPasswords({ concurrency: 2, cost: { memoryKib: 64, passes: 1 } })
 
 const stores: Store[] = []
 async function open(url = 'sqlite::memory:'): Promise<Store> {

@@ -15,7 +15,7 @@ export function leadsToRoot(chain: Certificates, roots: Certificates, now: Date)
   try {
     const certificates = chain.map(each => new X509Certificate(each))
     const isValidChain = certificates.every(
-      (each, place) => isValidAt(each, now) && (place === 0 || isIssuer(certificates[place - 1], each)),
+      (each, index) => isValidAt(each, now) && (index === 0 || isIssuer(certificates[index - 1], each)),
     )
     const last = certificates.at(-1)
     return (

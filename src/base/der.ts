@@ -14,18 +14,18 @@ export const DER = { integer: 0x02, octets: 0x04, oid: 0x06, sequence: 0x30, par
 /** Parses consecutive elements; empty unless all the bytes are valid DER. */
 export function derElements(bytes: Buffer): readonly DerElement[] {
   const found: DerElement[] = []
-  let place = 0
-  while (place < bytes.length) {
-    const [tag = 0, short = 0] = bytes.subarray(place, place + 2)
+  let offset = 0
+  while (offset < bytes.length) {
+    const [tag = 0, short = 0] = bytes.subarray(offset, offset + 2)
     const extra = short > 0x80 ? short - 0x80 : 0
-    const start = place + 2 + extra
+    const start = offset + 2 + extra
     if (short === 0x80 || extra > 4 || start > bytes.length) return [] // §10.1: never without a length
-    const length = extra === 0 ? short : bytes.readUIntBE(place + 2, extra)
+    const length = extra === 0 ? short : bytes.readUIntBE(offset + 2, extra)
     const isShortest = extra === 0 || (length >= 0x80 && length >= 2 ** (8 * (extra - 1)))
     if (!isShortest || start + length > bytes.length) return []
     const end = start + length
-    found.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(place, end) })
-    place = end
+    found.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(offset, end) })
+    offset = end
   }
   return found
 }

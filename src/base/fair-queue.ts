@@ -48,11 +48,11 @@ interface WaitingZone {
 
 /** Makes a queue with `places` concurrent slots. Nothing is queued while a slot is free. */
 export function createFairQueue({
-  places,
+  concurrency,
   bounds,
   full = () => new QueueFull(),
 }: {
-  readonly places: number
+  readonly concurrency: number
   readonly bounds: QueueBounds
   readonly full?: () => QueueFull
 }): FairQueue {
@@ -121,7 +121,7 @@ export function createFairQueue({
 
   return {
     async run({ zoneId, address }, work) {
-      if (running < places) running += 1
+      if (running < concurrency) running += 1
       else {
         // The finishing job hands over its slot, so `running` does not change.
         await new Promise<void>((begin, refuse) => enter({ zoneId, network: subnetOf(address ?? ''), begin, refuse }))

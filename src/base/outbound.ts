@@ -180,17 +180,17 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     { zoneId, purpose }: { readonly zoneId: string; readonly purpose: keyof typeof MAX_CONCURRENT },
   ): () => void {
     const max = MAX_CONCURRENT[purpose]
-    const places = [
+    const limits = [
       [purpose, max.all],
       [JSON.stringify([purpose, zoneId]), max.zone],
       [JSON.stringify([purpose, zoneId, host]), max.host],
     ] as const
-    if (places.some(([key, limit]) => underWay.of(key) >= limit)) {
+    if (limits.some(([key, limit]) => underWay.of(key) >= limit)) {
       throw new OutboundError('busy', `${label}: too many requests are under way`)
     }
-    for (const [key] of places) underWay.add(key, 1)
+    for (const [key] of limits) underWay.add(key, 1)
     return () => {
-      for (const [key] of places) underWay.add(key, -1)
+      for (const [key] of limits) underWay.add(key, -1)
     }
   }
 

@@ -51,9 +51,9 @@ const zeros = (count: number): string => Buffer.alloc(count).toString('base64').
  * Runs at most `places` hashes at a time: the number of cores, and at least two fewer than the thread pool. The libraries
  * are loaded on first use.
  */
-export function createPasswords({ places, cost }: { places: number; cost: HashCost }): Passwords {
+export function createPasswords({ concurrency, cost }: { concurrency: number; cost: HashCost }): Passwords {
   const parameters = { algorithm: 2, memoryCost: cost.memoryKib, timeCost: cost.passes, parallelism: 1 } as const
-  const queue = createFairQueue({ places, bounds: BOUNDS, full: () => new TooManyHashes() })
+  const queue = createFairQueue({ concurrency, bounds: BOUNDS, full: () => new TooManyHashes() })
   // Constant, not computed, so that the first `verifyPlaceholder` also costs exactly one hash.
   const nothing = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$${zeros(16)}$${zeros(32)}`
 

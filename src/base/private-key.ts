@@ -103,15 +103,15 @@ async function openBlock(block: Block, passphrase: string): Promise<Buffer | und
 
 /** RFC 7468 §2; blocks of other kinds, such as curve parameters, may come first. */
 function firstKey(pem: string): Block | undefined {
-  for (let place = 0; ; ) {
-    const begin = pem.indexOf('-----BEGIN ', place)
+  for (let offset = 0; ; ) {
+    const begin = pem.indexOf('-----BEGIN ', offset)
     const [line = '', label = ''] =
       /^-----BEGIN ([A-Z0-9 ]{1,64})-----[ \t]*\r?\n/.exec(pem.slice(begin, begin + 128)) ?? []
     if (begin < 0 || label === '') return undefined
     const start = begin + line.length
     const end = pem.indexOf(`-----END ${label}-----`, start)
     if (end < 0) return undefined
-    place = end + 1
+    offset = end + 1
     if (label.endsWith('PRIVATE KEY')) return readBlock(label, pem.slice(start, end))
   }
 }

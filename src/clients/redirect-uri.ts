@@ -152,26 +152,26 @@ function fits(
   star: string,
   same: (wanted: string, item: string) => boolean,
 ): boolean {
-  let place = 0
-  let retry: { place: number; item: number } | undefined
+  let position = 0
+  let retry: { position: number; item: number } | undefined
   let index = 0
   while (index < items.length) {
-    const wanted = pattern[place]
+    const wanted = pattern[position]
     if (wanted === star) {
-      retry = { place: place + 1, item: index }
-      place += 1
+      retry = { position: position + 1, item: index }
+      position += 1
     } else if (wanted !== undefined && same(wanted, items[index] ?? '')) {
-      place += 1
+      position += 1
       index += 1
     } else if (retry) {
-      retry = { place: retry.place, item: retry.item + 1 }
-      place = retry.place
+      retry = { position: retry.position, item: retry.item + 1 }
+      position = retry.position
       index = retry.item
     } else {
       return false
     }
   }
-  return pattern.slice(place).every(wanted => wanted === star)
+  return pattern.slice(position).every(wanted => wanted === star)
 }
 
 /** Percent-decoded until it no longer changes; a path that still climbs or hides a separator fits nothing. */

@@ -203,19 +203,19 @@ async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, probl
   const found = convertStrings(value, first, filledKeys) ? checkSchema(value, CONFIG_SCHEMA) : first
   for (const { key, keyword, message } of found) {
     const name = nameOf(key)
-    const place = keyword === 'additionalProperties' ? placeOf(key, CONFIG_SCHEMA) : undefined
+    const parent = keyword === 'additionalProperties' ? placeOf(key, CONFIG_SCHEMA) : undefined
     if (keyword === 'type' || keyword === 'required') problems.addType(name, message)
-    else problems.add(name, place === undefined ? message : `is not a known key here: it belongs below ${place}`)
+    else problems.add(name, parent === undefined ? message : `is not a known key here: it belongs below ${parent}`)
   }
 }
 
 /** The right place of a key that does not belong at the top of the file. */
 function placeOf(key: string, { properties, definitions }: Schema): string | undefined {
-  const places: readonly (readonly [string, Schema | undefined])[] = [
+  const sections: readonly (readonly [string, Schema | undefined])[] = [
     ['bootstrap', properties?.['bootstrap']],
     ['zone_config', definitions?.['zoneConfig']],
   ]
-  return places.find(([, schema]) => Object.hasOwn(schema?.properties ?? {}, key))?.[0]
+  return sections.find(([, schema]) => Object.hasOwn(schema?.properties ?? {}, key))?.[0]
 }
 
 /**

@@ -138,9 +138,9 @@ export function masterKeyOf(
  * SQLite database (`./data/latchkey.key` for PostgreSQL), which is created if missing; random for a database in memory.
  * Throws `MasterKeyUnavailable`.
  */
-export async function masterKeysFor(place: KeyLocation, random: Random): Promise<readonly Buffer[]> {
-  if (place.masterKey === undefined && place.database === 'sqlite::memory:') return [random.bytes(KEY_BYTES)]
-  return (await readMasterKeys(place)) ?? createKey(keyFileOf(place.database), random)
+export async function masterKeysFor(location: KeyLocation, random: Random): Promise<readonly Buffer[]> {
+  if (location.masterKey === undefined && location.database === 'sqlite::memory:') return [random.bytes(KEY_BYTES)]
+  return (await readMasterKeys(location)) ?? createKey(keyFileOf(location.database), random)
 }
 
 /** As `masterKeysFor`, but makes none: undefined where there is no file yet. */

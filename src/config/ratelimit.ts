@@ -79,8 +79,8 @@ export function rateLimitOf(file: RateLimitFile | undefined, problems: Problems)
   const mappings = limiterMappings.map((mapping, index) => {
     const key = `ratelimit.limiterMappings[${index}]`
     refuseDuplicate(names, { value: mapping.name, key: `${key}.name`, problems })
-    for (const [place, selector] of mapping.pathSelectors.entries()) {
-      refuseDuplicate(selectors, { value: selector, key: `${key}.pathSelectors[${place}]`, problems })
+    for (const [index, selector] of mapping.pathSelectors.entries()) {
+      refuseDuplicate(selectors, { value: selector, key: `${key}.pathSelectors[${index}]`, problems })
     }
     return mappingOf(mapping, { key, problems, hasCredential: credentialID !== undefined })
   })

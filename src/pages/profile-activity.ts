@@ -124,7 +124,7 @@ function eventItem(texts: Texts, { type, at, byOther, device, address, clientNam
     ...(address === undefined ? [] : [account.from(isolated(address, 60))]),
   ]
   return html`<li class="${type}"><div><strong>${account.eventTypes[type]}</strong>
-<p>${facts.map((fact, place) => html`${place > 0 && ', '}${fact}`)}</p></div>${ago(texts, at, now)}</li>
+<p>${facts.map((fact, index) => html`${index > 0 && ', '}${fact}`)}</p></div>${ago(texts, at, now)}</li>
 `
 }
 

@@ -58,7 +58,7 @@ ${csrfField(chrome)}${hiddenField('clientId', clientId)}
 <fieldset>
 <legend><h3 id="client-${index}">${shown}</h3></legend>
 <ul class="choices">
-${scopes.map((each, place) => scopeItem(each, { clientId, id: `client-${index}-scope-${place}` }))}</ul>
+${scopes.map((each, scopeIndex) => scopeItem(each, { clientId, id: `client-${index}-scope-${scopeIndex}` }))}</ul>
 </fieldset>
 <div class="buttons">
 <button class="button plain when-changed" type="submit" name="update" value="update" aria-describedby="client-${index}">${texts.update}</button>

@@ -127,10 +127,10 @@ export function remembered<V extends object>(
 ): Promise<V | undefined> {
   const [first, second] = key
   if (!isStorable(first) || (second !== undefined && !isStorable(second))) return Promise.resolve(undefined)
-  const place = second === undefined ? first : keyInZone(first, second)
-  if (source.receivesChanges()) return cache.get(place, load)
+  const cacheKey = second === undefined ? first : keyInZone(first, second)
+  if (source.receivesChanges()) return cache.get(cacheKey, load)
   if (!source.outage) return load()
-  return loadedOrKept(source.outage, () => cache.peek(place), load)
+  return loadedOrKept(source.outage, () => cache.peek(cacheKey), load)
 }
 
 async function loadedOrKept<V extends object>(

@@ -48,10 +48,10 @@ export function orderBy(
   { descending, walk, also = [] }: { descending: boolean; walk: boolean; also?: readonly string[] },
 ): string {
   const direction = descending ? 'desc' : 'asc'
-  const place = descending === (nulls === 'first') ? 'last' : 'first'
-  const ties = also.map(other => `${hide(other)} ${direction} nulls ${place}, `).join('')
+  const end = descending === (nulls === 'first') ? 'last' : 'first'
+  const ties = also.map(other => `${hide(other)} ${direction} nulls ${end}, `).join('')
   const byKey = `${ties}${walk ? key : hide(key)} ${direction}`
   if (column === key) return byKey
   if (indexed?.has(column) === true) return `${walk ? column : hide(column)} ${direction}, ${byKey}`
-  return `${column} ${direction} nulls ${place}, ${byKey}`
+  return `${column} ${direction} nulls ${end}, ${byKey}`
 }

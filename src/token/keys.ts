@@ -143,7 +143,7 @@ export function createKeyRing(deps: {
     defaultZoneId,
     tokenKeys: deps.tokenKeys,
     quickShare: createMainThreadShare(LARGE_SHARE),
-    queue: createFairQueue({ places: SLOW_AT_ONCE, bounds: UNBOUNDED }),
+    queue: createFairQueue({ concurrency: SLOW_AT_ONCE, bounds: UNBOUNDED }),
     onSignature: deps.onSignature,
   }
   let creating: Promise<readonly SigningKeyRecord[]> | undefined

@@ -9,6 +9,6 @@ export interface Verifications {
 
 /** Verifications must not fill the thread pool: every write of SQLite waits for a thread of it, too (decision 0006). */
 export function createVerifications(): Verifications {
-  const queue = createFairQueue({ places: availableParallelism(), bounds: UNBOUNDED })
+  const queue = createFairQueue({ concurrency: availableParallelism(), bounds: UNBOUNDED })
   return { inTurn: (zoneId, verify) => queue.run({ zoneId, address: undefined }, verify) }
 }

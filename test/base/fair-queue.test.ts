@@ -7,7 +7,7 @@ const WIDE: QueueBounds = { all: 100, zone: 100, network: 100 }
 
 /** A queue with one place, which is taken until `release`; what runs then notes its name. */
 function busyQueue(bounds: QueueBounds) {
-  const queue = createFairQueue({ places: 1, bounds, full: () => new Error('full') })
+  const queue = createFairQueue({ concurrency: 1, bounds, full: () => new Error('full') })
   let free = (): void => {}
   const order: string[] = []
   const first = queue.run({ zoneId: 'first', address: '' }, () => new Promise<void>(resolve => (free = resolve)))
@@ -105,7 +105,7 @@ describe('a fair queue', () => {
   })
 
   it('frees the place of work that failed', async () => {
-    const queue = createFairQueue({ places: 1, bounds: WIDE, full: () => new Error('full') })
+    const queue = createFairQueue({ concurrency: 1, bounds: WIDE, full: () => new Error('full') })
     await assert.rejects(queue.run(at('a', 1), () => Promise.reject(new Error('failed'))))
     assert.equal(await queue.run(at('a', 1), () => Promise.resolve('done')), 'done')
   })

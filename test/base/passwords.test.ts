@@ -10,7 +10,7 @@ const CHEAP = { memoryKib: 64, passes: 1 }
 /** How many hashes of one requester may wait. */
 const SHARE = 192
 
-const passwords = createPasswords({ places: 2, cost: CHEAP })
+const passwords = createPasswords({ concurrency: 2, cost: CHEAP })
 
 describe('hash', () => {
   // Covers password hashes: argon2id for new ones
@@ -105,7 +105,7 @@ describe('a refusal', () => {
   }
 
   it('lasts as long as one of the slowest kind of hash that was seen, whatever the hash, and a success does not', async () => {
-    const made = createPasswords({ places: 2, cost: CHEAP })
+    const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const argon2 = await made.hash('koala')
     assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), false, 'before any slow one was seen')
     assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), false, 'before any slow one was seen')
@@ -117,7 +117,7 @@ describe('a refusal', () => {
   })
 
   it('lasts no longer for an account whose hash is slow beyond measure', async () => {
-    const made = createPasswords({ places: 2, cost: CHEAP })
+    const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const beyond = stored.replace('$12$', '$99$')
     assert.equal(await made.verify(beyond, 'wrong'), false)
     assert.equal(await made.verifyPlaceholder('wrong'), false)
@@ -132,7 +132,7 @@ describe('verifyPlaceholder', () => {
   })
 
   it('takes a place like a real verification, once, also the first time', async () => {
-    const fresh = createPasswords({ places: 1, cost: CHEAP })
+    const fresh = createPasswords({ concurrency: 1, cost: CHEAP })
     const ends: string[] = []
     const note = (name: string) => (): number => ends.push(name)
     await Promise.all([
@@ -180,12 +180,16 @@ describe('the semaphore', () => {
   const dear = '$argon2id$v=19$m=65536,t=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
 
   const cases = [
-    { name: 'lets a second hash run beside a slow one when there are two places', places: 2, want: ['cheap', 'dear'] },
-    { name: 'keeps a second hash waiting when there is one place', places: 1, want: ['dear', 'cheap'] },
+    {
+      name: 'lets a second hash run beside a slow one with a concurrency of two',
+      concurrency: 2,
+      want: ['cheap', 'dear'],
+    },
+    { name: 'keeps a second hash waiting with a concurrency of one', concurrency: 1, want: ['dear', 'cheap'] },
   ]
-  for (const { name, places, want } of cases) {
+  for (const { name, concurrency, want } of cases) {
     it(name, async () => {
-      const limited = createPasswords({ places, cost: CHEAP })
+      const limited = createPasswords({ concurrency, cost: CHEAP })
       const ends: string[] = []
       await Promise.all([
         limited.verify(dear, 'koala').then(() => ends.push('dear')),
@@ -196,7 +200,7 @@ describe('the semaphore', () => {
   }
 
   it('serves those who wait in the order in which they came', async () => {
-    const limited = createPasswords({ places: 1, cost: CHEAP })
+    const limited = createPasswords({ concurrency: 1, cost: CHEAP })
     const ends: number[] = []
     await Promise.all(Array.from({ length: 20 }, (_, index) => limited.hash('koala').then(() => ends.push(index))))
     assert.deepEqual(
@@ -205,27 +209,27 @@ describe('the semaphore', () => {
     )
   })
 
-  for (const places of [1, 3]) {
-    it(`refuses the first hash beyond ${places} running and a full share of the queue, and recovers`, async () => {
-      const limited = createPasswords({ places, cost: CHEAP })
-      const accepted = Array.from({ length: places + SHARE }, () => limited.hash('koala'))
+  for (const concurrency of [1, 3]) {
+    it(`refuses the first hash beyond ${concurrency} running and a full share of the queue, and recovers`, async () => {
+      const limited = createPasswords({ concurrency, cost: CHEAP })
+      const accepted = Array.from({ length: concurrency + SHARE }, () => limited.hash('koala'))
       await assert.rejects(limited.hash('koala'), TooManyHashes)
       await assert.rejects(limited.verify(dear, 'koala'), TooManyHashes)
       await assert.rejects(limited.verifyPlaceholder('koala'), TooManyHashes)
-      assert.equal((await Promise.all(accepted)).length, places + SHARE)
+      assert.equal((await Promise.all(accepted)).length, concurrency + SHARE)
       assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
     })
   }
 
   it('frees the place of a hash that failed', async () => {
-    const limited = createPasswords({ places: 1, cost: CHEAP })
+    const limited = createPasswords({ concurrency: 1, cost: CHEAP })
     const damaged = Array.from({ length: 5 }, () => limited.verify('$argon2id$damaged', 'koala'))
     for (const { status } of await Promise.allSettled(damaged)) assert.equal(status, 'rejected')
     assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
   })
 
   it('asks for no place when the hash is of no known kind', async () => {
-    const limited = createPasswords({ places: 1, cost: CHEAP })
+    const limited = createPasswords({ concurrency: 1, cost: CHEAP })
     const accepted = Array.from({ length: 1 + SHARE }, () => limited.hash('koala'))
     assert.equal(await limited.verify('{noop}koala', 'koala'), false)
     await Promise.all(accepted)

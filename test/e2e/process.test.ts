@@ -488,7 +488,7 @@ for (const kind of DATABASE_KINDS) {
           for (const agent of agents) assert.equal((await tokenOf(server.baseUrl, old, agent)).status, 200)
           const client = await store.clients.find('svc', 'app')
           assert.ok(client)
-          const hash = await createPasswords({ places: 1, cost: DEFAULT_COST }).hash(fresh)
+          const hash = await createPasswords({ concurrency: 1, cost: DEFAULT_COST }).hash(fresh)
           await store.clients.update('svc', { ...client, secrets: [{ hash, revision: `revision of ${fresh}` }] })
           const changed = performance.now()
           for (const agent of agents) {

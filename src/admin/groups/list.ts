@@ -106,10 +106,10 @@ async function membersOfSmall(
 function frameOf(group: Group, { attributes }: ListParameters): { readonly head: string; readonly tail: string } {
   const whole = { ...groupHead(group), members: [], schemas: SCHEMAS }
   const entries = Object.entries(selected(whole, attributes, RULES))
-  const place = entries.findIndex(([name]) => name === 'members')
+  const index = entries.findIndex(([name]) => name === 'members')
   const text = (some: typeof entries): string =>
     some.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')
-  const [before, after] = [text(entries.slice(0, place)), text(entries.slice(place + 1))]
+  const [before, after] = [text(entries.slice(0, index)), text(entries.slice(index + 1))]
   return {
     head: `{${before}${before === '' ? '' : ','}"members":[`,
     tail: `]${after === '' ? '' : ','}${after}}`,

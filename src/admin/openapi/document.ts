@@ -99,10 +99,10 @@ export function describeRoutes(deps: DocumentDeps): Described {
   const byKey = new Map<string, DescribedOperation[]>()
   for (const route of routes) {
     if (route.method === 'HEAD' || route.refuses) continue
-    const place = `${route.method} ${placeOf(route.url, urls)}`
-    const folder = place.replace(/[^/]+$/, '*')
-    const key = descriptions.has(place) || !descriptions.has(folder) ? place : folder
-    const operation = descriptions.get(key) ?? { summary: place, answers: {} }
+    const endpoint = `${route.method} ${placeOf(route.url, urls)}`
+    const folder = endpoint.replace(/[^/]+$/, '*')
+    const key = descriptions.has(endpoint) || !descriptions.has(folder) ? endpoint : folder
+    const operation = descriptions.get(key) ?? { summary: endpoint, answers: {} }
     const path = templateOf(route.url, urls, operation)
     const described = { method: route.method, path, route, operation, answers: answersOf(route, operation, deps) }
     byKey.set(key, [...(byKey.get(key) ?? []), described])

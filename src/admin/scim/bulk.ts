@@ -78,12 +78,12 @@ export async function runBulk(
     // The remaining operations refer to each other: none of them can be first.
     const batch = ready.length > 0 ? ready : waiting
     waiting = ready.length > 0 ? waiting.filter(each => !isReady(each)) : []
-    for (let place = 0; place < batch.length && mayGoOn(); ) {
+    for (let start = 0; start < batch.length && mayGoOn(); ) {
       await nextTurn() // with SQLite nothing else would yield to other requests
-      const together = failOnErrors === undefined ? countTogether(batch.slice(place, place + MAX_TOGETHER)) : 1
-      const some = batch.slice(place, place + together)
+      const together = failOnErrors === undefined ? countTogether(batch.slice(start, start + MAX_TOGETHER)) : 1
+      const some = batch.slice(start, start + together)
       await Promise.all(some.map(({ sent, index }) => run(sent, index)))
-      place += together
+      start += together
     }
   }
   const ordered = [...results].toSorted(([one], [other]) => one - other).map(([, result]) => result)
@@ -131,7 +131,7 @@ function readBulk(body: Json): { readonly operations: readonly Sent[]; readonly 
   }
   const operations = list.map(readOperation)
   const bulkIds = operations.flatMap(sent => ('operation' in sent ? (sent.operation.bulkId ?? []) : []))
-  const twice = bulkIds.find((id, place) => bulkIds.indexOf(id) !== place)
+  const twice = bulkIds.find((id, index) => bulkIds.indexOf(id) !== index)
   if (twice !== undefined) throw new ScimError('invalidValue', `The bulkId ${shown(twice)} is there twice`)
   return { operations, failOnErrors: failOnErrors === undefined ? undefined : Number(failOnErrors) }
 }
@@ -142,8 +142,8 @@ function readOperation(sent: unknown): Sent {
   const { method: name, bulkId, version, path, data = {} } = sent
   const method = typeof name === 'string' ? METHODS.find(each => each === name.toUpperCase()) : undefined
   if (!method) return refuse(`method must be one of ${METHODS.join(', ')}`)
-  const [, place, id] = typeof path === 'string' ? (/^\/(Users|Groups)(?:\/([^/]+))?$/.exec(path) ?? []) : []
-  const endpoint = ENDPOINTS.find(each => each === place)
+  const [, folder, id] = typeof path === 'string' ? (/^\/(Users|Groups)(?:\/([^/]+))?$/.exec(path) ?? []) : []
+  const endpoint = ENDPOINTS.find(each => each === folder)
   if (!endpoint) return refuse('path must be /Users or /Groups, with an id behind it')
   if ((method === 'POST') !== (id === undefined)) return refuse(`${method} is not supported there`)
   const texts = [bulkId ?? undefined, version ?? undefined]

@@ -37,17 +37,17 @@ async function byCursor(
   { request, cursor, vault }: { readonly request: ListRequest; readonly cursor: string; readonly vault: Vault },
 ): Promise<Json> {
   const scope: CursorScope = { zoneId: context.zone.id, type: resources.names.type.name, request }
-  const place = openCursor(vault, cursor, scope)
-  const backwards = place?.backwards === true
+  const position = openCursor(vault, cursor, scope)
+  const backwards = position?.backwards === true
   const { filter, sortBy, count } = request
   const descending = request.descending !== backwards
-  const query = { filter, sortBy, descending, count, ...(place && { after: place.at }) }
+  const query = { filter, sortBy, descending, count, ...(position && { after: position.at }) }
   const page = await resources.page(context, query, createSelection(resources.names, request))
   const records = backwards ? page.records.toReversed() : page.records
   const seal = (at: Position | undefined, isBackwards: boolean): string | undefined =>
     at && sealCursor(vault, { at, backwards: isBackwards }, scope)
   // The previous page is on the other side, even if its records have been deleted meanwhile.
-  const [behind, before] = backwards ? [page.first, page.next] : [page.next, place && page.first]
+  const [behind, before] = backwards ? [page.first, page.next] : [page.next, position && page.first]
   const nextCursor = seal(behind, false)
   const previousCursor = seal(before, true)
   return {

@@ -89,10 +89,10 @@ const valueAt = (record: object, path: string): unknown =>
 /** What a resource means, as it was read or patched. Throws `ScimError` for values that the record cannot have. */
 export function definitionOf(resource: Json): UserDefinition {
   const record: Record<string, unknown> = {}
-  place([...USER.common, ...USER.schema.attributes], resource, record)
+  assign([...USER.common, ...USER.schema.attributes], resource, record)
   for (const { id, attributes } of USER.extensions) {
     const members = resource[id]
-    if (isJsonRecord(members)) place(attributes, members, record)
+    if (isJsonRecord(members)) assign(attributes, members, record)
   }
   const own = resource[OWN_USER]
   const profile = profileOf(record['profile'], { own, manager: memberOf(resource[ENTERPRISE_USER], 'manager') })
@@ -113,12 +113,12 @@ export function definitionOf(resource: Json): UserDefinition {
 }
 
 /** Sets what the record keeps of these attributes. */
-function place(attributes: readonly Attribute[], members: Json, record: Record<string, unknown>): void {
+function assign(attributes: readonly Attribute[], members: Json, record: Record<string, unknown>): void {
   for (const { name, at, mutability, subAttributes, multiValued } of attributes) {
     const value = members[name]
     if (value === undefined || mutability === 'readOnly') continue
     if (at !== undefined) setAt(record, at.split('.'), value)
-    else if (subAttributes && !multiValued && isJsonRecord(value)) place(subAttributes, value, record)
+    else if (subAttributes && !multiValued && isJsonRecord(value)) assign(subAttributes, value, record)
   }
 }
 

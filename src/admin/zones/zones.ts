@@ -71,7 +71,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
   const { store, vault, clock, random, service, audit, urls } = deps
   const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
   const settings = zoneConfigSettings(service.name)
-  const openings = createFairQueue({ places: 1, bounds: OPENING_BOUNDS })
+  const openings = createFairQueue({ concurrency: 1, bounds: OPENING_BOUNDS })
   const defaults = { standardDefaultGroups: standardDefaultGroups(service.name), service }
 
   const isDefault = (id: string): boolean => id === service.name

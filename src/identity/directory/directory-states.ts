@@ -91,8 +91,8 @@ function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forget
 
   function forget(url: DirectoryUrl, session: KeepableSession): void {
     const resting = kept.get(url) ?? []
-    const place = resting.findIndex(each => each.session === session)
-    for (const { timer } of place < 0 ? [] : resting.splice(place, 1)) clearTimeout(timer)
+    const index = resting.findIndex(each => each.session === session)
+    for (const { timer } of index < 0 ? [] : resting.splice(index, 1)) clearTimeout(timer)
   }
 
   function drop(url: DirectoryUrl): void {
@@ -106,7 +106,7 @@ function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forget
 
   return {
     queue: createFairQueue({
-      places: MAX_SIGN_INS,
+      concurrency: MAX_SIGN_INS,
       bounds: MAX_WAITING,
       full: () => new QueueFull('too many sign-ins wait for the directory'),
     }),

@@ -45,8 +45,8 @@ export async function findGroups(
   let level: readonly string[] = [entry.dn]
   for (let depth = 0; depth < rule.depth && level.length > 0; depth += 1) {
     const next: string[] = []
-    for (let place = 0; place < level.length; place += BATCH_SIZE) {
-      const filters = level.slice(place, place + BATCH_SIZE).map(filterFor)
+    for (let start = 0; start < level.length; start += BATCH_SIZE) {
+      const filters = level.slice(start, start + BATCH_SIZE).map(filterFor)
       const { entries, isPartial } = await session.search({
         base: rule.base,
         scope: rule.scope,

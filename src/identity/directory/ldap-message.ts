@@ -41,19 +41,19 @@ export function messageLength(bytes: Buffer): number | undefined {
 }
 
 /** The content's length and offset; undefined if the length field is incomplete. */
-function readLength(bytes: Buffer, place: number): { readonly value: number; readonly next: number } | undefined {
-  const first = bytes[place]
+function readLength(bytes: Buffer, offset: number): { readonly value: number; readonly next: number } | undefined {
+  const first = bytes[offset]
   if (first === undefined) return undefined
-  if (first < 0x80) return { value: first, next: place + 1 }
+  if (first < 0x80) return { value: first, next: offset + 1 }
   const count = first - 0x80
   if (count === 0 || count > 4) throw new NotLdap() // RFC 4511 §5.1: only the definite form
-  if (place + 1 + count > bytes.length) return undefined
-  return { value: bytes.readUIntBE(place + 1, count), next: place + 1 + count }
+  if (offset + 1 + count > bytes.length) return undefined
+  return { value: bytes.readUIntBE(offset + 1, count), next: offset + 1 + count }
 }
 
-function elementAt(bytes: Buffer, place: number, end: number): Element {
-  const tag = bytes[place]
-  const length = readLength(bytes, place + 1)
+function elementAt(bytes: Buffer, offset: number, end: number): Element {
+  const tag = bytes[offset]
+  const length = readLength(bytes, offset + 1)
   if (tag === undefined || !length || length.next + length.value > end) throw new NotLdap()
   return { tag, start: length.next, end: length.next + length.value }
 }
@@ -61,10 +61,10 @@ function elementAt(bytes: Buffer, place: number, end: number): Element {
 /** The elements of a content; throws unless they fill it exactly. */
 function elementsIn(bytes: Buffer, { start, end }: Omit<Element, 'tag'>): readonly Element[] {
   const found: Element[] = []
-  for (let place = start; place < end; ) {
-    const element = elementAt(bytes, place, end)
+  for (let offset = start; offset < end; ) {
+    const element = elementAt(bytes, offset, end)
     found.push(element)
-    place = element.end
+    offset = element.end
   }
   return found
 }

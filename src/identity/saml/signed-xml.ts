@@ -53,8 +53,8 @@ export function signatureOf(element: XmlElement): XmlElement | undefined {
  * Refuses a document with a signature in any other place than directly in one of these elements, and names of signatures in
  * other namespaces: a parser may look for them by local name.
  */
-export function checkSignaturePlaces(root: XmlElement, places: readonly XmlElement[]): void {
-  const expected = places.reduce((sum, place) => sum + (signatureOf(place) ? 1 : 0), 0)
+export function checkSignaturePlaces(root: XmlElement, elements: readonly XmlElement[]): void {
+  const expected = elements.reduce((sum, place) => sum + (signatureOf(place) ? 1 : 0), 0)
   const found = [...elementsOf(root)].filter(({ name }) => name === 'Signature' || name === 'SignedInfo')
   if (found.some(element => !inSignature(element))) throw bad('there is a signature of another namespace')
   if (found.filter(({ name }) => name === 'Signature').length !== expected) throw bad('a signature is out of place')

@@ -64,8 +64,8 @@ function withFirst(
 ): { readonly profile?: Profile } {
   const entries = profile?.[list]
   if (profile === undefined || entries === undefined || former === value) return {}
-  const place = entries.findIndex(entry => entry.value === former)
-  const others = entries.filter((entry, index) => index !== place && entry.value !== value)
-  const { display: _, ...kept } = entries[place] ?? {}
+  const formerIndex = entries.findIndex(entry => entry.value === former)
+  const others = entries.filter((entry, index) => index !== formerIndex && entry.value !== value)
+  const { display: _, ...kept } = entries[formerIndex] ?? {}
   return { profile: { ...profile, [list]: value === undefined ? others : [{ ...kept, value }, ...others] } }
 }

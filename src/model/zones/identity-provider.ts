@@ -51,8 +51,8 @@ const inPunycode = new WeakMap<readonly string[], readonly string[]>()
 
 /** A record may have thousands of patterns, and each request compares with all of them. */
 function writtenInAscii(patterns: readonly string[]): readonly string[] {
-  const known = inPunycode.get(patterns)
-  if (known) return known
+  const cached = inPunycode.get(patterns)
+  if (cached) return cached
   const written = patterns.every(pattern => ASCII.test(pattern)) ? patterns : patterns.map(inAscii)
   inPunycode.set(patterns, written)
   return written
@@ -66,7 +66,7 @@ export function domainMatcher(domain: string): (patterns: readonly string[] | un
     patterns !== undefined &&
     writtenInAscii(patterns).some(pattern => {
       const wanted = pattern.toLowerCase().split('.')
-      return wanted.length === labels.length && wanted.every((label, place) => label === '*' || label === labels[place])
+      return wanted.length === labels.length && wanted.every((label, index) => label === '*' || label === labels[index])
     })
 }
 

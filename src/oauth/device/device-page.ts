@@ -117,7 +117,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
   ): Promise<{ readonly device: DeviceRequest; readonly client: Client } | undefined> {
     const { zone } = request
     const userKey = `${zone.id} ${user.id}`
-    const place = callerKey(contextOf(request), 'user-code')
+    const caller = callerKey(contextOf(request), 'user-code')
     const isWrong = (found: unknown): boolean => found === undefined
     const enter = async () => {
       const device = code === undefined ? undefined : await store.devices.enter(zone.id, digest(code), clock.now())
@@ -125,7 +125,11 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
       return device && client && mayUseGrant(client, TYPE) ? { device, client } : undefined
     }
     // From the beginning, so that codes tried at once count, too.
-    return limits.wrongUserCodes.attempt(userKey, () => limits.wrongUserCodesAt.attempt(place, enter, isWrong), isWrong)
+    return limits.wrongUserCodes.attempt(
+      userKey,
+      () => limits.wrongUserCodesAt.attempt(caller, enter, isWrong),
+      isWrong,
+    )
   }
 
   /** What the device asks for, as far as this user can give it; undefined when the request is answered otherwise. */

@@ -59,14 +59,14 @@ export function linked(
           auditRecordOf({ type: 'AuditTrailAlteredEvent', zoneId, principal: zoneId, data: alteration }, now),
           ...records,
         ]
-  let place = head
+  let position = head
   const entries = all.map((record): AuditEntry => {
-    const number = place.number + 1
-    const hash = entryHash(hashes, place.hash, { zoneId, number }, record)
-    place = { number, hash }
+    const number = position.number + 1
+    const hash = entryHash(hashes, position.hash, { zoneId, number }, record)
+    position = { number, hash }
     return { ...record, zoneId, number, hash }
   })
-  return { entries, chain: sealed(hashes, { zoneId, base, head: place }), alteration }
+  return { entries, chain: sealed(hashes, { zoneId, base, head: position }), alteration }
 }
 
 /** Where the next entry is appended; what is not sealed is left before the base. */

@@ -47,36 +47,36 @@ export async function verifyAuditTrail(
   // Numbers begin at 1, but an inserted entry can have any.
   const [left] = await store.read(zoneId, { after: Number.MIN_SAFE_INTEGER, count: 1 })
   if (left && left.number <= base.number) found(`entry ${left.number} is left from before the chain begins`)
-  let place: AuditPosition = base
+  let position: AuditPosition = base
   let isKnown = true
   let first: number | undefined
   reading: for (;;) {
-    const page = await store.read(zoneId, { after: place.number, count: PAGE })
+    const page = await store.read(zoneId, { after: position.number, count: PAGE })
     if (page.length === 0) break
     for (const entry of page) {
       if (entry.number > head.number) break reading
-      if (entry.number !== place.number + 1) {
+      if (entry.number !== position.number + 1) {
         const now = (await store.state(zoneId)).chain?.base ?? GENESIS
-        if (now.number > place.number && now.number < entry.number) {
-          place = now // retention has moved on
+        if (now.number > position.number && now.number < entry.number) {
+          position = now // retention has moved on
           continue reading
         }
-        found(span(place.number + 1, entry.number - 1))
+        found(span(position.number + 1, entry.number - 1))
         isKnown = false
       }
-      const isRight = entry.hash === entryHash(hashes, place.hash, entry, entry)
+      const isRight = entry.hash === entryHash(hashes, position.hash, entry, entry)
       if (isKnown && !isRight) found(`entry ${entry.number} was changed`)
       if (entry.type === 'AuditTrailAlteredEvent') found(`entry ${entry.number} reports an alteration: ${entry.facts}`)
       if (expected?.number === entry.number && expected.hash !== entry.hash)
         found(`entry ${entry.number} is not the expected one`)
-      place = entry
+      position = entry
       isKnown = true
       first ??= entry.number
     }
   }
-  if (place.number < head.number) found(span(place.number + 1, head.number))
-  else if (place.number === head.number && place.hash !== head.hash)
-    found(`entry ${place.number} is not the one that the head names`)
+  if (position.number < head.number) found(span(position.number + 1, head.number))
+  else if (position.number === head.number && position.hash !== head.hash)
+    found(`entry ${position.number} is not the one that the head names`)
   const after = await store.state(zoneId)
   if (after.last && after.last.number > (after.chain?.head.number ?? 0))
     found(`entry ${after.last.number} stands behind the head`)

@@ -49,26 +49,27 @@ const REMOVE_MEMBER = statement<InGroup & { member_id: string }, GroupMemberRow>
 )
 const REMOVE_ALL = statement<InGroup>(`delete from group_members where zone_id = :zone_id and group_id = :group_id`)
 const REMOVE_SOME = withList<never>(
-  places => `delete from group_members where zone_id = :zone_id and group_id = :group_id and member_id in (${places})`,
+  placeholders =>
+    `delete from group_members where zone_id = :zone_id and group_id = :group_id and member_id in (${placeholders})`,
 )
 /** Those in a range of ids that are not in the list; ids are compared byte by byte. */
 const REMOVE_OTHERS = withList<never>(
-  places => `delete from group_members where zone_id = :zone_id and group_id = :group_id
-   and member_id > :behind and (member_id < :up_to or :is_last = 1) and member_id not in (${places})`,
+  placeholders => `delete from group_members where zone_id = :zone_id and group_id = :group_id
+   and member_id > :behind and (member_id < :up_to or :is_last = 1) and member_id not in (${placeholders})`,
 )
 const TABLES = { USER: 'users', GROUP: 'groups' } as const
-const addSome = (type: MemberType, places: string): string =>
+const addSome = (type: MemberType, placeholders: string): string =>
   `insert into group_members (${list(GROUP_MEMBER_COLUMNS)})
    select zone_id, :group_id, id, '${type}', :origin from ${TABLES[type]}
-   where zone_id = :zone_id and id in (${places}) on conflict do nothing`
+   where zone_id = :zone_id and id in (${placeholders}) on conflict do nothing`
 /** Only what the zone has; the others are noticed by what is missing afterwards. */
 const ADD_SOME: Readonly<Record<MemberType, ReturnType<typeof withList<never>>>> = {
-  USER: withList(places => addSome('USER', places)),
-  GROUP: withList(places => addSome('GROUP', places)),
+  USER: withList(placeholders => addSome('USER', placeholders)),
+  GROUP: withList(placeholders => addSome('GROUP', placeholders)),
 }
 const FIND_SOME = withList<{ member_id: string }>(
-  places => `select member_id from group_members
-   where zone_id = :zone_id and group_id = :group_id and member_type = :member_type and member_id in (${places})`,
+  placeholders => `select member_id from group_members
+   where zone_id = :zone_id and group_id = :group_id and member_type = :member_type and member_id in (${placeholders})`,
 )
 
 /** The writing part of `GroupStore`. */
@@ -119,12 +120,12 @@ export function createGroupChanges(
       })
     },
     async insertMember(zoneId, { groupId, ...member }) {
-      const place = { zone_id: zoneId, group_id: groupId }
+      const inGroup = { zone_id: zoneId, group_id: groupId }
       try {
         return await db.transaction(async within => {
           if (member.memberType === 'GROUP') await lockNesting(within, zoneId)
           if ((await within.run(FIND, { zone_id: zoneId, id: groupId })).rows.length === 0) return 'missing'
-          return (await addMembers(within, place, [member])) > 0 ? 'added' : 'same'
+          return (await addMembers(within, inGroup, [member])) > 0 ? 'added' : 'same'
         })
       } catch (cause) {
         // In PostgreSQL the group may be deleted between the two statements.
@@ -151,21 +152,21 @@ export async function addMissingGroups(within: Transaction, zoneId: string, grou
   for (const group of groups) await within.run(INSERT_MISSING, toGroupRow(zoneId, group))
 }
 
-async function changeMembers(within: Transaction, place: InGroup, { remove, add }: MemberChange): Promise<void> {
+async function changeMembers(within: Transaction, inGroup: InGroup, { remove, add }: MemberChange): Promise<void> {
   // Before anything else, since no statement can hold it.
   const odd = add.find(({ memberId }) => !isStorable(memberId))
   if (odd) throw new NoSuchMember(odd)
-  if (remove === 'others') await removeOthers(within, place, add)
+  if (remove === 'others') await removeOthers(within, inGroup, add)
   else {
-    for (const ids of chunks(remove.filter(isStorable))) await runList(within, REMOVE_SOME(ids), place)
+    for (const ids of chunks(remove.filter(isStorable))) await runList(within, REMOVE_SOME(ids), inGroup)
   }
-  if (remove.length > 0) await pruneNesting(within, place.zone_id, place.group_id)
-  await addMembers(within, place, add)
+  if (remove.length > 0) await pruneNesting(within, inGroup.zone_id, inGroup.group_id)
+  await addMembers(within, inGroup, add)
 }
 
-async function removeOthers(within: Transaction, place: InGroup, kept: readonly Member[]): Promise<void> {
+async function removeOthers(within: Transaction, inGroup: InGroup, kept: readonly Member[]): Promise<void> {
   if (kept.length === 0) {
-    await within.run(REMOVE_ALL, place)
+    await within.run(REMOVE_ALL, inGroup)
     return
   }
   const ids = kept.map(({ memberId }) => memberId).toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
@@ -173,25 +174,25 @@ async function removeOthers(within: Transaction, place: InGroup, kept: readonly 
   for (const [index, part] of parts.entries()) {
     const upTo = parts[index + 1]?.[0]
     const range = { behind: index === 0 ? '' : (parts[index - 1]?.at(-1) ?? ''), up_to: upTo ?? '' }
-    await runList(within, REMOVE_OTHERS(part), { ...place, ...range, is_last: upTo === undefined ? 1 : 0 })
+    await runList(within, REMOVE_OTHERS(part), { ...inGroup, ...range, is_last: upTo === undefined ? 1 : 0 })
   }
 }
 
 /** Adds those that are no members yet, and returns how many; throws for one that the zone does not have as this type. */
-async function addMembers(within: Transaction, place: InGroup, members: readonly Member[]): Promise<number> {
+async function addMembers(within: Transaction, inGroup: InGroup, members: readonly Member[]): Promise<number> {
   let added = 0
   const odd = members.find(({ memberId }) => !isStorable(memberId))
   if (odd) throw new NoSuchMember(odd)
   for (const type of ['USER', 'GROUP'] as const) {
     const ofType = members.filter(({ memberType }) => memberType === type)
     if (ofType.length === 0) continue
-    if (type === 'GROUP') await lockNesting(within, place.zone_id)
+    if (type === 'GROUP') await lockNesting(within, inGroup.zone_id)
     for (const [origin, ids] of Map.groupBy(ofType, each => each.origin)) {
       const memberIds = ids.map(({ memberId }) => memberId)
       for (const part of chunks(memberIds)) {
-        if (type === 'GROUP') await nest(within, place, part)
-        added += (await runList(within, ADD_SOME[type](part), { ...place, origin })).changes
-        await refuseUnknown(within, place, { type, ids: part })
+        if (type === 'GROUP') await nest(within, inGroup, part)
+        added += (await runList(within, ADD_SOME[type](part), { ...inGroup, origin })).changes
+        await refuseUnknown(within, inGroup, { type, ids: part })
       }
     }
   }
@@ -200,19 +201,19 @@ async function addMembers(within: Transaction, place: InGroup, members: readonly
 
 async function refuseUnknown(
   within: Transaction,
-  place: InGroup,
+  inGroup: InGroup,
   { type, ids }: { readonly type: MemberType; readonly ids: readonly string[] },
 ): Promise<void> {
-  const { rows } = await runList(within, FIND_SOME(ids), { ...place, member_type: type })
+  const { rows } = await runList(within, FIND_SOME(ids), { ...inGroup, member_type: type })
   const found = new Set(rows.map(row => row.member_id))
   const unknown = ids.find(id => !found.has(id))
   if (unknown !== undefined) throw new NoSuchMember({ memberId: unknown, memberType: type })
 }
 
 /** Adds the pairs of groups that will be members; those that are members already have theirs. */
-async function nest(within: Transaction, place: InGroup, ids: readonly string[]): Promise<void> {
-  const { zone_id: zoneId, group_id: outer } = place
-  const { rows } = await runList(within, FIND_SOME(ids), { ...place, member_type: 'GROUP' })
+async function nest(within: Transaction, inGroup: InGroup, ids: readonly string[]): Promise<void> {
+  const { zone_id: zoneId, group_id: outer } = inGroup
+  const { rows } = await runList(within, FIND_SOME(ids), { ...inGroup, member_type: 'GROUP' })
   const members = new Set(rows.map(row => row.member_id))
   for (const inner of ids) {
     if (members.has(inner)) continue

@@ -35,7 +35,7 @@ const membersIn = (table: 'users' | 'groups', type: 'USER' | 'GROUP', columns: r
 const USERS = statement<Range, UserRow>(membersIn('users', 'USER', USER_COLUMNS))
 const GROUPS = statement<Range, GroupRow>(membersIn('groups', 'GROUP', GROUP_COLUMNS))
 const OF_GROUPS = withList<GroupMemberRow>(
-  places => `select group_id, ${COLUMNS} from group_members where zone_id = :zone_id and group_id in (${places})
+  placeholders => `select group_id, ${COLUMNS} from group_members where zone_id = :zone_id and group_id in (${placeholders})
    order by group_id, member_id limit :most`,
 )
 const OUTER = statement<{ zone_id: string; id: string }, GroupRow>(
@@ -47,15 +47,15 @@ const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_
    where zone_id = :zone_id and id in (${reachedGroups(':zone_id', ':user_id')}) order by display_name`,
 )
 /** Begins with the groups, which are few; an origin may have a million accounts. */
-const REACHED = withList<{ group_id: string }>(places => {
+const REACHED = withList<{ group_id: string }>(placeholders => {
   const ofAccounts = `member_type = 'USER' and users.zone_id = group_members.zone_id and users.id = member_id
    and users.origin = :origin and group_members.zone_id = :zone_id`
   const ofMappings = `external_groups.zone_id = :zone_id and origin = :origin`
-  const nested = `group_nesting.zone_id = :zone_id and outer_id in (${places})`
-  return `select group_id from group_members cross join users where ${ofAccounts} and group_id in (${places})
+  const nested = `group_nesting.zone_id = :zone_id and outer_id in (${placeholders})`
+  return `select group_id from group_members cross join users where ${ofAccounts} and group_id in (${placeholders})
    union select outer_id from group_nesting cross join group_members cross join users
    where ${nested} and group_members.group_id = inner_id and ${ofAccounts}
-   union select group_id from external_groups where ${ofMappings} and group_id in (${places})
+   union select group_id from external_groups where ${ofMappings} and group_id in (${placeholders})
    union select outer_id from group_nesting cross join external_groups
    where ${nested} and external_groups.group_id = inner_id and ${ofMappings}`
 })

@@ -61,17 +61,17 @@ export type ListArgs = Readonly<Record<string, string | number>>
 
 /** Makes statements with `in (…)` of up to `MAX_LIST_SIZE` items, and their arguments. */
 export function withList<Row>(
-  text: (places: string) => string,
+  text: (placeholders: string) => string,
 ): (items: readonly string[]) => { readonly of: Statement<ListArgs, Row>; readonly args: ListArgs } {
   const bySize = LIST_SIZES.map(size => ({
     size,
-    of: statement<ListArgs, Row>(text(Array.from({ length: size }, (_, place) => `:item_${place}`).join(', '))),
+    of: statement<ListArgs, Row>(text(Array.from({ length: size }, (_, index) => `:item_${index}`).join(', '))),
   }))
   return items => {
     const fitting = bySize.find(({ size }) => size >= items.length)
     if (fitting === undefined || items.length === 0) throw new RangeError(`a list of ${items.length} items`)
     const args: Record<string, string> = {}
-    for (let place = 0; place < fitting.size; place += 1) args[`item_${place}`] = items[place] ?? items[0] ?? ''
+    for (let index = 0; index < fitting.size; index += 1) args[`item_${index}`] = items[index] ?? items[0] ?? ''
     return { of: fitting.of, args }
   }
 }

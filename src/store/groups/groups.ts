@@ -17,8 +17,8 @@ const FIND_BY_NAME = statement<{ zone_id: string; display_name_lower: string }, 
   `select ${list(GROUP_COLUMNS)} from groups where zone_id = :zone_id and display_name_lower = :display_name_lower`,
 )
 const FIND_BY_NAMES = withList<GroupRow>(
-  places => `select ${list(GROUP_COLUMNS)} from groups
-   where zone_id = :zone_id and display_name_lower in (${places}) order by display_name`,
+  placeholders => `select ${list(GROUP_COLUMNS)} from groups
+   where zone_id = :zone_id and display_name_lower in (${placeholders}) order by display_name`,
 )
 
 /** Implements `GroupStore` for both databases. */

@@ -20,7 +20,7 @@ const SIZES = [1, 8, 64] as const
 const MAX_SIZE = 64
 
 const STATEMENTS = SIZES.map(size => {
-  const ids = list(Array.from({ length: size }, (_, place) => `:id_${place}`))
+  const ids = list(Array.from({ length: size }, (_, index) => `:id_${index}`))
   return {
     size,
     groups: statement<Args, GroupRowOfUser>(
@@ -56,7 +56,7 @@ export function createUserDetails(db: Database): Pick<UserStore, 'listGroups' | 
       const some = wanted.slice(start, start + MAX_SIZE)
       const of = STATEMENTS.find(({ size }) => size >= some.length)
       if (of === undefined) throw new RangeError(`a list of ${some.length} ids`)
-      const padded = Array.from({ length: of.size }, (_, place) => [`id_${place}`, some[place] ?? some[0] ?? ''])
+      const padded = Array.from({ length: of.size }, (_, index) => [`id_${index}`, some[index] ?? some[0] ?? ''])
       rows.push(...(await db.read(choose(of), { ...args, ...Object.fromEntries(padded) })))
     }
     return rows

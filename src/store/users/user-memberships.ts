@@ -4,29 +4,29 @@ import { chunks, withList } from '../groups/group-rows.ts'
 import type { GroupStore, NamedGroup } from '../group-store.ts'
 
 const MAPPED = withList<{ id: string; display_name: string }>(
-  places => `select distinct groups.id, groups.display_name from external_groups
+  placeholders => `select distinct groups.id, groups.display_name from external_groups
    join groups on groups.zone_id = external_groups.zone_id and groups.id = external_groups.group_id
-   where external_groups.zone_id = :zone_id and origin = :origin and external_group in (${places})`,
+   where external_groups.zone_id = :zone_id and origin = :origin and external_group in (${placeholders})`,
 )
 const OUTER = withList<{ inner_id: string; display_name: string }>(
-  places => `select inner_id, groups.display_name from group_nesting
+  placeholders => `select inner_id, groups.display_name from group_nesting
    join groups on groups.zone_id = group_nesting.zone_id and groups.id = outer_id
-   where group_nesting.zone_id = :zone_id and inner_id in (${places})`,
+   where group_nesting.zone_id = :zone_id and inner_id in (${placeholders})`,
 )
 const DIRECT = statement<{ zone_id: string; user_id: string }, { group_id: string; origin: string }>(
   `select group_id, origin from group_members
    where zone_id = :zone_id and member_id = :user_id and member_type = 'USER'`,
 )
 const LEAVE = withList<never>(
-  places => `delete from group_members where zone_id = :zone_id and member_id = :user_id and member_type = 'USER'
-   and origin = :origin and group_id in (${places})`,
+  placeholders => `delete from group_members where zone_id = :zone_id and member_id = :user_id and member_type = 'USER'
+   and origin = :origin and group_id in (${placeholders})`,
 )
 /** Only groups that are still there; an existing membership keeps its origin. */
 const JOIN = withList<never>(
-  places => `insert into group_members (zone_id, group_id, member_id, member_type, origin)
+  placeholders => `insert into group_members (zone_id, group_id, member_id, member_type, origin)
    select groups.zone_id, groups.id, users.id, 'USER', :origin from groups
    join users on users.zone_id = groups.zone_id and users.id = :user_id
-   where groups.zone_id = :zone_id and groups.id in (${places}) on conflict do nothing`,
+   where groups.zone_id = :zone_id and groups.id in (${placeholders}) on conflict do nothing`,
 )
 
 /** The part of `GroupStore` that sign-ins at providers use. */

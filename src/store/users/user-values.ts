@@ -36,9 +36,9 @@ function rowsOf(
   primary: string | undefined,
   listed: readonly ProfileValue[] = [],
 ): readonly Omit<UserValueRow, 'zone_id' | 'user_id'>[] {
-  const place = listed.findIndex(({ value }) => value === primary)
-  const first = listed[place] ?? { value: primary ?? '' }
-  const values = [first, ...listed.filter((_, index) => index !== place)]
+  const primaryIndex = listed.findIndex(({ value }) => value === primary)
+  const first = listed[primaryIndex] ?? { value: primary ?? '' }
+  const values = [first, ...listed.filter((_, index) => index !== primaryIndex)]
   return values.flatMap(({ value, type }, position) =>
     value === ''
       ? []

@@ -2,7 +2,7 @@ import type { TokenLocation } from './module.ts'
 
 /** The first message to the process of a session. */
 export interface OpenRequest {
-  readonly place: TokenLocation
+  readonly location: TokenLocation
   readonly mechanism: { readonly type: number; readonly parameter: readonly number[] }
 }
 

@@ -98,7 +98,7 @@ const CKA = {
 } as const
 
 /** Memory that native code may read and write: one block, whose address stays. */
-interface Place {
+interface Allocation {
   readonly at: bigint
   readonly bytes: Buffer
 }
@@ -112,23 +112,23 @@ export function openToken(
   const memory = Buffer.alloc(MEMORY_BYTES)
   const base = getRawPointer(memory)
   let used = 0
-  function place(size: number): Place {
+  function allocate(size: number): Allocation {
     const start = used
     used += Math.ceil(size / ULONG) * ULONG
     if (used > MEMORY_BYTES) throw new TokenFailure('the token needs more memory than expected')
     return { at: base + BigInt(start), bytes: memory.subarray(start, start + size) }
   }
-  function placed(content: Buffer): Place {
-    const made = place(content.length)
+  function allocated(content: Buffer): Allocation {
+    const made = allocate(content.length)
     content.copy(made.bytes)
     return made
   }
-  const ulongs = (...values: readonly (number | bigint)[]): Place => {
-    const made = place(values.length * ULONG)
+  const ulongs = (...values: readonly (number | bigint)[]): Allocation => {
+    const made = allocate(values.length * ULONG)
     values.forEach((value, index) => made.bytes.writeBigUInt64LE(BigInt(value), index * ULONG))
     return made
   }
-  const ulongIn = ({ bytes }: Place, index = 0): bigint => bytes.readBigUInt64LE(index * ULONG)
+  const ulongIn = ({ bytes }: Allocation, index = 0): bigint => bytes.readBigUInt64LE(index * ULONG)
 
   const library = open(() => new DynamicLibrary(module), `the module ${module} cannot be loaded`)
   function bind(name: string, ...types: readonly string[]) {
@@ -157,7 +157,7 @@ export function openToken(
 
   initialize([0n], ALREADY_INITIALIZED)
   const slotCount = ulongs(MAX_SLOTS)
-  const slotList = place(MAX_SLOTS * ULONG)
+  const slotList = allocate(MAX_SLOTS * ULONG)
   getSlotList([1, slotList.at, slotCount.at])
   const slots = Array.from({ length: Number(ulongIn(slotCount)) }, (_, index) => ulongIn(slotList, index)).filter(
     slot => labelOf(slot) === token,
@@ -168,7 +168,7 @@ export function openToken(
   const handle = ulongs(0)
   openSession([slot, CKF_SERIAL_SESSION, 0n, 0n, handle.at])
   const session = ulongIn(handle)
-  const code = placed(Buffer.from(pin, 'utf8'))
+  const code = allocated(Buffer.from(pin, 'utf8'))
   try {
     login([session, CKU_USER, code.at, code.bytes.length], ALREADY_LOGGED_IN)
   } finally {
@@ -177,16 +177,16 @@ export function openToken(
 
   function labelOf(slot: bigint): string {
     const before = used
-    const info = place(TOKEN_INFO_BYTES)
+    const info = allocate(TOKEN_INFO_BYTES)
     getTokenInfo([slot, info.at], TOKEN_NOT_PRESENT, TOKEN_NOT_RECOGNIZED) // such as one that was never made ready
     used = before
     return info.bytes.subarray(0, LABEL_BYTES).toString('utf8').trimEnd()
   }
 
   function objects(...attributes: readonly (readonly [type: number, value: Buffer])[]): readonly bigint[] {
-    const values = attributes.map(([type, value]) => ({ type, value: placed(value) }))
+    const values = attributes.map(([type, value]) => ({ type, value: allocated(value) }))
     const template = ulongs(...values.flatMap(({ type, value }) => [type, value.at, value.bytes.length]))
-    const found = place(2 * ULONG)
+    const found = allocate(2 * ULONG)
     const count = ulongs(0)
     findInit([session, template.at, attributes.length])
     find([session, found.at, 2, count.at])
@@ -197,7 +197,7 @@ export function openToken(
   /** Undefined where the object does not have it. */
   function attribute(object: bigint, type: number): Buffer | undefined {
     const before = used
-    const value = place(MAX_ATTRIBUTE_BYTES)
+    const value = allocate(MAX_ATTRIBUTE_BYTES)
     const template = ulongs(type, value.at, MAX_ATTRIBUTE_BYTES)
     try {
       getAttributeValue([session, object, template.at, template.bytes.length / ATTRIBUTE])
@@ -235,13 +235,13 @@ export function openToken(
   const parameter = mechanism.parameter.length > 0 ? ulongs(...mechanism.parameter) : undefined
   const how = ulongs(mechanism.type, parameter?.at ?? 0n, parameter?.bytes.length ?? 0)
   const length = ulongs(0)
-  const signature = place(MAX_ATTRIBUTE_BYTES)
+  const signature = allocate(MAX_ATTRIBUTE_BYTES)
   const start = used
   return {
     publicKey,
     sign(input) {
       used = start
-      const data = placed(input)
+      const data = allocated(input)
       length.bytes.writeBigUInt64LE(BigInt(MAX_ATTRIBUTE_BYTES))
       signInit([session, how.at, key])
       sign([session, data.at, input.length, signature.at, length.at])

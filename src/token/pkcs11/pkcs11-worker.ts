@@ -11,12 +11,12 @@ function end(message: OpenAnswer | SignAnswer): void {
   process.send?.(message, () => process.disconnect())
 }
 
-async function open({ place, mechanism }: OpenRequest): Promise<TokenSession | undefined> {
+async function open({ location, mechanism }: OpenRequest): Promise<TokenSession | undefined> {
   try {
     if (process.platform === 'win32') throw new Error('keys in tokens are not supported on Windows')
     // @ts-expect-error -- the types of the oldest supported Node.js do not have it
     const functions: ForeignFunctions = await import('node:ffi')
-    return openToken(place, mechanism, functions)
+    return openToken(location, mechanism, functions)
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_UNKNOWN_BUILTIN_MODULE'
     const failure = isMissing ? 'keys in tokens need Node.js 26.1 or later' : reasonOf(error)

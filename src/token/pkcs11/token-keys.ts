@@ -55,7 +55,7 @@ interface TokenKey {
   close(): void
 }
 
-interface Place {
+interface PooledSession {
   readonly session: Session
   /** What it has been given, or is about to be. */
   work: number
@@ -68,9 +68,9 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
   const { log, env, timeoutMilliseconds } = deps
   const { sessions: max, ...where } = pkcs11
   const mechanism = mechanismOf(algorithm)
-  const request = { place: where, mechanism: { type: mechanism.type, parameter: mechanism.parameter } }
-  const places = new Set<Place>()
-  let opening: Promise<Place> | undefined
+  const request = { location: where, mechanism: { type: mechanism.type, parameter: mechanism.parameter } }
+  const sessions = new Set<PooledSession>()
+  let opening: Promise<PooledSession> | undefined
   let failed: SigningUnavailable | undefined
   let isPinRefused = false
   let isAway = false
@@ -95,28 +95,28 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
     return error
   }
 
-  async function open(): Promise<Place> {
+  async function open(): Promise<PooledSession> {
     try {
       const session = await openSession(request, {
         env,
-        onEnd: () => places.delete(place),
+        onEnd: () => sessions.delete(pooled),
         ...(timeoutMilliseconds !== undefined && { timeoutMilliseconds }),
       })
-      const place = { session, work: 0 }
+      const pooled = { session, work: 0 }
       if (isClosed) session.end()
-      else places.add(place)
-      return place
+      else sessions.add(pooled)
+      return pooled
     } catch (error) {
       throw fail(error)
     }
   }
 
   /** The session with the least work. Where all have some, another one is opened meanwhile. */
-  async function take(): Promise<Place> {
+  async function take(): Promise<PooledSession> {
     if (isClosed) throw unavailable('the server stops')
-    const [least] = [...places].toSorted((one, other) => one.work - other.work)
+    const [least] = [...sessions].toSorted((one, other) => one.work - other.work)
     if (!least && failed) throw failed
-    const isEnough = least !== undefined && (least.work === 0 || places.size >= max || failed !== undefined)
+    const isEnough = least !== undefined && (least.work === 0 || sessions.size >= max || failed !== undefined)
     const more = isEnough ? undefined : (opening ??= open().finally(() => (opening = undefined)))
     more?.catch(() => {}) // logged
     const taken = least ?? (await more)
@@ -137,7 +137,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
       isAway = false
       return signature
     } catch (error) {
-      throw places.has(taken) ? error : new Lost('the session was lost', { cause: error })
+      throw sessions.has(taken) ? error : new Lost('the session was lost', { cause: error })
     } finally {
       taken.work -= 1
     }
@@ -174,7 +174,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
     },
     close() {
       isClosed = true
-      for (const { session } of places) session.end()
+      for (const { session } of sessions) session.end()
     },
   }
 }

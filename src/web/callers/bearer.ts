@@ -77,11 +77,11 @@ export function createBearerGate(deps: {
     const header = bearerHeader(request)
     const inForm = request.method === 'POST' ? bodyForm(request)?.get('access_token') : undefined
     const inQuery = settings.queryString ? queryForm(request).get('access_token') : undefined
-    const places = [header, inForm, inQuery].filter(token => token !== undefined)
-    if (places.length > 1) {
+    const tokens = [header, inForm, inQuery].filter(token => token !== undefined)
+    if (tokens.length > 1) {
       throw new OAuthError('invalid_request', 'The access token must be sent in one place only')
     }
-    return places[0]
+    return tokens[0]
   }
 
   return {

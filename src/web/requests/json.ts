@@ -51,10 +51,10 @@ function problemOf(text: string): string | undefined {
   let values = 1
   let inString = false
   const members: number[] = [] // of the open objects, by depth; those of a list do not count
-  for (let place = 0; place < text.length; place += 1) {
-    const character = text.charCodeAt(place)
+  for (let offset = 0; offset < text.length; offset += 1) {
+    const character = text.charCodeAt(offset)
     if (character === QUOTE) inString = !inString
-    else if (inString) place += character === BACKSLASH ? 1 : 0
+    else if (inString) offset += character === BACKSLASH ? 1 : 0
     else if (character === COMMA) {
       values += 1
       const count = (members[depth] ?? 0) + 1

@@ -74,22 +74,22 @@ const byPath = new WeakMap<object, PathAddress>()
  * an invalid name is refused later, in the format of the route.
  */
 export function createPrefixRemover({ basePath }: Urls): (raw: { readonly url?: string | undefined }) => string {
-  const places = [basePath, METADATA_AT_ORIGIN + basePath, RESOURCE_METADATA_AT_ORIGIN + basePath]
+  const prefixes = [basePath, METADATA_AT_ORIGIN + basePath, RESOURCE_METADATA_AT_ORIGIN + basePath]
   return raw => {
     const { url = '/' } = raw
     if (!url.includes('/z')) return url // nearly all
     const path = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '') // RFC 9112 §3.2.2
-    for (const place of places) {
-      const found = path.startsWith(`${place}/z`) ? ZONE_PREFIX.exec(path.slice(place.length)) : null
+    for (const prefix of prefixes) {
+      const found = path.startsWith(`${prefix}/z`) ? ZONE_PREFIX.exec(path.slice(prefix.length)) : null
       if (!found) continue
       const [, name = '', rest = ''] = found
       const isName = PATH_NAME.test(name) && !ZONE_PREFIX.test(rest)
-      const isMetadata = place !== basePath
+      const isMetadata = prefix !== basePath
       byPath.set(raw, {
         subdomain: isName ? subdomainForPathName(name.toLowerCase()) : undefined,
         isBare: !rest.startsWith('/') && !isMetadata,
       })
-      return place + (rest.startsWith('/') || isMetadata ? rest : `/${rest}`)
+      return prefix + (rest.startsWith('/') || isMetadata ? rest : `/${rest}`)
     }
     return url
   }

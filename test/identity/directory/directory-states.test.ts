@@ -44,7 +44,7 @@ describe('a directory that is asked again', () => {
   /** The time limits of the conversations so far. */
   let limits: AbortController[]
   const made = (
-    passwords: Pick<Passwords, 'verify'> = createPasswords({ places: 1, cost: { memoryKib: 64, passes: 1 } }),
+    passwords: Pick<Passwords, 'verify'> = createPasswords({ concurrency: 1, cost: { memoryKib: 64, passes: 1 } }),
   ): Directories => {
     const deadline = (): AbortSignal => {
       const controller = new AbortController()
@@ -323,7 +323,7 @@ describe('a real directory that is asked again', () => {
           }, keep),
         )) as typeof outbound.connect,
     }
-    const passwords = createPasswords({ places: 1, cost: { memoryKib: 64, passes: 1 } })
+    const passwords = createPasswords({ concurrency: 1, cost: { memoryKib: 64, passes: 1 } })
     const directories = createDirectories({
       outbound: counting,
       passwords,

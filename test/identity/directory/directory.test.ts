@@ -18,7 +18,7 @@ import { ACCOUNT, dnOf, GROUPS, ODD_NAMES, PASSWORD, PEOPLE, startSlapd, storedP
 
 type Config = Readonly<Record<string, unknown>>
 
-const passwords = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 } })
+const passwords = createPasswords({ concurrency: 2, cost: { memoryKib: 64, passes: 1 } })
 
 const SIMPLE: Config = { userDNPattern: `cn={0},${PEOPLE}` }
 const SEARCH: Config = {

@@ -4,7 +4,7 @@ import { createPasswords } from '../../../src/base/passwords.ts'
 import { isStoredPassword } from '../../../src/identity/directory/stored-password.ts'
 import { storedPasswords } from '../../support/slapd.ts'
 
-const passwords = createPasswords({ places: 2, cost: { memoryKib: 64, passes: 1 } })
+const passwords = createPasswords({ concurrency: 2, cost: { memoryKib: 64, passes: 1 } })
 // Cut off in the middle.
 const BCRYPT = '$2b$04$abcdefghijklmnopqrstuu'
 

@@ -49,7 +49,7 @@ describe('a password hash from elsewhere', () => {
   }
 
   it('of this server is taken, and verifies', async () => {
-    const passwords = createPasswords({ places: 1, cost: { memoryKib: 64, passes: 1 } })
+    const passwords = createPasswords({ concurrency: 1, cost: { memoryKib: 64, passes: 1 } })
     const hash = await passwords.hash('koala')
     assert.equal(passwordHashProblem(hash), undefined)
     assert.equal(await passwords.verify(hash, 'koala'), true)
