@@ -369,7 +369,7 @@ const plants: readonly Plant[] = [
     ...(owner === undefined ? [] : [{ name: `${owner} may write: ${code}`, path: owner, text: `${code}\n` }]),
   ]),
   ...bannedCode.map(([code, rule]) => ({
-    name: `nobody writes: ${code}`,
+    name: `is refused: ${code}`,
     path: 'src/base/clock.ts',
     text: `${code}\n`,
     found: rule,

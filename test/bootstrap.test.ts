@@ -365,7 +365,7 @@ describe('a first start', () => {
     assert.equal((await userOf(store, 'marissa')).profile, undefined)
   })
 
-  it('leaves an account of another provider to whoever signed in to it, unless it says whose it is', async () => {
+  it('leaves a linked account of another provider alone, unless the file says whose it is', async () => {
     const store = await open()
     const shadow = (more: object) => ({
       bootstrap: { users: [{ userName: 'jo', origin: 'corp', emails: [{ value: 'jo@example.org' }], ...more }] },
@@ -658,7 +658,7 @@ describe('starts at once', () => {
   }
 })
 
-describe('a database of somebody else', () => {
+describe('a database of another server', () => {
   it('is refused when the master key is another one', async () => {
     const store = await open()
     await start(store, {})
@@ -702,7 +702,7 @@ describe('a start with a file on the database of a playground', () => {
     assert.deepEqual(await isKnown(store), [true, true, true])
   })
 
-  it('leaves accounts alone that the file defines, and secrets that somebody changed', async () => {
+  it('leaves accounts alone that the file defines, and secrets that were changed', async () => {
     const store = await open()
     await start(store, undefined)
     const secret = { hash: await hashing.hash('own'), revision: 'r' }

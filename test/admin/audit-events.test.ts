@@ -80,7 +80,7 @@ for (const mode of MODES) {
         want: ['TokenIssuedEvent', 'UserAuthenticationSuccess', 'IdentityProviderAuthenticationSuccess'],
       },
       { name: 'a time before everything', query: () => ({ to: '2000-01-01T00:00:00Z' }), want: [] },
-      { name: 'a principal that there is not', query: () => ({ principal: 'nobody' }), want: [] },
+      { name: 'an unknown principal', query: () => ({ principal: 'nobody' }), want: [] },
     ]
     for (const { name, query, want } of filters) {
       // Covers GET /audit/events: `client_id`, `type`, `outcome`, `from`, `to`

@@ -131,7 +131,7 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
     })
 
-    it('search long texts for long texts without keeping anybody waiting', async () => {
+    it('search long texts for long texts without blocking other requests', async () => {
       const scope = ['a'.repeat(60_000)]
       for (const id of words(20)) {
         assert.equal((await api.send('POST', '/oauth/clients', service(`long-${id}`, { scope }))).status, 201)
@@ -148,7 +148,7 @@ for (const mode of MODES) {
       for (const id of words(20)) await api.send('DELETE', `/oauth/clients/long-${id}`)
     })
 
-    it('let nobody who may write clients have the rights that a name of its own begins', async () => {
+    it('give a caller who may write clients no rights by the prefix of a name', async () => {
       // The caller of this token is the client `web`, whose scopes include the right to write clients.
       const bearer = await api.userToken()
       for (const id of ['zones', 'scim', '*']) {

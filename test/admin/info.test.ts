@@ -91,7 +91,7 @@ describe('GET /info', () => {
     })
   })
 
-  it('asks for no user name and password where nobody can sign in with them', () =>
+  it('asks for no user name and password where no provider takes them', () =>
     withServer({}, async server => {
       const provider = await server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
@@ -100,7 +100,7 @@ describe('GET /info', () => {
       assert.doesNotMatch((await server.send('/login')).text, /login\.do/)
     }))
 
-  it('has no links for accounts that somebody else manages', () => {
+  it('has no links for accounts that are managed elsewhere', () => {
     const links = { selfService: { signup: '/join', passwd: '/forgot' } }
     return withServer({ config: { zone_config: { links } } }, async server => {
       const internal = await server.store.providers.findByOrigin('svc', 'svc')

@@ -223,7 +223,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('gives nothing away, on any route, to who knows ids and is somebody elsewhere', async () => {
+    it('reveals nothing, on any route, to a user of another zone who knows ids', async () => {
       for (const [place, route] of server.app.routes.entries()) {
         const leftOut = leavesOutOf(place)
         await unchanged('zone-b', `${route.method} ${route.url}`, async () => {
@@ -240,7 +240,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('knows nobody, on any route, by the session and the anti-forgery value of another one', async () => {
+    it('accepts on no route the session and the anti-forgery value of another zone', async () => {
       for (const [place, route] of server.app.routes.entries()) {
         const leftOut = leavesOutOf(place)
         const label = `${route.method} ${route.url}`
@@ -394,7 +394,7 @@ for (const mode of MODES) {
         return [all, ...each].map(answer => answer.json<{ access_token: string }>().access_token)
       }
 
-      it('lets nobody in by a header, on any route', async () => {
+      it('authenticates no caller by a header, on any route', async () => {
         const [all = ''] = await administrators()
         const routes = server.app.routes.filter(({ access }) => access.by === 'bearer')
         for (const [place, route] of routes.entries()) {
@@ -418,7 +418,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('lets nobody in by what looks like an id', async () => {
+      it('authenticates no caller by what looks like an id', async () => {
         const tokens = await administrators()
         const leftOut = createSkip(every)
         await unchanged('svc', 'look-alikes', () =>

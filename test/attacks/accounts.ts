@@ -128,7 +128,7 @@ export const accountAttacks: readonly Attack[] = [
   },
   {
     attack: 'reads in the profile from where an administrator changed the account',
-    outcome: 'only that somebody else did is shown',
+    outcome: 'only that another user did is shown',
     attempt: () =>
       onServer(async server => {
         const { id } = await userNamed(server, 'marissa')
@@ -147,7 +147,7 @@ export const accountAttacks: readonly Attack[] = [
   },
   {
     attack:
-      'sits at the open session of somebody, and guesses the password by changing it, many times at the same instant',
+      'uses the open session of a victim, and guesses the password by changing it, many times at the same instant',
     outcome: 'the guesses wait for one another, so that the sixth finds the lock',
     attempt: () =>
       onServer(async server => {

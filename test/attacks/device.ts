@@ -74,7 +74,7 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has somebody’s browser post the form of a page elsewhere',
+    attack: 'has a victim’s browser post the form of a page elsewhere',
     outcome: 'the form is refused',
     attempt: against(async server => {
       const codes = await begin(server)

@@ -77,7 +77,7 @@ export const directoryAttacks: readonly Attack[] = [
   },
   {
     attack: 'runs the directory, and names administrative groups as scopes',
-    outcome: 'makes nobody an administrator whom the record does not list',
+    outcome: 'makes no user an administrator whom the record does not list',
     attempt: async () => {
       const description = ['svc.admin,scim.write, clients.admin', 'zones.svc.admin,cloud.read']
       let searches = 0
@@ -106,7 +106,7 @@ export const directoryAttacks: readonly Attack[] = [
   {
     attack:
       'gives the own entry the address “boss”, and signs in by it, to be in the groups that have a member of this name',
-    outcome: 'groups are looked up by the login name of the entry, however somebody signs in',
+    outcome: 'groups are looked up by the login name of the entry, however the user signs in',
     attempt: async () => {
       let searches = 0
       const entry = { ...marissa, attributes: { uid: ['mallory'], mail: ['boss'], ...ID } }
@@ -155,7 +155,7 @@ export const directoryAttacks: readonly Attack[] = [
   },
   {
     attack: 'types a name with the syntax of filters and of names',
-    outcome: 'is somebody whom the directory does not know: the name is sent as one value',
+    outcome: 'is unknown to the directory: the name is sent as one value',
     attempt: against(
       lying(() => []),
       async (api, directory) => {
@@ -169,7 +169,7 @@ export const directoryAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'comes under a name that the directory gave to somebody else before',
+    attack: 'signs in under a name that the directory gave to another user before',
     outcome: 'gets an account of their own: the identifier of the entry is another',
     attempt: async () => {
       let uuid = '00000000-0000-4000-8000-000000000001'
@@ -189,7 +189,7 @@ export const directoryAttacks: readonly Attack[] = [
   },
   {
     attack: 'answers the search with hundreds of entries, with none that is one, or without end',
-    outcome: 'signs nobody in, and the server is up for the others',
+    outcome: 'signs no user in, and the server is up for the others',
     attempt: async () => {
       const wrong: readonly Answer[] = [
         lying(() => Array.from({ length: 300 }, (_, place) => ({ dn: `cn=${place}` }))),

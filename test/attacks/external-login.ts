@@ -65,7 +65,7 @@ export const externalLoginAttacks: readonly Attack[] = [
   },
   {
     attack: 'vouches with a token of another zone, of a user, without the right, or without a token',
-    outcome: 'is refused everywhere, and nobody is created',
+    outcome: 'is refused everywhere, and no user is created',
     attempt: inBothModes(async api => {
       const before = await api.server.store.users.count('svc')
       for (const bearer of [
@@ -89,7 +89,7 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'is given groups or a name that differs in case by whoever vouches',
+    attack: 'is given groups or a name that differs in case by the login server',
     outcome: 'gets the default groups only, and never the account of the other',
     attempt: inBothModes(async api => {
       tokensOf(await api.tokens({ username: 'nora' }))
@@ -178,7 +178,7 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs somebody in with its own account by a hidden frame or image',
+    attack: 'signs a victim in with its own account by a hidden frame or image',
     outcome: 'is refused, and the session of the other stays',
     attempt: inBothModes(async api => {
       const { server } = api

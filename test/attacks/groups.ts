@@ -38,7 +38,7 @@ export const groupAttacks: readonly Attack[] = [
   ...MODES.map(
     (mode): Attack => ({
       attack: `adds a user to groups of administrators with scim.write or groups.update alone (${mode})`,
-      outcome: 'is refused in every way to do it, and nobody becomes an administrator',
+      outcome: 'is refused in every way to do it, and no user becomes an administrator',
       attempt: withGroups(async api => {
         const gu1 = await api.userId('gu1')
         for (const name of ['svc.admin', 'scim.write', 'groups.update', 'zones.z1.admin', 'clients.admin']) {
@@ -72,7 +72,7 @@ export const groupAttacks: readonly Attack[] = [
   ),
   {
     attack: 'nests an own group into svc.admin, or into a group that is in it',
-    outcome: 'is refused, and so is whoever joins a group that is in it already',
+    outcome: 'is refused, and so is a member of a group that is in it already',
     attempt: withGroups(async api => {
       const admin = await api.groupId('svc.admin')
       const own = await api.make('team', [{ value: await api.userId('gu1') }], { by: 'writer' })

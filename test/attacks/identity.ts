@@ -151,7 +151,7 @@ export const identityAttacks: readonly Attack[] = [
     attempt: likeTheVictim({ ...MALLORY, email: VICTIM.email, email_verified: false }, VICTIM),
   },
   {
-    attack: 'chooses the name of an account that an administrator made for somebody else',
+    attack: 'chooses the name of an account that an administrator made for another user',
     outcome: 'is refused, and the account waits for its owner',
     attempt: inBothModes(
       async ({ server, signIn, userOf }) => {

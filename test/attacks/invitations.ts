@@ -121,7 +121,7 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs up with the address of somebody else, and waits until they are invited',
+    attack: 'signs up with the address of another user, and waits until they are invited',
     outcome: 'the invited user’s password replaces the first one',
     attempt: inBothModes(async api => {
       await api.invite(['kai@acc.org'])
@@ -138,7 +138,7 @@ export const invitationAttacks: readonly Attack[] = [
   },
   {
     attack: 'has a scanner of mails open every link, with GET and HEAD',
-    outcome: 'nothing is used up and nobody is verified',
+    outcome: 'nothing is used up and no account is verified',
     attempt: inBothModes(async api => {
       const { path } = await api.linkFor('kai@acc.org')
       for (const method of ['GET', 'HEAD', 'GET']) await api.server.send(path, { method })
@@ -202,7 +202,7 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has the browser of somebody else accept an invitation of the attacker',
+    attack: 'has the browser of a victim accept an invitation of the attacker',
     outcome: 'refused without the anti-forgery value of that browser',
     attempt: inBothModes(async api => {
       const { code } = await api.linkFor('eve@acc.org')

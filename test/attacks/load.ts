@@ -253,7 +253,7 @@ export const loadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'fills every place for the discovery of providers while somebody of the same zone is at theirs',
+    attack: 'fills every slot for the discovery of providers while a user of the same zone is at theirs',
     outcome: 'their code is exchanged all the same',
     attempt: () =>
       withSilentProviders('svc', async (server, upstream) => {
@@ -268,7 +268,7 @@ export const loadAttacks: readonly Attack[] = [
   },
   {
     attack: 'gives a zone a thousand patterns for origins, and sends origins that keep each of them busy',
-    outcome: 'is refused, or answered before anybody notices',
+    outcome: 'is refused, or answered without delaying others',
     async attempt() {
       const server = await startZoneServer()
       const bearer = await tokenOf(server, 'admin-of-z1')

@@ -55,7 +55,7 @@ export const mailAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has an account at a provider with the address of somebody else, and changes its factors over and over',
+    attack: 'has an account at a provider with the address of another user, and changes its factors over and over',
     outcome: 'thirty changes an hour, each of which is told by mail, and no more',
     async attempt() {
       const server = await startServer()

@@ -97,7 +97,7 @@ export const metadataDocumentAttacks: readonly Attack[] = [
   },
   {
     attack: 'calls itself by the name of another application, in a name that fills the page',
-    outcome: 'the page begins with the host of the document, and says that nobody vouches for it',
+    outcome: 'the page begins with the host of the document, and says that it is unverified',
     attempt: () =>
       trying(async (server, documents) => {
         const browser = await signedIn(server)

@@ -27,7 +27,7 @@ const statusOf = async (server: TestServer, clientId: string, headers: Readonly<
 export const mutualTlsAttacks: readonly Attack[] = [
   {
     attack: 'connects past the proxy and sends the certificate of a client in the header, also under a proxy’s address',
-    outcome: 'is nobody',
+    outcome: 'is not authenticated',
     attempt: against(
       async server => {
         const header = shown(certificates.client)

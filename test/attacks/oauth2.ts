@@ -101,7 +101,7 @@ export const oauth2Attacks: readonly Attack[] = [
   },
   {
     attack: 'has a number above 2^53, where different ones are read as the same',
-    outcome: 'signs nobody in, and one is the same as "1" and 1.0',
+    outcome: 'signs no user in, and 1 is the same as "1" and 1.0',
     attempt: inBothModes(async ({ github, signIn }) => {
       for (const id of ['9007199254740992', '9007199254740993']) {
         github.answers.user = { body: `{"login":"x","id":${id}}` }
@@ -118,7 +118,7 @@ export const oauth2Attacks: readonly Attack[] = [
   },
   {
     attack: 'hands in an access token that the provider gave to another client, with a state of their own',
-    outcome: 'signs nobody in, and the provider is not asked whose it is',
+    outcome: 'signs no user in, and the provider is not asked whose it is',
     attempt: inBothModes(async ({ server, github, leave }) => {
       for (const token of ['access_token', 'id_token', 'signed_request']) {
         for (const how of ['query', 'form'] as const) {
@@ -136,7 +136,7 @@ export const oauth2Attacks: readonly Attack[] = [
   },
   {
     attack: 'puts the code of the victim’s sign-in into a sign-in of their own',
-    outcome: 'signs nobody in: the code is bound to the other one (PKCE)',
+    outcome: 'signs no user in: the code is bound to the other one (PKCE)',
     attempt: inBothModes(async ({ server, github, leave }) => {
       const { code } = github.agree(await leave(server.browser()))
       const mine = server.browser()
@@ -147,7 +147,7 @@ export const oauth2Attacks: readonly Attack[] = [
   },
   {
     attack: 'brings the answer of one provider to another, and one that was started in another browser',
-    outcome: 'signs nobody in, and no code is redeemed',
+    outcome: 'signs no user in, and no code is redeemed',
     attempt: inBothModes(async ({ server, github, leave }) => {
       const browser = server.browser()
       const query = github.agree(await leave(browser))
@@ -169,7 +169,7 @@ export const oauth2Attacks: readonly Attack[] = [
   },
   {
     attack: 'sends the question about the user on to another address',
-    outcome: 'no token is sent there, and nobody is signed in',
+    outcome: 'no token is sent there, and no user is signed in',
     attempt: inBothModes(async ({ github, signIn }) => {
       for (const status of [301, 302, 303, 307, 308]) {
         github.answers.user = response => void response.writeHead(status, { location: `${github.url}/inside` }).end()

@@ -69,7 +69,7 @@ export const operationsAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'resets the connection once a wrong password is sent, so that nobody sees whose guess it was',
+    attack: 'resets the connection once a wrong password is sent, so that the log does not show whose guess it was',
     outcome: 'the guess is not judged, or the audit trail and the limits know the address',
     attempt: () =>
       withServer(async server => {

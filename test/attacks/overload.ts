@@ -78,7 +78,7 @@ export const overloadAttacks: readonly Attack[] = [
   },
   {
     attack: 'opens more requests than a process works on, and never ends their bodies',
-    outcome: 'they take nobody’s place',
+    outcome: 'they block no other request',
     attempt: () =>
       withServer(async server => {
         const sockets = await socketsTo(server, 1100)

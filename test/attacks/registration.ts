@@ -119,7 +119,7 @@ export const registrationAttacks: readonly Attack[] = [
   },
   {
     attack: 'registers a host that an application accepts by its domain or a wildcard, or the scheme of its app',
-    outcome: 'refused, where the mode has such rules; other hosts of nobody are free',
+    outcome: 'refused, where the mode has such rules; other foreign hosts are free',
     attempt: async () => {
       for (const mode of MODES) {
         const isUaa = mode === 'uaa'
@@ -255,7 +255,7 @@ export const registrationAttacks: readonly Attack[] = [
   },
   {
     attack: 'floods a zone with registrations, one after another and all at once',
-    outcome: 'an address is stopped after 60 in an hour, everybody at the zone’s limit; sign-in goes on',
+    outcome: 'an address is stopped after 60 in an hour, all at the zone’s limit; sign-in goes on',
     attempt: () =>
       trying(async server => {
         const outcomes: number[] = []

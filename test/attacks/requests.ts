@@ -164,7 +164,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has a refusal sent to an address of the own, by a request object that nobody signed',
+    attack: 'has a refusal sent to an address of the own, by an unsigned request object',
     outcome: 'a page',
     attempt: against(async ({ victim }) => {
       const redirect_uri = 'https://evil.example/'
@@ -208,7 +208,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'begins a pushed or signed request, and sends the address to which a sign-in leads to somebody else, later',
+    attack: 'begins a pushed or signed request, and sends the address to which a sign-in leads to a victim, later',
     outcome: 'it goes on only in the browser where it was begun',
     attempt: against(async ({ server, victim, object }) => {
       for (const isPushed of [true, false]) {
@@ -224,8 +224,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'begins a pushed or signed request as a program, and sends the address that it gets to somebody else, later',
+    attack: 'begins a pushed or signed request as a program, and sends the address that it gets to a victim, later',
     outcome: 'it goes on for no browser',
     attempt: against(async ({ server, victim, object }) => {
       await changeClient(server, 'bank', { autoapprove: [] })

@@ -100,7 +100,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'uses up the id of somebody’s SAML assertion by a forged one, or by one of another provider',
+    attack: 'uses up the id of a genuine SAML assertion by a forged one, or by one of another provider',
     outcome: 'the genuine one is accepted all the same',
     attempt: inBothModes(async ({ server, corp, rival, refuse }) => {
       const id = '_the-id-of-the-victim'

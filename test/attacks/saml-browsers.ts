@@ -34,7 +34,7 @@ const responseOf = (server: TestServer, origin: string, parts = {}): Promise<str
 export const samlBrowserAttacks: readonly Attack[] = [
   {
     attack: 'has another user’s browser post an answer about themselves, so that others work in their account',
-    outcome: 'Refused: nobody asked for it, and neither the record nor the zone allows that.',
+    outcome: 'Refused: there was no request, and neither the record nor the zone allows that.',
     attempt: () =>
       against(async server => {
         const answer = await server.send(CONSUMER, { form: answerForm(await responseOf(server, 'corp')) })
@@ -61,7 +61,7 @@ export const samlBrowserAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'lets a sign-in begin at the provider in a browser where somebody is signed in, or is about to be',
+    attack: 'lets a sign-in begin at the provider in a browser where a user is signed in, or is about to be',
     outcome: 'Where that is allowed, it is a session of its own: it ends none, and follows no request that waits.',
     attempt: () =>
       against(async server => {

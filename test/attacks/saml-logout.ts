@@ -216,7 +216,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
   },
   {
     attack: 'has the provider log out their own name of another format, which reads like that of the victim',
-    outcome: 'is nobody who is signed in here',
+    outcome: 'is no user who is signed in here',
     attempt: staysSignedIn(async ({ corp, request, post }) => {
       for (const sessionIndexes of [[], [VICTIM.sessionIndex]]) {
         const own = { id: nextId(), format: SAML.emailName, sessionIndexes }
@@ -364,7 +364,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
   {
     attack:
       'shows a signed response or assertion of the victim’s sign-in as a logout request, and a logout request as a sign-in',
-    outcome: 'ends nothing and signs nobody in',
+    outcome: 'ends nothing and signs no user in',
     attempt: staysSignedIn(async ({ corp, server, request, post, redirect, isSignedIn }) => {
       const response = await corp.response({ ...VICTIM, signs: ['response'] })
       for (const xml of [response, corp.signedAssertion(VICTIM)]) {

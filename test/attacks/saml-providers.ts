@@ -144,7 +144,7 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'a user does so where the record asks for no format, and chooses the name that somebody else was given',
+    attack: 'a user does so where the record asks for no format, and chooses the name that another user was given',
     outcome: 'refused: an account stays with the format of its first sign-in',
     attempt: () =>
       againstInBothModes(async server => {
@@ -201,7 +201,7 @@ export const samlProviderAttacks: readonly Attack[] = [
   },
   {
     attack: 'a provider sends the identifier that its user has at another provider or service provider',
-    outcome: 'a NameID with foreign qualifiers identifies nobody',
+    outcome: 'a NameID with foreign qualifiers identifies no user',
     attempt: () =>
       against(
         clock => [samlRecord(clock, 'corp')],
@@ -217,7 +217,7 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'whoever gets the host of a provider’s metadata publishes another provider there',
+    attack: 'takes over the host of a provider’s metadata and publishes another provider there',
     outcome: 'the record belongs to its entity id, and users are not sent elsewhere',
     attempt: () =>
       against(
@@ -281,7 +281,7 @@ export const samlProviderAttacks: readonly Attack[] = [
   },
   {
     attack: 'the metadata of a provider sends users to a script, or to another user’s password',
-    outcome: 'nobody is sent there',
+    outcome: 'no browser is sent there',
     attempt: () =>
       against(
         clock =>

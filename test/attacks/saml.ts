@@ -53,32 +53,32 @@ function chosen(attacks: readonly SamlAttack[], names: readonly string[]): reado
 export const samlAttacks: readonly Attack[] = [
   {
     attack: 'moves a signed assertion aside and puts a forged one in its place (XSW1 to XSW8)',
-    outcome: 'nobody is signed in: there is one assertion, in one place',
+    outcome: 'no user is signed in: there is one assertion, in one place',
     attempt: sending(wrapping, ['XSW']),
   },
   {
     attack: 'hides a forged assertion in a second signature, which verification leaves out',
-    outcome: 'nobody is signed in: a signature stands in one place, and has one shape',
+    outcome: 'no user is signed in: a signature stands in one place, and has one shape',
     attempt: sending(signedInfo, ['a second signature', 'a signed error response', 'a forged subject']),
   },
   {
     attack: 'signs with a key of their own, and sends the certificate along',
-    outcome: "nobody is signed in: keys are those of the provider's metadata",
+    outcome: "no user is signed in: keys are those of the provider's metadata",
     attempt: sending(keys),
   },
   {
     attack: 'signs by SHA-1, by HMAC with the public key, or not at all',
-    outcome: 'nobody is signed in: algorithms are those of a short list',
+    outcome: 'no user is signed in: algorithms are those of a short list',
     attempt: sending(algorithms, ['RSA with', 'HMAC', 'none']),
   },
   {
     attack: 'makes canonicalization fail, so that nothing is what was signed',
-    outcome: 'nobody is signed in: the signed bytes are an element, and are all that is read',
+    outcome: 'no user is signed in: the signed bytes are an element, and are all that is read',
     attempt: sending(voidCanonicalization),
   },
   {
-    attack: "cuts their own name behind somebody else's, by a comment or a processing instruction",
-    outcome: 'nobody is signed in by the other name',
+    attack: "cuts their own name behind another user's, by a comment or a processing instruction",
+    outcome: 'no user is signed in by the other name',
     attempt: sending(comments),
   },
   {
@@ -88,7 +88,7 @@ export const samlAttacks: readonly Attack[] = [
   },
   {
     attack: 'encrypts a forged assertion to the server',
-    outcome: 'nobody is signed in: what is decrypted has to be signed',
+    outcome: 'no user is signed in: what is decrypted has to be signed',
     attempt: sending(encryption, ['an unsigned', 'a signed response', 'an encrypted forged', 'an assertion signed']),
   },
   {
@@ -114,7 +114,7 @@ export const samlAttacks: readonly Attack[] = [
   },
   {
     attack: 'presents what was signed for another service, or as the answer to another request',
-    outcome: 'nobody is signed in',
+    outcome: 'no user is signed in',
     attempt: against(async target => {
       for (const attack of [...audience.attacks, ...inResponseTo.attacks]) {
         assert.deepEqual(await target.complaints('acs', attack), [])
@@ -129,7 +129,7 @@ export const samlAttacks: readonly Attack[] = [
   },
   {
     attack: "registers, in a zone of their own, a provider of the same name as the default zone's",
-    outcome: 'its messages sign nobody in elsewhere, and nothing that was issued elsewhere signs anybody in there',
+    outcome: 'its messages sign no user in elsewhere, and nothing that was issued elsewhere signs a user in there',
     attempt: against(async target => {
       for (const endpoint of ENDPOINTS) {
         const forged = await target.send(endpoint, {
@@ -158,7 +158,7 @@ export const samlAttacks: readonly Attack[] = [
   },
   {
     attack: 'names an unregistered provider, with a key that fits',
-    outcome: 'nobody is signed in',
+    outcome: 'no user is signed in',
     attempt: against(async target => {
       for (const endpoint of ENDPOINTS) {
         const { externalUser } = await target.send(endpoint, {

@@ -204,8 +204,7 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
       }, bootstrap),
   },
   {
-    attack:
-      'takes somebody’s factors away, or stands in for them, with the rights of another zone or to write accounts',
+    attack: 'removes a user’s factors, or stands in for them, with the rights of another zone or to write accounts',
     outcome: 'refused, and the factors are as before',
     attempt: () =>
       guarded(async ({ server, owner }) => {

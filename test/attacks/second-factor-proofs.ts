@@ -42,7 +42,7 @@ function optionsIn(page: string): Parameters<ReturnType<typeof createAuthenticat
 export const secondFactorProofAttacks: readonly Attack[] = [
   {
     attack:
-      'brings the cookie of a remembered browser: forged, of somebody else, of another zone, or from before a change',
+      'sends the cookie of a remembered browser: forged, of another user, of another zone, or from before a change',
     outcome: 'the second factor is asked for',
     attempt: () =>
       guarded(async ({ server, app }) => {
@@ -137,7 +137,7 @@ export const secondFactorProofAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'brings a recovery code twice, of an older set, or of somebody else',
+    attack: 'sends a recovery code twice, of an older set, or of another user',
     outcome: 'refused, and counted as a guess',
     attempt: () =>
       guarded(async ({ server, codes: [first = '', second = ''] }) => {
@@ -186,8 +186,7 @@ export const secondFactorProofAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack:
-      'brings a passkey of somebody else, of another zone or host, or an answer that another browser was asked for',
+    attack: 'sends a passkey of another user, of another zone or host, or an answer that another browser was asked for',
     outcome: 'refused, at the second step and at the sign-in without a name',
     attempt: () =>
       guarded(async ({ server }) => {
@@ -221,7 +220,7 @@ export const secondFactorProofAttacks: readonly Attack[] = [
   },
   {
     attack: 'asks which accounts and factors there are, by errors and options',
-    outcome: 'the same answers for everybody whose password is not known',
+    outcome: 'the same answers for every user whose password is unknown',
     attempt: () =>
       guarded(async ({ server }) => {
         const answers = new Set<string>()

@@ -116,7 +116,7 @@ export const secondFactorAttacks: readonly Attack[] = [
   },
   {
     attack: 'keeps the session that knew the password alone while its owner proves the factor in it',
-    outcome: 'the id is a new one, and the old one is nobody’s',
+    outcome: 'the id is a new one, and the old one is invalid',
     attempt: () =>
       guarded(async ({ server, app }) => {
         const victim = await signedIn(server)

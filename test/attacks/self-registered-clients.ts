@@ -10,7 +10,7 @@ import { trying } from './registration.ts'
 /** What a client that nobody vouches for tries with the interfaces that are for other clients. */
 export const selfRegisteredClientAttacks: readonly Attack[] = [
   {
-    attack: 'sends somebody to its own page by a link to this server, with a request that must be refused',
+    attack: 'sends a user to its own page by a link to this server, with a request that must be refused',
     outcome: 'they sign in first; only a silent request is answered at once',
     attempt: () =>
       trying(async server => {

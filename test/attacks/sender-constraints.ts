@@ -149,7 +149,7 @@ export const senderConstraintAttacks: readonly Attack[] = [
   },
   {
     attack: 'fills the database with proofs, as a client that needs no credential and with codes that are none',
-    outcome: 'is stopped after some hundred, and nobody else is',
+    outcome: 'is stopped after some hundred, and no other caller is',
     attempt: against(async (server, key) => {
       const form = {
         grant_type: 'authorization_code',

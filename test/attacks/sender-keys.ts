@@ -202,7 +202,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'exchanges a stolen token of a key for one that anybody may use, as an assertion',
+    attack: 'exchanges a stolen token of a key for a bearer token, as an assertion',
     outcome: 'refused',
     attempt: against(async ({ server, key }) => {
       const code = await insertCode(server)

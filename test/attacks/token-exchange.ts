@@ -61,7 +61,7 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'exchanges a token that a service only carried for somebody else',
+    attack: 'exchanges a token that a service only forwarded for another one',
     outcome: 'it is not meant for that client',
     attempt: against(async server => {
       const { access_token: exchanged } = tokensOf(await exchange(server, await personsToken(server)))

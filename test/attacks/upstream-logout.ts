@@ -155,7 +155,7 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
   },
   {
     attack: 'shows a logout token about the victim as an ID token, as an assertion and as an access token',
-    outcome: 'signs nobody in',
+    outcome: 'signs no user in',
     attempt: inBothModes(async ({ corp, server, isSignedIn }) => {
       const token = await corp.token(logoutClaims(corp.url), TYPE)
       const browser = server.browser()

@@ -77,7 +77,7 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs in under a sub whose bytes are no text, like that of somebody else in the same way',
+    attack: 'signs in under a sub whose bytes are no text, which reads like that of another user',
     outcome: 'is refused: replaced characters would make them one user',
     attempt: inBothModes(async ({ server, upstream, userOf }) => {
       for (const byte of ['fe', 'ff']) {
@@ -131,7 +131,7 @@ export const upstreamAttacks: readonly Attack[] = [
   },
   {
     attack: 'calls their provider in its discovery document what another provider of the zone is called',
-    outcome: 'bars nobody of the other one from the JWT bearer grant, and speaks for none of them',
+    outcome: 'bars no user of the other one from the JWT bearer grant, and asserts none of them',
     attempt: async () => {
       for (const mode of MODES) {
         const clock = createTestClock()
@@ -243,7 +243,7 @@ export const upstreamAttacks: readonly Attack[] = [
   },
   {
     attack: 'posts an ID token of their own into the browser of a user who is about to sign in',
-    outcome: 'signs nobody in: it lacks the nonce, and the form the cookies',
+    outcome: 'signs no user in: it lacks the nonce, and the form the cookies',
     attempt: inBothModes(
       async ({ server, upstream, userOf }) => {
         const victim = server.browser()

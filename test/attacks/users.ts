@@ -78,7 +78,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'reaches users of another zone by their ids, with the rights of one zone',
-    outcome: 'finds nobody, in the path and behind the header',
+    outcome: 'finds no user, in the path and by the header',
     attempt: inBothModes(async api => {
       const theirs = await api.create('theirs', {}, IN_Z1)
       const mine = await api.create('mine')
@@ -117,7 +117,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'undoes the change of somebody else with an old version',
+    attack: 'undoes a concurrent change with an old version',
     outcome: 'is refused, and of changes at once exactly one happens',
     attempt: inBothModes(async api => {
       const { id } = await api.create('busy')
@@ -390,7 +390,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sets the password of somebody else through the API, and leaves no trace of who did',
+    attack: 'sets the password of another user through the API, and leaves no trace of who did',
     outcome: 'is named in the audit trail, as is a client whose password is refused',
     attempt: inBothModes(async api => {
       const { id } = await api.create('reset')

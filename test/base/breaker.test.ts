@@ -8,7 +8,7 @@ describe('createBreaker', () => {
     for (let index = 0; index < times; index += 1) breaker.report('a', 'failed')
   }
 
-  it('admits until five failures in a row, then nobody for 30 seconds', () => {
+  it('admits until five failures in a row, then none for 30 seconds', () => {
     const clock = createTestClock()
     const breaker = createBreaker({ clock })
     fail(breaker, 4)
@@ -20,7 +20,7 @@ describe('createBreaker', () => {
     assert.ok(!breaker.admits('a'))
   })
 
-  it('admits one after the pause, and everybody once that was answered', () => {
+  it('admits one after the pause, and all once that was answered', () => {
     const clock = createTestClock()
     const breaker = createBreaker({ clock })
     fail(breaker, 5)

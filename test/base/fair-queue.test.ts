@@ -60,7 +60,7 @@ describe('a fair queue', () => {
     assert.deepEqual(await queue.release(waiting), ['1', '3', '2'])
   })
 
-  it('refuses a network beyond its share, in whichever zones, and nobody else', async () => {
+  it('refuses only a network beyond its share, in whichever zones', async () => {
     const queue = busyQueue({ ...WIDE, network: 2 })
     const waiting = [
       queue.wait('a', at('a', 1)),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isJsonRecord, memberOf, parseJson } from '../../src/base/json.ts'
 
-describe('JSON that somebody else wrote', () => {
+describe('untrusted JSON', () => {
   it('is undefined where it is none', () => {
     assert.deepEqual(parseJson('{"a":[1]}'), { a: [1] })
     for (const text of ['', '{', 'undefined', '{"a":1}x', "{'a':1}"]) assert.equal(parseJson(text), undefined, text)

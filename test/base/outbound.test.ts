@@ -60,7 +60,7 @@ describe('an outbound request is refused', () => {
     { name: 'the metadata address', url: 'https://169.254.169.254/latest', options: open },
     { name: 'a name of loopback', url: 'https://a.example/', addresses: ['127.0.0.1'] },
     { name: 'a name of a private address', url: 'https://a.example/', addresses: ['192.168.1.1'] },
-    { name: 'a name of an IPv6 network of somebody', url: 'https://a.example/', addresses: ['fd00::1'] },
+    { name: 'a name in a private IPv6 network', url: 'https://a.example/', addresses: ['fd00::1'] },
     { name: 'a name of a link-local address', url: 'https://a.example/', addresses: ['fe80::1'], options: open },
     {
       name: 'a name of the metadata address',
@@ -149,7 +149,7 @@ describe('an outbound request that is allowed', () => {
     assert.equal((await lenient({ allowPrivate: true, allowLoopback: false }).getJson(base)).value, 1)
   })
 
-  it('answers every status but a redirect to whoever reads it', async () => {
+  it('passes every status but a redirect on', async () => {
     answer = (_, response) => {
       response.statusCode = 418
       response.end('teapot')
@@ -184,7 +184,7 @@ describe('an outbound request that is allowed', () => {
       answer: (_, response) => void response.write(tooMuch),
     },
     {
-      name: 'compressed although nobody asked for it',
+      name: 'compressed without being asked',
       failure: 'bad-answer',
       answer: (_, response) => {
         response.setHeader('content-encoding', 'gzip')
@@ -316,7 +316,7 @@ describe('an outbound request that is allowed', () => {
     assert.equal(await isBusy(outbound, ofZone('a', 'sign-in')), false)
   })
 
-  it('is refused when too many are under way at all, but not to whoever is signing in', async () => {
+  it('is refused when too many are under way in total, but not for a sign-in', async () => {
     const outbound = endless()
     for (let zone = 0; zone < 16; zone += 1) {
       for (const host of hosts(8)) void outbound.getJson(host, ofZone(`z${zone}`)).catch(() => {})
@@ -376,7 +376,7 @@ describe('an outbound connection', () => {
     assert.equal(firstBytes.length, 1)
   })
 
-  it('is not trusted with a certificate that nobody vouches for', async () => {
+  it('is not trusted with a certificate of an unknown authority', async () => {
     const key = privatePem('ec', 'P-256')
     let requests = 0
     const own = createHttpsServer({ key, cert: certificateOf(key, { name: 'localhost' }) }, (_, response) => {

@@ -34,7 +34,7 @@ for (const kind of DATABASE_KINDS) {
       runToEnd(['audit', 'verify', '--config', 'latchkey.json', ...args], { folder })
 
     // Covers latchkey audit: verify
-    it('finds everything that happened before a stop, intact, and then what somebody deleted', async () => {
+    it('finds everything that happened before a stop, intact, and then a deleted entry', async () => {
       const config = { database: database.url, bootstrap: auditBootstrap, audit: { enabled: true } }
       const first = await serve({ folder, config })
       await askForTokens(first.baseUrl, 5)

@@ -75,7 +75,7 @@ describe('latchkey health', { concurrency: true }, () => {
     assert.match(stderr, /^latchkey: no answer from 127\.0\.0\.1 port \d+: socket hang up\n$/)
   })
 
-  it('says so when nobody listens', async () => {
+  it('says so when no server listens', async () => {
     const { status, stderr } = await health(await freePort())
     assert.equal(status, 1)
     assert.match(stderr, /^latchkey: no answer from 127\.0\.0\.1 port \d+: connect ECONNREFUSED/)

@@ -93,7 +93,7 @@ describe('an update', () => {
     assert.deepEqual(updated({ scope: ['b'] }).autoapprove, ['b'])
   })
 
-  it('keeps what only the server says, and takes it from nobody', () => {
+  it('keeps what only the server sets, and reads it from no request', () => {
     const { createdWith, additional } = updated({ createdwith: 'me', note: null, resource_ids: ['x'] })
     assert.deepEqual([createdWith, additional], ['zones.write', {}])
   })

@@ -99,7 +99,7 @@ describe('the key cors', () => {
     { text: 'cors: { xhr: { allowed: { credentials: true, origins: ["https?://.*"] } } }', part: 'cors.xhr' },
   ]
   for (const { text, part } of warned) {
-    it(`warns of cookies for everybody: ${part}`, async () => {
+    it(`warns of credentials for every origin: ${part}`, async () => {
       const { warnings } = await load(text)
       assert.equal(warnings.length, 1)
       assert.match(warnings[0] ?? '', new RegExp(`^${part}\\.allowed: any page may call with the cookies`))

@@ -73,7 +73,7 @@ describe('the master key', () => {
   const refused = [
     { name: 'a key twice', text: `master_key: ${hex} ${hex}`, want: ['master_key: has a key twice'] },
     {
-      name: 'more keys than anybody rotates',
+      name: 'more keys than the limit',
       text: `master_key: ${Array.from({ length: 11 }, (_, index) => Buffer.alloc(32, index).toString('hex')).join(' ')}`,
       want: ['master_key: has more than 10 keys'],
     },

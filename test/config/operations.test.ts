@@ -108,7 +108,7 @@ describe('listen.trusted_proxies', () => {
   }
 
   for (const block of ['0.0.0.0/0', '::/0', '10.0.0.0/00']) {
-    it(`cannot be everybody: ${block}`, async () => {
+    it(`cannot cover every address: ${block}`, async () => {
       assert.deepEqual(await problemsOf(proxies([block])), [
         'listen.trusted_proxies[0]: would let every caller spoof its address',
       ])

@@ -71,7 +71,7 @@ describe('docs/external-login.md', () => {
     assert.equal(blocksOf('sh').length, 6)
   })
 
-  it('gets a code for a user whom nobody knew, which is good for tokens', async () => {
+  it('gets a code for a new user, which is redeemed for tokens', async () => {
     const redirect = redirectIn(paste(code))
     assert.equal(redirect.searchParams.get('state'), 's1')
     const { id_token } = await exchange(redirect.searchParams.get('code') ?? '')

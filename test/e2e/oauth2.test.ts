@@ -59,7 +59,7 @@ describe('a user of an OAuth 2.0 provider', () => {
     assert.match(await page.innerText('main'), /octocat/)
   })
 
-  it('is told when the provider describes nobody, and can start again', async () => {
+  it('sees an error when the provider describes no user, and can start again', async () => {
     const page = await (await browser.newContext()).newPage()
     page.setDefaultTimeout(10_000)
     github.answers.user = { body: { login: 'octocat' } }

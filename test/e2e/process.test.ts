@@ -390,7 +390,7 @@ describe('SIGTERM', () => {
     assert.deepEqual(await server.ended.then(({ status, stderr }) => ({ status, stderr })), { status: 0, stderr: '' })
   })
 
-  it('finds a server that still works although nobody reads its log any more', async () => {
+  it('keeps working when its log is no longer read', async () => {
     const server = await serve({ config: { bootstrap } })
     server.deafen()
     // More than the log keeps back, several times.

@@ -448,7 +448,7 @@ for (const deployment of deployments) {
         await page.context().close()
       }))
 
-    it('shows what goes wrong on a page that anybody can read', () =>
+    it('shows what goes wrong on an accessible page', () =>
       withServer(async server => {
         const window = await openWindow(deployment)
         const { page, complaints } = window

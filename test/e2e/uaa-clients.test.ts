@@ -193,7 +193,7 @@ describe('UAA’s clients', () => {
     })
   }
 
-  it('are asked, as JSON, for what somebody must approve', async () => {
+  it('are asked, as JSON, for what a user must approve', async () => {
     const { body } = await passwordTokens()
     const headers = { ...accept, ...bearer(body['access_token']) }
     const answer = await send(authorize({ client_id: 'app', redirect_uri: CALLBACK, state: 's' }), { headers })
@@ -237,7 +237,7 @@ describe('UAA’s clients', () => {
     assert.deepEqual(ids, ['admin', 'app', 'cf', 'ssh-proxy'])
   })
 
-  it('make a client and delete it, with a body that nobody reads', async () => {
+  it('make a client and delete it, with a body that is ignored', async () => {
     const headers = await adminHeaders()
     const json = { client_id: 'made', client_secret: 's', authorized_grant_types: ['client_credentials'] }
     assert.equal((await send('/oauth/clients', { headers, json })).status, 201)

@@ -156,7 +156,7 @@ describe('passkeys', () => {
       { name: 'an assertion instead of a registration', lies: () => ({ type: 'webauthn.get' }), reason: 'invalid' },
       { name: 'a challenge of their own', lies: () => ({ challenge: 'AAAA' }), reason: 'challenge' },
       { name: 'a page in a frame', lies: () => ({ clientData: { crossOrigin: true } }), reason: 'challenge' },
-      { name: 'nobody who touched it', lies: () => ({ userPresent: false }), reason: 'invalid' },
+      { name: 'no user presence', lies: () => ({ userPresent: false }), reason: 'invalid' },
       { name: 'a backup of what cannot be backed up', lies: () => ({ backedUp: true }), reason: 'invalid' },
       { name: 'an algorithm that was not asked for', lies: () => ({ algorithm: 'ES384' }), reason: 'invalid' },
       {
@@ -186,7 +186,7 @@ describe('passkeys', () => {
         reason: 'key',
       },
       {
-        name: 'an RSA key with which anybody signs',
+        name: 'an RSA key with an insecure exponent',
         lies: () => ({ publicKey: new Map([...rsa(2048), [-2, Buffer.from([1])]]) }),
         reason: 'key',
       },
@@ -292,7 +292,7 @@ describe('passkeys', () => {
         'as without',
       ],
       [
-        'by whoever is no authority',
+        'by a certificate that is no authority',
         () => attest([certify({ commonName: 'Key', unit, aaguid }, noAuthority), noAuthority]),
         'as without',
       ],
@@ -442,12 +442,12 @@ describe('passkeys', () => {
         lies: { clientData: { topOrigin: 'https://evil.example' } },
         reason: 'invalid',
       },
-      { name: 'nobody who touched it', lies: { userPresent: false }, reason: 'invalid' },
-      { name: 'nobody who was verified', lies: { userVerified: false }, reason: 'invalid', alone: true },
+      { name: 'no user presence', lies: { userPresent: false }, reason: 'invalid' },
+      { name: 'no user verification', lies: { userVerified: false }, reason: 'invalid', alone: true },
       { name: 'a signature of another key', lies: { key: keyPairFor('ES256').privateKey }, reason: 'invalid' },
       { name: 'a signature that is none', lies: { signature: Buffer.from('signed') }, reason: 'invalid' },
       { name: 'a credential that is not known', lies: { id: 'AAAA' }, reason: 'unknown' },
-      { name: 'the handle of somebody else', lies: { userHandle: 'AAAA' }, reason: 'other-person' },
+      { name: 'the handle of another user', lies: { userHandle: 'AAAA' }, reason: 'other-person' },
       { name: 'no handle', lies: { userHandle: undefined }, reason: 'other-person', alone: true },
     ]
     for (const { name, lies, reason, alone } of refusals) {
@@ -459,7 +459,7 @@ describe('passkeys', () => {
       })
     }
 
-    it('refuses the credential of somebody else as a second factor, whoever it says it is', async () => {
+    it('refuses the credential of another user as a second factor, whatever its user handle', async () => {
       const theirs = await enrol({}, joel)
       await enrol()
       assert.equal(reasonOf(await prove(theirs, {}, { user: marissa })), 'other-person')

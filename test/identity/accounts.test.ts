@@ -171,7 +171,7 @@ describe('createAccounts', () => {
     }
   }
 
-  it('distinguishes by name users that the provider names alike, and lets nobody take a name over', async () => {
+  it('distinguishes by name users that the provider names alike, and lets no user take a name over', async () => {
     const first = await enter()
     const second = await enter({ externalId: 'sub-2' })
     assert.match(second.userName, /^pat-[\w-]{8}$/)
@@ -307,7 +307,7 @@ describe('createAccounts', () => {
     })
   }
 
-  describe('an account that nobody signed in to yet', () => {
+  describe('an account without a sign-in yet', () => {
     const linking = (more: Readonly<Record<string, unknown>> = {}): IdentityProvider =>
       provider({ linkByEmail: true, ...more })
     const verified = { emailVerified: true }
@@ -324,7 +324,7 @@ describe('createAccounts', () => {
       assert.equal((await enter()).id, 'before')
     })
 
-    it('keeps its name where somebody else has the new one', async () => {
+    it('keeps its name where another account has the new one', async () => {
       await enter({ externalId: 'sub-2', email: 'x@corp.example' })
       await precreated({ id: 'before', userName: 'Pat.Doe', email: 'pat@corp.example' })
       const user = await enter(verified, linking())
@@ -415,12 +415,12 @@ describe('createAccounts', () => {
       assert.equal((await store.users.find(zone.id, 'victim'))?.externalId, undefined)
     })
 
-    it('is found by its name no more once somebody signed in to it', async () => {
+    it('is found by its name no more after its first sign-in', async () => {
       await precreated({ id: 'before', userName: 'sub-1', externalId: 'sub-0' })
       assert.notEqual((await enter({ userName: 'sub-1' })).id, 'before')
     })
 
-    it('stands in nobody’s way once it belongs to somebody else, not even deactivated', async () => {
+    it('blocks no other user once it is linked, not even deactivated', async () => {
       for (const active of [true, false]) {
         const userName = `name-${active}`
         await precreated({ id: userName, userName, externalId: 'of somebody else', active, email: 'x@corp.example' })
@@ -470,7 +470,7 @@ describe('createAccounts', () => {
     assert.equal(await refusedTo(vouched, provider({ linkByEmail: true, addShadowUserOnLogin: false })), NOT_PRECREATED)
   })
 
-  it('refuses the external id of an account that was deactivated before anybody signed in', async () => {
+  it('refuses the external id of an account that was deactivated before its first sign-in', async () => {
     await precreated({ id: 'gone', active: false, userName: 'sub-1' })
     assert.equal(await refusedTo({ userName: 'sub-1' }), NAME_TAKEN)
   })

@@ -192,7 +192,7 @@ describe('an unknown user', () => {
       assert.doesNotMatch(JSON.stringify(server.events), /my-secret-password/)
     }))
 
-  it('is never locked, which would tell nothing to anybody', () =>
+  it('is never locked, which would reveal nothing', () =>
     withServer({}, async server => {
       assert.deepEqual(new Set(await guess(server, 8, 'nobody')), new Set([BAD]))
     }))

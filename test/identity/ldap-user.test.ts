@@ -54,7 +54,7 @@ describe('the identifier of a user of a directory', () => {
     assert.equal(personIn({ uid: ['ann'] }, { config: patterns })?.externalId, dn, 'several patterns')
   })
 
-  it('is not the DN or the identifier of somebody else, which users could choose as their login name', () => {
+  it('is not the DN or the identifier of another entry, which users could choose as their login name', () => {
     for (const uid of [
       'uid=boss,ou=people',
       '6f9619ff-8b86-4011-b42d-00cf4fc964ff',
@@ -63,7 +63,7 @@ describe('the identifier of a user of a directory', () => {
       assert.equal(personIn({ uid: [uid] }, { typedName: uid })?.externalId, 'uid=ann,ou=Ä', uid)
   })
 
-  it('belongs to nobody if it is longer than any, or no text', () => {
+  it('is refused if it is too long, or no text', () => {
     for (const dn of ['x'.repeat(256), 'cn=\0', '']) assert.equal(personIn({}, { dn }), undefined)
   })
 })

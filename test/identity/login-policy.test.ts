@@ -45,7 +45,7 @@ const cases: readonly Case[] = [
     given: { providers: [svc] },
     want: { ...form, links: [] },
   },
-  { name: 'shows links alone where nobody takes passwords', given: { providers: [corp, bank] }, want: links },
+  { name: 'shows links alone where no provider takes passwords', given: { providers: [corp, bank] }, want: links },
   { name: 'shows nothing where there is nothing', given: { providers: [] }, want: { ...links, links: [] } },
   // Covers provider selection GET /login: active and allowed
   {
@@ -91,12 +91,12 @@ const cases: readonly Case[] = [
   { name: 'goes nowhere by a hint when something failed', given: { hint: json('corp'), failed: true }, want: form },
   // Covers provider selection GET /login: invalid hint
   {
-    name: 'says that the hint names nobody',
+    name: 'says that the hint names no provider',
     given: { hint: json('nowhere') },
     want: { ...form, error: 'invalid_login_hint' },
   },
   {
-    name: 'says that the hint names nobody in an empty origin',
+    name: 'says that an empty origin names no provider',
     given: { hint: json('') },
     want: { ...form, error: 'invalid_login_hint' },
   },
@@ -237,7 +237,7 @@ describe('discover', () => {
     { name: 'goes by a whole label in the place of a star', email: 'pat@eu.CORP.example', want: to('corp') },
     { name: 'takes the domain behind the last at', email: 'a@b@corp.example', want: to('corp') },
     { name: 'goes back with an address of several', email: 'pat@bank.example', want: { kind: 'page' } },
-    { name: 'goes back with an address of nobody', email: 'pat@nowhere.example', want: { kind: 'page' } },
+    { name: 'goes back with an address of an unknown domain', email: 'pat@nowhere.example', want: { kind: 'page' } },
     { name: 'goes back with an address of the directory', email: 'pat@staff.example', want: { kind: 'page' } },
     { name: 'goes back with what is no address and fits all', email: 'marissa', want: { kind: 'page' } },
     { name: 'goes back with an address without a domain', email: 'marissa@', want: { kind: 'page' } },

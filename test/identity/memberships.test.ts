@@ -124,7 +124,7 @@ describe('what a provider says of groups', () => {
   })
 
   // Partly covers external groups: missing groups are created
-  it('creates no group that the zone does not allow, and for nobody who is refused', async () => {
+  it('creates no group that the zone does not allow, and none for a user who is refused', async () => {
     await useZone(`${zone.id}-closed`, { userConfig: { allowedGroups: ['app.read'] } })
     await arrive({ asScopes: ['app.read', 'app.write'] })
     assert.deepEqual(await names(), ['app.read'])
@@ -139,7 +139,7 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), [])
   })
 
-  it('gives what everybody has to nobody in particular', async () => {
+  it('adds no membership of a default group', async () => {
     assert.deepEqual(await arrive({ asScopes: ['openid', 'svc.user'], roles: 'memberships' }), [])
     assert.deepEqual(await names(), [])
   })

@@ -326,7 +326,7 @@ describe('createOidcSettings', () => {
     assert.equal(asked.length, 2)
   })
 
-  it('asks nobody when the record says everything', async () => {
+  it('sends no request when the record has every setting', async () => {
     const { asked, settingsOf } = upstream(() => DOCUMENT)
     const config = { issuer: 'own', tokenKeyUrl: 'own-keys', relyingPartyId: 'me', discoveryUrl: 'd' }
     assert.deepEqual(await settingsOf(provider(config)), {

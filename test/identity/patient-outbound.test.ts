@@ -47,7 +47,7 @@ describe('withBreaker', () => {
     })
   }
 
-  it('goes on asking a host that answers errors, which anybody may provoke', async () => {
+  it('goes on asking a host that answers errors, which any user may provoke', async () => {
     const { asked, outbound } = provider(() => Promise.resolve(new Response('{}', { status: 500 })))
     for (let index = 0; index < 20; index += 1) assert.equal((await outbound.fetch(URL_OF_TOKENS)).status, 500)
     assert.equal(asked.length, 20)

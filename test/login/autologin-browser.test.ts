@@ -95,7 +95,7 @@ for (const mode of modesInBrowser('uaa')) {
       assert.equal(page.url(), `${base}/login`)
     })
 
-    it('tells a user who is signed in as somebody else, in standard', async () => {
+    it('tells a user who is signed in with another account, in standard', async () => {
       const page = await newPage()
       answer = { location: urlWith('/autologin', { client_id: 'auto', code: await codeOf('marissa', 'koala') }) }
       await page.goto(elsewhere)

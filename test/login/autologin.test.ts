@@ -224,7 +224,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/profile')).location().pathname, '/force_password_change')
       })
 
-      it('signs nobody in without a code', async () => {
+      it('signs no user in without a code', async () => {
         const answer = await visit(server.browser(), {})
         assert.equal(answer.location().pathname, '/home')
         assert.equal(answer.cookies['Current-User'], undefined)

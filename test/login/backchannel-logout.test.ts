@@ -175,7 +175,7 @@ for (const mode of MODES) {
 
     describe('with a sub', () => {
       // Covers POST /login/backchannel_logout/{origin}: `logout_token` with `sub`
-      it('ends every session and token of the account, and nobody else’s', async () => {
+      it('ends every session and token of the account, and of no other', async () => {
         const [one, two, kim] = [await signIn(), await signIn({ sid: 's-5' }), await signIn({ sub: 'kim' })]
         const [ofOne, ofKim] = [await tokensOf(one), await tokensOf(kim)]
         const mine = await signedIn(server)

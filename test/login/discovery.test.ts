@@ -179,7 +179,7 @@ for (const mode of MODES) {
           form: { email: 'a@off.example' },
           query: 'email=a%40off.example',
         },
-        { name: 'a name that may be anybody’s', form: { email: 'marissa' }, query: 'email=marissa' },
+        { name: 'a name without a domain', form: { email: 'marissa' }, query: 'email=marissa' },
         // Covers POST /login/idp_discovery: username; login_hint
         {
           name: 'everything that was given',

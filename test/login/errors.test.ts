@@ -123,7 +123,7 @@ for (const mode of MODES) {
 
     for (const path of ['/login;endpoint=x', '/login%3Bx', '/login%3bx', '/;', '/oauth/token;a=b', '/resources/;x']) {
       // Covers every endpoint: rule: semicolon in a path
-      it(`takes a semicolon in ${path} for malicious in uaa, and for a path that nobody serves in standard`, async () => {
+      it(`takes a semicolon in ${path} for malicious in uaa, and for an unknown path in standard`, async () => {
         const page = await server.send(path, { headers: HTML })
         const program = await server.send(path, { headers: JSON_ONLY })
         if (mode === 'standard') {

@@ -162,7 +162,7 @@ for (const mode of MODES) {
     })
 
     for (const origin of ['weak', 'reference', 'wrong', 'uncertain', 'elsewhere', 'impostor', 'gone']) {
-      it(`signs nobody in with a key that is ${origin}, and sends nothing`, async () => {
+      it(`signs no user in with a key that is ${origin}, and sends nothing`, async () => {
         assert.ok(!isSignedIn(await signIn(origin)))
         assert.equal(upstream.requests.length, 0)
       })

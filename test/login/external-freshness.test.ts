@@ -157,7 +157,7 @@ for (const mode of MODES) {
     }
 
     if (mode === 'standard') {
-      it('is demanded of the provider with prompt=login, though nobody is signed in here', async () => {
+      it('is demanded of the provider with prompt=login, also without a session here', async () => {
         const browser = server.browser()
         const asked = await ask(browser, { prompt: 'login' })
         assert.equal(asked.get('prompt'), 'login')

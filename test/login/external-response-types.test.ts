@@ -185,7 +185,7 @@ for (const mode of MODES) {
       { name: 'an error', origin: 'implicit', form: async () => ({ error: 'access_denied', id_token: await token() }) },
     ]
     for (const { name, origin, form } of refusals) {
-      it(`signs nobody in with ${name}`, async () => {
+      it(`signs no user in with ${name}`, async () => {
         const { browser, state } = await begin(origin)
         await post(browser, origin, { state, ...(await form()) })
         assert.ok(!(await isSignedIn(browser)))

@@ -99,7 +99,7 @@ for (const mode of MODES) {
       assert.deepEqual(user?.profile?.custom, { team: ['blue'] })
     })
 
-    it('signs nobody in where it speaks of somebody else', async () => {
+    it('signs no user in where it describes another one', async () => {
       assert.equal(await signIn('corp', { sub: 's5' }, { body: { sub: 'other', ...NAMES } }), undefined)
       assert.equal(await signIn('corp', { sub: 's5' }, { body: NAMES }), undefined)
     })

@@ -57,7 +57,7 @@ describe('GET / and /home', () => {
       }))
 
     // Covers denied page: JSON caller gets 403; not signed in goes to the login page
-    it(`asks everybody else to sign in at ${path}, and a program gets 403`, () =>
+    it(`asks anonymous visitors to sign in at ${path}, and a program gets 403`, () =>
       withServer({}, async server => {
         const answer = await server.send(path)
         assert.equal(answer.status, 302)

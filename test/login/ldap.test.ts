@@ -116,7 +116,7 @@ for (const mode of MODES) {
       assert.equal((await api.server.send('/authenticate', { form: { ...form, password: 'x' } })).status, 401)
     })
 
-    it('counts wrong passwords as those of everybody, so that a network cannot go on guessing', async () => {
+    it('counts wrong passwords as those of other users, so that a network cannot go on guessing', async () => {
       let status = 0
       for (let guess = 0; guess < 200 && status !== 429; guess += 1) {
         status = (await api.grant('nobody', { password: `x${guess}` })).status

@@ -140,7 +140,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')
       })
 
-      it('shows a signed-in user what failed when somebody else was to sign in there, or sends them home as in UAA', async () => {
+      it('shows a signed-in user why the sign-in of another user failed, or sends them home as in UAA', async () => {
         const answer = await (await signedIn(server)).send('/login', { query: { error: 'login_failure' } })
         if (mode === 'standard') return assert.match(answer.text, /class="alert alert-error"/)
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')
@@ -546,7 +546,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('signs in as somebody else where somebody is signed in already', async () => {
+      it('signs another user in where one is signed in already', async () => {
         const browser = await signedIn(server)
         const before = browser.cookies.get(session)
         await browser.send('/login.do', { form: { username: 'joel', password: 'wombat', 'X-Svc-Csrf': browser.csrf } })

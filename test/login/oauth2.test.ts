@@ -422,7 +422,7 @@ for (const mode of MODES) {
         { name: 'status 503', answer: { status: 503, body: {} }, words: NO_ANSWER },
       ]
       for (const { name, answer, words } of tokens) {
-        it(`sign nobody in with ${name} for a token`, async () => {
+        it(`sign no user in with ${name} for a token`, async () => {
           github.answers.token = answer
           await assertRefused(await signIn(), 502, words)
           assert.equal(github.requests.filter(({ path }) => path === '/user').length, 0)
@@ -445,7 +445,7 @@ for (const mode of MODES) {
         { name: 'a hang-up', answer: response => void response.destroy() },
       ]
       for (const { name, answer } of users) {
-        it(`sign nobody in with ${name} for a person`, async () => {
+        it(`sign no user in with ${name} for a user`, async () => {
           github.answers.user = answer
           await assertRefused(await signIn(), 502, NO_ANSWER)
           assert.equal(github.requests.filter(({ path }) => path === '/user').length, 1)
@@ -586,7 +586,7 @@ for (const mode of MODES) {
         { name: 'no structure', token: async () => 'opaque' },
       ]
       for (const { name, token } of lies) {
-        it(`signs nobody in with ${name}`, async () => {
+        it(`signs no user in with ${name}`, async () => {
           github.answers.token = { body: { access_token: await token(), token_type: 'Bearer' } }
           await assertRefused(await signIn('signed'), 502, UNVERIFIED)
         })

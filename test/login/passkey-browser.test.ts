@@ -121,7 +121,7 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
-  it('says so when nobody used it, stays on the page with what was typed, and can be tried again', async () => {
+  it('reports that it was not used, stays on the page with what was typed, and can be tried again', async () => {
     const page = await open()
     await withoutAutofill(page)
     const authenticator = await enrolled(page)
@@ -140,7 +140,7 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
-  it('is asked for with a new challenge before the old one ends, and not while nobody looks', async () => {
+  it('is asked for with a new challenge before the old one ends, and not while the page is hidden', async () => {
     const page = await open()
     await enrolled(page)
     await page.clock.install()

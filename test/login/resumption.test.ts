@@ -89,7 +89,7 @@ for (const mode of MODES) {
         assert.ok(isCode(await follow(browser, signed)))
       })
 
-      it('does not sign in a user who was disabled meanwhile, and goes on with whoever can', async () => {
+      it('does not sign in a user who was disabled meanwhile, and continues with another one', async () => {
         const browser = server.browser()
         const fields = await asked(browser)
         await changeUser(server, 'marissa', { active: false })
@@ -254,7 +254,7 @@ for (const mode of MODES) {
     describe('with cookies from elsewhere', () => {
       const send = (header: string): Promise<TestAnswer> => server.send('/home', { headers: { cookie: header } })
 
-      it('knows nobody by a session of another zone, and leaves that session alone', async () => {
+      it('accepts no session of another zone, and leaves that session alone', async () => {
         const there = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
         const id = there.cookies.get(cookie) ?? ''
         assert.equal((await send(`${cookie}=${id}`)).status, 302)

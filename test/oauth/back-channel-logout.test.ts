@@ -270,7 +270,7 @@ for (const mode of MODES) {
 }
 
 describe('back-channel logout where the zone has none', () => {
-  it('tells nobody', async () => {
+  it('notifies no client', async () => {
     const shop = await application()
     const clients = [
       ...defaultBootstrap.clients.filter(({ client_id: id }) => id !== 'auto'),

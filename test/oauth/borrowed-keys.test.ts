@@ -67,7 +67,7 @@ for (const mode of MODES) {
     })
   })
 
-  it(`shows the default zone’s shared secret to nobody of the zone, in ${mode}`, async () => {
+  it(`does not show the default zone’s shared secret in the zone, in ${mode}`, async () => {
     const signing = { active: 'hs', keys: { hs: { alg: 'HS256', secret: SECRET } } }
     const server = await startServer({ mode, config: configWith(signing) })
     for (const path of ['/token_key', '/token_keys']) {

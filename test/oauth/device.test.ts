@@ -190,7 +190,7 @@ for (const mode of MODES) {
       it(`refuses ${name}`, async () => assert.match(await errorOf(begin(form)), new RegExp(`^${want}`)))
     }
 
-    it('refuses the code of another client, or of nobody, and no code', async () => {
+    it('refuses the code of another client, an unknown one, and a missing one', async () => {
       const { device_code: code } = await begun()
       assert.equal(await errorOf(poll(code, { client_id: 'box' })), '400 invalid_grant')
       assert.equal(await errorOf(poll('x'.repeat(43))), '400 invalid_grant')
@@ -199,7 +199,7 @@ for (const mode of MODES) {
       assert.equal(await errorOf(poll(code)), '400 authorization_pending')
     })
 
-    it('lets nobody use what they may not', async () => {
+    it('grants no scope that the user or the client may not have', async () => {
       const browser = await signedIn(server)
       for (const id of ['ldaponly', 'writer']) {
         const codes = await begun({ client_id: id })

@@ -494,7 +494,7 @@ for (const mode of MODES) {
         assert.match(challengeOf(answer), /^Bearer /)
       })
 
-      it('tells nobody', async () => {
+      it('is not advertised', async () => {
         const document = (await server.send('/.well-known/openid-configuration')).json()
         assert.equal(document['dpop_signing_alg_values_supported'], undefined)
       })

@@ -70,7 +70,7 @@ const REFUSED_USERS: readonly Row[] = [
     description: 'Bad Credentials',
   },
   {
-    name: 'nobody in particular',
+    name: 'no user by name',
     form: { username: undefined },
     want: '401 unauthorized',
     description: 'Cannot determine username from credentials supplied',
@@ -119,7 +119,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /oauth/token source=login: email
-      it('gives a user without an address one that nobody has, and in uaa names (E2)', async () => {
+      it('gives a user without an address a placeholder, and in uaa names (E2)', async () => {
         tokensOf(await api.tokens({ username: 'no-at', origin: 'ext-b' }))
         const user = await api.userOf('ext-b', 'no-at')
         assert.equal(user?.email, 'no-at@user.from.ext-b.cf')
@@ -469,7 +469,7 @@ for (const mode of MODES) {
         assert.equal(errorOf(await api.authorize({ username: 'left-out', add_new: undefined })), '401 unauthorized')
       })
 
-      it('refuses a client that does not allow the origin, and creates nobody', async () => {
+      it('refuses a client that does not allow the origin, and creates no user', async () => {
         const answer = await api.authorize({ client_id: 'closed', username: 'barred' })
         assert.equal(answer.status, 401)
         assert.equal(await api.userOf('ext-a', 'barred'), undefined)
@@ -491,7 +491,7 @@ for (const mode of MODES) {
         assert.equal(answer.status, 406)
       })
 
-      it('refuses an unknown client, a foreign redirect URI and a bad scope, and creates nobody', async () => {
+      it('refuses an unknown client, a foreign redirect URI and a bad scope, and creates no user', async () => {
         const unknown = await api.authorize({ client_id: 'none', username: 'x1' })
         assert.equal(errorOf(unknown), mode === 'uaa' ? '401 invalid_client' : '400 invalid_client')
         const foreign = await api.authorize({ redirect_uri: 'https://evil.example/', username: 'x1' })

@@ -87,7 +87,7 @@ for (const mode of MODES) {
     }
 
     // Partly covers later standards: FAPI 2.0
-    it('gets no token that anybody may use', async () => {
+    it('gets no bearer token', async () => {
       const audience = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
       refusedAs(
         await credentials(await assertion('bank', { aud: audience })),
@@ -191,7 +191,7 @@ for (const mode of MODES) {
 }
 
 describe('the report about the profile', () => {
-  it('reports that nobody asks for the certificate of a client', async () => {
+  it('reports that no certificate of clients is requested', async () => {
     const bank = {
       client_id: 'by-certificate',
       authorized_grant_types: ['client_credentials'],

@@ -39,7 +39,7 @@ describe('a client whose secret is the empty text', () => {
     redirect_uri: ['https://cli.example/cb'],
     autoapprove: true,
   }
-  it('must send a challenge, because anybody can authenticate as it', () =>
+  it('must send a challenge, because any caller can authenticate as it', () =>
     withServer({ config: { bootstrap: { ...defaultBootstrap, clients: [cli] } } }, async server => {
       const answer = await server.send('/oauth/authorize', {
         query: { response_type: 'code', client_id: 'cli', redirect_uri: 'https://cli.example/cb', state: 's' },

@@ -176,7 +176,7 @@ const REFUSED: readonly Case[] = [
   },
   { name: 'a missing signature', assertion: () => forged(([h, p]) => [h, p, '']), ...SIGNATURE },
   // Covers POST /oauth/token grant_type=jwt-bearer: error: signature
-  { name: 'the key of somebody else under the same name', assertion: signedBy(stranger), ...SIGNATURE },
+  { name: 'a foreign key under the same name', assertion: signedBy(stranger), ...SIGNATURE },
   { name: 'another algorithm than that of the key', assertion: signedBy(curve), ...SIGNATURE },
   {
     name: 'an unpublished key',
@@ -228,7 +228,7 @@ const REFUSED: readonly Case[] = [
   { name: 'a provider whose keys cannot be fetched', assertion: said({ iss: 'https://down.example' }), ...SIGNATURE },
   // Covers POST /oauth/token grant_type=jwt-bearer: error: audience
   {
-    name: 'the audience of somebody else',
+    name: 'the audience of another server',
     assertion: said({ aud: 'another' }),
     ...untrusted,
     description: `Some parties were not in the token audience: ${RELYING_PARTY}`,
@@ -426,7 +426,7 @@ for (const mode of MODES) {
       { name: 'the same token again, which is how clients use it', assertion: said() },
       { name: 'an access token of the provider', assertion: said({}, { typ: 'at+jwt' }) },
       {
-        name: 'a token with the address of foreign keys, which nobody asks',
+        name: 'a token with the address of foreign keys, which is not fetched',
         assertion: said({}, { jku: 'https://evil.example/keys', x5u: 'https://evil.example/cert' }),
       },
       // Partly covers oidc and oauth provider config: tokenKey

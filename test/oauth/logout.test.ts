@@ -276,7 +276,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     // Covers GET /logout.do: error: unregistered target
     { name: 'that the zone lists', target: 'https://listed.example/bye', want: 400 },
     { name: 'of our own', target: 'http://localhost:8080/home', want: 400 },
-    { name: 'of anybody', target: 'https://evil.example/', want: 400 },
+    { name: 'of an unknown site', target: 'https://evil.example/', want: 400 },
     { name: 'that is a script, even a registered one', target: 'javascript:alert(1)', want: 400 },
   ]
   for (const { name, target, state, want } of targets) {
@@ -558,7 +558,7 @@ describe('/logout.do, post_logout_redirect_uri in uaa', () => {
     { name: 'may be absent', query: () => ({}), want: 'http://localhost:8080/login' },
   ]
   for (const { name, query, want } of cases) {
-    it(`${name}, and nobody is asked`, async () => {
+    it(`${name}, without a confirmation`, async () => {
       const browser = await signedIn(server)
       const answer = await logout(browser, query(await hintOf(server, browser)))
       assert.equal(answer.status, 302)

@@ -96,7 +96,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('is refused for everybody where the zone requires a factor', async () => {
+      it('is refused for every user where the zone requires a factor', async () => {
         assert.equal(outcome(await grant({ username: 'marissa', password: 'koala' })), '200')
         await required()
         assert.equal(outcome(await grant({ username: 'marissa', password: 'koala' })), '400 mfa_required')
@@ -322,7 +322,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('is good for a user who has proven the factor, or is remembered, and for nobody else', async () => {
+      it('is accepted only for a user who has proven the factor, or is remembered', async () => {
         const browser = await signedIn(server)
         const weak = await passcodeOf(browser)
         await required()

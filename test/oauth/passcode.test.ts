@@ -187,7 +187,7 @@ for (const mode of MODES) {
 
     const wrong = [
       // Covers POST /oauth/token grant_type=password passcode: error: wrong, used or expired
-      { name: 'one that nobody was given', passcode: 'a'.repeat(32) },
+      { name: 'one that was never issued', passcode: 'a'.repeat(32) },
       { name: 'one character', passcode: 'x' },
       { name: 'blanks', passcode: ' '.repeat(32) },
       { name: 'SQL', passcode: "' or 1=1 --" },

@@ -52,7 +52,7 @@ for (const mode of MODES) {
     })
 
     // Covers ldap sign-in: error: wrong password
-    it('refuses a wrong password, an empty one and a name that is nobody’s with the same words', async () => {
+    it('refuses a wrong password, an empty one and an unknown name with the same words', async () => {
       const answers = [
         await api.grant('marissa', { password: 'x' }),
         await api.grant('marissa', { password: ' ' }),
@@ -373,7 +373,7 @@ for (const mode of MODES) {
     })
 
     // Covers ldap sign-in: error: unreachable
-    it('refuses everybody where the directory cannot be asked, with a word for the operator only', async () => {
+    it('refuses every user while the directory is unreachable, with the reason in the log only', async () => {
       const cases: readonly (readonly [LdapConfig, RegExp])[] = [
         [{ baseUrl: 'ldap://localhost:1' }, /localhost:1: cannot be reached/],
         [{ baseUrl: 'nonsense' }, /baseUrl must be/],

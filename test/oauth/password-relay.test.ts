@@ -213,7 +213,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, client, form, want } of choices) {
-      it(`tells nobody a password at ${name}`, async () => {
+      it(`sends no password to the provider at ${name}`, async () => {
         const answer = await server.token(
           { grant_type: 'password', username: 'pat', password: 'x', ...form },
           { basic: [client, 'x'] },

@@ -222,7 +222,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('grants nothing by a wildcard that would be several scopes for whoever reads the token', async () => {
+    it('grants nothing by a wildcard that would read as several scopes in the token', async () => {
       const { groups } = server.store
       const now = server.clock.now()
       const group = { zoneId: 'svc', id: 'two-scopes', displayName: 'cloud.x billing', version: 0 }
@@ -300,7 +300,7 @@ describe('the providers of a zone', () => {
     // Covers POST /oauth/token grant_type=password: error: internal provider disabled
     // Covers compatibility: C11 error codes: locked, unverified or provider disabled
     {
-      name: 'refuse everybody when the internal one is disabled (C11)',
+      name: 'refuse every user when the internal one is disabled (C11)',
       config: off,
       standard: '400 invalid_grant',
       uaa: '401 unauthorized',

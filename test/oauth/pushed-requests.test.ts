@@ -238,7 +238,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.equal((await server.send('/oauth/par')).status, 405)
   })
 
-  it('are limited for clients that anybody can pretend to be', async () => {
+  it('are limited for clients without a credential', async () => {
     const form = {
       ...BANK_REQUEST,
       client_id: 'public',
@@ -253,7 +253,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
   })
 })
 
-describe('a client whose pushed requests nobody brings', () => {
+describe('a client whose pushed requests are never used', () => {
   it('may leave 20,000 of them, and push again when they are gone', async () => {
     const server = await startServer({ config: { bootstrap } })
     try {

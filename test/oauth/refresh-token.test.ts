@@ -275,7 +275,7 @@ for (const mode of MODES) {
         description: "User does not meet the client's required group criteria.",
       },
       {
-        name: 'the client takes nobody of the provider any more',
+        name: 'the client no longer allows the provider',
         client: () => ({ allowedProviders: ['ldap'] }),
         want: { standard: '400 unauthorized_client', uaa: '401 unauthorized_client' },
       },

@@ -81,7 +81,7 @@ for (const mode of MODES) {
       assert.equal(again.json()['error'], 'invalid_target')
     })
 
-    it('make a token that nobody else takes, this server included', async () => {
+    it('make a token that no other resource accepts, this server included', async () => {
       const issued = tokensOf(await redeem(await codeFor(ORDERS)))
       assert.equal((await server.send('/userinfo', { bearer: issued.access_token })).status, 401)
       assert.equal(await isAlive(server, issued.access_token), true)

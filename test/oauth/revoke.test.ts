@@ -441,7 +441,7 @@ for (const mode of MODES) {
         await refused(server, mode, () => send(`/${bearer}`, { bearer }), { want: '401 invalid_token' })
       })
 
-      it('that is a plain JWT only to whoever shows it, by its jti', async () => {
+      it('that is a plain JWT only for its holder, by its jti', async () => {
         const tokens = await userTokens(server, 'marissa')
         const { access_token: bearer, jti } = tokens
         await refused(server, mode, () => send(`/${jti}`), notFound)

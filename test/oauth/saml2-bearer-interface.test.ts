@@ -98,7 +98,7 @@ for (const mode of MODES) {
         }
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: issuer by entity id
-      it('is in nobody without a record', () => refuse(() => presentFrom(server, stranger), UNKNOWN))
+      it('is refused for a user without a record', () => refuse(() => presentFrom(server, stranger), UNKNOWN))
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: provider unknown or inactive
       it('ends when the provider is inactive', () => refuse(() => presentFrom(server, off), UNKNOWN))
       it('ends at the zone', async () => {

@@ -102,7 +102,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('are refused with SHA-1, and with the key of somebody else', async () => {
+    it('are refused with SHA-1, and with a foreign key', async () => {
       const sha1 = { algorithm: `${SAML.signature}rsa-sha1`, digest: `${SAML.signature}sha1` }
       for (const xml of [
         signedByXmlsec(corp.assertion(), corp.key, sha1),
@@ -114,7 +114,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are refused encrypted, because nobody can see whose they are', async () => {
+    it('are refused encrypted, because their issuer cannot be read', async () => {
       const metadata = (await server.send('/saml/metadata')).text
       const base64 = /use="encryption".*?<ds:X509Certificate>([^<]+)/s.exec(metadata)?.[1] ?? ''
       const certificate = `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`

@@ -169,7 +169,7 @@ for (const mode of MODES) {
     }
 
     for (const [name, [path, request]] of Object.entries(REQUESTS)) {
-      it(`is told by nobody: ${name}`, async () => {
+      it(`is repeated nowhere: ${name}`, async () => {
         const answer = await server.send(path, request)
         assert.ok(answer.status < 500, `${answer.status} ${answer.text}`)
         assertUntold(MARKER, answer)
@@ -219,7 +219,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, path, method = 'POST', body } of changes) {
-      it(`is told by nobody: secret ${name}`, async () => {
+      it(`is repeated nowhere: secret ${name}`, async () => {
         const headers = { 'content-type': 'application/json' }
         const answer = await server.send(path, { method, body, headers, bearer: admin })
         assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status} ${answer.text}`)
@@ -227,13 +227,13 @@ for (const mode of MODES) {
       })
     }
 
-    it('is told by nobody: a wrong password on the sign-in page', async () => {
+    it('is repeated nowhere: a wrong password on the sign-in page', async () => {
       const answer = await server.browser().signIn('marissa', MARKER)
       assert.ok(server.events.some(({ type }) => type === 'UserAuthenticationFailure'))
       assertUntold(MARKER, answer)
     })
 
-    it('is told by nobody: a code that was used, and one that expired', async () => {
+    it('is repeated nowhere: a code that was used, and one that expired', async () => {
       const used = await insertCode(server)
       tokensOf(await exchange(server, used))
       assertUntold(used, await exchange(server, used))
@@ -244,14 +244,14 @@ for (const mode of MODES) {
       assertUntold(late, answer)
     })
 
-    it('is told by nobody: a wrong verifier', async () => {
+    it('is repeated nowhere: a wrong verifier', async () => {
       const code = await insertCode(server, { codeChallenge: 'c'.repeat(43), codeChallengeMethod: 'S256' })
       const answer = await exchange(server, code, { code_verifier: MARKER })
       assert.equal(answer.json()['error_description'], 'Invalid code verifier')
       assertUntold(MARKER, answer)
     })
 
-    it('is told by nobody: an opaque token that was revoked or expired', async () => {
+    it('is repeated nowhere: an opaque token that was revoked or expired', async () => {
       const format = { token_format: 'opaque' }
       const revoked = (await passwordTokens(server, format, AUTO)).access_token
       const deleted = await server.send(`/oauth/token/revoke/${revoked}`, { method: 'DELETE', bearer: revoked })
@@ -265,7 +265,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is told by nobody: a refresh token that was used, or is another client’s', async () => {
+    it('is repeated nowhere: a refresh token that was used, or is another client’s', async () => {
       const { refresh_token: value } = await passwordTokens(server)
       assertUntold(value, await refresh(server, value, {}, AUTO))
       tokensOf(await refresh(server, value))

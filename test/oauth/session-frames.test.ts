@@ -79,14 +79,14 @@ describe('the script of the session frames', () => {
     { name: 'the same user', frame: 'check_session', data: `app ${stateOf('app', ORIGIN, 'u1')}`, want: 'unchanged' },
     { name: 'another user', frame: 'check_session', data: `app ${stateOf('app', ORIGIN, 'u2')}`, want: 'changed' },
     {
-      name: 'nobody any more',
+      name: 'a session that has ended',
       frame: 'check_session',
       cookie: '',
       data: `app ${stateOf('app', ORIGIN, 'u1')}`,
       want: 'changed',
     },
     {
-      name: 'still nobody',
+      name: 'no session, as before',
       frame: 'check_session',
       cookie: '',
       data: `app ${stateOf('app', ORIGIN, '')}`,
@@ -149,9 +149,9 @@ describe('the script of the session frames', () => {
 
     { name: 'the same user', frame: 'session', data: 'app u1', want: 'unchanged' },
     { name: 'another user', frame: 'session', data: 'app u2', want: 'changed' },
-    { name: 'somebody where nobody was', frame: 'session', data: 'app ~', want: 'changed' },
-    { name: 'still nobody', frame: 'session', cookie: '', data: 'app ~', want: 'unchanged' },
-    { name: 'nobody any more', frame: 'session', cookie: '', data: 'app u1', want: 'changed' },
+    { name: 'a new session where there was none', frame: 'session', data: 'app ~', want: 'changed' },
+    { name: 'no session, as before', frame: 'session', cookie: '', data: 'app ~', want: 'unchanged' },
+    { name: 'a session that has ended', frame: 'session', cookie: '', data: 'app u1', want: 'changed' },
     { name: 'another client', frame: 'session', data: 'other u1', want: 'error' },
     // Covers GET /session: answer: error
     { name: 'nonsense', frame: 'session', data: 'app', want: 'error' },

@@ -275,7 +275,7 @@ for (const mode of MODES) {
       assert.deepEqual(lengths, [200, 200, 200, 200, 400])
     })
 
-    it('is what administrators allow, and nobody else', async () => {
+    it('is allowed by administrators only', async () => {
       const record = {
         ...service('new'),
         tokenExchange: [rule('stock')],

@@ -111,7 +111,7 @@ for (const mode of MODES) {
       }
 
       // Covers GET /token_keys: header: Cache-Control
-      it(`lets everybody keep what everybody may see at ${path} for five minutes, in standard`, async () => {
+      it(`may be cached for five minutes where it is public, at ${path} in standard`, async () => {
         const { headers } = await server.send(path)
         assert.equal(headers['cache-control'], isStandard ? 'public, max-age=300, must-revalidate' : NEVER_CACHED)
         const vary = String(headers['vary'] ?? '').split(', ')
@@ -292,7 +292,7 @@ describe('protected keys, uaa', () => {
     for (const path of ['/token_key', '/token_keys']) {
       for (const { name, request } of wrong) {
         // Covers GET /token_keys: error: wrong Basic credentials
-        it(`are refused at ${path}, although the key is for everybody: ${name}`, async () => {
+        it(`are refused at ${path}, although the key is public: ${name}`, async () => {
           await refused(server, 'uaa', () => server.send(path, request), {
             want: '401 invalid_client',
             challenge: 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"',
@@ -327,7 +327,7 @@ describe('a shared secret that signs, standard', () => {
     await server.stop()
   })
 
-  it('is in no key document, whoever asks', async () => {
+  it('is in no key document, for any caller', async () => {
     for (const basic of [undefined, SERVICE, RESOURCE, ['resource', 'wrong'] as const]) {
       assert.deepEqual(kidsOf(await reported(server, basic)).toSorted(), ['ec', 'ed', 'rsa'])
     }

@@ -133,7 +133,7 @@ for (const mode of MODES) {
       for (const secret of [tokens.access_token, tokens.refresh_token, own]) assert.ok(!text.includes(secret))
     })
 
-    it('names each token by an id that revokes it, and that nobody can use as the token', async () => {
+    it('names each token by an id that revokes it, and that cannot be used as the token', async () => {
       await clear()
       await userTokens(server, 'marissa', { token_format: 'opaque' })
       for (const id of await idsOf(`/user/${marissa}`)) {

@@ -170,7 +170,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('stays here for a user with a password here, and for nobody', async () => {
+    it('stays here for a user with a password here, and without a session', async () => {
       for (const browser of [await signedIn(server), server.browser()]) {
         const answer = await browser.send('/logout.do', { query: { redirect: 'http://localhost:8080/login?x=1' } })
         assert.equal(answer.headers['location'], 'http://localhost:8080/login?x=1')

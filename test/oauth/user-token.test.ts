@@ -90,7 +90,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=user_token: client_id
-    it('gives a token that the receiving client can redeem, and nobody else', async () => {
+    it('gives a token that only the receiving client can redeem', async () => {
       const { refresh_token: token } = tokensOf(await ask())
       await refused(server, mode, () => refresh(server, token, {}, APP), {
         want: '400 invalid_grant',

@@ -17,7 +17,7 @@ describe('the facts of a build', () => {
     return readBuildFacts(folder)
   }
 
-  it('are those of the package where nobody packaged more', () => {
+  it('are those of the package where a build adds none', () => {
     const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
     const { version, name } = readBuildFacts()
     assert.deepEqual({ version, name }, { version: Reflect.get(Object(manifest), 'version'), name: 'latchkey' })

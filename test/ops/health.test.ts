@@ -145,7 +145,7 @@ describe('health', () => {
 describe('GET /healthz', () => {
   for (const mode of MODES) {
     // Covers GET /healthz: 200 ok; rule: no zone
-    it(`says ok in plain text, to anybody at any host, and is not cached, in ${mode}`, async () => {
+    it(`says ok in plain text, to every caller at any host, and is not cached, in ${mode}`, async () => {
       const server = await startServer({ mode, config: { base_url: 'https://id.example' } })
       try {
         for (const host of ['id.example', '10.0.0.7:8080', 'nowhere.id.example', 'other.example']) {

@@ -72,7 +72,7 @@ describe('the numbers of requests', () => {
   })
 
   // Covers metrics: server
-  it('report what is under way, and not for ever what nobody waits for any more', async () => {
+  it('report what is under way, and forget requests whose callers have left', async () => {
     const metrics = createMetrics({ basePath: '' })
     const { app, open, entered } = watched(metrics)
     const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))

@@ -84,7 +84,7 @@ describe('metrics for Prometheus', () => {
     await app.close()
   })
 
-  it('name no method that nobody uses', async () => {
+  it('name no unusual method', async () => {
     const { app, prometheus } = measured()
     await app.inject({ method: 'TRACE' as 'GET', url: '/nowhere' })
     assert.deepEqual(await linesOf(prometheus, 'http_request_duration_seconds_count'), [

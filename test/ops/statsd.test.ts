@@ -50,7 +50,7 @@ describe('StatsD packets', () => {
     statsd.close()
   })
 
-  it('are forgotten, and that is told once, where the name is nobody’s', async () => {
+  it('are dropped, with one warning, where the host name is unknown', async () => {
     let failures = 0
     const statsd = createStatsd({ host: 'no.such.host.invalid', port, prefix: 'svc', onFailure: () => (failures += 1) })
     for (const value of [1, 2, 3]) {

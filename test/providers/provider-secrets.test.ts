@@ -39,7 +39,7 @@ describe('the secrets of a provider', () => {
     { tokenKey: '{"keys":[{"kty":"RSA"},{"kty":"oct","k":"hush"}]}' },
   ]
   for (const config of secrets) {
-    it(`are sealed, opened and shown to nobody: ${JSON.stringify(config)}`, () => {
+    it(`are sealed, opened and never shown: ${JSON.stringify(config)}`, () => {
       const sealed = sealProviderSecrets(provider(config), vault)
       assert.doesNotMatch(JSON.stringify(sealed), /hush/)
       assert.deepEqual(openProviderSecrets(sealed, vault).config, config)

@@ -908,7 +908,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await store.events.failures(z, 'u1', at(0)), [at(1)])
     })
 
-    it('are found by whoever reads after them', async () => {
+    it('are found by every later read', async () => {
       const z = newZone()
       const digests = Array.from({ length: 500 }, (_, number) => `t${number}`)
       const found = await Promise.all(
@@ -954,7 +954,7 @@ export function storeCases(kind: DatabaseKind): void {
       }
     })
 
-    it('an empty database is made ready by whoever comes first', async () => {
+    it('an empty database is prepared by the first process', async () => {
       const fresh = await freshDatabase(kind)
       const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(fresh.url, { clock: systemClock })))
       await stores[0]?.zones.insert(zone())

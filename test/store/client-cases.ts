@@ -84,7 +84,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       }
     })
 
-    it('count every write that somebody could see', async () => {
+    it('count every visible write', async () => {
       const z = newZone()
       await insert(z, 'app')
       const clients = store().clients

@@ -50,7 +50,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.deepEqual(await factorsOf(z), { methods: ['passkey'], revision: 0 })
     })
 
-    it('are refused twice in a zone, beyond the limit, and for nobody', async () => {
+    it('are refused twice in a zone, beyond the limit, and for an unknown user', async () => {
       const [z, other] = [await zoneWithUser(), await zoneWithUser()]
       const { factors } = store()
       await store().users.insert(z, user({ zoneId: z, id: 'u2', userName: 'two' }))
@@ -99,7 +99,7 @@ export function factorCases({ store, newZone }: Lent): void {
   })
 
   describe('one-time passwords', () => {
-    it('are used once for each step, in their order, whoever is first', async () => {
+    it('are used once for each step, in their order, also concurrently', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       assert.equal(await factors.totpOf(z, 'u1'), undefined)
@@ -212,7 +212,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.removePasskey(z, { userId: 'u1', id: 'unknown' }, both), false)
     })
 
-    it('are not offered again to whoever declined, whatever changes then', async () => {
+    it('are not offered again to a user who declined, whatever changes then', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       assert.equal(await factors.declineOffer(z, 'u1'), true)

@@ -63,7 +63,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
       assert.equal(await users.findForSignIn(mine, 'elsewhere', { userName, failuresSince: at(0) }), undefined)
     })
 
-    it('is found with its session, which may be nobody’s or of a user who is gone', async () => {
+    it('is found with its session, which may be anonymous or of a deleted user', async () => {
       const { sessions } = store()
       const own = signedIn({ zoneId: mine, idDigest: 'own' })
       const lost = signedIn({ zoneId: mine, idDigest: 'lost' })

@@ -240,7 +240,7 @@ for (const kind of DATABASE_KINDS) {
   })
 }
 
-describe('a migration of a table that somebody reads for long', {
+describe('a migration of a table during a long read', {
   skip: !DATABASE_KINDS.includes('postgres') && 'a fast run has no PostgreSQL',
 }, () => {
   it('lets others go on: it says so, tries for two seconds, and again later', async t => {

@@ -29,7 +29,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().oneTimeCodes.redeem(z, 'passcode', 'p1'), undefined)
     })
 
-    it('takes the place of the earlier one of that user, and of nobody else', async () => {
+    it('replaces the earlier one of that user only', async () => {
       const z = newZone()
       await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'earlier' }))
       await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'other', userId: 'u2' }))
@@ -235,7 +235,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().pushedRequests.count(z, 'nobody', 2), 0)
     })
 
-    it('is purged when nobody may come back with it any more', async () => {
+    it('is purged when no browser may return with it any more', async () => {
       const z = newZone()
       await store().pushedRequests.insert(z, pushed({ zoneId: z, expiresAt: at(-3650), keptUntil: at(-50) }))
       await store().pushedRequests.insert(z, pushed({ zoneId: z, idDigest: 'r2', keptUntil: at(-49) }))

@@ -203,7 +203,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     { name: 'are frozen', away: () => standby.freeze(), back: () => standby.thaw(), reason: /^it does not answer/ },
   ]
   for (const { name, away, back, reason } of ways) {
-    it(`that ${name} hold nobody up, not even in the middle of a search, and are used again later`, async () => {
+    it(`that ${name} block no search, not even one under way, and are used again later`, async () => {
       await untilUsed(db)
       changes.length = 0
       const underWay = db.search(SLOW, { seconds: 5 })

@@ -40,7 +40,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual([...((await store().sessions.find(z, 's1'))?.clients ?? [])].toSorted(), ids.toSorted())
     })
 
-    it('are not added to a session of another zone, of nobody, or that is gone', async () => {
+    it('are not added to a session of another zone, an anonymous one, or one that is gone', async () => {
       const [z, other] = [newZone(), newZone()]
       await insert(z, {})
       await store().sessions.insert(z, session({ zoneId: z, idDigest: 'anonymous' }))
@@ -112,7 +112,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.equal(listed[0], 's119')
     })
 
-    it('are deleted a part at a time, all but one, and nobody else’s', async () => {
+    it('are deleted in batches, all but one, and none of other users', async () => {
       const [z, other] = [newZone(), newZone()]
       await insert(z, ...Array.from({ length: 620 }, (_, each) => ({ idDigest: `s${each}` })))
       await insert(z, { idDigest: 'theirs', ...of('u2') })
@@ -160,7 +160,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual(await listed(z, 'u2'), [])
     })
 
-    it('are deleted for one client, expired ones too, once, and nobody else’s', async () => {
+    it('are deleted for one client, expired ones too, once, and none of other users', async () => {
       const [z, other] = [newZone(), newZone()]
       await save(z, {}, { scope: 'old', expiresAt: at(1) }, { clientId: 'b' }, { userId: 'u2' })
       await save(other, {})

@@ -48,7 +48,7 @@ describe('slots of a database', () => {
     await late
   })
 
-  it('refuse everybody at once when told so', async () => {
+  it('refuse every waiting caller at once when closed', async () => {
     const slots = createSlots(BOUNDS)
     void slots.take()
     const waiting = slots.take()

@@ -39,7 +39,7 @@ describe('a statement in a thread of its own', () => {
     await thread.close()
   })
 
-  it('keeps nobody else waiting', async () => {
+  it('does not block other queries', async () => {
     const thread = open()
     let turns = 0
     const turning = setInterval(() => (turns += 1))
@@ -97,14 +97,14 @@ describe('a statement in a thread of its own', () => {
     assert.deepEqual(runAlone(''), { status: 0, stderr: '' })
   })
 
-  it('can be waited for when its last answer has arrived and nobody has read it', () => {
+  it('can be awaited when its last answer has arrived unread', () => {
     const answered = `thread.run('select a from t', []).catch(() => undefined)
       for (let turn = 0; turn < 10; turn += 1) await undefined
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50) // the thread answers meanwhile`
     assert.deepEqual(runAlone(answered), { status: 0, stderr: '' })
   })
 
-  it('of a file that is not there is told to whoever asks, each time', async () => {
+  it('of a missing file is reported to every caller, each time', async () => {
     const thread = createSqliteThread({ path: join(folder, 'none.db'), timeoutMilliseconds: 100, readOnly: true })
     await assert.rejects(thread.run('select 1', []), StoreUnavailable)
     await assert.rejects(thread.run('select 1', []), StoreUnavailable)

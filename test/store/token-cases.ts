@@ -226,7 +226,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
         deleteSome: z => store().tokens.deleteSomeOfClient(z, 'u1'),
         gone: ['f'],
       },
-      { name: 'of nobody', deleteSome: z => store().tokens.deleteSomeOfUser(z, '', ''), gone: [] },
+      { name: 'of an empty id', deleteSome: z => store().tokens.deleteSomeOfUser(z, '', ''), gone: [] },
       { name: 'of what no row can hold', deleteSome: z => store().tokens.deleteSomeOfUser(z, '\0'), gone: [] },
       {
         name: 'of a client that no row can hold',
@@ -325,7 +325,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       })
     }
 
-    it('is not one that nobody used, and not one of another zone', async () => {
+    it('is not an unused one, and not one of another zone', async () => {
       const [z, other] = [await family(), await family()]
       const second = { idDigest: 'second', grantId: 'grant', usedAt: at(5) }
       assert.equal(await store().tokens.useAgain(z, second, at(8)), false)
@@ -417,7 +417,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().users.find(mine, 'gone'), undefined)
     })
 
-    it('of a client changes alone, only in its zone, and at once for whoever remembers the client', async () => {
+    it('of a client changes alone, only in its zone, and at once for readers of the cache', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       for (const zoneId of [mine, theirs]) {
         await store().clients.insert(zoneId, client({ ...fullClient, zoneId }))

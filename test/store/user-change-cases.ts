@@ -128,7 +128,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal((await users.find(z, 'u1'))?.passwordRevision, 'p2')
     })
 
-    it('loses every way in at once while the password stays, and nobody else does', async () => {
+    it('loses all access at once while the password stays, and no other user does', async () => {
       const z = newZone()
       const { users, sessions, tokens, codes, oneTimeCodes } = store()
       for (const id of ['u1', 'u2']) {

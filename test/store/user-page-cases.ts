@@ -1,5 +1,5 @@
 // What every database must answer to filters of SCIM 2.0 and to pages from a position on: the same as `matches` finds in the
-// resources, and every user once while others come and go.
+// resources, and every user once while others are created and deleted.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -362,7 +362,7 @@ export function userPageCases({ store, newZone }: Lent): void {
   describe('a page from a position on', () => {
     for (const sortBy of ['id', 'userName', 'meta.created', 'name.familyName', 'nickName']) {
       for (const descending of [false, true]) {
-        it(`loses and repeats nobody by ${sortBy}${descending ? ', descending' : ''} while others come and go`, async () => {
+        it(`neither loses nor repeats a user by ${sortBy}${descending ? ', descending' : ''} while others are created and deleted`, async () => {
           const z = newZone()
           const { users } = store()
           const named = (id: string, index: number): User => {

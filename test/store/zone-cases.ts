@@ -200,7 +200,7 @@ export function zoneCases({
         assert.equal(await store().bootstrap.applied(id, 'client', 'app'), undefined)
       })
 
-      it('is served from nobody’s memory', async () => {
+      it('is served from no cache', async () => {
         const id = await create()
         await store().clients.insert(id, client({ zoneId: id }))
         const elsewhere = await open()

@@ -291,7 +291,7 @@ describe('a document of keys at an address', () => {
     await assert.rejects(find(keys, 'a'), TypeError)
   })
 
-  it('is not fetched for an algorithm that nobody takes', async () => {
+  it('is not fetched for an unsupported algorithm', async () => {
     const { keys, fetched } = documents(() => ({ keys: [a] }))
     assert.equal(await keys.find({ jwksUri: uri }, { alg: 'HS256', kid: 'a' }), undefined)
     assert.deepEqual(fetched, [])

@@ -378,7 +378,7 @@ describe('tokens at rest', () => {
   })
 
   // Covers opaque and revocable tokens: stored only as a digest
-  it('are digests only: whoever reads the database can use none', async () => {
+  it('are digests only, which cannot be used as tokens', async () => {
     const database = await freshDatabase('sqlite')
     try {
       const server = await startServer({

@@ -94,7 +94,7 @@ describe('a zone that signs', () => {
     if (hashBytesOfSymmetric(alg) !== undefined) continue
     // Covers ID token: at_hash
     // Covers signing keys: RS256; RS384; RS512; PS256; PS384; PS512; ES256; ES384; ES512; EdDSA
-    it(`with ${alg}: anybody can verify, at_hash fits, and the server knows its own token`, async () => {
+    it(`with ${alg}: the published key verifies, at_hash fits, and the server accepts its own token`, async () => {
       const server = await startServer({ config: keysConfig(alg) })
       try {
         const { access_token: token } = tokensOf(await server.token(FORM, { basic: SERVICE }))

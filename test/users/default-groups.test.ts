@@ -40,7 +40,7 @@ describe('the groups shown with users', () => {
     return [...found].map(([id, shown]) => [id, shown.map(({ display, type }) => `${display} ${type}`).toSorted()])
   }
 
-  it('are direct, inherited, and those that everybody has, which are made where they are missing', async () => {
+  it('are direct, inherited and default groups, which are created where they are missing', async () => {
     assert.deepEqual(await groupsShown('uaa', ['u1', 'u2', 'nobody']), [
       ['u1', ['inner DIRECT', 'openid DIRECT', 'outer INDIRECT', 'team DIRECT']],
       ['u2', ['openid DIRECT', 'team DIRECT']],
@@ -48,13 +48,13 @@ describe('the groups shown with users', () => {
     ])
   })
 
-  it('have email, phone and address among those of everybody (A7)', async () => {
+  it('have email, phone and address among the default groups (A7)', async () => {
     assert.deepEqual(await groupsShown('standard', ['u2']), [
       ['u2', ['address DIRECT', 'email DIRECT', 'openid DIRECT', 'phone DIRECT', 'team DIRECT']],
     ])
   })
 
-  it('are none of nobody', async () => assert.deepEqual(await groupsShown('standard', []), []))
+  it('are none for no users', async () => assert.deepEqual(await groupsShown('standard', []), []))
 })
 
 describe('the name of a group', () => {

@@ -496,7 +496,7 @@ describe('the policy of a zone', () => {
   })
 })
 
-describe('a request of a page that nobody shows the answer to', () => {
+describe('a request of a page whose origin is not allowed', () => {
   it('still needs the credentials that every other needs', async () => {
     const server = await startServer()
     try {

@@ -101,7 +101,7 @@ for (const mode of MODES) {
       assert.ok((await only('e@acc.org', { query: { redirect_uri: 'http://evil.example/' } })).success)
     })
 
-    it('takes unknown members, and nobody to invite', async () => {
+    it('accepts unknown members, and an empty list', async () => {
       const answer = await api.send({ emails: [], foo: 1 })
       assert.deepEqual([answer.status, answer.json()], [200, { new_invites: [], failed_invites: [] }])
     })
@@ -179,7 +179,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invite_users: error: `invitation.exception`
-    it('invites nobody whose account is not active', async () => {
+    it('invites no user whose account is inactive', async () => {
       await only('gone@acc.org')
       await changeUser(server, 'gone@acc.org', { active: false })
       const { errorCode, errorMessage } = await only('gone@acc.org')
@@ -221,7 +221,7 @@ for (const mode of MODES) {
   })
 
   describe(`POST /invite_users in a zone with limits, in ${mode}`, () => {
-    it('invites nobody beyond the number of users, and no internal users where they are kept elsewhere', async () => {
+    it('invites no user beyond the maximum, and no internal users where they are managed elsewhere', async () => {
       const api = await startInvitationServer({ mode })
       const { server } = api
       const [users, internal] = [

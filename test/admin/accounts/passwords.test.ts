@@ -149,7 +149,7 @@ for (const mode of MODES) {
 
     for (const name of ['nobody', '"pia"', 'pia@acc.example', 'x'.repeat(300), 'pi\0a', '\u0000']) {
       // Covers POST /password_resets: error: unknown user
-      it(`finds nobody by ${JSON.stringify(name.slice(0, 20))}`, async () => isBare(await ask(name), 404))
+      it(`finds no user by ${JSON.stringify(name.slice(0, 20))}`, async () => isBare(await ask(name), 404))
     }
 
     // Covers POST /password_resets: error: other origin

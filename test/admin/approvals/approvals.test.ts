@@ -254,7 +254,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('shows nobody the approvals of others', async () => {
+      it('does not show the approvals of other users', async () => {
         await put([row('cloud.read')])
         const joel = await passwordTokens(server, { username: 'joel', scope: 'oauth.approvals' }, CLIENT)
         assert.deepEqual((await send('GET', '/approvals', undefined, { bearer: joel.access_token })).json(), [])

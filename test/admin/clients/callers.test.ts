@@ -70,7 +70,7 @@ for (const mode of MODES) {
 
     for (const { method, path, group, body, status } of endpoints) {
       // Covers unsafe behaviour: batch client endpoints need authorization
-      it(`${method} ${path} is for those with the right, and for nobody else`, async () => {
+      it(`${method} ${path} is for callers with the right only`, async () => {
         for (const by of MAY.any) {
           const answer = await api.send(method, path, body, { by })
           // Who may change only itself is told so of any other client.
@@ -95,7 +95,7 @@ for (const mode of MODES) {
         }
       })
 
-      it(`${method} ${path} is for nobody without a token that is good in the zone`, async () => {
+      it(`${method} ${path} refuses a caller without a token that is valid in the zone`, async () => {
         const sent = { method, ...(body !== undefined && { body: JSON.stringify(body) }) }
         const headers: Readonly<Record<string, string>> =
           body === undefined ? {} : { 'content-type': 'application/json' }

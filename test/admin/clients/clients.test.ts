@@ -97,7 +97,7 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
   },
   // Covers Client record: resource_ids; client_jwt_config
   {
-    name: 'what the server alone says, which it takes from nobody',
+    name: 'a member that only the server sets',
     body: {
       authorized_grant_types: ['password'],
       resource_ids: ['all'],
@@ -368,7 +368,7 @@ for (const mode of MODES) {
         assert.deepEqual([jwks, jwksUri], [undefined, 'https://a.example/keys'])
       })
 
-      it('keeps an empty secret, which anybody has', async () => {
+      it('keeps an empty secret, which every caller has', async () => {
         const id = await make({ authorized_grant_types: ['password'], client_secret: '' })
         assert.equal((await kept(id)).secrets[0]?.empty, true)
       })
@@ -649,7 +649,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('changes nothing when somebody else did so meanwhile', async () => {
+      it('changes nothing after a concurrent change', async () => {
         const id = await make()
         changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
         assertInvalid(await put(id, { scope: ['mine'] }), `The client ${id} was changed meanwhile`, 409)
@@ -657,7 +657,7 @@ for (const mode of MODES) {
         assert.deepEqual([record?.['name'], record?.['scope']], ['Other', ['svc.none']])
       })
 
-      it('changes nothing when somebody else deleted it meanwhile', async () => {
+      it('changes nothing after a concurrent deletion', async () => {
         const id = await make()
         changeConcurrently(api.server, () => api.send('DELETE', `/oauth/clients/${id}`))
         assertInvalid(await put(id, { name: 'mine' }), `The client ${id} was changed meanwhile`, 409)

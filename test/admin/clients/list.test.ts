@@ -187,7 +187,7 @@ for (const mode of MODES) {
         const bearer = await tokenOf('reader', SHOP)
         await refused(server, mode, () => get({}, { bearer }), { want: '401 invalid_token' })
       })
-      it('nobody', async () => {
+      it('a caller without a token', async () => {
         const sending = (): Promise<TestAnswer> => server.send('/oauth/clients')
         await refused(server, mode, sending, {
           want: '401 unauthorized',

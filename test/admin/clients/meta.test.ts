@@ -34,7 +34,7 @@ for (const mode of MODES) {
     }
 
     // Covers GET /oauth/clients/{client_id}/meta: response: metadata
-    it('tells anybody with a token how a client is shown', async () => {
+    it('tells every caller with a token how a client is shown', async () => {
       const id = await make({ name: 'Tile' })
       const answer = await get(id)
       assert.deepEqual(
@@ -66,7 +66,7 @@ for (const mode of MODES) {
     })
 
     // Covers Client metadata record: createdBy
-    it('reports who made the client, which nobody changes', async () => {
+    it('reports who made the client, which cannot be changed', async () => {
       const body = { client_id: 'of-a-person', authorized_grant_types: ['client_credentials'], client_secret: 's' }
       await api.send('POST', '/oauth/clients', body, { bearer: await api.userToken() })
       const user = await api.server.store.users.findByName('svc', 'svc', 'marissa')
@@ -159,7 +159,7 @@ for (const mode of MODES) {
       assertRefused(answer, 404, 'No client metadata found for nobody')
     })
 
-    it('changes nothing when somebody else did so meanwhile', async () => {
+    it('changes nothing after a concurrent change', async () => {
       const id = await make({ name: 'Tile' })
       changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
       const answer = await put(id, { clientName: 'Mine', appIcon: ICON })

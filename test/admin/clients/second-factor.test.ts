@@ -111,7 +111,7 @@ for (const mode of MODES) {
       assert.equal((await post({ requirement: 'groups', groups })).status, 413)
     })
 
-    it('is refused where it asks nobody, or where nobody could answer', async () => {
+    it('is refused where it applies to no user, or where no user could comply', async () => {
       await setPolicy(wire.server, { requirement: 'off' })
       assertInvalid(await post({ requirement: 'required' }), /second factors are off in the zone/)
       await setPolicy(wire.server, { requirement: 'required', methods: ['totp'] })

@@ -66,7 +66,7 @@ for (const mode of MODES) {
       assert.equal(await works(''), false)
     })
 
-    it('keeps an empty secret, which anybody has', async () => {
+    it('keeps an empty secret, which every caller has', async () => {
       await succeed({ secret: '' }, 'secret updated')
       assert.deepEqual(
         (await clientNamed(api.server, 'job')).secrets.map(({ empty }) => empty),
@@ -197,14 +197,14 @@ for (const mode of MODES) {
       assert.doesNotMatch(JSON.stringify(events), /very-secret/)
     })
 
-    it('changes nothing when somebody else did so meanwhile', async () => {
+    it('changes nothing after a concurrent change', async () => {
       changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
       assertInvalid(await put({ secret: 'newer' }), 'The client job was changed meanwhile', 409)
       assert.deepEqual([await works('first'), await works('newer')], [true, false])
       assert.equal((await clientNamed(api.server, 'job')).name, 'Other')
     })
 
-    it('survives the renewal of an old hash meanwhile, which changes nothing that anybody sees', async () => {
+    it('survives the concurrent renewal of an old hash, which changes nothing visible', async () => {
       changeConcurrently(api.server, async ({ secrets: [secret] }) => {
         assert.ok(secret)
         await api.server.store.clients.renewSecretHash('svc', 'job', { ...secret, hash: 'renewed' })
@@ -288,7 +288,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('is for an administrator of the zone, and for nobody from another', async () => {
+    it('is for an administrator of the zone, and not of another one', async () => {
       const secret = 'newer'
       assert.equal((await put({ secret }, { by: 'clients-admin' })).status, 200)
       assert.equal((await put({ secret }, { by: 'zone-admin' })).status, 200)

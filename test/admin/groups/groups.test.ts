@@ -478,7 +478,7 @@ for (const mode of MODES) {
         assert.equal((await api.send('GET', `/Groups/${inner}`)).status, 200)
       })
 
-      it('takes a default group, which is made again when somebody asks for it', async () => {
+      it('deletes a default group, which is created again at the next request for it', async () => {
         const id = await api.groupId('roles')
         assert.equal((await api.send('DELETE', `/Groups/${id}`, undefined, { ifMatch: '0' })).status, 200)
       })

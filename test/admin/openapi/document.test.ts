@@ -181,7 +181,7 @@ for (const { name: title, mode, config, basePath } of servers) {
   })
 }
 
-describe('a route that nobody described', () => {
+describe('a route without a description', () => {
   it('is in the document with what the table says of it, and is told of', () => {
     const access = { by: 'bearer', scopes: ['plants.read'] } as const
     const planted = { method: 'GET', url: '/planted/:id', access, audience: 'api' } as const
@@ -209,7 +209,7 @@ describe('a route that nobody described', () => {
 describe('GET /openapi.json', () => {
   for (const mode of MODES) {
     // Covers GET /openapi.json: 304 not modified
-    it(`answers anybody, and a cache that asks again, in ${mode}`, async () => {
+    it(`answers every caller, and a cache that revalidates, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {
         const answer = await server.send('/openapi.json', { host: 'nowhere.example' })

@@ -168,7 +168,7 @@ for (const mode of MODES) {
 
     // Covers config of type uaa: passwordPolicy.passwordNewerThan
     // Covers PATCH /identity-providers/{id}/status: requirePasswordChange
-    it('sends everybody whose password is older to choose another one, before anything else', async () => {
+    it('requires a new password of every user whose password is older, before anything else', async () => {
       const id = await idOf('svc')
       const json = internal({ passwordPolicy: policy })
       assert.equal((await api.call({ method: 'PUT', path: `/${id}`, json })).status, 200)

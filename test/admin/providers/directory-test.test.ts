@@ -80,7 +80,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /identity-providers/test: answer: bad credentials
-    it('says no to a wrong password, an empty one and a name that is nobody’s or everybody’s, alike', async () => {
+    it('refuses a wrong password, an empty one, an unknown name and a wildcard alike', async () => {
       const wrong = [
         { ...MARISSA, password: `${SECRET_MARK} wrong` },
         { ...MARISSA, password: '' },
@@ -133,7 +133,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('trusts a certificate that somebody vouches for, and for its name only', async () => {
+    it('trusts a certificate of a trusted authority, and for its name only', async () => {
       const untrusted = [400, 'text/plain', 'The certificate of the directory is not trusted.']
       const ldaps = { baseUrl: slapd.tlsUrl }
       const startTls = { tlsConfiguration: 'simple' }

@@ -150,7 +150,7 @@ for (const mode of MODES) {
         /validUntil/,
       ],
     ] as const) {
-      it(`is refused ${name}: nobody could sign in`, async () => {
+      it(`is refused ${name}: no user could sign in`, async () => {
         const answer = await post(text)
         assert.equal(answer.status, 400)
         assert.match(answer.text, problem)

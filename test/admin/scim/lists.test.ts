@@ -190,7 +190,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers /scim/v2/Users: rule: RFC 9865, pages by cursor
-    it('lose and repeat nobody while others come and go', async () => {
+    it('neither lose nor repeat a user while others are created and deleted', async () => {
       const seen: string[] = []
       let cursor: string | undefined = ''
       for (let round = 0; cursor !== undefined; round += 1) {

@@ -21,7 +21,7 @@ async function run(steps: (scim: ScimServer) => Promise<void>): Promise<void> {
 
 describe('provisioning by Entra ID', () => {
   // Covers later standards: SCIM 2.0
-  it('finds nobody, creates, changes, groups, disables and deletes', () =>
+  it('finds no user, creates, changes, groups, disables and deletes one', () =>
     run(async scim => {
       const send = (method: string, path: string, body?: unknown) =>
         scim.send(method, path, { body, headers: SCIM_UTF8 })

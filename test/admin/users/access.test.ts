@@ -67,7 +67,7 @@ for (const mode of MODES) {
         }
       })
 
-      it(`${method} ${path}: nobody without a token`, async () => {
+      it(`${method} ${path}: refused without a token`, async () => {
         for (const request of [{}, { basic: ['admin', 'admin-secret'] as const }]) {
           const answer = await api.send(method, path, body, { by: null, ...request })
           assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '401 unauthorized')
@@ -96,7 +96,7 @@ for (const mode of MODES) {
       ['GET', '/Users/{id}/a/b'],
     ] as const
     for (const [method, path] of denied) {
-      it(`denies ${method} ${path} to everybody`, async () => {
+      it(`denies ${method} ${path} to every caller`, async () => {
         const at = path.replace('{id}', id)
         const answer = await api.send(method, at, method === 'GET' ? undefined : {})
         assert.equal(answer.status, 403, answer.text)

@@ -96,7 +96,7 @@ for (const mode of MODES) {
 
       // Covers SCIM errors: error: scim_resource_not_found
       // Covers GET /Users/{id}: error: not found
-      it('refuses an id that nobody has here', async () => {
+      it('refuses an unknown id', async () => {
         const there = await api.create('elsewhere', {}, IN_Z1)
         for (const id of ['no-such-id', 'a%00b', '%27', there.id]) {
           const answer = await api.send('GET', `/Users/${id}`)
@@ -205,7 +205,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('ends sessions and tokens of whoever becomes inactive, also when they are active again', async () => {
+      it('ends sessions and tokens of a user who becomes inactive, also when they are active again', async () => {
         const user = await fresh()
         const bearer = await api.tokenOfUser(user.userName)
         const browser = api.server.browser()
@@ -326,7 +326,7 @@ for (const mode of MODES) {
       }
 
       // Covers PUT /Users/{id}: error: not found
-      it('refuses an alias, an unknown member, and an id that nobody has', async () => {
+      it('refuses an alias, an unknown member, and an unknown id', async () => {
         const user = await fresh()
         const message = "The fields 'aliasId' and/or 'aliasZid' are invalid."
         for (const alias of [{ aliasId: 'x' }, { aliasZid: 'z1' }]) {

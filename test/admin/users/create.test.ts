@@ -212,7 +212,7 @@ for (const mode of MODES) {
       await api.create('woken', { emails: [{ value: 'woken@asleep.example' }] })
     })
 
-    it('gives a name that was deleted to somebody else', async () => {
+    it('gives the name of a deleted user to another one', async () => {
       const first = await api.create('phoenix')
       assert.equal((await api.send('DELETE', `/Users/${first.id}`)).status, 200)
       assert.notEqual((await api.create('phoenix')).id, first.id)

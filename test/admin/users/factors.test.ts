@@ -105,7 +105,7 @@ for (const mode of MODES) {
     const methods = async () => (await server.store.users.find('svc', user.id))?.factors?.methods ?? []
 
     // Covers GET /Users/{id}/mfa: rule: no secret in the answer
-    it('reports what there is, and nothing that could sign somebody in', async () => {
+    it('reports what there is, and nothing that could be used to sign in', async () => {
       assert.deepEqual((await ask('GET', '', 'reader')).json(), {
         required: false,
         methods: [],
@@ -262,7 +262,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('gives no code where the zone asks nobody, or not this user', async () => {
+    it('gives no code where the zone asks no user, or not this one', async () => {
       for (const policy of [{ requirement: 'off' }, { requirement: 'required', origins: ['ldap'] }] as const) {
         await setPolicy(server, policy)
         assert.equal((await ask('POST', '/bypass', 'root')).status, 400)
@@ -271,7 +271,7 @@ for (const mode of MODES) {
       await setPolicy(server, { requirement: 'optional' })
     })
 
-    it('reports whether somebody is asked because of a group, until the group is gone', async () => {
+    it('reports whether a user is asked because of a group, until the group is gone', async () => {
       const isAsked = async (): Promise<unknown> => (await ask('GET', '', 'reader')).json()['required']
       await setPolicy(server, { requirement: 'groups', groups: ['CLOUD.read'] })
       assert.equal(await isAsked(), true)
@@ -330,7 +330,7 @@ for (const mode of MODES) {
       assert.equal((await ask('DELETE', '', 'root', { of: boss })).status, 204, 'a client that acts for itself')
     })
 
-    it('knows nobody else: unknown ids, and users of other zones', async () => {
+    it('answers 404 for unknown ids, and for users of other zones', async () => {
       const theirs = await bootstrapped('marissa', 'z1')
       const before = await methods()
       for (const [method, path] of [['GET', ''] as const, ...CHANGES]) {

@@ -66,7 +66,7 @@ for (const mode of MODES) {
       })
 
     // Covers GET /Users/{id}/sessions: rule: no secret in the answer
-    it('reports where the user is signed in, and nothing that could sign somebody in', async () => {
+    it('reports where the user is signed in, and nothing that could be used to sign in', async () => {
       const browser = await signedIn(server)
       const secrets = [...browser.cookies.values()]
       const answer = await ask('GET', 'reader')

@@ -104,7 +104,7 @@ for (const mode of MODES) {
       }
 
       // Covers PATCH /Users/{id}/status: error: not an internal user; not found
-      it('is refused for users of other origins, and for an id that nobody has here', async () => {
+      it('is refused for users of other origins, and for an unknown id', async () => {
         for (const body of [{ locked: false }, { passwordChangeRequired: true }]) {
           assertRefused(await status(shadow.id, body), { status: 400, error: 'scim', message: NOT_INTERNAL })
         }
@@ -137,7 +137,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /Users/{id}/verify-link: error: not found
-      it('refuses an id that nobody has here, and a missing redirect_uri', async () => {
+      it('refuses an unknown id, and a missing redirect_uri', async () => {
         const { id } = await fresh({ verified: false })
         assertRefused(await api.send('GET', '/Users/none/verify-link?redirect_uri=x'), nobody)
         assert.equal((await api.send('GET', `/Users/${id}/verify-link?redirect_uri=x`, undefined, IN_Z1)).status, 404)
@@ -164,7 +164,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /Users/{id}/verify: If-Match; error: not found; stale version
-      it('keeps the version that is expected, and refuses an id that nobody has here', async () => {
+      it('keeps the version that is expected, and refuses an unknown id', async () => {
         const { id } = await fresh({ verified: false })
         const verify = (header: string) =>
           api.send('GET', `/Users/${id}/verify`, undefined, { headers: { 'if-match': header } })
@@ -337,7 +337,7 @@ for (const mode of MODES) {
       }
 
       // Covers PUT /Users/{id}/password: error: unknown user
-      it('is refused for an id that nobody has, and for accounts of other providers', async () => {
+      it('is refused for an unknown id, and for accounts of other providers', async () => {
         const answer = await set('none', { password: NEW })
         assertRefused(answer, { status: 401, error: 'bad_credentials', message: 'Invalid password change request' })
         assertRefused(await set(shadow.id, { password: NEW }), { status: 400, error: 'scim', message: NOT_INTERNAL })
@@ -345,7 +345,7 @@ for (const mode of MODES) {
       })
 
       // Partly covers SCIM requests: rule: audience
-      it('needs the scope password.write, whoever calls, and the audience password', async () => {
+      it('requires of every caller the scope password.write and the audience password', async () => {
         const { id } = await fresh()
         for (const by of ['root', 'writer', 'nobody'] as const) {
           const answer = await set(id, { password: NEW }, { by })
@@ -427,7 +427,7 @@ for (const mode of MODES) {
       }
 
       // Partly covers SCIM requests: rule: exact scopes
-      it('needs the scope scim.userids, whoever calls, and stays in its zone', async () => {
+      it('requires of every caller the scope scim.userids, and stays in its zone', async () => {
         const query = { filter: 'userName eq "marissa"' }
         for (const by of ['admin', 'root', 'reader'] as const) {
           const answer = await find(query, { by })

@@ -78,7 +78,7 @@ const keyIds = async ({ id }: ZoneAnswer): Promise<readonly string[]> =>
 
 describe('the keys with which a zone signs tokens', () => {
   // Covers Zone config in effect: tokenPolicy.keys.<id>.signingKey
-  it('sign, and are shown to nobody', async () => {
+  it('sign, and are never shown', async () => {
     const tokenPolicy = { keys: { k1: { signingKey: rsa }, k2: { signingKey: secret } }, activeKeyId: 'k1' }
     const answer = await post({ tokenPolicy })
     const zone = answer.json<ZoneAnswer>()
@@ -137,7 +137,7 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal(await isGood(zone, await tokenIn(zone)), true)
   })
 
-  it('are no choice of the zone while somebody else made them', async () => {
+  it('are not chosen by the zone where it did not make them', async () => {
     const zone = await created({})
     assert.equal(decodeProtectedHeader(await tokenIn(zone)).kid, (await server.app.keys.active('svc')).keyId)
     assert.deepEqual(await server.store.keys.list(zone.id), [], 'it signs with the key of the default zone')

@@ -162,7 +162,7 @@ for (const mode of MODES) {
             assert.equal(reported(answer), ofZone.includes(caller) ? want.ofZone : '403 insufficient_scope')
           })
         }
-        it(`asks anybody without a token who ${name}`, async () => {
+        it(`asks a caller without a token for one who ${name}`, async () => {
           assert.equal(reported(await sendJson(wire.server, method, path, body)), '401 unauthorized')
         })
         it(`takes no token of another zone that ${name}`, async () => {

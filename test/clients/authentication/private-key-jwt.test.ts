@@ -238,7 +238,7 @@ const rejected: readonly Rejected[] = [
   },
   // Covers client authentication private_key_jwt: error: bad signature, expired or wrong audience
   {
-    name: 'the key of somebody else under a name of ours',
+    name: 'a foreign key under the id of the client’s key',
     key: pairs.stranger.privateKey,
     ...bad('Unauthorized client_assertion'),
   },
@@ -345,7 +345,7 @@ for (const mode of MODES) {
       await refused(server, mode, () => server.token(formOf(jwt)), bad('Unauthorized client_assertion'))
     })
 
-    it('tells an unknown client and one without keys alike, and the trail has no name of nobody', async () => {
+    it('refuses an unknown client and one without keys alike, and the trail does not name an unknown one', async () => {
       const from = server.events.length
       const answers = [await send({ clientId: 'service' }), await send({ clientId: 'nobody' })]
       assert.equal(answers[0]?.text, answers[1]?.text)
@@ -500,7 +500,7 @@ describe('a jti of private_key_jwt in standard', () => {
   }
   const once = { claims: { jti: 'once' } }
 
-  it('is not taken by an assertion that somebody else signed', async () => {
+  it('is not used up by an assertion with a foreign signature', async () => {
     assert.equal(await send({ ...once, key: pairs.stranger.privateKey }), 'Unauthorized client_assertion')
     assert.equal(await send(once), undefined)
   })
@@ -594,7 +594,7 @@ describe('private_key_jwt with keys at an address', () => {
     assert.equal(requests, 2)
   })
 
-  it('fetches nothing for an assertion that is expired, meant for others, or of nobody', async () => {
+  it('fetches nothing for an assertion that is expired, for another audience, or of an unknown client', async () => {
     publish = json(jwk('rsa'))
     await send({ claims: { exp: 1 } })
     await send({ claims: { aud: 'https://other.example' } })

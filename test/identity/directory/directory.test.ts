@@ -81,7 +81,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       assert.deepEqual(groups, [])
     })
 
-    it('does not tell apart a wrong password, an empty one and a name that is nobody’s', async () => {
+    it('does not distinguish a wrong password, an empty one and an unknown name', async () => {
       for (const password of [
         '',
         ' ',
@@ -201,7 +201,7 @@ describe('simple bind', () => {
     assert.deepEqual(await authenticate({ userDNPattern: patterns.join(';') }, 'marissa', { password: 'x' }), BAD)
   })
 
-  it('says that a pattern is no DN, rather than that nobody is known', async () => {
+  it('reports a pattern that is no DN, rather than an unknown user', async () => {
     const result = await authenticate({ userDNPattern: 'cn={0},nothing' }, 'marissa')
     assert.deepEqual(result, { outcome: 'misconfigured', reason: 'answered with result code 34' })
   })
@@ -284,7 +284,7 @@ describe('search and compare', () => {
   }
 
   // Covers ldap sign-in: search and compare
-  it('knows nobody whose password it cannot compare', async () => {
+  it('refuses a user whose password it cannot compare', async () => {
     for (const name of ['unknown', 'unix', 'slow']) assert.deepEqual(await authenticate(COMPARE, `stored-${name}`), BAD)
     assert.deepEqual(await authenticate(COMPARE, 'stored-unknown', { password: `{ROT13}${PASSWORD}` }), BAD)
     const stored = storedPasswords(PASSWORD)['ssha']
@@ -346,7 +346,7 @@ describe('groups', () => {
     })
   }
 
-  it('are found by the login name, where somebody signs in by the address', async () => {
+  it('are found by the login name, where a user signs in by the address', async () => {
     const config = {
       userSearchFilter: '(|(cn={0})(mail={0}))',
       groupSearchFilter: '(member=cn={1},ou=people,dc=example,dc=org)',
@@ -378,7 +378,7 @@ describe('a connection under TLS', () => {
     ['StartTLS', { ...SEARCH, tlsConfiguration: 'simple' }] as const,
   ]
 
-  it('is refused when nobody vouches for the certificate', async () => {
+  it('is refused when no trusted authority issued the certificate', async () => {
     for (const [name, config] of secured()) {
       const result = await authenticate(config, 'marissa')
       assert.ok(result.outcome === 'unreachable', name)

@@ -105,7 +105,7 @@ describe('a directory that is honest', () => {
     assert.ok(directory?.received().includes(PASSWORD))
   })
 
-  it('may add what nobody asked for, and lengths in any form', async () => {
+  it('may add attributes that were not requested, and lengths in any form', async () => {
     const control = element(0xa0, element(0x30, element(0x04, '2.16.840.1.113730.3.4.4'), element(0x04, '0')))
     const longForm = (id: number): Buffer => {
       const content = Buffer.concat([element(0x02, Buffer.from([id])), result(0x61), control])
@@ -262,7 +262,7 @@ describe('a directory that answers wrongly', () => {
     assert.equal(reasonOf(await ask(tiny)), 'answered too much')
   })
 
-  it('has found nobody when it sends several, or one without a name', async () => {
+  it('finds no user when it sends several entries, or one without a name', async () => {
     const [one, two] = [foundEntry('cn=a'), foundEntry('cn=b')]
     assert.deepEqual(await ask(entries(one, two)), { outcome: 'bad-credentials' })
     await directory?.stop()
@@ -277,7 +277,7 @@ describe('a directory that answers wrongly', () => {
     }
   })
 
-  it('cannot reach into a prototype, nor name more groups than anybody is in', async () => {
+  it('cannot reach into a prototype, nor name more groups than the limit', async () => {
     const odd = { constructor: ['x'], ['__proto__']: ['x'] }
     const found = await ask(entries(foundEntry('cn=marissa', odd)))
     assert.ok(found.outcome === 'found')

@@ -182,7 +182,7 @@ describe('the settings of a directory', () => {
     ['where every search is one', { ...SEARCH, userSearchFilter: 'cn=admin' }, 'userSearchFilter must contain {0}'],
     ['with a long filter', { ...SEARCH, userSearchFilter: `cn={0}${long}` }, 'userSearchFilter is too long'],
     [
-      'where everybody has all groups',
+      'where every user has all groups',
       { ...GROUPS, groupSearchFilter: 'cn=*' },
       'groupSearchFilter must contain {0} or {1}',
     ],

@@ -54,7 +54,7 @@ describe('a password that a directory stores', () => {
     '{SSHA512}a29hbGE=',
   ]
   for (const stored of unknown) {
-    it(`lets nobody in as ${stored === '' ? 'nothing' : stored}`, async () => {
+    it(`accepts no password for ${stored === '' ? 'nothing' : stored}`, async () => {
       for (const password of ['koala', '']) {
         assert.equal(await isStoredPassword(stored, password, passwords), false)
       }

@@ -64,7 +64,7 @@ describe('the user of a SAML statement', () => {
     assert.deepEqual([givenName, familyName, email], [undefined, undefined, undefined])
   })
 
-  it('was authenticated by somebody else, when they say, and not later than now', () => {
+  it('was authenticated by another party, at the time that it states, and not later than now', () => {
     const classes = { authnContextClasses: [SAML.password, '', 'x'.repeat(256)] }
     const early = new Date(now.getTime() - 60_000)
     const user = externalUserOf(statementOf({ authenticatedAt: early, ...classes }), mappingOf())
@@ -73,7 +73,7 @@ describe('the user of a SAML statement', () => {
     assert.deepEqual(late.authenticatedAt, now)
   })
 
-  describe('is nobody', () => {
+  describe('is refused', () => {
     it('with a transient NameID, which is another one at the next sign-in', () => {
       for (const requestedFormatOnly of [true, false]) {
         const nameId = { value: '_7f3', format: SAML.transientName }
@@ -271,7 +271,7 @@ describe('the user of a SAML statement', () => {
         })
       })
     }
-    it('none without a mapping, so that nobody keeps what it once gave', () =>
+    it('none without a mapping, so that earlier ones are removed', () =>
       assert.deepEqual(of({}), { mapped: [], roles: [], addsMissing: true }))
     it('as scopes where the record says so', () => {
       const config = { attributeMappings: { external_groups: 'groups' }, groupMappingMode: 'AS_SCOPES' } as const

@@ -151,7 +151,7 @@ describe('readProviderMetadata', () => {
       'https://',
       '',
     ]) {
-      it(`does not send anybody to ${JSON.stringify(location).slice(0, 50)}`, () => {
+      it(`sends no browser to ${JSON.stringify(location).slice(0, 50)}`, () => {
         const { signOn, logout } = readProviderMetadata(idp.metadata({ sso: location, slo: location }), now)
         assert.deepEqual([signOn, logout], [{}, undefined])
       })

@@ -124,7 +124,7 @@ describe('metadata at an address', () => {
     })
   }
 
-  it('is not asked for by whoever only looks', async () => {
+  it('is not fetched for a look at the cache', async () => {
     const { state, providers, record } = set()
     assert.equal(providers.peek(record), undefined)
     assert.equal(state.asked.length, 1) // beside the page
@@ -178,7 +178,7 @@ describe('metadata at an address', () => {
 })
 
 describe('metadata in the record', () => {
-  it('is read without asking anybody', async () => {
+  it('is read without a request', async () => {
     const { state, providers, recordOf, idp } = set()
     const record = recordOf({ metaDataLocation: idp.metadata() })
     assert.equal((await providers.read(record, 'sign-in')).entityId, idp.entityId)

@@ -99,7 +99,7 @@ describe('a response', () => {
     assert.deepEqual(read(xml).usableUntil, inSeconds(3060))
   })
 
-  it('is read without an expected request where that is not looked at, or where nobody asked', async () => {
+  it('is read without an expected request where that is not compared, or where there was no request', async () => {
     assert.equal(read(await response(), { inResponseTo: 'any' }).nameId.value, 'person-1')
     assert.equal(read(await idp.response(), { inResponseTo: 'none' }).nameId.value, 'person-1')
   })

@@ -57,7 +57,7 @@ for (const mode of MODES) {
     const start = (origin: string, host?: string) => server.browser(host).send(`/login/external/${origin}`)
 
     // Covers GET /login/external/{origin}: origin
-    it('names us, our assertion consumer, the provider and an id that nobody can guess', async () => {
+    it('names us, our assertion consumer, the provider and an id that cannot be guessed', async () => {
       const { url, id, xml, relayState } = requestIn(await start('corp'))
       assert.equal(url.origin + url.pathname, 'https://corp.example/sso')
       assert.match(id, /^_[\w-]{43}$/)

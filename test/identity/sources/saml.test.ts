@@ -139,7 +139,7 @@ for (const mode of MODES) {
         assert.ok(one && two && one.id !== two.id)
       })
 
-      it('with an address that is the name, which nobody has verified', async () => {
+      it('with an address that is the name, unverified', async () => {
         await signIn({ nameId: 'bearer@saml.org', format: SAML.emailName })
         const user = await accountOf('corp', 'bearer@saml.org')
         assert.deepEqual(
@@ -273,7 +273,7 @@ for (const mode of MODES) {
       await signIn({ origin: 'context', nameId: 'strong', authnContext: 'urn:strong' })
     })
 
-    describe('that nobody asked for', () => {
+    describe('without a request', () => {
       const unsolicited = async (origin: string, parts: ResponseParts = {}) => {
         const xml = await idpOf(clock, origin).response({ inResponseTo: null, ...parts })
         return { xml, answer: await comeBack(server, server.browser(), answerForm(xml)) }

@@ -144,7 +144,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /verify_email: error: invalid code
-    it('works where nobody is signed in, and says whose address it is where somebody else is', async () => {
+    it('works without a session, and says whose address it is in that of another user', async () => {
       isSent(await ask(await signedIn('mail@shop.example'), 'mail2@shop.example'))
       const other = await signedIn('marissa')
       const link = await linkTo(server, 'mail2@shop.example')

@@ -93,7 +93,7 @@ for (const mode of MODES) {
 
     // Covers POST /create_account.do: email; password
     // Covers GET /accounts/email_sent: page
-    it('makes an account that nobody can sign in to before the link of the mail was used', async () => {
+    it('makes an account without sign-in before the link of the mail was used', async () => {
       const browser = server.browser()
       isSent(await signUpWith(browser, 'new1@shop.example'))
       const sent = await browser.send('/accounts/email_sent')
@@ -390,7 +390,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('says to everybody that the zone is full', async () => {
+    it('says to every visitor that the zone is full', async () => {
       isSent(await signUpWith(at('small'), 'first@shop.example'))
       await server.mails()
       for (const email of ['first@shop.example', 'second@shop.example']) {

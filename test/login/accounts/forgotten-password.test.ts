@@ -127,7 +127,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /forgot_password.do: rule: unknown users look the same
-    it('is the same answer for nobody, and no mail', async () => {
+    it('is the same answer for an unknown user, without a mail', async () => {
       const before = await count()
       for (const name of ['nobody', 'nobody@shop.example', '', 'gone', 'x'.repeat(300), 'twin@shop.example']) {
         await ask(name)
@@ -192,7 +192,7 @@ for (const mode of MODES) {
       isExpired(await server.browser().send(third))
     })
 
-    it('verifies the account, unlocks it and ends its sessions, but signs nobody in', async () => {
+    it('verifies the account, unlocks it and ends its sessions, but starts no session', async () => {
       const verifying = await reset(await linkFor('waiting'))
       assert.equal(verifying.status, 302)
       assert.ok((await userNamed(server, 'waiting')).verified)

@@ -172,7 +172,7 @@ for (const mode of MODES) {
       assert.equal(own?.email, mine.email)
     })
 
-    it('refuses another user where the account is somebody’s already', async () => {
+    it('refuses another user where the account is linked already', async () => {
       const { email, sub, path } = await fresh()
       await through(path, verified(email, sub))
       const again = await api.linkFor(email)
@@ -220,7 +220,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('replaces the session of whoever is signed in', async () => {
+    it('replaces the session of a user who is signed in', async () => {
       const { email, sub, path } = await fresh()
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')

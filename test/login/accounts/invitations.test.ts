@@ -243,7 +243,7 @@ for (const mode of MODES) {
       await changeUser(server, 'joel', { verified: true })
     })
 
-    it('replaces the password of whoever signed up with an address of somebody else', async () => {
+    it('replaces the password of a sign-up with a foreign address', async () => {
       const { email } = await fresh()
       const user = await userNamed(server, email)
       const hashed = await userNamed(server, 'marissa')

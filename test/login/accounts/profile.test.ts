@@ -72,7 +72,7 @@ for (const mode of MODES) {
 
     describe('GET /profile', () => {
       // Covers GET /profile: account settings
-      it('shows who somebody is, and nothing to change that is kept elsewhere', async () => {
+      it('shows the names of the user, and offers no change of what is managed elsewhere', async () => {
         const { status, text } = await (await signedIn(server, 'sam', 'dingo')).send('/profile')
         assert.equal(status, 200)
         assert.match(text, /<h1>Account Settings<\/h1>/)

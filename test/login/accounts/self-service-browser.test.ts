@@ -110,7 +110,7 @@ for (const mode of modesInBrowser('standard')) {
       assert.match(await page.innerText('main'), /ann@new\.example/)
     })
 
-    it('gets another password, whoever is signed in with the old one is not any more', async () => {
+    it('gets another password, which ends the sessions of the old one', async () => {
       const elsewhere = await (await browser.newContext()).newPage()
       await elsewhere.goto(`${server.baseUrl}/login`)
       await elsewhere.fill('#username', 'ann@new.example')

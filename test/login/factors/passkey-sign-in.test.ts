@@ -82,7 +82,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /login/passkey/options: rule: reveals no account
-    it('reveals nothing about accounts and passkeys to whoever asks for options', async () => {
+    it('reveals nothing about accounts and passkeys in the options', async () => {
       const options = async () => {
         const browser = server.browser()
         const fields = hiddenFields((await browser.send('/login')).text)

@@ -106,7 +106,7 @@ describe('a second factor in a browser', () => {
     await page.context().close()
   })
 
-  it('is not needed after a passkey alone, with which nobody types a name', async () => {
+  it('is not needed after a passkey alone, without a typed name', async () => {
     const page = await open()
     const authenticator = await addVirtualAuthenticator(page)
     await signIn(page)

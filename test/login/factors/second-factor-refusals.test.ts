@@ -244,7 +244,7 @@ for (const mode of MODES) {
         await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
       })
 
-      it('to nobody who only has a session', async () => {
+      it('not with a session alone', async () => {
         await setPolicy(server, { requirement: 'optional' })
         const browser = server.browser()
         await browser.signIn('marissa', 'koala')
@@ -262,7 +262,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/second_factor/app')).status, 200)
       })
 
-      it('of another kind to nobody who has a session and the password, but not the first one', async () => {
+      it('of another kind not with a session and the password alone, without the first one', async () => {
         const browser = await signedIn(server)
         await enrolApp(server, browser)
         server.clock.advance(301)
@@ -290,7 +290,7 @@ for (const mode of MODES) {
         assert.deepEqual((await userNamed(server, 'marissa')).factors?.methods, [])
       })
 
-      it('within ten minutes, and lets nobody begin again without a new sign-in', async () => {
+      it('within ten minutes, and not again without a new sign-in', async () => {
         const browser = await signedIn(server)
         const page = (await browser.send('/second_factor/app')).text
         const app = appOf(page)
@@ -300,7 +300,7 @@ for (const mode of MODES) {
         assert.equal((await send()).headers['location'], `${BASE}/login`)
       })
 
-      it('once: whoever comes second, at the same instant too, has to prove it', async () => {
+      it('once: the second of two requests, at the same instant too, has to prove it', async () => {
         const browsers = await Promise.all([1, 2, 3].map(() => signedIn(server)))
         const forms = await Promise.all(
           browsers.map(async browser => {

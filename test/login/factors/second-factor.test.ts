@@ -170,7 +170,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('a second factor in a zone that asks nobody', () => {
+describe('a second factor in a zone that does not ask for one', () => {
   it('has no effect at all', async () => {
     const server = await startServer({ mode: 'uaa', config: { bootstrap: authorizeBootstrap } })
     const browser = server.browser()

@@ -149,7 +149,7 @@ describe('one’s own second factors in a browser', () => {
   })
 
   for (const [name, options] of looks) {
-    it(`are an app and codes without a script, on ${name}, and everybody can read it`, async () => {
+    it(`are an app and codes without a script, on ${name}, and is accessible`, async () => {
       const plain = await open({ ...options, javaScriptEnabled: false })
       await signIn(plain)
       await plain.waitForURL(`${base}/profile`)

@@ -195,7 +195,7 @@ for (const mode of MODES) {
         [REMOVE, { factor: 'app' }],
       ]
 
-      it('by whoever only holds an older session', async () => {
+      it('with an older session alone', async () => {
         await addApp()
         const { revision } = (await userNamed(server, 'marissa')).factors ?? {}
         server.clock.advance(301)
@@ -280,7 +280,7 @@ for (const mode of MODES) {
         assert.equal((await userNamed(server, 'marissa')).factors?.revision, revision)
       })
 
-      it('of somebody else, or of another zone', async () => {
+      it('of another user, or of another zone', async () => {
         await addPasskey('Hers')
         const [hers] = await passkeys()
         const joel = await signedIn('joel', 'wombat')

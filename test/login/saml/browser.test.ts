@@ -116,7 +116,7 @@ for (const mode of modesInBrowser('standard')) {
       await context.close()
     })
 
-    it('tells the client that somebody has no account', async () => {
+    it('tells the client that the user has no account', async () => {
       const page = await (await browser.newContext()).newPage()
       await signIn(page, 'Closed', 'nobody')
       await page.waitForURL(`${site}/cb**`)

@@ -125,7 +125,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, origin = 'corp', parts } of others) {
-      it(`refuses somebody for whom the provider has ${name}, and stays good`, async () => {
+      it(`refuses a user for whom the provider has ${name}, and stays valid`, async () => {
         const { email, nameId, path } = await fresh(`${origin}.example`)
         const count = await server.store.users.count('svc')
         await assertRefused(await through(path, parts(nameId, email), origin))

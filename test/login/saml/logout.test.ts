@@ -211,7 +211,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('ends nothing for an answer that nobody waits for, and follows no foreign RelayState', async () => {
+      it('ends nothing for an answer without a request, and follows no foreign RelayState', async () => {
         const browser = await signIn()
         for (const inResponseTo of ['_nothing', '', 'a'.repeat(5000), 'x&redirect=https://evil.example']) {
           for (const relayState of ['https://evil.example/', '{"redirect":"https://evil.example/"}']) {
@@ -325,7 +325,7 @@ for (const mode of MODES) {
         assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Requester')
       })
 
-      it('ends several sessions, and without a SessionIndex everything of the user and nobody else’s', async () => {
+      it('ends several sessions, and without a SessionIndex everything of the user, and of no other', async () => {
         const of = (nameId: string, sessionIndex: string) => signIn({ nameId, sessionIndex })
         const all = [await of('pat', 'm-1'), await of('pat', 'm-2'), await of('pat', 'm-3'), await of('kim', 'm-4')]
         const mine = await signedIn(server)
@@ -487,20 +487,24 @@ for (const mode of MODES) {
             xml: () => requestOf({ notOnOrAfter: new Date(clock.now().getTime() - 60_000) }),
             reason: 'expired',
           },
-          { name: 'about nobody', xml: () => requestOf({ nameId: '' }), reason: 'name-id' },
+          { name: 'without a user', xml: () => requestOf({ nameId: '' }), reason: 'name-id' },
           {
             name: 'about two users',
             xml: () => requestOf().replace('<saml:NameID', '<saml:NameID>kim</saml:NameID><saml:NameID'),
             reason: 'name-id',
           },
-          { name: 'about somebody encrypted for nobody', xml: () => encryptedId(requestOf()), reason: 'decryption' },
           {
-            name: 'about somebody of another provider',
+            name: 'about a user encrypted for another recipient',
+            xml: () => encryptedId(requestOf()),
+            reason: 'decryption',
+          },
+          {
+            name: 'about a user of another provider',
             xml: () => requestOf({ nameQualifier: other.entityId }),
             reason: 'name-id',
           },
           {
-            name: 'about somebody of another service',
+            name: 'about a user of another service',
             xml: () => requestOf({ spNameQualifier: 'other' }),
             reason: 'name-id',
           },
@@ -530,7 +534,7 @@ for (const mode of MODES) {
         })
       })
 
-      describe('is refused, and nobody is answered', () => {
+      describe('is refused without an answer', () => {
         const redirect = (query: string, path = PATH) => server.send(`${path}?${query}`)
         const post = (xml: string) => server.send(PATH, { form: { SAMLRequest: base64Of(xml) } })
         const signedQuery = (xml = requestOf()) => idp.redirectQuery('SAMLRequest', xml)

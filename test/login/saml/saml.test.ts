@@ -109,7 +109,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /saml/SSO/alias/{alias}: check: `SessionNotOnOrAfter`
-      it('signs nobody in for longer than the provider says, but for the difference of clocks', async () => {
+      it('signs no user in for longer than the provider says, but for the difference of clocks', async () => {
         const browser = server.browser()
         const sessionNotOnOrAfter = new Date(clock.now().getTime() + 300_000)
         await signInAt(server, browser, { nameId: 'brief', sessionNotOnOrAfter })
@@ -288,7 +288,7 @@ for (const mode of MODES) {
 
     describe('failures', () => {
       // Covers POST /saml/SSO/alias/{alias}: error: shadow creation barred
-      it('tell the client that somebody has no account, where it registered the target', async () => {
+      it('tell the client that the user has no account, where it registered the target', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody' })
@@ -387,7 +387,7 @@ for (const mode of MODES) {
         assertAudited('corp', 'audience')
       })
 
-      it('take no words for the page from anybody else', async () => {
+      it('take no words for the page from a foreign cookie', async () => {
         for (const value of ['call+0800', Buffer.from('call 0800').toString('base64url'), 'x'.repeat(3000)]) {
           const page = await server.send('/saml_error', { cookies: { 'Saml-Failure': value } })
           assert.equal(page.status, 200)

@@ -305,7 +305,7 @@ for (const mode of MODES) {
           else assert.equal(answer.status, 404)
         })
       }
-      it('is not at /saml/web/metadata/login, for anybody', async () => {
+      it('is not at /saml/web/metadata/login, for any caller', async () => {
         assert.equal((await server.send('/saml/web/metadata/login')).status, 404)
       })
       // Covers removed SAML identity provider: /service-providers

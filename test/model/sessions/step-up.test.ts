@@ -13,7 +13,7 @@ describe('the level that an application needs', () => {
     readonly asked?: Partial<LevelRequest>
     readonly want: RequiredLevel | undefined
   }[] = [
-    { name: 'is none where nobody asks', want: undefined },
+    { name: 'is none where neither request nor client asks', want: undefined },
     { name: 'is that of the request', asked: { acrValues: 'phr 2' }, want: { level: '2', methods: BOTH } },
     { name: 'is reached by passkeys alone', asked: { acrValues: 'phr' }, want: { level: 'phr', methods: ['passkey'] } },
     {

@@ -20,7 +20,7 @@ describe('the event of a revocation', () => {
     { name: 'a user', facts: { userId: 'u1' }, want: ['userId:u1', 'UserID=u1, ZoneID=z1'] },
     { name: 'a client', facts: { clientId: 'app' }, want: ['clientId:app', 'ClientID=app, ZoneID=z1'] },
     {
-      name: 'a reason where nobody asked for it',
+      name: 'a reason without a caller',
       facts: { clientId: 'app', userId: 'u1', reason: 'it was stolen' },
       want: ['clientId:app,userId:u1', 'ClientID=app, UserID=u1, ZoneID=z1; it was stolen'],
     },
@@ -38,7 +38,7 @@ describe('the event of a revocation', () => {
     })
   }
 
-  describe('that nobody asked for', () => {
+  describe('without a caller', () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ config: { zone_config: { tokenPolicy: { refreshTokenRotate: true } } } })

@@ -431,7 +431,7 @@ describe('userScopes', () => {
 
 describe('hasRequiredGroups', () => {
   const cases = [
-    { name: 'holds for anybody when none is required', required: [], groups: [], want: true },
+    { name: 'holds for every user when none is required', required: [], groups: [], want: true },
     { name: 'holds for a member of all', required: ['a', 'b'], groups: ['b', 'c', 'a'], want: true },
     { name: 'fails for a member of some', required: ['a', 'b'], groups: ['a'], want: false },
     { name: 'takes no wildcard', required: ['a.*'], groups: ['a.b'], want: false },

@@ -10,7 +10,7 @@ const uaa = behaviourOf('uaa')
 const CODE = '01AB23CD45EF67GH89JK'
 
 describe('a passcode in standard', () => {
-  it('is twenty characters that nobody takes for others, shown in groups of four', () => {
+  it('is twenty unambiguous characters, shown in groups of four', () => {
     const code = newPasscode(random, standard)
     assert.match(code, /^[0-9A-HJKMNP-TV-Z]{20}$/)
     assert.match(shownPasscode(code, standard), /^(?:[0-9A-HJKMNP-TV-Z]{4}-){4}[0-9A-HJKMNP-TV-Z]{4}$/)

@@ -440,7 +440,7 @@ for (const mode of MODES) {
       assert.equal((await answer(browser, await openPage(browser))).status, 302)
     })
 
-    inFresh('does not take somebody else’s answer', async () => {
+    inFresh('does not take the answer of another user', async () => {
       const page = await openPage(browser)
       await browser.send('/login.do', { form: { username: 'joel', password: 'wombat', 'X-Svc-Csrf': browser.csrf } })
       const done = await answer(browser, page, { more: { 'X-Svc-Csrf': browser.csrf } })
@@ -491,7 +491,7 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), {})
     })
 
-    inFresh('gives nothing to somebody who was deactivated meanwhile', async () => {
+    inFresh('gives nothing to a user who was deactivated meanwhile', async () => {
       const page = await openPage(browser)
       await changeUser(server, 'sam', { active: false })
       const done = await answer(browser, page)

@@ -548,7 +548,7 @@ for (const mode of MODES) {
           assert.equal(payload['auth_time'], authenticatedAt)
         })
 
-        it(`is demanded by ${name} of somebody who is not signed in, once`, async () => {
+        it(`is demanded by ${name} of a user who is not signed in, once`, async () => {
           const browser = server.browser()
           assert.equal((await authorize(browser, { ...AUTO_REQUEST, ...demand })).location().href, loginOf(server))
           const signed = await browser.signIn('marissa', 'koala')

@@ -75,7 +75,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize API flow: approval page instead of a redirect
-    it('that somebody must approve is answered with the question, as JSON', async () => {
+    it('that a user must approve is answered with the question, as JSON', async () => {
       const answer = await call({ ...requestOf('asks'), scope: 'openid cloud.read' })
       assert.equal(answer.status, 200)
       const model = answer.json()
@@ -265,7 +265,7 @@ for (const mode of MODES) {
         want: { standard: '400 invalid_client', uaa: '401 invalid_client' },
       },
       {
-        name: 'a redirect URI of somebody else',
+        name: 'a redirect URI of another client',
         query: { ...AUTO_REQUEST, redirect_uri: 'https://evil.example/' },
         request: () => ({}),
         want: { standard: '400 invalid_request', uaa: '400 invalid_grant' },

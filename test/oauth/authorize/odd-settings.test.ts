@@ -33,7 +33,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize: error: no registered redirect URI
-    it('answers on a page, to nobody else, where a client has no redirect URI', async () => {
+    it('answers on a page only where a client has no redirect URI', async () => {
       const server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       try {
         await changeClient(server, 'auto', { redirectUris: [] })

@@ -146,7 +146,7 @@ describe('request objects (RFC 9101)', () => {
       about: /must be signed with a key of the client/,
     },
     {
-      name: 'is signed by somebody else',
+      name: 'is signed by another party',
       make: () => object({ by: 'stranger', header: { kid: 'ec' } }),
       about: /signature .* is wrong/,
     },

@@ -380,7 +380,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'refuses a request object at an address that nobody registered, which UAA ignores',
+    name: 'refuses a request object at an unregistered address, which UAA ignores',
     query: { request_uri: 'https://app.example/request' },
     want: {
       standard: {

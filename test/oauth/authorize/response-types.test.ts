@@ -100,7 +100,7 @@ for (const mode of MODES) {
       { name: 'as it was asked for', scope: 'openid profile', want: { standard: undefined, uaa: undefined } },
       { name: 'in another order', scope: 'profile, openid profile', want: { standard: undefined, uaa: undefined } },
       {
-        name: 'that nobody named',
+        name: 'that the request does not name',
         scope: undefined,
         want: { standard: 'cloud.read email openid profile', uaa: 'cloud.read openid profile' },
       },
@@ -241,7 +241,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['cache-control'], 'no-cache, no-store, max-age=0, must-revalidate')
       })
 
-      it('say login_required to nobody, where the answer would have been', async () => {
+      it('send login_required where the response would have gone, without a session', async () => {
         for (const { type } of TYPES) {
           const answer = await authorize(server.browser(), { ...HYBRID, response_type: type, prompt: 'none' })
           const { query, fragment } = responseOf(answer)
@@ -415,7 +415,7 @@ for (const mode of MODES) {
         assert.equal(
           Object.keys(fields).some(name => /csrf/i.test(name)),
           false,
-          'our own value leaves for nobody',
+          'our own value goes to no client',
         )
         const policies = [answer.headers['content-security-policy']].flat()
         assert.equal(

@@ -324,7 +324,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /explain: acr_values
-    it('reports a lock, a second factor and a new password before anybody signs in', async () => {
+    it('reports a lock, a second factor and a new password before any sign-in', async () => {
       const wrong = { grant_type: 'password', username: 'marissa', password: 'wrong' }
       for (let guess = 0; guess < 5; guess += 1) await server.token(wrong, { basic: secretOf('app') })
       const question = { client_id: 'wild', grant_type: 'password', username: 'marissa' }

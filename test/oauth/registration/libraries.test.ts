@@ -87,7 +87,7 @@ describe('registration by libraries', () => {
     ['client_secret_post', (secret?: string) => client.ClientSecretPost(secret)],
     ['none', () => client.None()],
   ] as const) {
-    it(`openid-client discovers, registers and signs somebody in by ${method}`, async () => {
+    it(`openid-client discovers, registers and signs a user in by ${method}`, async () => {
       const metadata = {
         redirect_uris: [CALLBACK],
         client_name: 'By a library',

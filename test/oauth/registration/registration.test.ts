@@ -143,7 +143,7 @@ for (const mode of MODES) {
       assert.equal(reported.scope, 'openid profile email phone address')
     })
 
-    it('is not loaded before somebody asks', () => {
+    it('is not loaded before the first request', () => {
       assert.ok(!loadedAtStart().some(url => url.endsWith('/registration/registration.ts')))
     })
 
@@ -170,7 +170,7 @@ for (const mode of MODES) {
       assert.equal(tokens.status, 200, tokens.text)
     })
 
-    it('tells users that nobody vouches for it, and links to what it says of itself', async () => {
+    it('tells users that it is unverified, and links to the pages that it named', async () => {
       const redirect_uris = [REDIRECT, 'https://elsewhere.example/cb']
       const logo_uri = 'https://logo.example/logo.png'
       const metadata = { ...METADATA, redirect_uris, policy_uri: 'https://new.example/privacy', logo_uri }
@@ -333,7 +333,7 @@ for (const mode of MODES) {
     }
 
     // Covers any /connect/register/{client_id}: rule: read, change and delete by the client itself
-    it('lets the client read, change and delete itself, and nobody else', async () => {
+    it('lets only the client read, change and delete itself', async () => {
       const first = registered(await register(server))
       const read = registered(await manage(server, 'GET', first))
       assert.deepEqual(

@@ -61,7 +61,7 @@ describe('the chain of the audit trail', () => {
       want: /^entry 3 was changed$/,
     },
     {
-      name: 'an entry for which somebody else is made responsible',
+      name: 'an entry whose actor was changed',
       sql: [`update audit_entries set actor = 'somebody' where number = 5`],
       want: /^entry 5 was changed$/,
     },
@@ -238,7 +238,7 @@ describe('the retention of the audit trail', () => {
     )
   })
 
-  it('stops at an entry whose time somebody has changed, so that others are not deleted early', async () => {
+  it('stops at an entry whose time was changed, so that others are not deleted early', async () => {
     await withTrail(async (server, tables) => {
       await act(server, 3)
       await tables.run('update audit_entries set happened_at = 1 where number <= 4')
@@ -401,7 +401,7 @@ describe('recording the audit trail', () => {
     assert.ok(recorder.warnings.some(line => line.startsWith('300 events of the audit trail could not be stored')))
   })
 
-  it('drops, while too many wait, those that anybody can cause first, and says how many', async () => {
+  it('drops, while too many wait, events of anonymous callers first, and says how many', async () => {
     let isUnreachable = true
     const recorder = recorderOn(async call => {
       if (isUnreachable) throw new StoreUnavailable('away')

@@ -24,7 +24,7 @@ export const keys: AttackClass = {
       forge: means => messageOf(means, handSigned(means.idp.assertion(means.parts), means.idp.key)),
     },
     {
-      name: "somebody else's certificate in KeyInfo, signed by the provider",
+      name: 'a foreign certificate in KeyInfo, signed by the provider',
       forge: means =>
         messageOf(means, handSigned(means.idp.assertion(means.parts), means.idp.key, { more: keyInfo(means.ownKey) })),
     },

@@ -126,7 +126,7 @@ export const statements: AttackClass = {
       forge: signed(xml => replaced(xml, NAME, '<saml:BaseID NameQualifier="victim"/>')),
     },
     {
-      name: 'two conditions, the second one for somebody else',
+      name: 'two conditions, the second one for another audience',
       reasons: ['condition'],
       forge: signed(xml =>
         replaced(

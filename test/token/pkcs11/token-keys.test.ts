@@ -104,7 +104,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     assert.deepEqual(refused, ['SigningUnavailable: signing key key: too many signatures are waiting'])
   })
 
-  it('are used again after a session was lost, and nobody notices', async () => {
+  it('are used again after a session was lost, without a failed request', async () => {
     const sign = await signerOf(open('ES256'))
     for (const pid of sessionProcesses()) process.kill(pid, 'SIGKILL')
     assert.equal((await sign('text')).length, 64)

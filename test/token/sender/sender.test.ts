@@ -93,7 +93,7 @@ describe('senders', () => {
     assert.ok(!loaded.some(url => url.endsWith('/src/token/sender/dpop-proof.ts')))
   })
 
-  it('ask nothing of whoever only asks about a token', async () => {
+  it('require no proof of a caller that inspects a token', async () => {
     await senders.check({ zone, inspected: true }, 'abc', { jkt: key.jkt })
   })
 })

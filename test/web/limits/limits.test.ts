@@ -46,7 +46,7 @@ describe('the network of an address', () => {
     assert.notEqual(key('2001:db8:1:2::9'), key('2001:db8:2:2::9'))
   })
 
-  it('and what is tried make keys of one length that nobody can make collide', () => {
+  it('and what is tried make keys of one length without collisions', () => {
     const key = (remoteAddress: string | undefined, ...tried: readonly string[]): string =>
       callerKey({ zone: { id: 'svc' }, remoteAddress }, ...tried)
     const keys = [
@@ -79,7 +79,7 @@ describe('the limits', () => {
     assert.deepEqual([...reported].toSorted(), Object.keys(ALLOWANCES).toSorted())
   })
 
-  it('of the mails of a zone end those to everybody, and count no others then', async () => {
+  it('of the mails of a zone end those to every address, and count no others then', async () => {
     const clock = createTestClock()
     const store = await openStore('sqlite::memory:', { clock })
     const deps = { clock, store, vault: { keyedDigest: (text: string) => text }, log: { fault: assert.ifError } }

@@ -86,7 +86,7 @@ describe('limits', () => {
     assert.equal(judge(limiter, '/'), 'X Global')
   })
 
-  it('of no requests let nobody through', () => {
+  it('of no requests let no caller through', () => {
     const limiter = opened(everything({ withCallerRemoteAddressID: rate(0, 60) }))
     assert.deepEqual(limiter.judge('/', ADA), { name: 'X', type: 'RemoteAddressID', retryAfterSeconds: 60 })
   })
@@ -120,8 +120,16 @@ describe('limits', () => {
   const orders = [
     { name: 'the caller of the path', mappings: nested(one, one), want: 'Path RemoteAddressID' },
     { name: 'the caller of all', mappings: nested({ global: rate(1) }, one), want: 'All RemoteAddressID' },
-    { name: 'everybody of the path', mappings: nested({ global: rate(1) }, { global: rate(1) }), want: 'Path Global' },
-    { name: 'everybody of all', mappings: nested({ global: rate(9) }, { global: rate(1) }), want: 'All Global' },
+    {
+      name: 'all callers of the path',
+      mappings: nested({ global: rate(1) }, { global: rate(1) }),
+      want: 'Path Global',
+    },
+    {
+      name: 'all callers of all paths',
+      mappings: nested({ global: rate(9) }, { global: rate(1) }),
+      want: 'All Global',
+    },
   ]
   for (const { name, mappings, want } of orders) {
     it(`are asked in order, and next is ${name}`, () => {

@@ -126,7 +126,7 @@ for (const kind of DATABASE_KINDS) {
       assert.ok(sum >= 90 && sum <= 108, `${sum}`)
     })
 
-    it('send no statement for who tries a few times, nor for whoever is right', async () => {
+    it('send no statement for a few attempts, nor for a successful one', async () => {
       const [member] = cluster({ max: 100, seconds: 60 })
       assert.ok(member)
       const { limit } = member
@@ -249,7 +249,7 @@ for (const kind of DATABASE_KINDS) {
       await tables.close()
     })
 
-    it('name whoever is counted by keyed digests, and refusals by their limit', async () => {
+    it('name callers by keyed digests, and refusals by their limit', async () => {
       const refusals: string[] = []
       const [one] = cluster({ max: 1, seconds: 60 }, [], refusals)
       assert.ok(one)

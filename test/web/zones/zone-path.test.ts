@@ -143,7 +143,7 @@ for (const mode of MODES) {
         { name: 'another zone at a zone’s own host', prefix: '/z/y', host: 'x.id.example:8080' },
         { name: 'a zone at its own host', prefix: '/z/x', host: 'x.id.example:8080' },
         { name: 'the default zone at another one’s host', prefix: '/z/default', host: 'x.id.example:8080' },
-        { name: 'a zone at a host of nobody', prefix: '/z/x', host: 'evil.example' },
+        { name: 'a zone at an unknown host', prefix: '/z/x', host: 'evil.example' },
         { name: 'a zone at a host below that of the base URL', prefix: '/z/x', host: 'nowhere.id.example' },
       ]
       for (const { name, prefix, host } of refusals) {

@@ -119,7 +119,12 @@ describe('a request that names another zone', () => {
     { name: 'with a wildcard that is no scope', caller: 'wildcard', headers: byId('z1'), status: 403 },
     { name: 'that is not there', caller: 'root', headers: byId('nowhere'), status: 404 },
     { name: 'that is not active', caller: 'root', headers: byId('z3'), status: 404 },
-    { name: 'that is not there, as nobody who may ask', caller: 'own', headers: byId('nowhere'), status: 403 },
+    {
+      name: 'that does not exist, for a caller without the right',
+      caller: 'own',
+      headers: byId('nowhere'),
+      status: 403,
+    },
     { name: 'twice', caller: 'root', headers: byId('z1, z1'), status: 404 },
     { name: 'by a text that no row can hold', caller: 'root', headers: bySubdomain('\u0001'), status: 404 },
   ]) {

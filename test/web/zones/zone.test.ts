@@ -50,7 +50,7 @@ describe('subdomainOf', () => {
 
 describe('subdomainOf in the playground', () => {
   for (const host of ['evil.example', 'localhost.evil.example', '10.0.0.1', '', undefined]) {
-    it(`finds nothing in ${host === undefined ? 'no host' : `"${host}"`}: a name that somebody pointed here is not ours`, () => {
+    it(`finds nothing in ${host === undefined ? 'no host' : `"${host}"`}: a foreign name that resolves to this server`, () => {
       assert.equal(subdomainOf(host, ['localhost'], { onlyLoopback: true }), 'unknown')
     })
   }
