@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { stopwatch } from '../../src/base/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { giveFactor } from '../support/second-factor.ts'
 import { IN_Z1, newUserBody, startUserServer, statusesOf } from '../support/users.ts'
@@ -356,6 +357,20 @@ export const userAttacks: readonly Attack[] = [
         assert.ok(answer.status < 500, answer.text)
       }
       assert.equal(await api.server.store.users.count('svc'), before)
+    }),
+  },
+  {
+    attack:
+      'sends quotes by the thousand, as a version or a filter, with the token of any user or the right to look up ids',
+    outcome: 'is told 400 at once',
+    attempt: inBothModes(async api => {
+      const elapsed = stopwatch()
+      const headers = { 'if-match': `x${'"'.repeat(15_000)}x` }
+      assert.equal((await api.send('DELETE', '/Users/none', undefined, { headers })).status, 400)
+      const form = { filter: `"${'\\"'.repeat(10_000)}` }
+      const answer = await api.send('POST', '/ids/Users', undefined, { by: 'finder', form })
+      assert.equal(answer.status, 400, answer.text)
+      assert.ok(elapsed() < 1000, `${elapsed()} ms`) // 50 ms on a quiet machine
     }),
   },
   {

@@ -7,13 +7,16 @@ import { refuseResource } from './refusal.ts'
 /** The version that a change may replace; `any` matches every version. */
 export type ExpectedVersion = number | 'any'
 
+/** From the first character on: a search for the quotes at the end would begin anew at each of them. */
+const VERSION = /^"*(\*|\d{1,10})"*$/
+
 /** Reads `If-Match`: a number, with or without double quotes, or `*`. Undefined without the header; throws `scim`. */
 export function expectedVersion({ headers }: FastifyRequest): ExpectedVersion | undefined {
   const header = headers['if-match']
   if (header === undefined) return undefined
-  const value = header.trim().replace(/^"+|"+$/g, '')
+  const [, value = ''] = VERSION.exec(header.trim()) ?? []
   if (value === '*') return 'any'
-  if (/^\d{1,10}$/.test(value) && Number(value) <= MAX_INT32) return Number(value)
+  if (value !== '' && Number(value) <= MAX_INT32) return Number(value)
   throw refuseResource('scim', `Invalid version match header (should be a version number): ${header}`)
 }
 

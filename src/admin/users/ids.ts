@@ -54,10 +54,10 @@ export function userIdsHandlers(
       maxCount: settings.maxCounts.users,
     })
     if (parameters.filter.trim() === '') throw refuse("a 'filter' parameter is required")
+    const text = parameters.filter.slice(0, MAX_FILTER_LENGTH) // a longer one is refused below, and a search in it takes long
     // UAA: these quotes are for lists only.
-    const isQuotedOtherwise = parameters.filter.replace(/"(?:[^"\\]|\\.)*"/g, '').includes("'")
+    const isQuotedOtherwise = text.replace(/"(?:[^"\\]|\\.)*"/g, '').includes("'")
     const page = { ...parameters, sortBy: 'userName', attributes: [] }
-    const text = parameters.filter.slice(0, MAX_FILTER_LENGTH)
     if (isQuotedOtherwise) throw refuse(`Invalid filter '${escapedFilter(text)}'`)
     const includesInactive = form.get('includeInactive')?.toLowerCase() === 'true'
     const { records, totalResults } = await findPage(page, RULES, async query => {

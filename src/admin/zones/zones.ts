@@ -299,11 +299,17 @@ function refuseGroupNames({ userConfig }: ZoneConfig): void {
   throw malformed('The name of a group must have 1 to 255 characters')
 }
 
+/** It is in every token. */
+const MAX_ISSUER_LENGTH = 1000
+
 function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
   const url = /^https?:\/\/\S+$/.test(issuer) && URL.canParse(issuer) ? new URL(issuer) : undefined
   // OpenID Connect Discovery §3: no query and no fragment. A user or password would only obscure the host.
   if (!url || url.username !== '' || url.password !== '' || /[?#\\]/.test(issuer)) {
     throw malformed('config.issuer must be a URL without user, query and fragment')
+  }
+  if (issuer.length > MAX_ISSUER_LENGTH) {
+    throw malformed(`config.issuer must have at most ${MAX_ISSUER_LENGTH} characters`)
   }
   if (activeKeyId !== undefined) return
   throw new InvalidZoneConfig(

@@ -369,6 +369,7 @@ for (const mode of MODES) {
         { name: 'issuer null', config: { issuer: null } },
         { name: 'an issuer that is no URL', config: { issuer: 'x' } },
         { name: 'an issuer of another scheme', config: { issuer: 'ftp://x.example' } },
+        { name: 'an issuer that would fill tokens', config: { issuer: `https://x.example/${'/'.repeat(100_000)}x` } },
         { name: 'an unknown type of access tokens', config: { tokenPolicy: { accessTokenType: 'jwt' } } },
         { name: 'an unknown format of refresh tokens', config: { tokenPolicy: { refreshTokenFormat: 'paper' } } },
         { name: 'a prompt without a text', config: { prompts: [{ name: 'a', type: 'b' }] } },
