@@ -8,7 +8,6 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Subjects } from '../model/tokens/subject.ts'
 import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
-import { isSafeUri } from '../model/safe-uri.ts'
 import { sessionIdFor } from '../model/sessions/session.ts'
 import { logoutConfirmationPage } from '../pages/logout-confirmation.ts'
 import { signedOutPage } from '../pages/signed-out.ts'
@@ -20,7 +19,6 @@ import type { Csrf } from '../web/sessions/csrf.ts'
 import type { Denial } from '../web/sessions/denial.ts'
 import { leadTo } from '../web/destination.ts'
 import { EMPTY_FORM } from '../web/requests/form.ts'
-import { isOwnUrl } from '../web/requests/own-path.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { encodeNamed, queryForm } from '../web/requests/query.ts'
 import { bodyForm } from '../web/route.ts'
@@ -28,9 +26,9 @@ import { isFromAnotherOrigin } from '../web/requests/request-origin.ts'
 import type { Sessions, SignedInUser } from '../web/sessions/session.ts'
 import type { Params } from './params.ts'
 import { readParams } from './params.ts'
-import { fitsLogoutEntry } from '../clients/redirect-uri.ts'
 import { locationFor } from './authorize/redirect.ts'
 import { framesOf } from './logout/front-channel.ts'
+import { createLogoutTargets, isRegistered, redirectParameterName } from './logout/targets.ts'
 import type { AfterLogout, UpstreamLogout } from './upstream-logout.ts'
 
 interface LogoutDeps {
@@ -62,6 +60,7 @@ interface Hint {
 /** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
 export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
   const { store, sessions, denial, csrf, pages, urls, behaviour, upstream, subjects } = deps
+  const targets = createLogoutTargets(deps)
 
   app.route({
     method: ['GET', 'POST'],
@@ -85,8 +84,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
         return denial.refuseForgery(request, reply)
       }
       if (!behaviour.rpInitiatedLogout) {
-        const query = behaviour.upstreamReturnByQuery ? await returnQuery(request.zone, params) : undefined
-        return endThenGo(request, reply, { target: await targetOf(request.zone, params), query })
+        const query = behaviour.upstreamReturnByQuery ? await targets.returnQuery(request.zone, params) : undefined
+        return endThenGo(request, reply, { target: await targets.of(request.zone, params), query })
       }
       if (isPost && !isOwnForm && !sessions.wasSent(request)) {
         // A form on another site is sent without the SameSite cookie. Redirect to GET, with which the browser sends it.
@@ -96,14 +95,14 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
         )
       }
       if (isOwnForm && params.get(CONFIRMED) === undefined)
-        return endThenGo(request, reply, { target: defaultTarget(request.zone) })
+        return endThenGo(request, reply, { target: targets.fallback(request.zone) })
       return initiatedByClient(request, reply, { params, confirmed: isOwnForm })
     },
   })
 
   /** After an answer that this browser does not wait for, or without a target of its own. Ends nothing (row L7). */
   async function afterAnswer(request: FastifyRequest, reply: FastifyReply, params: Params): Promise<FastifyReply> {
-    if (behaviour.upstreamReturnByQuery) return reply.redirect(await targetOf(request.zone, params), 302)
+    if (behaviour.upstreamReturnByQuery) return reply.redirect(await targets.of(request.zone, params), 302)
     if (await sessions.signedIn(request)) return reply.redirect(`${urls.ofZone(request.zone)}/`, 302)
     return showSignedOut(request, reply)
   }
@@ -117,11 +116,15 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     const signedIn = await sessions.signedIn(request)
     const hintText = params.get('id_token_hint')
     const target = params.get('post_logout_redirect_uri')
-    if (hintText === undefined && target === undefined && params.get(parameterName(request.zone)) !== undefined) {
+    if (
+      hintText === undefined &&
+      target === undefined &&
+      params.get(redirectParameterName(request.zone)) !== undefined
+    ) {
       // Any site can link here: ask for confirmation unless the link is on our own origin.
       const isForeign = isFromAnotherOrigin(request, urls.addressesOf(request.zone))
       if (signedIn && !confirmed && isForeign) return ask(request, reply, { params, signedIn })
-      return endThenGo(request, reply, { target: await targetOf(request.zone, params) })
+      return endThenGo(request, reply, { target: await targets.of(request.zone, params) })
     }
     const hint = hintText === undefined ? undefined : await verifyHint(request.zone, hintText, params)
     if (hint && target !== undefined && !isRegistered(hint.client, target)) {
@@ -200,69 +203,12 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     })
     return pages.send(reply, page)
   }
-
-  function defaultTarget(zone: AddressedZone): string {
-    const target = zone.config.links?.logout?.redirectUrl ?? '/login'
-    return target.startsWith('/') ? urls.ofZone(zone) + target : target
-  }
-
-  const isOwn = (zone: AddressedZone, target: string): boolean =>
-    isSafeUri(target) && isOwnUrl(urls.addressesOf(zone), new URL(target))
-
-  /**
-   * UAA's `redirect`: one of our own URLs, an entry of the zone's list, or a URI that the client registered, which
-   * `standard` compares exactly. Any other target is replaced by the default, without an error (rows L2, L4).
-   */
-  async function targetOf(zone: AddressedZone, params: Params): Promise<string> {
-    const fallback = defaultTarget(zone)
-    const named = behaviour.rpInitiatedLogout ? undefined : params.get('post_logout_redirect_uri')
-    const target = named ?? params.get(parameterName(zone))
-    if (target === undefined) return fallback
-    const listed = zone.config.links?.logout?.whitelist ?? []
-    if (/^\/(?!\/)/.test(target)) {
-      return listed.includes(target) && isSafeUri(urls.ofZone(zone) + target) ? urls.ofZone(zone) + target : fallback
-    }
-    if (isOwn(zone, target) || listed.some(entry => fitsLogoutEntry(entry, target))) return target
-    const client = await clientOfLogout(zone, params)
-    if (!client) return fallback
-    const fits = behaviour.rpInitiatedLogout
-      ? isRegistered(client, target) || (client.redirectUris.includes(target) && isSafeUri(target))
-      : client.redirectUris.some(entry => fitsLogoutEntry(entry, target))
-    return fits ? target : fallback
-  }
-
-  /** UAA: the request's own parameters. Instead of `id_token_hint`, whose claims are not the provider's to know, its client. */
-  async function returnQuery(zone: AddressedZone, params: Params): Promise<string> {
-    const query = new URLSearchParams()
-    for (const name of [parameterName(zone), 'post_logout_redirect_uri']) {
-      const value = params.get(name)
-      if (value !== undefined) query.set(name, value)
-    }
-    const client = query.size > 0 ? await clientOfLogout(zone, params) : undefined
-    if (client) query.set('client_id', client.clientId)
-    return query.toString()
-  }
-
-  async function clientOfLogout(zone: AddressedZone, params: Params): Promise<Client | undefined> {
-    const hint = params.get('id_token_hint')
-    if (hint !== undefined) {
-      const claims = await deps.reader.readHint(zone, hint).catch(() => undefined) // UAA: ignores an invalid hint
-      const issuedTo = claims && clientIdOf(claims)
-      return issuedTo === undefined ? undefined : store.clients.find(zone.id, issuedTo)
-    }
-    const clientId = params.get('client_id')
-    return clientId === undefined ? undefined : store.clients.find(zone.id, clientId)
-  }
 }
 
-/** The name of UAA's redirect parameter, which a zone may change. */
-const parameterName = (zone: AddressedZone): string => zone.config.links?.logout?.redirectParameterName ?? 'redirect'
-
-const forwardedNames = (zone: AddressedZone): readonly string[] => [...FORWARDED_PARAMETERS, parameterName(zone)]
-
-/** Whether the client registered exactly this `post_logout_redirect_uri` (RP-Initiated Logout §3). */
-const isRegistered = (client: Client, target: string): boolean =>
-  client.postLogoutRedirectUris?.includes(target) === true && isSafeUri(target)
+const forwardedNames = (zone: AddressedZone): readonly string[] => [
+  ...FORWARDED_PARAMETERS,
+  redirectParameterName(zone),
+]
 
 /** The target with the client's `state` (RP-Initiated Logout §3). */
 const withState = (target: string, state: string | undefined): string =>

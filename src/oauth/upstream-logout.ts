@@ -1,6 +1,6 @@
 // Logout at the provider that a session came from, after the logout here (OpenID Connect RP-Initiated Logout §2, SAML
-// Profiles §4.4), and the return from there. The final target of the browser is decided before it leaves; see `targetOf` in
-// logout.ts. SAML's answers arrive at login/saml/logout.ts, which leads them on to the same return.
+// Profiles §4.4), and the return from there. The final target of the browser is decided before it leaves; see
+// logout/targets.ts. SAML's answers arrive at login/saml/logout.ts, which leads them on to the same return.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'

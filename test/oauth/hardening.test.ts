@@ -117,6 +117,17 @@ describe('a database that is gone', () => {
         assert.ok(server.faults.length > 0, 'the log knows')
       }))
   }
+
+  it('is no invalid hint at /logout.do in uaa, whose user would go to the default page', () =>
+    withServer({ mode: 'uaa' }, async server => {
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      const hint = String((await server.token(form, { basic: APP })).json()['id_token'])
+      Object.assign(server.store.keys, {
+        list: () => Promise.reject(new StoreUnavailable('cannot reach 10.1.2.3:5432')),
+      })
+      const query = { redirect: 'https://elsewhere.example/', id_token_hint: hint }
+      assert.equal((await server.send('/logout.do', { query })).status, 503)
+    }))
 })
 
 describe('the audit trail', () => {

@@ -1,0 +1,103 @@
+// Where the browser goes after a logout: UAA's `redirect` and what it is compared with. `post_logout_redirect_uri` has the
+// rules of its client alone.
+import { fitsLogoutEntry } from '../../clients/redirect-uri.ts'
+import type { Client } from '../../model/clients/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { AddressedZone } from '../../model/request.ts'
+import { isSafeUri } from '../../model/safe-uri.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { Store } from '../../store/store.ts'
+import { clientIdOf } from '../../token/claims.ts'
+import type { TokenReader } from '../../token/reader.ts'
+import { isOwnUrl } from '../../web/requests/own-path.ts'
+import type { Params } from '../params.ts'
+
+/** The name of UAA's redirect parameter, which a zone may change. */
+export const redirectParameterName = (zone: AddressedZone): string =>
+  zone.config.links?.logout?.redirectParameterName ?? 'redirect'
+
+/** Whether the client registered exactly this `post_logout_redirect_uri` (RP-Initiated Logout §3). */
+export const isRegistered = (client: Client, target: string): boolean =>
+  client.postLogoutRedirectUris?.includes(target) === true && isSafeUri(target)
+
+/** Finds targets. */
+export interface LogoutTargets {
+  /** The default of the zone, or the sign-in page. */
+  fallback(zone: AddressedZone): string
+  /** The target that the request names, if it is allowed, and the default otherwise. */
+  of(zone: AddressedZone, params: Params): Promise<string>
+  /** The query with which the same target is found when the browser returns from a provider. */
+  returnQuery(zone: AddressedZone, params: Params): Promise<string>
+}
+
+/** One instance serves every zone. */
+export function createLogoutTargets({
+  store,
+  reader,
+  urls,
+  behaviour,
+}: {
+  readonly store: Store
+  readonly reader: TokenReader
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+}): LogoutTargets {
+  function fallback(zone: AddressedZone): string {
+    const target = zone.config.links?.logout?.redirectUrl ?? '/login'
+    return target.startsWith('/') ? urls.ofZone(zone) + target : target
+  }
+
+  const isOwn = (zone: AddressedZone, target: string): boolean =>
+    isSafeUri(target) && isOwnUrl(urls.addressesOf(zone), new URL(target))
+
+  /**
+   * UAA's `redirect`: one of our own URLs, an entry of the zone's list, or a URI that the client registered, which
+   * `standard` compares exactly. Any other target is replaced by the default, without an error (rows L2, L4).
+   */
+  async function targetOf(zone: AddressedZone, params: Params): Promise<string> {
+    const otherwise = fallback(zone)
+    const named = behaviour.rpInitiatedLogout ? undefined : params.get('post_logout_redirect_uri')
+    const target = named ?? params.get(redirectParameterName(zone))
+    if (target === undefined) return otherwise
+    const listed = zone.config.links?.logout?.whitelist ?? []
+    if (/^\/(?!\/)/.test(target)) {
+      return listed.includes(target) && isSafeUri(urls.ofZone(zone) + target) ? urls.ofZone(zone) + target : otherwise
+    }
+    if (isOwn(zone, target) || listed.some(entry => fitsLogoutEntry(entry, target))) return target
+    const client = await clientOfLogout(zone, params)
+    if (!client) return otherwise
+    const fits = behaviour.rpInitiatedLogout
+      ? isRegistered(client, target) || (client.redirectUris.includes(target) && isSafeUri(target))
+      : client.redirectUris.some(entry => fitsLogoutEntry(entry, target))
+    return fits ? target : otherwise
+  }
+
+  /** UAA: the request's own parameters. Instead of `id_token_hint`, whose claims are not the provider's to know, its client. */
+  async function returnQuery(zone: AddressedZone, params: Params): Promise<string> {
+    const query = new URLSearchParams()
+    for (const name of [redirectParameterName(zone), 'post_logout_redirect_uri']) {
+      const value = params.get(name)
+      if (value !== undefined) query.set(name, value)
+    }
+    const client = query.size > 0 ? await clientOfLogout(zone, params) : undefined
+    if (client) query.set('client_id', client.clientId)
+    return query.toString()
+  }
+
+  async function clientOfLogout(zone: AddressedZone, params: Params): Promise<Client | undefined> {
+    const hint = params.get('id_token_hint')
+    if (hint !== undefined) {
+      const claims = await reader.readHint(zone, hint).catch((cause: unknown) => {
+        if (cause instanceof OAuthError) return undefined // UAA: ignores an invalid hint
+        throw cause
+      })
+      const issuedTo = claims && clientIdOf(claims)
+      return issuedTo === undefined ? undefined : store.clients.find(zone.id, issuedTo)
+    }
+    const clientId = params.get('client_id')
+    return clientId === undefined ? undefined : store.clients.find(zone.id, clientId)
+  }
+
+  return { fallback, of: targetOf, returnQuery }
+}
