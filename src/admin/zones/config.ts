@@ -1,0 +1,149 @@
+// The settings of a zone in requests (`config`): read, compared with those before, and checked.
+import type { FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import { createFairQueue } from '../../base/fair-queue.ts'
+import type { QueueBounds } from '../../base/fair-queue.ts'
+import { isJsonRecord, memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Service } from '../../model/service.ts'
+import type { TokenSettings } from '../../model/zones/settings.ts'
+import type { Urls } from '../../model/urls.ts'
+import { readSettings } from '../../records/settings.ts'
+import { zoneConfigSettings } from '../../records/zone-config.ts'
+import { checkZoneConfig, InvalidZoneConfig, refuseForeignEntityId } from '../../model/zones/zone-rules.ts'
+import { readSamlKeys } from '../../zones/saml-keys.ts'
+import { standardDefaultGroups } from '../../model/zones/zone.ts'
+import type { ZoneConfig } from '../../model/zones/zone.ts'
+import type { Store, ZoneState } from '../../store/store.ts'
+import { isOwnHost } from '../../web/zones/zone.ts'
+import type { ZoneBody } from './body.ts'
+import type { SentKeys } from './keys.ts'
+import { readSigningKeys } from './keys.ts'
+import { keptSettings } from './kept-settings.ts'
+import { secondFactorAfter } from './second-factor.ts'
+import { malformed } from './refusal.ts'
+
+/** Limits of decrypting keys with a passphrase: one at a time, and one waiting request per zone. */
+const OPENING_BOUNDS: QueueBounds = { all: 16, zone: 1, network: 4 }
+
+/** Dependencies of `createZoneConfigReader`. */
+export interface ZoneConfigDeps {
+  readonly store: Store
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly urls: Urls
+  readonly settings: Pick<TokenSettings, 'internalHostnames'>
+  /** The SAML entity id of the default zone. */
+  readonly samlEntityId: string
+}
+
+/** The settings of the request, with the changes of keys. Throws for invalid settings. */
+export type ZoneConfigReader = (
+  request: FastifyRequest,
+  zone: { readonly body: ZoneBody; readonly zoneId: string; readonly before?: ZoneState },
+) => Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }>
+
+/** One instance serves every zone. */
+export function createZoneConfigReader(deps: ZoneConfigDeps): ZoneConfigReader {
+  const { store, vault, clock, service, urls } = deps
+  const settings = zoneConfigSettings(service.name)
+  const defaults = { standardDefaultGroups: standardDefaultGroups(service.name), service }
+  const ownHosts = [urls.hostname, ...deps.settings.internalHostnames]
+  const openings = createFairQueue({ concurrency: 1, bounds: OPENING_BOUNDS })
+
+  /** A zone's issuer must not be that of the default zone, or another URL of this server than its own. */
+  async function refuseForeignIssuer(issuer: string, subdomain: string): Promise<void> {
+    if (urls.addressesOf({ subdomain, address: 'host' }).includes(issuer)) return
+    const url = new URL(issuer)
+    const ofDefault = (await store.zones.find(service.name))?.config.issuer
+    const isTaken = ofDefault !== undefined && URL.canParse(ofDefault) && isSameIssuer(url, new URL(ofDefault))
+    if (!isTaken && !isOwnHost(url.hostname, ownHosts)) return
+    throw new InvalidZoneConfig('The issuer must not be a URL of this server, or of another zone.')
+  }
+
+  return async (request, { body: { config: sent, subdomain }, zoneId, before }) => {
+    const { tokenPolicy, samlConfig, secondFactor: sentFactors, ...others } = readSettings(settings, sent, 'config')
+    const secondFactor = await secondFactorAfter(sent, sentFactors, { before: before?.zone, store })
+    const kept = keptSettings(sent, before?.zone.config)
+    const config = { ...others, ...kept, ...(secondFactor && { secondFactor }) }
+    refuseGroupNames(config)
+    refuseForeignEntityId(samlConfig, { subdomain, serverEntityId: deps.samlEntityId })
+    const samlKeys = await readSamlKeys(recordOf(sent, 'samlConfig'), {
+      zoneId,
+      vault,
+      openings,
+      requester: { zoneId, address: request.ip },
+      ...(before?.zone.config.samlConfig && { before: before.zone.config.samlConfig }),
+    })
+    const sentPolicy = recordOf(sent, 'tokenPolicy')
+    const keys = await readSigningKeys(sentPolicy, zoneId, {
+      store,
+      vault,
+      clock,
+      ...(before && { before }),
+    })
+    const { activeKeyId } = keys
+    if (config.issuer !== undefined) {
+      const isKept = keys.change === undefined && (sentPolicy['activeKeyId'] ?? undefined) === undefined
+      // UAA: the request must name the key. See docs/compatibility.md, C13.
+      refuseIssuer(config.issuer, isKept && !deps.behaviour.issuerWithKeptKey ? undefined : activeKeyId)
+      await refuseForeignIssuer(config.issuer, subdomain)
+    }
+    checkZoneConfig(config, defaults)
+    const { activeKeyId: _, ...policy } = tokenPolicy ?? {}
+    const whole: ZoneConfig = {
+      ...config,
+      ...((tokenPolicy ?? activeKeyId) && {
+        tokenPolicy: { ...policy, ...(activeKeyId !== undefined && { activeKeyId }) },
+      }),
+      ...(samlConfig && {
+        samlConfig: { ...samlConfig, ...(Object.keys(samlKeys).length > 0 && { keys: samlKeys }) },
+      }),
+    }
+    return { config: whole, keys }
+  }
+}
+
+/** A section of the settings, which is an object, null or absent. */
+function recordOf(config: JsonRecord, name: string): JsonRecord {
+  const part = memberOf(config, name)
+  return isJsonRecord(part) ? part : {}
+}
+
+/** Groups of these names are created, so the names must be valid. */
+function refuseGroupNames({ userConfig }: ZoneConfig): void {
+  const { defaultGroups: names = [], allowedGroups } = userConfig ?? {}
+  const isName = (name: string): boolean => name.trim() !== '' && name.length <= 255
+  if ([...names, ...(allowedGroups ?? [])].every(isName)) return
+  throw malformed('The name of a group must have 1 to 255 characters')
+}
+
+/** It is in every token. */
+const MAX_ISSUER_LENGTH = 1000
+
+function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
+  const url = /^https?:\/\/\S+$/.test(issuer) && URL.canParse(issuer) ? new URL(issuer) : undefined
+  // OpenID Connect Discovery §3: no query and no fragment. A user or password would only obscure the host.
+  if (!url || url.username !== '' || url.password !== '' || /[?#\\]/.test(issuer)) {
+    throw malformed('config.issuer must be a URL without user, query and fragment')
+  }
+  if (issuer.length > MAX_ISSUER_LENGTH) {
+    throw malformed(`config.issuer must have at most ${MAX_ISSUER_LENGTH} characters`)
+  }
+  if (activeKeyId !== undefined) return
+  throw new InvalidZoneConfig(
+    'You cannot set issuer value unless you have set your own signing key for this identity zone.',
+  )
+}
+
+/** Whether two issuers differ at most in scheme, case of the host, trailing slashes and UAA's path. */
+const isSameIssuer = (one: URL, other: URL): boolean => {
+  const [a = '', b = ''] = [one, other].map(({ host, pathname }) =>
+    (host + pathname).replace(/\/+$/, '').replace(/\/oauth\/token$/, ''),
+  )
+  return a === b
+}
