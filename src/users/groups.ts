@@ -3,14 +3,17 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import type { Audit, AuditEventType } from '../model/audit/event.ts'
-import type { ExternalGroup, Group, Member } from '../model/users/group.ts'
+import type { Audit } from '../model/audit/event.ts'
+import type { Group, Member } from '../model/users/group.ts'
 import type { Service } from '../model/service.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { MAX_GROUP_TEXT } from '../records/group.ts'
 import { AlreadyExists, ChangedMeanwhile, InvalidNesting, NoSuchMember } from '../store/store.ts'
 import type { MemberChange, Store } from '../store/store.ts'
 import { defaultGroupsOf, newGroup } from './default-groups.ts'
+import { createGroupEvents } from './group-events.ts'
+import { createGroupMappings, MAX_ORIGIN_LENGTH } from './group-mappings.ts'
+import type { GroupMappings } from './group-mappings.ts'
 import type { GroupCaller, GroupRights } from './group-rights.ts'
 import { createGroupRights } from './group-rights.ts'
 import { invalidMember, nameTaken, noSuchMember, refusalOf, staleGroup, toDefaultGroup } from './group-refusals.ts'
@@ -38,11 +41,8 @@ export interface GroupChange {
   readonly by: GroupCaller
 }
 
-/** A mapping that is asked for; the name of the external group in any case. */
-export type MappingDraft = Pick<ExternalGroup, 'externalGroup' | 'origin'>
-
 /** Groups of every zone. All of it throws `OAuthError`, with the codes of UAA's API. */
-export interface Groups {
+export interface Groups extends GroupMappings {
   create(zone: Zone, group: NewGroup, by: GroupCaller): Promise<Group>
   /** Replaces what `compute` gives; it may run again if others change the group meanwhile. */
   change(
@@ -55,9 +55,6 @@ export interface Groups {
   delete(zone: Zone, id: string, change: GroupChange): Promise<Group>
   addMember(zone: Zone, groupId: string, member: Member, by: GroupCaller): Promise<Member>
   removeMember(zone: Zone, groupId: string, memberId: string, by: GroupCaller): Promise<Member>
-  /** Adds the mapping unless it exists, and returns it. */
-  map(zone: Zone, group: Group, mapping: MappingDraft, by: GroupCaller): Promise<ExternalGroup>
-  unmap(zone: Zone, group: Group, mapping: MappingDraft, by: GroupCaller): Promise<ExternalGroup>
 }
 
 /** Dependencies of `createGroups`. */
@@ -74,7 +71,6 @@ export interface GroupDeps {
 const MAX_ATTEMPTS = 8
 /** Of one request; a group may have more. */
 const MAX_MEMBERS = 10_000
-const MAX_ORIGIN_LENGTH = 36
 /** Members that an event names. */
 const MAX_REPORTED = 20
 
@@ -82,21 +78,7 @@ const MAX_REPORTED = 20
 export function createGroups(deps: GroupDeps): Groups {
   const { store, clock, random, audit } = deps
   const rights: GroupRights = createGroupRights(deps)
-
-  function report(
-    type: AuditEventType,
-    { zoneId, id, displayName }: Group,
-    { by, facts = [] }: { readonly by: GroupCaller; readonly facts?: readonly string[] },
-  ): void {
-    const { userId, remoteAddress, clientId } = by
-    const data = [`group_name=${displayName}`, ...facts, ...(userId === undefined ? [] : [`caller=${userId}`])]
-    const origin = {
-      remoteAddress,
-      ...(clientId !== undefined && { clientId }),
-      ...(userId !== undefined && { actor: userId }),
-    }
-    audit({ type, zoneId, principal: id, ...origin, data: JSON.stringify(data) })
-  }
+  const report = createGroupEvents(audit)
 
   async function find(zone: Zone, id: string): Promise<Group> {
     const group = await store.groups.find(zone.id, id)
@@ -166,6 +148,8 @@ export function createGroups(deps: GroupDeps): Groups {
   }
 
   return {
+    ...createGroupMappings({ store, clock, rights, report }),
+
     async create(zone, { members, version = 0, ...draft }, by) {
       checkDraft(zone, draft)
       if (await store.groups.findByName(zone.id, draft.displayName)) throw nameTaken(draft)
@@ -249,48 +233,8 @@ export function createGroups(deps: GroupDeps): Groups {
       report('GroupModifiedEvent', group, { by, facts: memberFacts({ add: [], remove: [memberId] }) })
       return removed
     },
-
-    async map(zone, group, draft, by) {
-      const mapping = mappingOf(group, draft)
-      if (mapping.externalGroup === '') {
-        const message = 'external group must not be null when mapping an external group'
-        throw refuseResource('scim_resource_constraint_failed', message)
-      }
-      for (const [name, max] of [
-        ['externalGroup', MAX_GROUP_TEXT],
-        ['origin', MAX_ORIGIN_LENGTH],
-      ] as const) {
-        if (mapping[name].length > max) {
-          throw refuseResource('scim', `The value of ${name} must have at most ${max} characters`)
-        }
-      }
-      await rights.checkGroup(zone, group, by)
-      const existing = await store.groups.findExternal(zone.id, mapping)
-      if (existing) return existing
-      const made = { ...mapping, createdAt: clock.now() }
-      await store.groups.addExternal(zone.id, made)
-      report('GroupModifiedEvent', group, { by, facts: [`mapped=${made.origin} ${made.externalGroup}`] })
-      return made
-    },
-
-    async unmap(zone, group, draft, by) {
-      const mapping = mappingOf(group, draft)
-      const existing = await store.groups.findExternal(zone.id, mapping)
-      if (!existing || !(await store.groups.deleteExternal(zone.id, mapping))) {
-        const message = `The mapping between groupId ${group.id} and external group ${draft.externalGroup} does not exist`
-        throw refuseResource('scim', message, { status: 404 })
-      }
-      report('GroupModifiedEvent', group, { by, facts: [`unmapped=${mapping.origin} ${mapping.externalGroup}`] })
-      return existing
-    },
   }
 }
-
-const mappingOf = ({ id }: Group, { externalGroup, origin }: MappingDraft): ExternalGroup => ({
-  groupId: id,
-  externalGroup: externalGroup.trim().toLowerCase(),
-  origin,
-})
 
 function checkMembers(members: readonly Member[]): void {
   if (members.length > MAX_MEMBERS) {
