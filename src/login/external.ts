@@ -157,7 +157,7 @@ export function externalEndpoints(
       const form = queryForm(request)
       const shape = await returns.shapeOf(request.zone, origin)
       if (!shape.hasTokens || namesOf(shape).some(name => form.get(name) !== undefined)) {
-        return returns.comeBack(request, reply, { origin, form, ...RETURN })
+        return returns.finishAttempt(request, reply, { origin, form, ...RETURN })
       }
       const chrome = await pages.chrome(request, reply)
       const name = siteName(chrome)
@@ -169,7 +169,7 @@ export function externalEndpoints(
   app.post<{ Params: { origin: string } }>('/login/callback/:origin', { config }, async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
     if (form.get(POSTED_AGAIN) !== undefined) {
-      return returns.comeBack(request, reply, { origin: request.params.origin, form, ...RETURN })
+      return returns.finishAttempt(request, reply, { origin: request.params.origin, form, ...RETURN })
     }
     const shape = await returns.shapeOf(request.zone, request.params.origin)
     const pairs = namesOf(shape).flatMap(name => form.all(name).map((value): [string, string] => [name, value]))

@@ -73,9 +73,9 @@ export interface Returns {
   /** The fields of the provider's answers. */
   shapeOf(zone: Zone, origin: string): Promise<AnswerShape>
   /** Signs the user in and leads on, if this browser began the sign-in. */
-  comeBack(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply>
+  finishAttempt(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply>
   /** Signs the user in who began at the provider, regardless of the browser's session and of what it waits for. */
-  arrive(
+  acceptUnsolicited(
     request: FastifyRequest,
     reply: FastifyReply,
     given: Return & { readonly target?: string },
@@ -125,7 +125,7 @@ export const isPlain = (form: Form, shape: AnswerShape): boolean =>
 export function createReturns(deps: ExternalDeps): Returns {
   const { store, identity, sessions, attempts, signInTargets, pages, urls, log, behaviour } = deps
 
-  async function comeBack(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply> {
+  async function finishAttempt(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply> {
     const { origin, form } = given
     const { zone } = request
     const answers = await identity.answersOf(zone, origin)
@@ -151,7 +151,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     return complete(request, reply, { given, to: { provider, shape, redirectUri, attempt, invitation, path } })
   }
 
-  async function arrive(
+  async function acceptUnsolicited(
     request: FastifyRequest,
     reply: FastifyReply,
     given: Return & { readonly target?: string },
@@ -245,8 +245,8 @@ export function createReturns(deps: ExternalDeps): Returns {
 
   return {
     shapeOf: async (zone, origin) => (await identity.answersOf(zone, origin))?.shape ?? NO_ANSWER,
-    comeBack,
-    arrive,
+    finishAttempt,
+    acceptUnsolicited,
     fail,
   }
 }

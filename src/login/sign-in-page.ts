@@ -124,11 +124,11 @@ export function createSignInPage(deps: SignInPageDeps): SignInPage {
       clientName: client && displayName(client),
       message: messageOf(pages.texts(request), query),
     })
-    return page ? pages.send(reply, page) : ask(request, reply, input)
+    return page ? pages.send(reply, page) : askForAccount(request, reply, input)
   }
 
   /** Shows the page that asks for an e-mail address or origin. */
-  async function ask(
+  async function askForAccount(
     request: FastifyRequest,
     reply: FastifyReply,
     {

@@ -109,7 +109,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
   }
 }
 
-interface Asked {
+interface TokenRequest {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly context: RequestContext
@@ -120,7 +120,7 @@ interface Asked {
 /** Has the grant decide, and issues what it decides. */
 async function grantTo(
   caller: Caller | VouchedCaller,
-  { request, reply, context, params, grant }: Asked,
+  { request, reply, context, params, grant }: TokenRequest,
   deps: TokenEndpointDeps,
 ): Promise<FastifyReply> {
   const { client, claim: clientAuthMethod } = caller

@@ -81,17 +81,17 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
       refused: (result: Refused, path: string | undefined) => explain(request, { origin, result, path }),
     } as const
     const state = form.get(shape.state) ?? ''
-    if (form.get(POSTED_AGAIN) !== undefined) return returns.comeBack(request, reply, given)
+    if (form.get(POSTED_AGAIN) !== undefined) return returns.finishAttempt(request, reply, given)
     if (!isState(state)) {
       const refused = async (result: Refused, path: string | undefined): Promise<Failure | string | undefined> => {
         if (result.outcome !== 'no-provider') return given.refused(result, path)
         given.lost() // sign-ins must not begin at this provider, or not for the client that it leads to
         return LOST
       }
-      return returns.arrive(request, reply, { ...given, refused, target: state })
+      return returns.acceptUnsolicited(request, reply, { ...given, refused, target: state })
     }
     const key = { origin, state, callback: consumerPath(entityId) }
-    if (attempts.wasSent(request, key)) return returns.comeBack(request, reply, given)
+    if (attempts.wasSent(request, key)) return returns.finishAttempt(request, reply, given)
     return postAgain(request, reply, { form, entityId, alias })
   }
 

@@ -75,14 +75,18 @@ export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): P
   }
 }
 
-interface Asked {
+interface ReferenceContext {
   readonly zone: AddressedZone
   readonly client: Client
   readonly begun: Begun | undefined
   readonly now: Date
 }
 
-async function find(params: AuthorizeContext['params'], asked: Asked, deps: AuthorizeDeps): Promise<Resolved> {
+async function find(
+  params: AuthorizeContext['params'],
+  asked: ReferenceContext,
+  deps: AuthorizeDeps,
+): Promise<Resolved> {
   const value = params.get('request')
   const reference = params.get('request_uri')
   const twice = ['request', 'request_uri'].find(name => params.repeated.includes(name))
@@ -118,7 +122,7 @@ const onceDigest = ({ clientId }: Client, id: string): string =>
 
 async function findPushed(
   reference: string,
-  { zone, client, begun, now }: Asked,
+  { zone, client, begun, now }: ReferenceContext,
   { store }: AuthorizeDeps,
 ): Promise<Resolved> {
   const pushedDigest = digest(reference.slice(PUSHED_PREFIX.length))
@@ -135,7 +139,7 @@ async function findPushed(
 /** The object at an address that the client registered. */
 async function fetchObject(
   uri: string,
-  { zone, client }: Asked,
+  { zone, client }: ReferenceContext,
   { outbound, fetchedObjects }: AuthorizeDeps,
 ): Promise<string> {
   const refuse = (description: string, cause?: unknown): OAuthError =>

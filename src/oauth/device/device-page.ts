@@ -63,7 +63,7 @@ export interface DevicePageDeps {
 const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /** A device that waits for a decision, and what the user can let it have. */
-interface Asked {
+interface DeviceQuestion {
   readonly device: DeviceRequest
   readonly client: Client
   readonly scopes: GrantedScopes
@@ -137,7 +137,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
     request: FastifyRequest,
     reply: FastifyReply,
     { signedIn, code }: { readonly signedIn: SignedInUser; readonly code: string | undefined },
-  ): Promise<Asked | undefined> {
+  ): Promise<DeviceQuestion | undefined> {
     const { zone } = request
     const { user, session } = signedIn
     const found = await find(request, signedIn, code)
@@ -169,7 +169,7 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
   async function askForDecision(
     request: FastifyRequest,
     reply: FastifyReply,
-    { code, asked, user }: { readonly code: string; readonly asked: Asked; readonly user: User },
+    { code, asked, user }: { readonly code: string; readonly asked: DeviceQuestion; readonly user: User },
   ): Promise<FastifyReply> {
     const { device, client, scopes } = asked
     const chrome = await pages.chrome(request, reply, { form: true })
@@ -192,7 +192,11 @@ export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): v
   }
 
   /** What the user allowed counts for the next time, too, and is among what they can take back. */
-  async function recordApproval(request: FastifyRequest, user: User, { client, scopes }: Asked): Promise<void> {
+  async function recordApproval(
+    request: FastifyRequest,
+    user: User,
+    { client, scopes }: DeviceQuestion,
+  ): Promise<void> {
     const { zoneId } = user
     const { clientId } = client
     const now = clock.now()
