@@ -15,6 +15,7 @@ import type { Vault } from './base/secrets.ts'
 import type { SamlKeys } from './config/saml.ts'
 import type { ProviderRecord } from './config/records.ts'
 import { clientRules } from './config/records.ts'
+import { missingGroups } from './model/users/group.ts'
 import type { IdentityProvider } from './model/zones/identity-provider.ts'
 import { providerFromJson } from './providers/provider-json.ts'
 import type { ProviderDefinition } from './providers/provider-json.ts'
@@ -167,10 +168,7 @@ async function applyZone(
 async function logUnknownGroups({ id, config }: ZoneDefinition, { store, log }: Deps): Promise<void> {
   const { groups = [] } = config.secondFactor ?? {}
   if (groups.length === 0) return
-  const existing = new Set(
-    (await store.groups.findByNames(id, groups)).map(({ displayName }) => displayName.toLowerCase()),
-  )
-  const unknown = groups.filter(name => !existing.has(name.toLowerCase()))
+  const unknown = missingGroups(groups, await store.groups.findByNames(id, groups))
   if (unknown.length > 0) log(`zone ${id}: secondFactor.groups names groups that do not exist: ${unknown.join(', ')}`)
 }
 

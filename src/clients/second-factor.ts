@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import { missingGroups } from '../model/users/group.ts'
 import { secondFactorPolicy } from '../model/users/second-factor.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
@@ -25,7 +26,6 @@ export async function clientPolicyProblem(
     return `secondFactor.methods must have one that counts in the zone: ${ofZone.methods.join(', ')}`
   }
   const found = groups.length === 0 ? [] : await store.groups.findByNames(zone.id, groups)
-  const names = new Set(found.map(({ displayName }) => displayName.toLowerCase()))
-  const unknown = groups.find(name => !names.has(name.toLowerCase()))
+  const [unknown] = missingGroups(groups, found)
   return unknown === undefined ? undefined : `secondFactor.groups: there is no group named ${unknown}`
 }

@@ -4,7 +4,7 @@ import { hasControlCharacter } from '../base/control-characters.ts'
 import { memberOf, parseJson } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
-import { allowsProvider } from '../model/clients/client.ts'
+import { allowsProvider, PROVIDER_BARRED } from '../model/clients/client.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/audit/event.ts'
@@ -209,8 +209,6 @@ export function createVouching(deps: {
 const AMR = ['ext']
 
 const ORIGIN = /^[\x21-\x7e]+$/
-
-const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
 
 /** A user with a name, which is their stable identifier: compared exactly, and never reused for another user. */
 interface NamedUser extends Pick<ExternalUser, 'userName' | 'email' | 'givenName' | 'familyName'> {

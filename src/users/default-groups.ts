@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { CONTACT_SCOPES } from '../model/tokens/scopes.ts'
+import { missingGroups } from '../model/users/group.ts'
 import type { Group } from '../model/users/group.ts'
 import type { Service } from '../model/service.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -45,8 +46,7 @@ export function createGroupsShown(deps: {
   async function defaultsOf(zone: Zone): Promise<readonly Group[]> {
     const names = [...new Set(defaultGroupsOf(zone, deps))]
     const found = await store.groups.findByNames(zone.id, names)
-    const existing = new Set(found.map(({ displayName }) => displayName.toLowerCase()))
-    const missing = names.filter(name => !existing.has(name.toLowerCase()))
+    const missing = missingGroups(names, found)
     if (missing.length === 0) return found
     const now = clock.now()
     const made = missing.map(displayName => newGroup({ zoneId: zone.id, displayName }, { id: random.uuid(), now }))

@@ -1,6 +1,7 @@
 // The policy of second factors in a change of a zone.
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
+import { missingGroups } from '../../model/users/group.ts'
 import { InvalidZoneConfig } from '../../model/zones/zone-rules.ts'
 import type { Zone, ZoneConfig } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
@@ -23,8 +24,7 @@ export async function secondFactorAfter(
   const { groups = [], origins = [] } = read ?? {}
   const newGroups = groups.filter(name => !old.groups?.includes(name))
   const found = newGroups.length === 0 ? [] : await store.groups.findByNames(before.id, newGroups)
-  const names = new Set(found.map(({ displayName }) => displayName.toLowerCase()))
-  const unknownGroup = newGroups.find(name => !names.has(name.toLowerCase()))
+  const [unknownGroup] = missingGroups(newGroups, found)
   if (unknownGroup !== undefined) {
     throw new InvalidZoneConfig(`config.secondFactor.groups: there is no group named ${unknownGroup}`)
   }

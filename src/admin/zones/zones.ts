@@ -11,6 +11,7 @@ import { allowedGroupNames } from '../../model/zones/zone-rules.ts'
 import { defaultGroups, standardDefaultGroups } from '../../model/zones/zone.ts'
 import type { Zone, ZoneConfig } from '../../model/zones/zone.ts'
 import type { ZoneState } from '../../store/store.ts'
+import { newGroup } from '../../users/default-groups.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
@@ -72,14 +73,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
 
   const groupsNamed = (zoneId: string, names: Iterable<string>): readonly Group[] => {
     const now = clock.now()
-    return [...new Set(names)].map(displayName => ({
-      zoneId,
-      id: random.uuid(),
-      displayName,
-      version: 0,
-      createdAt: now,
-      updatedAt: now,
-    }))
+    return [...new Set(names)].map(displayName => newGroup({ zoneId, displayName }, { id: random.uuid(), now }))
   }
 
   async function create(request: FastifyRequest): Promise<ZoneState> {

@@ -17,6 +17,9 @@ export const hasCredential = (client: Client): boolean =>
 /** Whether the client may be public, that is, authenticate with `none`. */
 export const isPublic = (client: Client): boolean => client.allowPublic === true
 
+/** The error description for a user of a provider that the client does not allow. */
+export const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
+
 /** Whether users of the provider with this origin may use the client. */
 export const allowsProvider = (client: Client, origin: string): boolean =>
   client.allowedProviders === undefined || client.allowedProviders.includes(origin)

@@ -27,3 +27,12 @@ export interface ExternalGroup {
   /** Absent where it was made before that was kept. */
   readonly createdAt?: Date
 }
+
+/** Those of the names that none of the groups has, in any case. */
+export function missingGroups(
+  names: readonly string[],
+  groups: readonly { readonly displayName: string }[],
+): readonly string[] {
+  const existing = new Set(groups.map(({ displayName }) => displayName.toLowerCase()))
+  return names.filter(name => !existing.has(name.toLowerCase()))
+}

@@ -1,6 +1,7 @@
 // Shared by the assertion grants (RFC 7521), in which a client presents a statement about a user that an issuer signed.
 // Owns the authorization that follows from a valid assertion and the errors of an invalid one; parses none itself.
 import type { AssertionResult } from '../../identity/identity.ts'
+import { PROVIDER_BARRED } from '../../model/clients/client.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Refusal } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -8,7 +9,6 @@ import type { Service } from '../../model/service.ts'
 import type { User } from '../../model/users/user.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { DecidedRequest, DecisionDeps, GrantDeps } from './grant.ts'
-import { PROVIDER_BARRED } from './grant.ts'
 import { foreignDescription, lacksFactor, refusal, scopesOfUser } from './resource-owner.ts'
 
 /** The subject of a valid assertion. */

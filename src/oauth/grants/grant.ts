@@ -4,7 +4,7 @@ import type { Identity } from '../../identity/identity.ts'
 import type { DemandFinder } from '../../identity/outstanding-demand.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
-import { allowsProvider } from '../../model/clients/client.ts'
+import { allowsProvider, PROVIDER_BARRED } from '../../model/clients/client.ts'
 import type { Confirmation } from '../../model/tokens/confirmation.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/audit/event.ts'
@@ -77,9 +77,6 @@ export interface Grant {
   readonly usesProof?: true
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
 }
-
-/** The error description for a user of a provider that the client does not allow. */
-export const PROVIDER_BARRED = "Client is not authorized for specified user's identity provider."
 
 /** Refuses users of a provider that the client does not allow. */
 export function requireAllowedProvider(client: Client, { origin }: Pick<User, 'origin'>, behaviour: Behaviour): void {

@@ -1,4 +1,5 @@
 import type { NoProvider } from '../../identity/password-providers.ts'
+import { PROVIDER_BARRED } from '../../model/clients/client.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { parseLoginHint } from '../../model/sessions/login-hint.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
@@ -6,7 +7,6 @@ import { concerning } from '../../model/oauth-error.ts'
 import { limitedSignIn } from '../../web/limits/limits.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
-import { PROVIDER_BARRED } from './grant.ts'
 import { authorizeByPasscode, bringsPasscode } from './passcode.ts'
 import { authorizeFor, refusal, refused } from './resource-owner.ts'
 
