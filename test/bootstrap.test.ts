@@ -92,7 +92,7 @@ const tile = { showOnHomePage: true, appLaunchUrl: 'https://app.example/start', 
 const marissa = { userName: 'marissa', password: 'koala', emails: [{ value: 'marissa@example.org' }] }
 
 describe('the policy of second factors of a zone', () => {
-  it('is applied with the zone, and tells the groups that there are not', async () => {
+  it('is applied with the zone, and logs the groups that do not exist', async () => {
     const store = await open()
     const secondFactor = { requirement: 'groups', groups: ['Admins', 'staf', 'openid'] }
     const file = { service: 'svc', bootstrap: { groups: [{ displayName: 'admins' }] }, zone_config: { secondFactor } }

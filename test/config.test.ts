@@ -335,7 +335,7 @@ describe('a single value', () => {
     })
   }
 
-  it('has every problem told at once, whatever the source', async () => {
+  it('reports every problem at once, whatever the source', async () => {
     const text =
       'nonsense: 1\nbase_url: x\nbootstrap: { clients: [ { client_id: a, scope: 5 }, { client_id: b } ], users: 7 }'
     const got = await problemsOf(load(text, { options: { port: 'x' }, env: { LATCHKEY_WORKERS: '99' } }))
@@ -499,7 +499,7 @@ bootstrap:
     },
   ]
   for (const { name, text, want } of refused) {
-    it(`refuses ${name}, and tells nothing else`, async () => {
+    it(`refuses ${name}, and reports nothing else`, async () => {
       const got = await problemsOf(load(text, { env: { DB: 'x' } }))
       assert.equal(got.length, 1)
       assert.match(got[0] ?? '', want)

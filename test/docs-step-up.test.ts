@@ -199,7 +199,7 @@ describe('docs/step-up.md', () => {
     })
   })
 
-  it('is told at once of what nothing reaches', async () => {
+  it('gets an error at once for an unreachable level', async () => {
     const zone = (await server.store.zones.find('svc')) ?? assert.fail()
     await server.store.zones.update({ ...zone, config: { ...zone.config, secondFactor: { methods: ['totp'] } } })
     const browser = server.browser(base.host)

@@ -167,7 +167,7 @@ for (const mode of MODES) {
 
     const isRefusal = ({ status }: TestAnswer): boolean => [401, 403, 404].includes(status)
 
-    it('is asked for what it tells its own, so that the rest of this proves something', async () => {
+    it('answers its own callers, so that the rest of this proves something', async () => {
       for (const { prefix, request } of waysTo('zone-b')) {
         const token = prefix === '' ? b.adminToken : await tokenByPath()
         for (const path of ['/oauth/clients', '/identity-providers', '/identity-zones', '/oauth/clients/app']) {

@@ -35,7 +35,7 @@ const assertAllRefused = (answers: readonly TestAnswer[]): void => {
 /** Whoever may vouch for users, or would like to, must not become anybody else. */
 export const externalLoginAttacks: readonly Attack[] = [
   {
-    attack: 'vouches for a user of this server, by name or by id',
+    attack: 'asserts a user of this server, by name or by id',
     outcome: 'is refused everywhere, and gets no token',
     attempt: inBothModes(async api => {
       const { id } = await userNamed(api.server, 'marissa')
@@ -49,8 +49,8 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'vouches for a user of another identity provider, by name or by id',
-    outcome: 'is refused everywhere: the provider alone speaks for its users',
+    attack: 'asserts a user of another identity provider, by name or by id',
+    outcome: 'is refused everywhere: only the provider can assert its users',
     attempt: inBothModes(async api => {
       const bearer = await api.tokenOf('admin')
       const made = await api.server.send('/Users', {
@@ -64,7 +64,7 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'vouches with a token of another zone, of a user, without the right, or without a token',
+    attack: 'asserts users with a token of another zone, of a user, without the right, or without a token',
     outcome: 'is refused everywhere, and no user is created',
     attempt: inBothModes(async api => {
       const before = await api.server.store.users.count('svc')
@@ -100,7 +100,7 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'vouches for a user with a name that is no text',
+    attack: 'asserts a user with a name that is no text',
     outcome: 'is refused, and nothing fails',
     attempt: inBothModes(async api => {
       const login = String.raw`{"username":"a\ud800","origin":"ext-a"}`

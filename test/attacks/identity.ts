@@ -165,7 +165,7 @@ export const identityAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'signs in with the address of an account that waits for its owner, which the provider does not vouch for',
+    attack: 'signs in with the address of an account that waits for its owner, which the provider has not verified',
     outcome: 'gets an account of their own',
     attempt: inBothModes(
       async ({ server, signIn, userOf }) => {

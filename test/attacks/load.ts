@@ -198,7 +198,7 @@ export const loadAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'tells by the time of a refusal whether a name is known, or its account locked',
+    attack: 'learns by the time of a refusal whether a name is known, or its account locked',
     outcome: 'each costs one write, which a database on a disk takes milliseconds for',
     attempt: async () => {
       const server = await startServer()

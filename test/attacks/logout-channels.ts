@@ -107,7 +107,7 @@ export const logoutChannelAttacks: readonly Attack[] = [
   },
   {
     attack: 'never answers, so that users wait for their logout and other applications for theirs',
-    outcome: 'the page is sent at once, and the others are told',
+    outcome: 'the page is sent at once, and the others are notified',
     attempt: () =>
       staging(async ({ server, receiver, victim, deliver }) => {
         const silent = await startLogoutReceiver()
@@ -125,7 +125,7 @@ export const logoutChannelAttacks: readonly Attack[] = [
   },
   {
     attack: 'ends hundreds of sessions at once, so that an application which is slower than the server misses some',
-    outcome: 'it is told of every one, none of which is given up for want of a place',
+    outcome: 'it is notified of every one, and none is given up for lack of a slot',
     attempt: () =>
       staging(async ({ server, receiver, deliver }) => {
         receiver.answer(200, 5)

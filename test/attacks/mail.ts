@@ -56,7 +56,7 @@ export const mailAttacks: readonly Attack[] = [
   },
   {
     attack: 'has an account at a provider with the address of another user, and changes its factors over and over',
-    outcome: 'thirty changes an hour, each of which is told by mail, and no more',
+    outcome: 'thirty changes an hour, each of which is mailed, and no more',
     async attempt() {
       const server = await startServer()
       const browser = await signedIn(server)

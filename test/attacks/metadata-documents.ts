@@ -76,7 +76,7 @@ export const metadataDocumentAttacks: readonly Attack[] = [
   },
   {
     attack: 'publishes a document that sends codes to the host of another application',
-    outcome: 'refused: a document speaks for its own host and for programs on the device',
+    outcome: 'refused: a document is valid for its own host and for programs on the device',
     attempt: () =>
       trying(async (server, documents) => {
         const browser = await signedIn(server)

@@ -88,7 +88,7 @@ export const mutualTlsAttacks: readonly Attack[] = [
   },
   {
     attack: 'steals a token that is bound to a certificate, and uses it with its own certificate or none',
-    outcome: 'the token is refused at every API, and still tells a resource server whose it is',
+    outcome: 'the token is refused at every API, and introspection still shows whose it is',
     attempt: against(async server => {
       const { access_token: token } = tokensOf(
         await server.token(CREDENTIALS, { basic: ['bound-secret', 'secret'], headers: shown(certificates.client) }),

@@ -138,7 +138,7 @@ export const resourceAttacks: readonly Attack[] = [
   },
   {
     attack: 'as the API of one token, has it introspected or exchanged as if it were for another one',
-    outcome: 'introspection tells the audience as it is; an exchange without a rule is refused',
+    outcome: 'introspection shows the audience as it is; an exchange without a rule is refused',
     attempt: () =>
       trying(async (server, browser) => {
         const { access_token: token } = tokensOf(await redeem(server, await codeFor(browser, ORDERS)))

@@ -43,7 +43,7 @@ export const sessionAttacks: readonly Attack[] = [
         const value = await plant(server, victim)
         const form = { username: 'joel', password: 'wombat', [NAME]: value }
         await victim.send('/login.do', { form, headers: HIDDEN })
-        assert.equal((await victim.send('/home')).status, 302, 'nobody is signed in')
+        assert.equal((await victim.send('/home')).status, 302, 'no user is signed in')
       }),
   },
   {
@@ -55,7 +55,7 @@ export const sessionAttacks: readonly Attack[] = [
         const value = await plant(server, victim)
         const form = { username: 'joel', password: 'wombat', [NAME]: value }
         await victim.send('/login.do', { form, headers: HIDDEN })
-        assert.equal((await victim.send('/home')).status, 302, 'nobody is signed in')
+        assert.equal((await victim.send('/home')).status, 302, 'no user is signed in')
       }),
   },
   {

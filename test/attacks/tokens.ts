@@ -45,8 +45,8 @@ export const tokenAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'puts a script into a profile, for a client that links to what it is told',
-    outcome: 'only addresses of the web are told',
+    attack: 'puts a script into a profile, for a client that links to the claim',
+    outcome: 'only addresses of the web are in claims',
     attempt: against(async server => {
       const script = 'javascript:alert(document.cookie)'
       const profile = { profileUrl: script, website: script, photos: [{ value: 'data:text/html,<script>' }] }

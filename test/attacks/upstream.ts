@@ -194,7 +194,7 @@ export const upstreamAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'has a provider of their zone told who this server is, by the key that other zones sign with',
+    attack: 'has this server authenticate to a provider of their zone with the key that other zones sign with',
     outcome: 'nothing is signed: the zone needs a key of its own',
     attempt: async () => {
       for (const mode of MODES) {

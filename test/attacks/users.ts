@@ -324,7 +324,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'sends prototypes, wrong types, deep or huge bodies, bad encodings and hostile filters',
-    outcome: 'is told 400 or 413 in words, never 500, and nothing is made',
+    outcome: 'is answered 400 or 413 with a description, never 500, and nothing is made',
     attempt: inBothModes(async api => {
       const before = await api.server.store.users.count('svc')
       const json = { 'content-type': 'application/json' }
@@ -375,7 +375,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'sends a body with a content type that is none, and fills the log with faults',
-    outcome: 'is told 400 everywhere, and nothing is logged as a fault',
+    outcome: 'is answered 400 everywhere, and nothing is logged as a fault',
     attempt: inBothModes(async api => {
       for (const type of [';', 'x y', 'application/', 'a/b/c']) {
         for (const path of ['/Users', '/Groups', '/scim/v2/Users', '/oauth/token']) {
@@ -456,7 +456,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'calls /Users with the scope for one kind of request to make another',
-    outcome: 'is told which scopes it lacks, before anything of the body is read',
+    outcome: 'is refused with the missing scopes, before the body is read',
     attempt: inBothModes(async api => {
       const { id } = await api.create('target')
       const cases: readonly (readonly [UserCallerId, string, string])[] = [

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { addSeconds, createIsoNow, epochSeconds, stopwatch, systemClock } from '../../src/base/clock.ts'
 
 describe('systemClock', () => {
-  it('tells the present moment', () => {
+  it('returns the present moment', () => {
     const before = Date.now()
     const now = systemClock.now().getTime()
     assert.ok(before <= now && now <= Date.now())

@@ -179,7 +179,7 @@ describe('an outbound request that is allowed', () => {
   const bad: readonly { name: string; failure: OutboundFailure; answer: typeof answer }[] = [
     { name: 'too large, as its length says', failure: 'too-large', answer: json(tooMuch) },
     {
-      name: 'too large, though its length is not told, before it ends',
+      name: 'too large, without a Content-Length, before it ends',
       failure: 'too-large',
       answer: (_, response) => void response.write(tooMuch),
     },

@@ -182,7 +182,7 @@ describe('createSecretMemory', () => {
   const record = { clientId: 'app' }
 
   const cases = [
-    { name: 'knows what it was told', reported: ['a'], secret: 'a', want: true },
+    { name: 'knows a remembered secret', reported: ['a'], secret: 'a', want: true },
     { name: 'does not know another secret', reported: ['a'], secret: 'b', want: false },
     { name: 'knows nothing at first', reported: [], secret: '', want: false },
     { name: 'knows both of two secrets', reported: ['a', 'b'], secret: 'a', want: true },

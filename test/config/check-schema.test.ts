@@ -93,7 +93,7 @@ describe('the check of the configuration', () => {
     )
   })
 
-  it('tells an own member named like one of Object.prototype', () => {
+  it('recognises an own member named like one of Object.prototype', () => {
     const given: unknown = JSON.parse('{"__proto__": 1, "constructor": 2, "listen": {"toString": 3}}')
     assert.deepEqual(ownAnswer(given, schema), [
       '/__proto__ additionalProperties',

@@ -26,7 +26,7 @@ metrics: { perRequestMetrics: true }`)
     })
   })
 
-  it('send measurements to this machine unless told otherwise', async () => {
+  it('send measurements to this machine unless configured otherwise', async () => {
     const { operations } = await load('statsd: { enabled: true }')
     assert.deepEqual(operations.statsd, { host: 'localhost', port: 8125, perRequest: false })
   })

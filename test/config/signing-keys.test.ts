@@ -238,7 +238,7 @@ describe('signing keys', () => {
   const zoneKey = (members: object) =>
     load(JSON.stringify({ zone_config: { tokenPolicy: { keys: { z: { ...members } } } } }))
 
-  it('takes a text that is no PEM for a shared secret in the zone API, of HS256 unless told otherwise', async () => {
+  it('takes a text that is no PEM for a shared secret in the zone API, of HS256 unless the request says otherwise', async () => {
     for (const [signingAlg, want] of [
       [undefined, 'HS256'],
       ['HS256', 'HS256'],

@@ -172,7 +172,7 @@ describe('openid-client', () => {
     )
   })
 
-  it('is told why by every refusal', async () => {
+  it('gets a reason with every refusal', async () => {
     const config = await library()
     await assert.rejects(client.clientCredentialsGrant(config, { scope: 'x' }), { error: 'invalid_scope', status: 400 })
     await assert.rejects(client.refreshTokenGrant(config, 'x'), { error: 'invalid_grant', status: 400 })
@@ -187,7 +187,7 @@ describe('openid-client', () => {
     })
   })
 
-  it('signs the user out, and is told so with its state', async () => {
+  it('signs the user out, and gets its state back', async () => {
     const config = await library()
     const other = await signedIn(server)
     const { id_token: hint } = await passwordTokens(server, {}, ['library', 's e+c%r:ét'])

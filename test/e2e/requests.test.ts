@@ -87,7 +87,7 @@ describe('signed and pushed requests by libraries of others', () => {
     }
   }
 
-  it('openid-client is told an error in a signed answer', async () => {
+  it('openid-client gets an error in a signed response', async () => {
     const config = await configured('bank', client.ClientSecretBasic('bank-secret'))
     client.useJwtResponseMode(config)
     const sent = { redirect_uri: CALLBACK, scope: 'cloud.write', state: 's' }
@@ -98,7 +98,7 @@ describe('signed and pushed requests by libraries of others', () => {
     )
   })
 
-  it('openid-client is told at once what is wrong with a request that it pushes', async () => {
+  it('openid-client gets the error of a request when it pushes it', async () => {
     const config = await configured('bank', client.ClientSecretBasic('bank-secret'))
     await assert.rejects(
       client.buildAuthorizationUrlWithPAR(config, { redirect_uri: 'https://evil.example', scope: 'openid' }),

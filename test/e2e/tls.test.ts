@@ -68,7 +68,7 @@ describe('a server with TLS', () => {
       sent.end()
     })
 
-  it('answers by https, with https in every URL that it tells', async () => {
+  it('answers by https, with https in every URL of its answers', async () => {
     assert.deepEqual({ ...(await get('/healthz', first.cert)), subject: '' }, { status: 200, text: 'ok', subject: '' })
     const metadata = JSON.parse((await get('/.well-known/openid-configuration', first.cert)).text) as { issuer: string }
     assert.equal(metadata.issuer, `https://127.0.0.1:${port}`)
@@ -83,7 +83,7 @@ describe('a server with TLS', () => {
     assert.match(failure.message, /socket hang up|ECONNRESET|Parse Error/)
   })
 
-  it('speaks no version before 1.2, and no cipher without forward secrecy', async () => {
+  it('accepts no version before 1.2, and no cipher without forward secrecy', async () => {
     const attempt = (options: object): Promise<string> =>
       new Promise(resolve => {
         const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options }, () => {

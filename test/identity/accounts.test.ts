@@ -246,7 +246,7 @@ describe('createAccounts', () => {
     { name: 'only the spelling of the user name did', change: { userName: 'Pat' } },
     { name: 'the provider says less than before', change: { email: undefined } as never },
     { name: 'the provider says nothing of an address that was verified before', change: {} },
-    { name: 'it vouches for no address in particular', change: { email: undefined, emailVerified: true } as never },
+    { name: 'it says verified without an address', change: { email: undefined, emailVerified: true } as never },
   ]
   for (const { name, change } of unchanged) {
     it(`writes nothing when ${name}`, async () => {
@@ -258,7 +258,7 @@ describe('createAccounts', () => {
   }
 
   const words: readonly { name: string; before?: boolean; change: Partial<ExternalUser>; want: boolean }[] = [
-    { name: 'the provider vouches for it', change: { emailVerified: true }, want: true },
+    { name: 'the provider has verified it', change: { emailVerified: true }, want: true },
     { name: 'the provider says no', before: true, change: { emailVerified: false }, want: false },
     {
       name: 'the provider says no and no address',
@@ -269,12 +269,12 @@ describe('createAccounts', () => {
     { name: 'the address changes without a word', before: true, change: { email: 'x@corp.example' }, want: false },
     { name: 'the address changes its spelling', before: true, change: { email: 'Pat@corp.example' }, want: false },
     {
-      name: 'it is a new one that the provider vouches for',
+      name: 'it is a new one that the provider has verified',
       change: { email: 'x@y.example', emailVerified: true },
       want: true,
     },
     {
-      name: 'the provider vouches for no address in particular',
+      name: 'the provider says verified without an address',
       change: { email: undefined, emailVerified: true } as never,
       want: false,
     },
@@ -290,7 +290,7 @@ describe('createAccounts', () => {
   }
 
   const addresses = [
-    { name: 'the one that the provider tells', userName: 'pat', email: 'x@y.example', want: 'x@y.example' },
+    { name: 'the one that the provider sends', userName: 'pat', email: 'x@y.example', want: 'x@y.example' },
     { name: 'the user name when it is one', userName: 'pat@home.example', want: 'pat@home.example' },
     // Covers shadow users: missing e-mail is made up
     { name: 'one made up for a plain user name', userName: 'pat', want: 'pat@user.from.corp.cf' },
@@ -313,7 +313,7 @@ describe('createAccounts', () => {
     const verified = { emailVerified: true }
 
     // Covers shadow users: found by e-mail and origin
-    it('is found by an address that the provider vouches for, in any case of A to Z, and renamed', async () => {
+    it('is found by an address that the provider has verified, in any case of A to Z, and renamed', async () => {
       await precreated({ id: 'before', userName: 'Pat.Doe', email: 'Pat@Corp.example', verified: false })
       const user = await enter(verified, linking({ addShadowUserOnLogin: false }))
       assert.deepEqual(
@@ -363,7 +363,7 @@ describe('createAccounts', () => {
     })
 
     const notFound: readonly { name: string; account: Partial<User>; external?: Partial<ExternalUser> }[] = [
-      { name: 'an address that the provider does not vouch for', account: {}, external: { emailVerified: false } },
+      { name: 'an address that the provider has not verified', account: {}, external: { emailVerified: false } },
       {
         name: 'an address that the provider is silent about',
         account: {},

@@ -115,7 +115,7 @@ const cases: readonly Case[] = [
   { name: 'goes to the provider of a domain', given: { hint: 'corp.example' }, want: to('corp') },
   { name: 'goes to the provider of a domain in any case', given: { hint: 'CORP.Example' }, want: to('corp') },
   {
-    name: 'goes to the provider of an address, and tells it the name',
+    name: 'goes to the provider of an address, and passes the name on',
     given: { hint: 'pat@eu.corp.example' },
     want: { ...to('corp'), userName: 'pat@eu.corp.example' },
     uaa: to('corp'),

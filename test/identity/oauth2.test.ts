@@ -44,7 +44,7 @@ function open(fetch: (address: string) => Promise<Response>) {
 describe('signing in at an OAuth 2.0 provider', () => {
   for (const path of ['/token', '/user']) {
     for (const failure of ['timeout', 'unreachable', 'busy', 'too-large', 'forbidden', 'redirect'] as const) {
-      it(`ends without a sign-in when the request to ${path} ends as ${failure}, and tells it the log only`, async () => {
+      it(`ends without a sign-in when the request to ${path} ends as ${failure}, and reports it in the log only`, async () => {
         const redirect = open(async address => {
           if (new URL(address).pathname === path) throw new OutboundError(failure, 'https://git.example: why')
           return Response.json({ access_token: 'a' })

@@ -78,7 +78,7 @@ describe('signing in at an OpenID Connect provider', () => {
     'redirect',
     'bad-answer',
   ] as const) {
-    it(`ends without a sign-in when the request ends as ${failure}, and tells it the log only`, async () => {
+    it(`ends without a sign-in when the request ends as ${failure}, and reports it in the log only`, async () => {
       const redirect = open(usual, () => Promise.reject(new OutboundError(failure, 'https://corp.example: why')))
       assert.deepEqual(await redirect?.finish({ code: 'c' }, attempt, zone), {
         outcome: 'unavailable',

@@ -48,7 +48,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /authenticate: response: origin; user_id
-    it('also tells a login server the origin and the id', async () => {
+    it('also answers a login server with the origin and the id', async () => {
       const answer = await send(MARISSA, { bearer: api.token })
       const { id } = await userNamed(api.server, 'marissa')
       const want = { username: 'marissa', origin: 'svc', email: 'marissa@example.org', user_id: id }
@@ -73,7 +73,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /authenticate: error: account not verified
-    it('tells anyone who has the password that the account is not verified', async () => {
+    it('reveals an unverified account only with the right password', async () => {
       const answer = await send({ username: 'unverified', password: 'koala' })
       assert.deepEqual([answer.status, answer.json()], [403, { error: 'account not verified' }])
     })
@@ -145,7 +145,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /authenticate: source; email
-    it('creates the user whom a login server vouches for, and finds them again', async () => {
+    it('creates the user that a login server asserts, and finds them again', async () => {
       const answer = await send({ ...ERIN, email: 'erin@shop.example' }, { bearer: api.token })
       assert.equal(answer.status, 200, answer.text)
       const user = await api.userOf('ext-a', 'erin')

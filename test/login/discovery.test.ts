@@ -163,7 +163,7 @@ for (const mode of MODES) {
         // Covers POST /login/idp_discovery: email; answer: redirect upstream
         // Partly covers identity provider common config: emailDomain
         // Partly covers config of type uaa: emailDomain
-        it(`goes to the provider of ${email.trim()}, and tells it ${name}`, async () => {
+        it(`goes to the provider of ${email.trim()}, and passes ${name} on`, async () => {
           const answer = await discover({ email, ...(username && { username }) })
           assert.equal(answer.status, 302)
           assert.equal(answer.location().host, host)

@@ -181,7 +181,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is told in the words of the provider by a zone without second factors', async () => {
+    it('is passed on as the provider names it by a zone without second factors', async () => {
       await setPolicy(server, { requirement: 'off' })
       for (const acr of ['gold', 'phr', '1']) {
         const browser = server.browser()

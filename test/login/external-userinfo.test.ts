@@ -70,7 +70,7 @@ for (const mode of MODES) {
     })
 
     // Covers oidc and oauth provider config: userInfoUrl
-    it('completes the ID token in standard, which counts where both speak', async () => {
+    it('completes the ID token in standard, which takes precedence', async () => {
       const reported = { sub: 's1', ...NAMES, email: 'other@corp.example', email_verified: true, amr: ['hwk'] }
       const user = await signIn('corp', { sub: 's1' }, { body: reported })
       if (mode === 'uaa') {

@@ -652,7 +652,7 @@ for (const mode of MODES) {
       ]
       for (const [error, status, words, code] of declined) {
         // Covers any /login/callback/{origin}: error
-        it(`is told in plain words: ${error || 'an empty error'}`, async () => {
+        it(`is explained on the page: ${error || 'an empty error'}`, async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
           const answer = await back(browser, { error, error_description: '<b>evil</b> text', state })

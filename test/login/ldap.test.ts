@@ -85,7 +85,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /login.do: error: account_not_precreated
-    it('tells a user without an account that an administrator must make it', async () => {
+    it('says on the page that an administrator must make the account', async () => {
       await api.configure({ ...SEARCH, baseUrl: slapd.url, addShadowUserOnLogin: false })
       const browser = api.server.browser()
       const answer = await signIn(browser, { username: 'twin-a' })

@@ -265,7 +265,7 @@ describe('the sender of mails', () => {
     )
   })
 
-  it('pauses while the server takes no mail, without a count against the mails, and tells it once', async () => {
+  it('pauses while the server takes no mail, without a count against the mails, and logs it once', async () => {
     const clock = createTestClock()
     const store = await memory(clock)
     let isUp = false

@@ -140,7 +140,7 @@ describe('authentication to the mail server', () => {
     assert.deepEqual([outcome, got?.user], ['sent', 'u'])
   })
 
-  it('with a wrong password concerns every mail, and the password is not told', async () => {
+  it('with a wrong password concerns every mail, and the password is not shown', async () => {
     const delivery = await attempt({ user: ['u', 'p'] }, { user: 'u', password: 'secret-password' })
     assert.deepEqual(delivery, { outcome: 'unavailable', reason: '535 to AUTH PLAIN' })
   })
@@ -234,7 +234,7 @@ describe('a mail that is not sent', () => {
     })
   }
 
-  it('is given up by a signal, however slowly the server speaks', async () => {
+  it('is given up by a signal, however slowly the server answers', async () => {
     const attempted = new AbortController()
     const server = await startRawServer(line => {
       if (line === 'DATA') attempted.abort()

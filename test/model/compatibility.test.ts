@@ -6,7 +6,7 @@ const standard = behaviourOf('standard')
 const uaa = behaviourOf('uaa')
 
 describe('behaviourOf', () => {
-  it('tells its own mode', () => {
+  it('names its own mode', () => {
     assert.deepEqual([standard.mode, uaa.mode], ['standard', 'uaa'])
   })
 
@@ -117,7 +117,7 @@ describe('behaviourOf', () => {
   const written = (value: unknown): unknown =>
     typeof value === 'object' && value !== null ? Object.values(value).join(' ') : value
   for (const { name, row, want } of cases) {
-    it(`tells ${name}`, () => {
+    it(`lists ${name}`, () => {
       assert.deepEqual(
         [standard, uaa].map(behaviour => written(Reflect.get(behaviour, row))),
         want,

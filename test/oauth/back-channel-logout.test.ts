@@ -114,7 +114,7 @@ for (const mode of MODES) {
       if (mode === 'standard') assert.equal(asHint.location().searchParams.get('error'), 'invalid_request')
     })
 
-    it('tries again when an application fails, and tells the others only once', async () => {
+    it('tries again when an application fails, and notifies the others only once', async () => {
       shop.tokens.length = 0
       bank.tokens.length = 0
       shop.answer = 503

@@ -125,7 +125,7 @@ for (const mode of MODES) {
     const missing = [
       { name: 'a blank does not separate', scopes: 'openid cloud.read', reported: 'openid cloud.read' },
       { name: 'a part of a name is another', scopes: 'cloud', reported: 'cloud' },
-      { name: 'each is told as it was asked for', scopes: 'X,OpenID,y', reported: 'X,y' },
+      { name: 'each is reported as it was requested', scopes: 'X,OpenID,y', reported: 'X,y' },
       { name: 'a name is no pattern', scopes: 'cloud.*,*', reported: 'cloud.*,*' },
     ]
     for (const { name, scopes: wanted, reported } of missing) {

@@ -191,7 +191,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('are told what is wrong with their address', async () => {
+    it('get the reason why their address is refused', async () => {
       const id = documents.id('/app.json?x=1')
       assert.match((await authorize(browser, asking(id))).text, /the address must not have a query/)
     })

@@ -135,7 +135,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /device/decision: rule: access_denied after refusal
-    it('tells a device that was denied, once', async () => {
+    it('answers access_denied to a device that was denied, once', async () => {
       const codes = await begun()
       const browser = await signedIn(server)
       const page = await decide(browser, await enter(browser, codes.user_code), 'false')
@@ -282,7 +282,7 @@ describe('the device grant where the zone has none', () => {
     }
   })
 
-  it('is told of where there is one', async () => {
+  it('is advertised where there is one', async () => {
     const server = await startServer({ config: { bootstrap } })
     try {
       const metadata = (await server.send('/.well-known/openid-configuration')).json()

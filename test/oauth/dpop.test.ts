@@ -416,7 +416,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('tells resource servers what a token is bound to', async () => {
+    it('shows resource servers what a token is bound to', async () => {
       const token = await bound()
       const introspected = await server.send('/introspect', { basic: RESOURCE, form: { token } })
       assert.deepEqual(introspected.json()['cnf'], { jkt: key.jkt })

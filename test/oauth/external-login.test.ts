@@ -255,7 +255,7 @@ for (const mode of MODES) {
         assert.equal((await verified(api.server, access_token)).payload['origin'], 'svc')
       })
 
-      it('is told of a missing source=login what it would be told otherwise (E1)', async () => {
+      it('gets the refusal of an ordinary password request without source=login (E1)', async () => {
         const want = mode === 'uaa' ? '403 insufficient_scope' : '401 invalid_client'
         assert.equal(errorOf(await api.tokens({ source: undefined })), want)
       })
@@ -319,7 +319,7 @@ for (const mode of MODES) {
         assert.equal(new Set(ids).size, 1)
       })
 
-      it('records in the audit trail who vouched', async () => {
+      it('records the login server in the audit trail', async () => {
         const from = api.server.events.length
         tokensOf(await api.tokens({ username: 'trail' }))
         const events = api.server.events.slice(from)

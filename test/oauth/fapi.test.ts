@@ -143,7 +143,7 @@ for (const mode of MODES) {
     }
 
     // Covers GET /oauth/clients/{client_id}/profile: response: profile; missing; error: not found; unauthorized
-    it('is told what it lacks', async () => {
+    it('gets a report of what it lacks', async () => {
       const { access_token: bearer } = (
         await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'secret'] })
       ).json<{ access_token: string }>()

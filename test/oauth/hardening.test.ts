@@ -106,7 +106,7 @@ describe('a redirect URI that already says what only a response may say, in uaa'
 
 describe('a database that is gone', () => {
   for (const url of ['/login', '/no/such/page', '/oauth/authorize', '/%ZZ']) {
-    it(`tells a user nothing of itself at ${url}`, () =>
+    it(`reveals nothing of itself to a user at ${url}`, () =>
       withServer({}, async server => {
         Object.assign(server.store.zones, {
           find: () => Promise.reject(new StoreUnavailable('cannot reach 10.1.2.3:5432')),

@@ -126,7 +126,7 @@ for (const mode of MODES) {
       await refuse(token, { ...unauthorized, description: 'Unable to decode expected id_token' })
     })
 
-    it('refuses an ID token that does not tell its origin', async () => {
+    it('refuses an ID token without its origin', async () => {
       const { id_token: idToken } = await passwordTokens(server, {}, ['minimal', 'secret'])
       await refuse(idToken, { ...unauthorized, description: /^Unable to map issuer, / }, ['minimal', 'secret'])
     })

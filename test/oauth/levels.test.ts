@@ -171,7 +171,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('is not told in tokens of clients', async () => {
+      it('is not in tokens of clients', async () => {
         const form = { grant_type: 'client_credentials' }
         const { access_token: token } = tokensOf(await server.token(form, { basic: ['service', 'service-secret'] }))
         assert.deepEqual([decodeJwt(token)['acr'], decodeJwt(token)['amr']], [undefined, undefined])
@@ -181,7 +181,7 @@ for (const mode of MODES) {
     describe('of a zone without', () => {
       before(() => setPolicy(server, { requirement: 'off' }))
 
-      it('is told nowhere, and classes of a provider are as it names them', async () => {
+      it('appears nowhere, and classes of a provider are as it names them', async () => {
         const browser = await signedIn(server)
         const plain = await redeem(await codeOf(browser))
         for (const [acr, want] of [

@@ -369,7 +369,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
   })
 
   const doubts: readonly { name: string; query: (browser: Browser) => Promise<Readonly<Record<string, string>>> }[] = [
-    { name: 'nothing vouches for it', query: async () => ({}) },
+    { name: 'neither a hint nor a client allows it', query: async () => ({}) },
     { name: 'only a client is named', query: async () => ({ client_id: 'auto' }) },
     {
       name: 'a target comes without a hint',
@@ -395,7 +395,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
   for (const { name, query } of doubts) {
     // Covers GET /logout.do: page: logout_confirmation
     // Covers compatibility: logout and sessions: L5 confirmation
-    it(`asks first when ${name}, and ends the session when told so`, async () => {
+    it(`asks first when ${name}, and ends the session when confirmed`, async () => {
       const browser = await signedIn(server)
       const asked = await query(browser)
       const page = await logout(browser, asked)

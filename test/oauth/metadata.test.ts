@@ -200,7 +200,7 @@ describe(`GET ${CONFIGURATION}`, () => {
       }))
   }
 
-  it('tells only endpoints that exist', () =>
+  it('lists only endpoints that exist', () =>
     withServer('standard', {}, async server => {
       const reported = (await server.send(CONFIGURATION)).json()
       const urls = Object.entries(reported).filter(([name]) => /_endpoint$|_uri$/.test(name))

@@ -79,7 +79,7 @@ for (const mode of MODES) {
     describe('with a password', () => {
       const grant = (form: object) => server.token({ grant_type: 'password', ...form }, { basic: APP })
 
-      it('is refused mfa_required, and told the way that is left', async () => {
+      it('is refused with mfa_required, and with the remaining way in the description', async () => {
         const answer = await grant(TOM)
         assert.equal(outcome(answer), '400 mfa_required')
         assert.match(String(answer.json()['error_description']), /passcode/)

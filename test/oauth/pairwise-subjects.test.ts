@@ -107,7 +107,7 @@ describe('subjects of pairwise clients', () => {
     }
   })
 
-  it('are not told by interfaces that need no scope, by session_state or by the description of an error', async () => {
+  it('are not revealed by interfaces that need no scope, by session_state or by the description of an error', async () => {
     const there = await startServer({ config: { bootstrap } })
     const { id } = await userNamed(there, 'marissa')
     const { searchParams } = (await authorize(await signedIn(there), request('one'))).location()

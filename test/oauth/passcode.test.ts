@@ -338,7 +338,7 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, await passcodeOf(server)))
     })
 
-    it('is told in the audit trail, and never what it was', async () => {
+    it('is recorded in the audit trail, but never its value', async () => {
       const passcode = await passcodeOf(server)
       const { id } = await userNamed(server, 'marissa')
       const from = server.events.length

@@ -214,7 +214,7 @@ for (const mode of MODES) {
 
     describe('an account that must be there', () => {
       // Covers ldap sign-in: error: shadow creation barred
-      it('is told to anyone who has none, by the text for it', async () => {
+      it('is shown to every user without one', async () => {
         await configure({ addShadowUserOnLogin: false })
         const answer = await api.grant('semi;colon')
         assert.equal(told(answer), REFUSED)

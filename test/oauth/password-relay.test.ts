@@ -236,7 +236,7 @@ for (const mode of MODES) {
     })
 
     for (const missing of ['username', 'password']) {
-      it(`tells the provider nothing without a ${missing}`, async () => {
+      it(`sends no request to the provider without a ${missing}`, async () => {
         const form = { grant_type: 'password', username: 'pat', password: 'x', login_hint: hint('corp') }
         const rest = Object.fromEntries(Object.entries(form).filter(([name]) => name !== missing))
         const answer = await server.token(rest, { basic: APP })
@@ -261,7 +261,7 @@ for (const mode of MODES) {
     })
 
     // Covers oidc and oauth provider config: passwordGrantEnabled
-    it('refuses a provider that does not take passwords, or is barred, and tells it nothing', async () => {
+    it('refuses a provider that does not take passwords, or is barred, and sends it no request', async () => {
       const unusable = mode === 'standard' ? '400 invalid_request' : '401 unauthorized'
       for (const origin of ['no', 'nowhere']) assert.equal(reported(await ask({ login_hint: hint(origin) })), unusable)
       const barred = await ask({ login_hint: hint('more') }, ['corp-only', 'x'])
@@ -270,7 +270,7 @@ for (const mode of MODES) {
     })
 
     for (const userName of ['pat\0', 'pat\r\n', 'pat\x1b', 'pat\x7f', 'pat\x85']) {
-      it(`tells the provider no name with ${JSON.stringify(userName.slice(3))}`, async () => {
+      it(`sends the provider no name with ${JSON.stringify(userName.slice(3))}`, async () => {
         assert.ok((await ask({ username: userName })).status >= 400)
         assert.equal(upstream.requests.length, 0)
       })

@@ -350,7 +350,7 @@ for (const mode of MODES) {
       assert.equal((await server.store.approvals.list('svc', id, 'app', new Date(0))).length, 0)
     })
 
-    it('are no matter to a client that was told the password', async () => {
+    it('do not matter after the password grant', async () => {
       tokensOf(await refresh(server, (await passwordTokens(server)).refresh_token))
     })
   })

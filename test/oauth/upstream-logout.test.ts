@@ -261,7 +261,7 @@ for (const mode of MODES) {
     }
 
     function returnsByQuery(): void {
-      it('tells the provider the client instead of the hint', async () => {
+      it('sends the provider the client instead of the hint', async () => {
         const browser = await signIn()
         const { code = '' } = responseOf(await authorize(browser, { ...AUTO_REQUEST, scope: 'openid' })).query
         const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }

@@ -87,7 +87,7 @@ for (const mode of MODES) {
       // Covers GET /userinfo: response: email_verified; preferred_username; updated_at
       // Partly covers compatibility: tokens and userinfo: T6 userinfo claims
       // Covers every answer in standard: userinfo: token works at once, same sub
-      it(`tells about the user what the mode says for "${scope}" (T6)`, async () => {
+      it(`answers the claims of the mode for "${scope}" (T6)`, async () => {
         const answer = await send(await tokenFor(scope))
         const { id } = await userNamed(server, 'marissa')
         const { previous_logon_time: previous, ...reported } = answer.json()

@@ -132,7 +132,7 @@ for (const mode of MODES) {
         assert.equal(await isActive('', own, { host: 'default.id.example:8080' }), false)
       })
 
-      it('speak for their user at either address, and in no other zone (jwt-bearer)', async () => {
+      it('assert their user at either address, and in no other zone (jwt-bearer)', async () => {
         const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
         const { access_token: assertion } = await signIn('/z/x', 'koala-x', {}, PORTER)
         const form = { grant_type, assertion }

@@ -43,7 +43,7 @@ describe('the facts of a build', () => {
     })
   }
 
-  it('are told in one line with the address, as far as they are known', () => {
+  it('are logged in one line with the address, as far as they are known', () => {
     const known = { version: '1.2.3', commitId: 'abc1234', timestamp: '2026-01-15T12:00:00+0000' }
     assert.equal(
       aboutBuild(known, ['Server', 'https://id.example']),

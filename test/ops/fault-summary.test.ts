@@ -12,7 +12,7 @@ function summary() {
 }
 
 describe('a fault that repeats', () => {
-  it('is told in full once, whatever the route, and counted each minute', () => {
+  it('is logged in full once, whatever the route, and counted each minute', () => {
     const { lines, faults } = summary()
     for (let time = 0; time < 500; time += 1) faults.note(`GET /route-${time % 3}`, new Error('database is away'))
     assert.deepEqual(lines, ['GET /route-0'])
@@ -25,7 +25,7 @@ describe('a fault that repeats', () => {
     ])
   })
 
-  it('is told in full again after a minute without it', () => {
+  it('is logged in full again after a minute without it', () => {
     const { lines, faults } = summary()
     faults.note('first', new Error('a'))
     faults.flush()

@@ -41,7 +41,7 @@ describe('health', () => {
     assert.deepEqual(lines, ['the database does not work: gone', 'the database works again'])
   })
 
-  it('looks in the background, as often as it is told, until it is ended', async t => {
+  it('probes in the background, as often as configured, until it is ended', async t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const ping = mock.fn(() => Promise.resolve())
     const { health } = healthOf(ping)

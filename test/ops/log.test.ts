@@ -70,7 +70,7 @@ describe('the log', () => {
   })
 
   // Covers audit line: type; principal
-  it('marks the audit trail, so that it can be told from the rest', () => {
+  it('marks the audit trail, so that it can be filtered', () => {
     const [line] = linesOf(log =>
       log.audit({ type: 'UserAuthenticationSuccess', zoneId: 'svc', principal: 'u-1', origin: 'svc' }),
     )

@@ -93,7 +93,7 @@ describe('metrics for Prometheus', () => {
     await app.close()
   })
 
-  it('count events and queries, and tell the version and whether the database works', async () => {
+  it('count events and queries, and report the version and whether the database works', async () => {
     let works = true
     const { prometheus } = measured({ isDatabaseUp: () => works })
     const passed: string[] = []

@@ -43,7 +43,7 @@ for (const mode of MODES) {
     // Partly covers GET /RateLimitingStatus: current.status
     // Covers GET /RateLimitingStatus: current.asOf; current.credentialIdExtractor; current.loggingLevel
     // Covers GET /RateLimitingStatus: current.limiterMappings; fromSource
-    it('tells an administrator what is limited, and is not limited itself', async () => {
+    it('shows an administrator what is limited, and is not limited itself', async () => {
       for (const request of [{ basic: BOSS }, { bearer: await tokenOf(BOSS) }]) {
         const answer = await server.send(STATUS, request)
         assert.equal(answer.status, 200, answer.text)

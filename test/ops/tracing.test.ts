@@ -150,7 +150,7 @@ describe('traces', () => {
     assert.equal(JSON.stringify(seen).includes('secret'), false)
   })
 
-  it('have spans of signatures and of requests to others, who are not told of the trace', async () => {
+  it('have spans of signatures and of outbound requests, which do not carry the trace', async () => {
     const received: IncomingHttpHeaders[] = []
     const server = createServer(({ headers }, response) => {
       received.push(headers)

@@ -44,7 +44,7 @@ describe('the package', { skip: !hasNpm && 'npm is not installed' }, () => {
     npm(installed, 'install', '--offline', '--ignore-scripts', `./${tarball}`)
   })
 
-  it('starts where it is installed, and ends when it is told to', async () => {
+  it('starts where it is installed, and ends at SIGTERM', async () => {
     const launcher = join(installed, 'node_modules', '.bin', 'latchkey')
     const server = await serve({ launcher, folder: installed })
     const answer = await fetch(`${server.baseUrl}/login`)

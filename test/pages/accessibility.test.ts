@@ -235,7 +235,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('shows a password as long as its button is pressed, and tells so in every language', async () => {
+  it('shows a password as long as its button is pressed, and announces it in every language', async () => {
     const { page } = await open({ viewport: phone })
     for (const language of LANGUAGES) {
       const { show, shown, concealed } = textsIn(language).form

@@ -70,7 +70,7 @@ describe('the button of a form', () => {
 })
 
 describe('a moment', () => {
-  it('is told in UTC, which is named in full, for a page without script', () => {
+  it('is shown in UTC, which is named in full, for a page without script', () => {
     const at = new Date('2026-01-02T03:04:05Z')
     assert.equal(
       time(texts, at).toString(),

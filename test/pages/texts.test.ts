@@ -138,7 +138,7 @@ describe('a page in another language', () => {
   }
 })
 
-describe('a description that programs are told in English', () => {
+describe('a description that programs get in English', () => {
   const files = globSync('src/**/*.ts', { cwd: join(import.meta.dirname, '../..') })
     .map(path => path.replaceAll('\\', '/'))
     .filter(path => !path.startsWith('src/pages/texts/'))
@@ -271,7 +271,7 @@ describe('how long ago something was', () => {
     { minutes: 179, en: '2 hours ago', de: 'vor 2 Stunden', ja: '2 時間前' },
   ]
   for (const { minutes, ...want } of cases) {
-    it(`is told in the language of the page: ${minutes} minutes`, () => {
+    it(`is shown in the language of the page: ${minutes} minutes`, () => {
       for (const language of ['en', 'de', 'ja'] as const) {
         assert.equal(timeAgo(textsIn(language), minutes), want[language])
       }

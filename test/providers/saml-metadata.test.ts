@@ -177,7 +177,7 @@ describe('reading SAML metadata', () => {
     )
   })
 
-  it('tells a document from an address', () => {
+  it('distinguishes a document from an address', () => {
     for (const text of [
       '<?xml version="1.0"?>',
       '<EntityDescriptor/>',

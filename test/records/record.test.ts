@@ -116,7 +116,7 @@ describe('a description', () => {
   })
   const kept = { id: 'a', secret: 's', tags: [], groups: ['g'], madeAt: new Date(5) }
 
-  it('shows no secret, no empty list that may be left out, and in lists what lists tell', () => {
+  it('shows no secret, no empty list that may be left out, and in lists only the fields of lists', () => {
     assert.deepEqual(showRecord(small, kept), { id: 'a', groups: ['g'], made: 5 })
     assert.deepEqual(showRecord(small, kept, { inList: true }), { id: 'a', made: 5 })
     assert.equal(Object.hasOwn(shownSchemas(small).properties, 'secret'), false)

@@ -627,7 +627,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(found, { ...read, userName: 'Anna', email: 'a@b.c', verified: true, version: 1, salt: 'new' })
     })
 
-    it('set a new password once, forget failures, and meet the demand only when they are told to', async () => {
+    it('set a new password once, forget failures, and meet the demand only when asked to', async () => {
       const z = newZone()
       const change = { passwordHash: 'new', passwordRevision: 'p2', passwordChangedAt: at(7), meetsDemand: true }
       const written = { passwordHash: 'new', passwordRevision: 'p2', passwordChangedAt: at(7), updatedAt: at(7) }

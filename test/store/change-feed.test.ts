@@ -94,7 +94,7 @@ describe('changes of another node', { skip: isFast }, () => {
       }
     }))
 
-  it('are told once: by a notification, by the process itself, or from the table', async () => {
+  it('are delivered once: by a notification, by the process itself, or from the table', async () => {
     await (await openStore(database.url, { clock: systemClock })).close()
     const types = { getTypeParser: (oid: number) => (oid === 20 ? Number : String) }
     const client = new Client({ connectionString: database.url, types })

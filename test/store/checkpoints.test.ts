@@ -87,7 +87,7 @@ describe('the log of a SQLite file', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('is written back by the serving thread when the other one fails, and the failure is told', async () => {
+  it('is written back by the serving thread when the other one fails, and the failure is reported', async () => {
     const checkpoints = open(join(folder, 'none', 'log.db'))
     let before = 0
     let began = false

@@ -6,7 +6,7 @@ import { at, session, signIn, user } from './records.ts'
 
 /** Cases of `EndedSessionStore`, and of what leaves ended sessions. */
 export function endedSessionCases(store: () => Store): void {
-  describe('a session whose clients want to be told', () => {
+  describe('a session whose clients want to be notified', () => {
     const begin = async (
       zoneId: string,
       idDigest: string,

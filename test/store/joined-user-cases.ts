@@ -78,7 +78,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
       assert.equal(await sessions.findWithUser(theirs, 'own'), undefined)
     })
 
-    it('is told of the logon by the session that begins, and only then', async () => {
+    it('is updated with the logon by the session that begins, and only then', async () => {
       const { sessions, users, events } = store()
       await events.recordFailure(mine, 'u2', at(1))
       const begun = (idDigest: string, seconds: number) => {

@@ -80,7 +80,7 @@ export async function makeSession(
 ): Promise<void> {
   const cookie = browser.cookies.get('svc-session') ?? browser.cookies.get('JSESSIONID') ?? ''
   const session = await store.sessions.find('svc', digest(cookie))
-  assert.ok(session?.signIn, 'nobody is signed in')
+  assert.ok(session?.signIn, 'no user is signed in')
   const signIn = { ...session.signIn, acr, ...(amr && { amr }) }
   await store.sessions.replace('svc', session.idDigest, { ...session, signIn })
 }

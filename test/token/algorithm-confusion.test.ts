@@ -328,13 +328,13 @@ for (const mode of MODES) {
 
     for (const { name: place, token, takes, refuses } of PLACES) {
       describe(`at ${place}`, () => {
-        it('is told from a genuine one, and from a copy that a test signs with the key of the server', async () => {
+        it('is distinguished from a genuine one, and from a copy that a test signs with the key of the server', async () => {
           await takes(server, token(genuine), mode)
           const { header, payload } = partsOf(token(genuine))
           assert.equal(header['kid'], 'rsa')
           await takes(server, joined(header, payload, byRsa(own)), mode)
         })
-        it('is told from a genuine one of another of its keys', async () => {
+        it('is distinguished from a genuine one of another of its keys', async () => {
           const { header, payload } = partsOf(token(genuine))
           await takes(server, joined({ ...header, kid: 'mac', alg: 'HS256' }, payload, byMac(textOf(KEYS.HS256))), mode)
         })

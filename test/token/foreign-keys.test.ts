@@ -219,7 +219,7 @@ describe('a document of keys at an address', () => {
     { name: 'five minutes at least', headers: { 'cache-control': 'max-age=0, no-store' }, seconds: 300 },
     { name: 'a day at most', headers: { 'cache-control': 'Max-Age="999999999"' }, seconds: 86_400 },
     {
-      name: 'ten minutes when only caches between are told',
+      name: 'ten minutes when only shared caches have a limit',
       headers: { 'cache-control': 's-max-age=9' },
       seconds: 600,
     },

@@ -12,7 +12,7 @@ const claimsOf = (profile: Profile, given: Partial<User> = {}, scopes = ['profil
 describe('claims about a user', () => {
   const { preferred_username: _, updated_at: _updated, ...nothing } = claimsOf({})
 
-  it('are left out where the user has nothing to tell', () => {
+  it('are left out where the user has no value', () => {
     assert.deepEqual(nothing, {})
   })
 
@@ -111,13 +111,13 @@ describe('claims about a user', () => {
     { name: 'no address without a part', profile: { addresses: [{ type: 'home', country: ' ' }] }, want: {} },
   ]
   for (const { name, profile, given, want } of cases) {
-    it(`tell ${name}`, () => {
+    it(`include ${name}`, () => {
       const { preferred_username: _, updated_at: _updated, ...reported } = claimsOf(profile, given)
       assert.deepEqual(reported, want)
     })
   }
 
-  it('are told under their scopes only', () => {
+  it('are included under their scopes only', () => {
     const all = { phoneNumber: '1', email: 'a@b', verified: false }
     const profile = { addresses: [{ country: 'CH' }], nickName: 'Annie' }
     const names = (scope: string) => Object.keys(claimsOf(profile, all, [scope]))

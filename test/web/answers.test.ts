@@ -42,7 +42,7 @@ describe('answerFor', () => {
       error: 'unauthorized',
     },
     {
-      name: 'a fault told by the protocol',
+      name: 'a fault with an error code of the protocol',
       thrown: new OAuthError('server_error', 'Internal Server Error'),
       status: 500,
       error: 'server_error',

@@ -243,7 +243,7 @@ for (const mode of MODES) {
       'https://a b',
       '<script>',
     ]) {
-      it(`of XMLHttpRequest are not told what is no origin: ${origin}`, async () => {
+      it(`of XMLHttpRequest get no header for what is no origin: ${origin}`, async () => {
         const answer = await server.send('/info', { headers: { origin, ...XHR } })
         assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 access_denied')
         assert.deepEqual(corsHeaders(answer), {})

@@ -235,7 +235,7 @@ for (const mode of MODES) {
 
     describe('GET', () => {
       // Covers GET /approvals: startIndex; count
-      it('leaves out what the client approves by itself, and tells the rest page by page', async () => {
+      it('leaves out what the client approves by itself, and lists the rest page by page', async () => {
         await put([row('openid'), row('cloud.read'), row('cloud.write')])
         assert.deepEqual(await listed(), ['app cloud.read', 'app cloud.write'])
         const scopes = async (query: string) =>

@@ -27,7 +27,7 @@ for (const mode of MODES) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
       // Covers any /clientinfo: Authorization: Basic; response: client_id; scope; resource_ids; authorized_grant_types
       // Covers any /clientinfo: response: redirect_uri; authorities
-      it(`tells a client about itself by ${method}`, async () => {
+      it(`describes a client to itself by ${method}`, async () => {
         const answer = await ask({ method, basic })
         assert.deepEqual([answer.status, answer.json()], [200, app])
       })

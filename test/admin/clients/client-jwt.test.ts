@@ -441,7 +441,7 @@ for (const mode of MODES) {
       assert.equal((await put(server, 'web-trusted', { jwks_uri: URI }, { bearer })).status, 400)
     })
 
-    it('is not for others, who are told what would have helped', async () => {
+    it('is refused to others, with the required scopes', async () => {
       for (const id of ['reader', 'service', 'foreign-zone-admin']) {
         const answer = await put(server, id, { jwks_uri: URI }, { bearer: await tokenOf(server, id) })
         assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])

@@ -345,7 +345,7 @@ for (const mode of MODES) {
       })
 
       // Covers Client record: client_secret; secondary_client_secret
-      it('takes both secrets, and tells neither', async () => {
+      it('takes both secrets, and shows neither', async () => {
         const id = await make({
           authorized_grant_types: ['client_credentials'],
           client_secret: 'first-own',
@@ -359,7 +359,7 @@ for (const mode of MODES) {
       })
 
       // Covers Client record: jwks_uri; jwks
-      it('keeps keys, and tells none', async () => {
+      it('keeps keys, and shows none', async () => {
         const id = await make({ jwks: JSON.stringify(KEY) })
         assert.equal((await kept(id)).jwks, JSON.stringify({ keys: [KEY] }))
         assert.doesNotMatch((await api.send('GET', `/oauth/clients/${id}`)).text, /jwks|AQAB/)
@@ -477,7 +477,7 @@ for (const mode of MODES) {
 
     describe('GET /oauth/clients/{client_id}', () => {
       // Covers GET /oauth/clients/{client_id}: response: client
-      it('tells one client', async () => {
+      it('reads one client', async () => {
         assert.deepEqual(await api.read('app'), {
           client_id: 'app',
           ...usual,
@@ -664,7 +664,7 @@ for (const mode of MODES) {
         assert.equal(await api.read(id), undefined)
       })
 
-      it('lets one of several changes at once win, and tells the others', async () => {
+      it('lets one of several changes at once win, and refuses the others', async () => {
         const id = await make()
         const answers = await Promise.all(['a', 'b', 'c'].map(name => put(id, { name })))
         const winners = answers.filter(({ status }) => status === 200)

@@ -135,7 +135,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('tells neither secrets, nor keys, nor the groups that a client demands', async () => {
+    it('shows neither secrets, nor keys, nor the groups that a client requires', async () => {
       const { text } = await get({}, { ...SHOP, bearer: await tokenOf('reader', SHOP) })
       assert.doesNotMatch(text, /secret|argon2|jwks|required_user_groups|staff/)
     })

@@ -34,7 +34,7 @@ for (const mode of MODES) {
     }
 
     // Covers GET /oauth/clients/{client_id}/meta: response: metadata
-    it('tells every caller with a token how a client is shown', async () => {
+    it('shows every caller with a token how a client is displayed', async () => {
       const id = await make({ name: 'Tile' })
       const answer = await get(id)
       assert.deepEqual(
@@ -154,7 +154,7 @@ for (const mode of MODES) {
     })
 
     // Covers every endpoint: trace
-    it('tells no trace, whatever is asked', async () => {
+    it('shows no stack trace, with any parameter', async () => {
       const answer = await api.send('GET', '/oauth/clients/nobody/meta?trace=true')
       assertRefused(answer, 404, 'No client metadata found for nobody')
     })

@@ -182,7 +182,7 @@ for (const { name: title, mode, config, basePath } of servers) {
 }
 
 describe('a route without a description', () => {
-  it('is in the document with what the table says of it, and is told of', () => {
+  it('is in the document with the facts of the table, and is reported', () => {
     const access = { by: 'bearer', scopes: ['plants.read'] } as const
     const planted = { method: 'GET', url: '/planted/:id', access, audience: 'api' } as const
     const { document, undescribed, unrouted } = laid([planted], 'standard')

@@ -309,7 +309,7 @@ describe('what goes wrong on our side', () => {
   }
 
   // Covers POST /identity-providers/test: answer: check server logs
-  it('is in the log, and the caller is told to look there', async () => {
+  it('is in the log, to which the answer refers', async () => {
     const fault = new TypeError('x is not a function')
     assert.deepEqual(await answerOf(fault), { statusCode: 500, body: '"check server logs"', faults: [fault] })
   })

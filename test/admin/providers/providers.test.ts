@@ -280,7 +280,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('lets one of several at once have an origin, and tells the others', async () => {
+      it('lets one of several at once have an origin, and refuses the others', async () => {
         const bearer = (
           await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] })
         ).json<{ access_token: string }>().access_token
@@ -429,7 +429,7 @@ for (const mode of MODES) {
         assert.deepEqual(await api.read(id), before)
       })
 
-      it('lets one of several at once win, and tells the others', async () => {
+      it('lets one of several at once win, and refuses the others', async () => {
         const { id } = await api.create(oidc('contested'))
         const bearer = (
           await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] })

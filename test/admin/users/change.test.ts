@@ -169,7 +169,7 @@ for (const mode of MODES) {
         assert.equal((await changed('PUT', user, bodyOf(user))).meta.version, 2)
       })
 
-      it('keeps whether the address is the primary one, until it is told otherwise or changes', async () => {
+      it('keeps whether the address is the primary one, until a request says otherwise or the address changes', async () => {
         const user = await fresh({ emails: [{ value: 'p@test.org', primary: true }] })
         const after = async (email: object) => (await changed('PUT', user, bodyOf(user, { emails: [email] }))).emails
         assert.deepEqual(await after({ value: 'p@test.org' }), [{ value: 'p@test.org', primary: true }])

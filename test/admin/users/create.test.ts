@@ -448,7 +448,7 @@ for (const mode of MODES) {
 
     // Covers SCIM errors: error: scim_resource_already_exists
     // Covers POST /Users: error: already exists
-    it('refuses a name that is taken, in any case, and tells the origin', async () => {
+    it('refuses a name that is taken, in any case, and names the origin', async () => {
       await api.create('taken')
       const answer = await api.send('POST', '/Users', newUserBody('TAKEN'))
       assertRefused(answer, {

@@ -170,7 +170,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('tells the user by mail, without the code', async () => {
+    it('notifies the user by mail, without the code', async () => {
       const before = (await server.mails()).length
       const { code } = (await ask('POST', '/bypass', 'root')).json<{ code: string }>()
       await ask('DELETE', '', 'root')

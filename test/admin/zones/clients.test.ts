@@ -92,7 +92,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /identity-zones/{id}/clients: error: already exists
-    it('is told of a client that is there, also when two make it at the same moment', async () => {
+    it('gets a conflict for an existing client, also when two make it at the same moment', async () => {
       const client_id = newId()
       const answers = await Promise.all([post({ ...GOOD, client_id }), post({ ...GOOD, client_id })])
       assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['201', '409'])

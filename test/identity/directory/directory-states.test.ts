@@ -134,7 +134,7 @@ describe('a directory that is asked again', () => {
       assert.equal(directory.connections.length, 5 + 6 + 1)
     })
 
-    it('and notices that the directory has ended it, or speaks unasked', async () => {
+    it('and notices that the directory has ended it, or sends unrequested data', async () => {
       await outcome()
       const gone = ended(directory.connections[0])
       directory.connections[0]?.destroy()

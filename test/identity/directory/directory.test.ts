@@ -140,7 +140,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       for (const userName of injected) assert.deepEqual(await authenticate(profile, userName), BAD, userName)
     })
 
-    it('is told who is unreachable or not allowed, without a word of the user', async () => {
+    it('reports an unreachable or forbidden server, without the user name', async () => {
       const port = await freePort()
       const options: readonly [Config, Partial<OutboundOptions>, RegExp][] = [
         [{ baseUrl: `ldap://localhost:${port}` }, {}, /^localhost:\d+: cannot be reached \(\w+\)$/],
@@ -292,7 +292,7 @@ describe('search and compare', () => {
   })
 
   // Covers ldap config: passwordAttributeName
-  it('compares another attribute when it is told to', async () => {
+  it('compares another attribute when configured to', async () => {
     found(await authenticate({ ...COMPARE, passwordAttributeName: 'MAIL' }, 'loner', { password: 'loner@example.org' }))
   })
 
@@ -302,7 +302,7 @@ describe('search and compare', () => {
   })
 
   // Covers ldap config: localPasswordCompare
-  it('lets the directory compare when it is told to', async () => {
+  it('lets the directory compare when configured to', async () => {
     const config = { ...COMPARE, localPasswordCompare: false }
     found(await authenticate(config, 'stored-plain'))
     assert.deepEqual(await authenticate(config, 'stored-plain', { password: 'x' }), BAD)
@@ -388,7 +388,7 @@ describe('a connection under TLS', () => {
   })
 
   // Covers ldap config: skipSSLVerification
-  it('takes any certificate only over ldaps, and only when it is told to', async () => {
+  it('takes any certificate only over ldaps, and only when configured to', async () => {
     const [ldaps, startTls] = secured()
     found(await authenticate({ ...ldaps?.[1], skipSSLVerification: true }, 'marissa'))
     assert.equal(
@@ -443,7 +443,7 @@ describe('a connection under TLS', () => {
       }
     })
 
-    it('is not made by a directory that speaks in the clear', async () => {
+    it('is not made with a directory without TLS', async () => {
       const result = await authenticate({ ...SEARCH, baseUrl: slapd.url.replace('ldap:', 'ldaps:') }, 'marissa')
       assert.ok(result.outcome === 'unreachable' && result.because === 'no-answer', JSON.stringify(result))
     })

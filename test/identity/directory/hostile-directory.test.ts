@@ -71,7 +71,7 @@ const reasonOf = (answer: DirectoryResult): string => {
   return answer.reason.replace(/^127\.0\.0\.1:\d+: /, '')
 }
 
-describe('a directory that is honest', () => {
+describe('a well-behaved directory', () => {
   it('hears nothing of a name or a password that prove nothing', async () => {
     directory = await startFakeDirectory(entries(foundEntry('cn=marissa')))
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true })

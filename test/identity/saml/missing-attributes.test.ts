@@ -48,7 +48,7 @@ describe('mapped attributes that a SAML provider does not send', () => {
     ])
   })
 
-  it('are told of once for each state of the record', () => {
+  it('are logged once for each version of the record', () => {
     const { lines, tell } = reported()
     for (const version of [0, 0, 1]) tell(record({ email: 'mail' }, version), statement())
     assert.deepEqual(

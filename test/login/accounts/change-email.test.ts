@@ -99,7 +99,7 @@ for (const mode of MODES) {
 
     // Covers POST /change_email.do: newEmail
     // Covers GET /verify_email: code
-    it('changes address and name when the link of the mail is confirmed, and tells the old address twice', async () => {
+    it('changes address and name when the link of the mail is confirmed, and mails the old address twice', async () => {
       const browser = await signedIn('cem@shop.example')
       const before = await userNamed(server, 'cem@shop.example')
       isSent(await ask(browser, 'cem2@shop.example'))
@@ -162,7 +162,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /change_email.do: error: username_exists
-    it('answers the same for an address that is the name of another account, and tells only its owner', async () => {
+    it('answers the same for an address that is the name of another account, and mails only its owner', async () => {
       const browser = await signedIn('two@shop.example')
       isSent(await ask(browser, 'own@shop.example'))
       const own = await linkTo(server, 'own@shop.example')

@@ -239,7 +239,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /create_account.do: error: username_exists
-    it('answers the same for an address that has an account, and tells its owner', async () => {
+    it('answers the same for an address that has an account, and mails its owner', async () => {
       for (const [email, name] of [
         ['ver@shop.example', 'ver@shop.example'],
         ['VER@shop.example', 'ver@shop.example'],

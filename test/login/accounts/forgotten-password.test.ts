@@ -141,7 +141,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /forgot_password.do: rule: mail for other origins
-    it('is kept elsewhere for users of another provider, who are told so', async () => {
+    it('is managed elsewhere for users of another provider, who get a mail that says so', async () => {
       await ask('ext')
       const { text } = await mailTo(server, 'ext@corp.example')
       assert.doesNotMatch(text, /reset_password/)

@@ -74,7 +74,7 @@ for (const mode of MODES) {
       const target = '/login?success=invite_accepted&form_redirect_uri=https://app.example/welcome'
       assert.deepEqual([answer.status, answer.headers['location']], [302, `http://localhost:8080${target}`])
       assert.ok(decodeURIComponent(target).endsWith(APP_URL))
-      assert.equal((await browser.send('/home')).status, 302, 'nobody is signed in yet')
+      assert.equal((await browser.send('/home')).status, 302, 'no user is signed in yet')
       const user = (await server.store.users.find('svc', before.id)) ?? assert.fail()
       assert.deepEqual(
         [user.userName, user.email, user.verified, user.origin, user.givenName],

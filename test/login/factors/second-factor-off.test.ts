@@ -66,7 +66,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('tells no level, and heeds none that is asked for', async () => {
+    it('reports no level, and ignores one that is requested', async () => {
       const metadata = (await server.send('/.well-known/openid-configuration')).json()
       assert.ok(!('acr_values_supported' in metadata))
       const browser = server.browser()

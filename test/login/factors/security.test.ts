@@ -384,7 +384,7 @@ for (const mode of MODES) {
         assert.equal((await factors()).length, 1)
       })
 
-      it('to none without being told what follows', async () => {
+      it('to none only after a warning', async () => {
         await addPasskey()
         const [passkey] = await passkeys()
         assert.match((await browser.send(`${REMOVE}?passkey=${passkey?.id ?? ''}`)).text, /It is your last one/)

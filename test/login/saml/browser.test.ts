@@ -116,7 +116,7 @@ for (const mode of modesInBrowser('standard')) {
       await context.close()
     })
 
-    it('tells the client that the user has no account', async () => {
+    it('sends the client access_denied for a user without an account', async () => {
       const page = await (await browser.newContext()).newPage()
       await signIn(page, 'Closed', 'nobody')
       await page.waitForURL(`${site}/cb**`)

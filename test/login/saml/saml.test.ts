@@ -288,7 +288,7 @@ for (const mode of MODES) {
 
     describe('failures', () => {
       // Covers POST /saml/SSO/alias/{alias}: error: shadow creation barred
-      it('tell the client that the user has no account, where it registered the target', async () => {
+      it('send the client access_denied for a user without an account, where it registered the target', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody' })
@@ -368,7 +368,7 @@ for (const mode of MODES) {
         ['UnsupportedBinding', 502, /corp refused to sign you in/],
       ]
       for (const [code, status, words] of declined) {
-        it(`are told in plain words where the provider says ${code}`, async () => {
+        it(`are explained on the page where the provider says ${code}`, async () => {
           const names = 'urn:oasis:names:tc:SAML:2.0:status:'
           const browser = server.browser()
           const parts = { status: `${names}Responder`, statusWithin: names + code, statusMessage: '<b>Pay</b>' }

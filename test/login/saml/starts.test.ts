@@ -190,7 +190,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /info: idpDefinitions
-      it('tells programs of them', async () => {
+      it('lists them for programs', async () => {
         for (const path of ['/login', '/info']) {
           const { idpDefinitions, entityID, prompts } = (
             await server.send(path, { headers: { accept: 'application/json' } })

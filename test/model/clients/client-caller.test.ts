@@ -14,7 +14,7 @@ describe('a caller who administers nothing', () => {
     assert.deepEqual(callerProblems({ clientId: 'me' }, wanted, service), [])
   })
 
-  it('is told of everything in the order of the interface', () => {
+  it('reports every problem in the order of the interface', () => {
     const wanted = {
       clientId: 'new',
       grantTypes: ['password', 'implicit', 'authorization_code', 'client_credentials'],

@@ -26,7 +26,7 @@ describe('the event of a revocation', () => {
     },
   ]
   for (const { name, facts, want } of cases) {
-    it(`tells ${name}`, () => {
+    it(`records ${name}`, () => {
       const [principal, data] = want
       assert.deepEqual(revocationEvent('z1', { caller: 'admin', ...facts }), {
         type: 'TokenRevocationEvent',

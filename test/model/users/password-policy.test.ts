@@ -57,7 +57,7 @@ describe('passwordPolicy', () => {
     { name: 'takes no negative number', given: { minLength: -1, maxLength: -1 }, want: DEFAULTS },
     { name: 'takes no fraction', given: { minLength: 8.5 }, want: DEFAULTS },
     { name: 'takes no number in a text', given: { minLength: '8' }, want: DEFAULTS },
-    { name: 'tells a minimum of 0 from none', given: { minLength: 0 }, want: policy({ minLength: 0 }) },
+    { name: 'distinguishes a minimum of 0 from none', given: { minLength: 0 }, want: policy({ minLength: 0 }) },
     {
       name: 'reads a moment in milliseconds',
       given: { passwordNewerThan: 1_700_000_000_000 },
@@ -199,7 +199,7 @@ describe('policyViolation', () => {
 })
 
 describe('policyDemands', () => {
-  it('tells before what would be refused after, and not the obvious', () => {
+  it('announces what would be refused, except for the obvious', () => {
     assert.deepEqual(policyDemands(policy({ requireDigit: 2 }), standard), [
       'Password must be at least 8 characters in length.',
       'Password must contain at least 2 digit characters.',

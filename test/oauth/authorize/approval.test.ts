@@ -283,7 +283,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/authorize approval: user_oauth_approval=false
-    inFresh('tells the client of a denial, stores nothing, and asks again', async () => {
+    inFresh('sends access_denied to the client after a denial, stores nothing, and asks again', async () => {
       const done = await answer(browser, await openPage(browser), { allow: false })
       assert.equal(done.status, 302)
       const { query } = responseOf(done)
@@ -471,7 +471,7 @@ for (const mode of MODES) {
       )
     })
 
-    inFresh('tells the client when a scope was taken from it meanwhile', async () => {
+    inFresh('sends an error to the client when a scope was taken from it meanwhile', async () => {
       const page = await openPage(browser, { ...ASKS, scope: 'openid cloud.read' })
       await changeClient(server, 'asks', { scope: ['openid'] })
       const done = await answer(browser, page)

@@ -615,7 +615,7 @@ for (const mode of MODES) {
         assert.match((await browser.send('/login')).text, /No sign-in method is set up here/)
       })
 
-      it('is told a program as JSON', async () => {
+      it('is answered to a program as JSON', async () => {
         const answer = await authorize(await signedIn(server), requestOf('ldaponly'), {
           headers: { accept: 'application/json' },
         })

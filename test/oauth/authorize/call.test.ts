@@ -181,7 +181,7 @@ for (const mode of MODES) {
       assert.match(done.text, /Cannot approve uninitialized authorization request\./)
     })
 
-    it('is told by a redirect what is wrong with it once the redirect URI is verified', async () => {
+    it('is refused by a redirect once the redirect URI is verified', async () => {
       const { query } = responseOf(await call({ ...AUTO_REQUEST, scope: 'magic' }))
       assert.deepEqual([query['error'], query['state'], query['session_state']], ['invalid_scope', 's1', undefined])
     })

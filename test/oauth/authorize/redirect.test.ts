@@ -101,7 +101,7 @@ describe('bareLocation', () => {
     { error: 'invalid_scope', want: undefined },
   ]
   for (const { error, type = 'code', want } of cases) {
-    it(`${want === undefined ? 'leaves alone' : 'tells without state and description'} ${error} of ${type}`, () => {
+    it(`${want === undefined ? 'leaves alone' : 'sends without state and description'} ${error} of ${type}`, () => {
       assert.equal(bareLocation(targetOf(type), error, { session_state: 'h.s' }), want)
     })
   }

@@ -232,7 +232,7 @@ for (const mode of MODES) {
 
     describe('when no page may be shown', () => {
       // Covers GET /oauth/authorize prompt=none: implicit and hybrid success
-      it('answer as otherwise, refresh Current-User, and tell session_state', async () => {
+      it('answer as otherwise, refresh Current-User, and send session_state', async () => {
         const answer = await authorize(browser, { ...HYBRID, response_type: 'token id_token', prompt: 'none' })
         const { fragment } = responseOf(answer)
         assert.ok(fragment['id_token'])

@@ -241,7 +241,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is not met by a browser that was told to be remembered, which the zone does not ask', async () => {
+      it('is not met by a remembered browser', async () => {
         const browser = await signedInPast(server, app, { remember: 'true' })
         for (const name of ['svc-session', 'JSESSIONID']) browser.cookies.delete(name)
         const again = await browser.signIn('tom', 'wombat')
@@ -301,7 +301,7 @@ for (const mode of MODES) {
         assert.equal(await call(strong, {}), 'code')
       })
 
-      it('is told so when it sends the password of the user', async () => {
+      it('gets mfa_required when it sends the password of the user', async () => {
         const credentials = JSON.stringify({ username: 'marissa', password: 'koala' })
         const headers = { accept: 'application/json' }
         const query = { response_type: 'token', redirect_uri: 'https://any.example/cb' }

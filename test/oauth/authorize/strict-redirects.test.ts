@@ -10,7 +10,7 @@ const cases = [
   { name: 'are as lenient as ever in uaa', uaa: undefined, follows: [LENIENT, QUERY] },
   { name: 'are as lenient as ever where uaa says so', uaa: true, follows: [LENIENT, QUERY] },
   // Covers redirect URI matching: strict matching of `uaa.oauth.redirect_uri.allow_unsafe_matching=false`
-  { name: 'are the registered ones and a query where uaa is told to be strict', uaa: false, follows: [QUERY] },
+  { name: 'are the registered ones and a query where uaa is configured to be strict', uaa: false, follows: [QUERY] },
 ]
 
 describe('redirect URIs and uaa.oauth.redirect_uri.allow_unsafe_matching', () => {

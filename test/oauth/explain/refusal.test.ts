@@ -46,7 +46,7 @@ for (const mode of MODES) {
       await server.store.groups.removeMember('svc', of.groupId, id)
     })
 
-    it('tells a code that was refused, and the user who asked for it', async () => {
+    it('reports a code that was refused, and the user who requested it', async () => {
       const browser = await signedIn(server)
       const query = {
         response_type: 'code',
@@ -133,7 +133,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('tells an administrator of a zone nothing of another one', async () => {
+    it('shows an administrator of a zone nothing of another one', async () => {
       const own = await explained(server, { event: await newest() })
       assert.ok(own.recorded)
       const options = { id: 'z1-admin', headers: { 'x-identity-zone-id': 'z1' } }

@@ -34,7 +34,7 @@ describe('the approval page of a registered client in a browser', () => {
     await server.stop()
   })
 
-  it('says who vouches, opens links elsewhere without a word of the request, and goes on when allowed', async () => {
+  it('shows that the client is unverified, opens its links without data of the request, and continues when allowed', async () => {
     const { client_id } = registered(
       await register(server, {
         client_name: 'A new application',

@@ -129,7 +129,7 @@ describe('webhooks of the audit trail', () => {
     assert.deepEqual(numbersOf('z1'), [1, 2])
   })
 
-  it('are sent what retention has left, and the operator is told of the rest', async () => {
+  it('are sent what retention has left, and the loss is logged', async () => {
     const on = await start({}, { days: 1 })
     await act(on)
     await on.app.trail?.deliver()

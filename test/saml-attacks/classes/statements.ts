@@ -94,7 +94,7 @@ export const statements: AttackClass = {
       forge: means => genuine(means, { method: method('holder-of-key') }),
     },
     {
-      name: 'confirmation: sender vouches',
+      name: 'confirmation: sender-vouches',
       reasons: ['subject'],
       forge: means => genuine(means, { method: method('sender-vouches') }),
     },

@@ -92,7 +92,7 @@ for (const mode of MODES) {
       assert.equal((await list({})).status, 401)
     })
 
-    it('tells a resource server what it is bound to', async () => {
+    it('shows a resource server what it is bound to', async () => {
       const { access_token: token } = tokensOf(await password(certificates.client))
       const reported = (await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()
       assert.deepEqual([reported['active'], reported['cnf']], [true, { 'x5t#S256': certificates.client.thumbprint }])

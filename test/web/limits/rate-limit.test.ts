@@ -92,7 +92,7 @@ describe('limits', () => {
   })
 
   // Covers rate limiting: limiterMappings[].withCallerCredentialsID
-  it('by credential tell callers of one address apart, and know them at another', () => {
+  it('by credential distinguish callers of one address, and recognise them at another', () => {
     const limiter = opened(everything({ withCallerCredentialsID: rate(1) }))
     assert.equal(judge(limiter, '/', caller('192.0.2.1', 'ada')), 'passed')
     assert.equal(judge(limiter, '/', caller('192.0.2.1', 'bob')), 'passed')

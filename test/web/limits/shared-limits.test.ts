@@ -201,7 +201,7 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(await passed(times(10, () => wait(other.limit))), 10)
     })
 
-    it('are told when they end, and begin anew together', async () => {
+    it('get the end of the window, and begin a new one together', async () => {
       const [one, other] = cluster({ max: 10, seconds: 60 })
       assert.ok(one && other)
       await one.limit.take('a')

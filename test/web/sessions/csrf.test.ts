@@ -148,7 +148,7 @@ for (const mode of MODES) {
           ...request,
           form: { username: 'marissa', password: 'koala', ...(form as Readonly<Record<string, string>>) },
         })
-        assert.equal(answer.cookies['Current-User'], '', 'nobody is signed in')
+        assert.equal(answer.cookies['Current-User'], '', 'no user is signed in')
         assert.ok(answer.headers['location'] === refused || answer.status === 403)
       })
     }
@@ -203,7 +203,7 @@ describe('a sign-in form that was open for too long', () => {
     }
   })
 
-  it('is told of at /login in uaa, as UAA does', async () => {
+  it('is reported at /login in uaa, as UAA does', async () => {
     const server = await startServer({ mode: 'uaa' })
     try {
       assert.equal((await server.send('/login.do', { form: stale, headers })).headers['location'], refused)
@@ -212,7 +212,7 @@ describe('a sign-in form that was open for too long', () => {
     }
   })
 
-  it('is told of at /login where another site sent it, or a script', async () => {
+  it('is reported at /login where another site or a script sent it', async () => {
     const server = await startServer()
     try {
       for (const others of [{}, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'same-site' }]) {
