@@ -283,6 +283,32 @@ export const groupAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'takes the lockout away with idps.write alone, to guess the second factor of an administrator without end',
+    outcome: 'is refused with 403 where administrators sign in; a stricter lockout and other policies can be set',
+    async attempt() {
+      const boss = { userName: 'boss', password: 'pw', emails: [{ value: 'b@example.org' }], groups: ['svc.admin'] }
+      const bootstrap = { ...providerBootstrap, users: [...providerBootstrap.users, boss] }
+      const server = await startServer({ config: { bootstrap } })
+      const api = providerApi(() => server)
+      const { id = '' } = (await server.store.providers.findByOrigin('svc', 'svc')) ?? {}
+      const set = async (config: Members, as = 'writer'): Promise<number> => {
+        const json = { type: 'svc', originKey: 'svc', name: 'svc', active: true, config }
+        const answer = await api.call({ as, method: 'PUT', path: `/${id}`, json })
+        if (answer.status === 403) assertForbidden(answer)
+        return answer.status
+      }
+      const usual = { lockoutAfterFailures: 5, countFailuresWithin: 1200, lockoutPeriodSeconds: 300 }
+      const strict = { lockoutAfterFailures: 3, countFailuresWithin: 3600, lockoutPeriodSeconds: 3600 }
+      const weaker = [{ lockoutAfterFailures: 1e9 }, { countFailuresWithin: 1 }, { lockoutPeriodSeconds: 0 }]
+      for (const policy of weaker) assert.equal(await set({ lockoutPolicy: { ...usual, ...policy } }), 403)
+      assert.equal(await set({ lockoutPolicy: strict }), 200)
+      for (const config of [{ lockoutPolicy: usual }, {}]) assert.equal(await set(config), 403)
+      assert.equal(await set({ lockoutPolicy: strict, emailDomain: ['here.example'] }), 200)
+      assert.equal(await set({ lockoutPolicy: usual }, 'admin'), 200)
+      await server.stop()
+    },
+  },
+  {
     attack:
       'points, with idps.write alone, the provider of administrators at keys of their own, to sign in as one of them',
     outcome: 'is refused with 403 in both modes; names and links can be changed, and other providers',

@@ -7,6 +7,7 @@ import type { JsonRecord } from '../../base/json.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
+import { allowsMoreGuesses, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { externalKeyOf, movedSecret, providerFromJson, providerToJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition, ProviderRules } from '../../providers/provider-json.ts'
@@ -121,6 +122,17 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     await rights.checkOrigin({ id: zoneId }, originKey, by)
   }
 
+  /** The lockout also bounds guesses of a second factor: without it, one who has the password of an administrator gets in. */
+  async function checkLockout(
+    { zoneId, originKey }: IdentityProvider,
+    given: ProviderDefinition,
+    by: GroupCaller,
+  ): Promise<void> {
+    const before = await store.providers.findByOrigin(zoneId, originKey) // with the policy of the server, if it has none
+    if (!before || !allowsMoreGuesses(lockoutPolicy(given), lockoutPolicy(before))) return
+    await rights.checkOrigin({ id: zoneId }, originKey, by)
+  }
+
   /** Both checks for the copy in another zone; `before` is the record if it had the copy already. */
   async function checkCopy(
     { originKey, config, aliasZoneId: zoneId }: IdentityProvider,
@@ -171,6 +183,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
         await checkAccounts(before, caller, before.config)
         if (given.originKey !== before.originKey) await checkAccounts({ ...given, zoneId }, caller)
       }
+      if (isInternal) await checkLockout(before, given, caller)
       const definition = await identified(zoneId, given, await othersIn(zoneId, id))
       const { createdAt } = before
       const version = definition.version + 1

@@ -113,7 +113,7 @@ export interface GlobalPolicies {
 }
 
 /** The provider's lockout policy. An incomplete one counts as absent, so that it never disables the lockout. */
-export function lockoutPolicy(provider: IdentityProvider): LockoutPolicy {
+export function lockoutPolicy(provider: Pick<IdentityProvider, 'config'>): LockoutPolicy {
   const policy = provider.config['lockoutPolicy']
   if (typeof policy !== 'object' || policy === null) return DEFAULT_LOCKOUT
   const value = (name: keyof LockoutPolicy): number | undefined => {
@@ -127,6 +127,16 @@ export function lockoutPolicy(provider: IdentityProvider): LockoutPolicy {
     return DEFAULT_LOCKOUT
   }
   return { lockoutAfterFailures, countFailuresWithin, lockoutPeriodSeconds }
+}
+
+/** Whether there can be more guesses, in any time, than by the policy before. */
+export function allowsMoreGuesses(policy: LockoutPolicy, before: LockoutPolicy): boolean {
+  const { lockoutAfterFailures, countFailuresWithin, lockoutPeriodSeconds } = before
+  return (
+    policy.lockoutAfterFailures > Math.max(lockoutAfterFailures, 1) ||
+    policy.countFailuresWithin < countFailuresWithin ||
+    policy.lockoutPeriodSeconds < lockoutPeriodSeconds
+  )
 }
 
 /** The end of the lockout caused by the failures; undefined if the account is not locked. */
