@@ -41,6 +41,20 @@ export function clientCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await store().clients.find(z, 'app'), changed)
     })
 
+    it('are not replaced by the changed record of a deleted one with the same id', async () => {
+      const z = newZone()
+      const { clients } = store()
+      await insert(z, 'app')
+      const stale = await clients.findForChange(z, 'app')
+      assert.ok(stale)
+      const recreated = client({ ...stale.client, createdAt: at(7), incarnation: 'second' })
+      await clients.apply(z, [{ kind: 'delete', clientId: 'app', revision: stale.revision }])
+      await clients.apply(z, [{ kind: 'insert', client: recreated }])
+      const change = { kind: 'update', client: { ...stale.client, name: 'Late' }, revision: stale.revision } as const
+      await assert.rejects(clients.apply(z, [change]), ChangedMeanwhile)
+      assert.deepEqual((await clients.findForChange(z, 'app'))?.client, recreated)
+    })
+
     it('leave nothing of what requests write that began before a deletion', async () => {
       const z = newZone()
       const { clients, tokens, approvals } = store()

@@ -98,6 +98,16 @@ export function zoneCases({
     })
 
     describe('a zone that is changed', () => {
+      it('is not written over another one with its id that was created meanwhile', async () => {
+        const id = await create()
+        const read = await store().zones.read(id)
+        assert.ok(read)
+        assert.equal(await store().zones.delete(id, 'svc'), 'deleted')
+        await store().zones.create(zone({ id, subdomain: `sub-${id}`, createdAt: at(7) }), contents(id))
+        const late = store().zones.replace({ ...read.zone, name: 'late' }, read.revision, { groups: [] })
+        await assert.rejects(late, ChangedMeanwhile)
+      })
+
       it('is written by one of two who read the same', async () => {
         const id = await create()
         const read = await store().zones.read(id)

@@ -26,7 +26,10 @@ const FIND = statement<Key, ClientRow & { revision: number }>(
 const INSERT = statement<ClientRow & { created_by: string | null }>(
   insertInto('clients', [...CLIENT_COLUMNS, 'created_by']),
 )
-const UPDATE = statement<ClientRow & { revision: number }>(counted(updateByKey('clients', CLIENT_COLUMNS, KEYS)))
+// Revisions begin anew for a record that takes the place of a deleted one with its id.
+const UPDATE = statement<ClientRow & { revision: number }>(
+  `${counted(updateByKey('clients', CLIENT_COLUMNS, KEYS))} and created_at = :created_at`,
+)
 const DESCRIBE = statement<
   Key & { show_on_home_page: Flag; app_launch_url: string | null; app_icon: string; revision: number }
 >(counted(updateByKey('clients', ['show_on_home_page', 'app_launch_url', 'app_icon'], KEYS)))
