@@ -1,16 +1,14 @@
-// Public keys of clients that sign assertions and providers that sign tokens. Owns the choice of the key for a signature
-// and the caching of published JWK sets; does not know who signed what. Unknown key ids cause at most one fetch of a
-// document every 30 seconds.
+// Public keys of clients that sign assertions and providers that sign tokens. Owns the choice of the key for a signature;
+// does not know who signed what.
 import { createPublicKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
-import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { isJsonRecord } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
-import { OutboundError } from '../base/outbound.ts'
 import { hasShortExponent } from '../base/rsa-exponent.ts'
 import { isPrivateKey } from '../model/clients/client-keys.ts'
+import { createPublishedDocuments, UnusableDocument } from './published-documents.ts'
 import type { Verifications } from './verifications.ts'
 
 /** The source of a party's keys: a URL, or else inline JSON. */
@@ -34,18 +32,10 @@ export interface WantedKey {
 
 /** Finds keys to verify with. */
 export interface ForeignKeys extends Verifications {
-  /** The one matching key, or undefined. Throws `UnusableKeys` when no key document is available. */
+  /** The one matching key, or undefined. Throws `UnusableDocument` when no key document is available. */
   find(source: KeySource, wanted: WantedKey): Promise<KeyObject | undefined>
   /** Whether one of the keys has the certificate with this SHA-256 (base64url) as its own, in `x5c`. Throws like `find`. */
   hasCertificate(source: KeySource, thumbprint: string): Promise<boolean>
-}
-
-/** Thrown when a party has no keys, or its key document cannot be fetched or read. */
-export class UnusableKeys extends Error {
-  constructor(reason: string) {
-    super(reason)
-    this.name = 'UnusableKeys'
-  }
 }
 
 interface Kind {
@@ -77,14 +67,7 @@ export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
 const MIN_RSA_BITS = 2048 // RFC 7518 §3.3
 const MAX_RSA_BITS = 8192 // the cost of verifying grows with its square
 
-/** Minimum seconds between two fetches of a document, successful or not. */
-const PAUSE_SECONDS = 30
-const MIN_FRESH_SECONDS = 5 * 60
-const DEFAULT_FRESH_SECONDS = 10 * 60
-const MAX_FRESH_SECONDS = 24 * 60 * 60
-/** How long a document is used after it could not be refreshed. */
-const STALE_SECONDS = 60 * 60
-const MAX_DOCUMENTS = 500
+const MAX_TEXTS = 500
 /** More than any party has; both are kept in memory. */
 const MAX_KEYS = 500
 const MAX_TEXT_LENGTH = 64 * 1024 // as of published ones
@@ -98,23 +81,6 @@ interface KeySet {
   readonly thumbprints: ReadonlySet<string>
 }
 
-/** The cached state of a URL. */
-interface Published {
-  keys: KeySet | undefined
-  /** The document is not fetched again before this time, unless it lacks a key. */
-  freshUntil: Date
-  triedAt: Date | undefined
-  /** Why the last fetch failed. */
-  failure: string | undefined
-  pending: Promise<void> | undefined
-}
-
-interface Address {
-  readonly uri: string
-  readonly share: OutboundShare | undefined
-  readonly refetch?: boolean | undefined
-}
-
 /** One instance serves all zones: a URL has the same content for all of them. */
 export function createForeignKeys({
   outbound,
@@ -125,57 +91,16 @@ export function createForeignKeys({
   clock: Clock
   verifications: Verifications
 }): ForeignKeys {
-  const texts = createCache<KeySet>(MAX_DOCUMENTS)
-  const published = createCache<Published>(MAX_DOCUMENTS)
-
-  async function fetchInto(entry: Published, { uri, share }: Address): Promise<void> {
-    const now = clock.now()
-    entry.triedAt = now
-    try {
-      const { value, headers } = await outbound.getJson(uri, share)
-      entry.keys = keySetOf(value)
-      entry.freshUntil = addSeconds(now, freshSeconds(headers))
-      entry.failure = undefined
-    } catch (error) {
-      if (!(error instanceof OutboundError || error instanceof UnusableKeys)) throw error
-      entry.failure = error.message
-      if (error instanceof OutboundError && error.failure === 'busy') entry.triedAt = undefined // no request was sent
-      if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.keys = undefined
-    }
-  }
-
-  /** Fetches the document unless that was tried recently; concurrent callers share one request. */
-  async function refresh(entry: Published, address: Address): Promise<void> {
-    const isPaused = entry.triedAt !== undefined && clock.now() < addSeconds(entry.triedAt, PAUSE_SECONDS)
-    if (!entry.pending && isPaused) return
-    entry.pending ??= fetchInto(entry, address).finally(() => (entry.pending = undefined))
-    await entry.pending
-  }
-
-  async function findPublished<T>(address: Address, find: (keys: KeySet) => T | undefined): Promise<T | undefined> {
-    const unknown: Published = {
-      keys: undefined,
-      freshUntil: new Date(0),
-      triedAt: undefined,
-      failure: undefined,
-      pending: undefined,
-    }
-    const entry = (await published.get(address.uri, () => Promise.resolve(unknown))) ?? unknown
-    if (!entry.keys || address.refetch || clock.now() >= entry.freshUntil) await refresh(entry, address)
-    if (!entry.keys) throw new UnusableKeys(entry.failure ?? 'the document was not fetched')
-    const key = find(entry.keys)
-    if (key) return key
-    await refresh(entry, address) // the key may be new
-    return find(entry.keys)
-  }
+  const texts = createCache<KeySet>(MAX_TEXTS)
+  const published = createPublishedDocuments({ outbound, clock, read: keySetOf })
 
   async function findIn<T>(
     { jwks, jwksUri: uri, refetch, share }: KeySource,
     find: (keys: KeySet) => T | undefined,
   ): Promise<T | undefined> {
-    if (uri !== undefined) return findPublished({ uri, share, refetch }, find)
-    if (jwks === undefined) throw new UnusableKeys('there are no keys')
-    if (jwks.length > MAX_TEXT_LENGTH) throw new UnusableKeys('the document is too long')
+    if (uri !== undefined) return published.find({ uri, share, refetch }, find)
+    if (jwks === undefined) throw new UnusableDocument('there are no keys')
+    if (jwks.length > MAX_TEXT_LENGTH) throw new UnusableDocument('the document is too long')
     const keys = await texts.get(jwks, () => Promise.resolve(keySetOf(parse(jwks))))
     return keys && find(keys)
   }
@@ -193,16 +118,16 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new UnusableKeys('the document is not JSON')
+    throw new UnusableDocument('the document is not JSON')
   }
 }
 
 /** RFC 7517 §5: ignores keys that cannot be used. */
 function keySetOf(document: unknown): KeySet {
-  if (!isJsonRecord(document)) throw new UnusableKeys('the document is not a JWK set')
+  if (!isJsonRecord(document)) throw new UnusableDocument('the document is not a JWK set')
   const list = document['kty'] === undefined ? document['keys'] : [document]
-  if (!Array.isArray(list)) throw new UnusableKeys('the document is not a JWK set')
-  if (list.length > MAX_KEYS) throw new UnusableKeys('the document has too many keys')
+  if (!Array.isArray(list)) throw new UnusableDocument('the document is not a JWK set')
+  if (list.length > MAX_KEYS) throw new UnusableDocument('the document has too many keys')
   const published = list.filter(isJsonRecord).filter(isPublic)
   const jwks: readonly Jwk[] = published.map(essence)
   const opened = new Map<Jwk, KeyObject | undefined>()
@@ -270,11 +195,4 @@ function open(jwk: Jwk): KeyObject | undefined {
   const { modulusLength } = key.asymmetricKeyDetails ?? {}
   const isAllowedSize = modulusLength === undefined || (modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS)
   return isAllowedSize && hasShortExponent(key) ? key : undefined
-}
-
-/** The publisher's `max-age` (RFC 9111 §5.2.2.1), within limits. */
-function freshSeconds(headers: Headers): number {
-  const maxAge = /(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})/i.exec(headers.get('cache-control') ?? '')?.[1]
-  const seconds = maxAge === undefined ? DEFAULT_FRESH_SECONDS : Number(maxAge)
-  return Math.min(Math.max(seconds, MIN_FRESH_SECONDS), MAX_FRESH_SECONDS)
 }

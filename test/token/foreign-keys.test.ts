@@ -7,7 +7,8 @@ import type { Outbound } from '../../src/base/outbound.ts'
 import { OutboundError } from '../../src/base/outbound.ts'
 import type { ForeignKeys } from '../../src/token/foreign-keys.ts'
 import { createVerifications } from '../../src/token/verifications.ts'
-import { createForeignKeys, FOREIGN_ALGORITHMS, UnusableKeys } from '../../src/token/foreign-keys.ts'
+import { createForeignKeys, FOREIGN_ALGORITHMS } from '../../src/token/foreign-keys.ts'
+import { UnusableDocument } from '../../src/token/published-documents.ts'
 import { createTestClock } from '../support/clock.ts'
 import { keyOfLongExponent } from '../support/long-exponent.ts'
 
@@ -142,19 +143,19 @@ describe('a key of others', () => {
 
   for (const jwks of ['', '{', 'null', '[]', '5', '{}', '{"keys":{}}']) {
     it(`is not looked for in ${JSON.stringify(jwks)}`, async () => {
-      await assert.rejects(inText.find({ jwks }, RS256), UnusableKeys)
+      await assert.rejects(inText.find({ jwks }, RS256), UnusableDocument)
     })
   }
   it('is not looked for among more than any party has, or in a text that is longer than a published one may be', async () => {
     const few = Array.from({ length: 500 }, () => ({ kty: 'oct' }))
     const jwks = (keys: readonly object[]): string => JSON.stringify({ keys })
     assert.equal(await inText.find({ jwks: jwks(few) }, RS256), undefined)
-    await assert.rejects(inText.find({ jwks: jwks([...few, {}]) }, RS256), UnusableKeys)
-    await assert.rejects(inText.find({ jwks: jwks([]) + ' '.repeat(64 * 1024) }, RS256), UnusableKeys)
+    await assert.rejects(inText.find({ jwks: jwks([...few, {}]) }, RS256), UnusableDocument)
+    await assert.rejects(inText.find({ jwks: jwks([]) + ' '.repeat(64 * 1024) }, RS256), UnusableDocument)
   })
 
   it('is not looked for where there is no document', async () => {
-    await assert.rejects(inText.find({}, RS256), UnusableKeys)
+    await assert.rejects(inText.find({}, RS256), UnusableDocument)
   })
 })
 
@@ -251,7 +252,7 @@ describe('a document of keys at an address', () => {
     clock.advance(3600 - 91)
     assert.ok(isSame(await find(keys, 'a'), 'rsa'))
     clock.advance(31)
-    await assert.rejects(find(keys, 'a'), UnusableKeys)
+    await assert.rejects(find(keys, 'a'), UnusableDocument)
     answer = () => ({ keys: [a] })
     clock.advance(30)
     assert.ok(isSame(await find(keys, 'a'), 'rsa'))
@@ -267,7 +268,7 @@ describe('a document of keys at an address', () => {
     it(`that ${name} is not asked for again within half a minute`, async () => {
       let current = answer
       const { keys, fetched, clock } = documents(() => current())
-      for (let attempt = 0; attempt < 5; attempt += 1) await assert.rejects(find(keys, 'a'), UnusableKeys)
+      for (let attempt = 0; attempt < 5; attempt += 1) await assert.rejects(find(keys, 'a'), UnusableDocument)
       assert.equal(fetched.length, 1)
       current = () => ({ keys: [a] })
       clock.advance(30)

@@ -6,7 +6,7 @@ import type { Client } from '../../model/clients/client.ts'
 import { isSubject } from '../../model/clients/mutual-tls.ts'
 import type { TlsAuthMethod } from '../../model/clients/mutual-tls.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { UnusableKeys } from '../../token/foreign-keys.ts'
+import { UnusableDocument } from '../../token/published-documents.ts'
 import { outboundShareOf } from '../outbound-share.ts'
 import type { ClientAuthDeps } from './method.ts'
 
@@ -46,7 +46,7 @@ async function checkRegistered(
   const { jwks, jwksUri } = client
   const source = { jwks, jwksUri, share: outboundShareOf(client, 'background') }
   const isKnown = await foreignKeys.hasCertificate(source, thumbprint).catch((cause: unknown) => {
-    if (cause instanceof UnusableKeys) throw refuse(cause.message)
+    if (cause instanceof UnusableDocument) throw refuse(cause.message)
     throw cause
   })
   if (!isKnown) throw refuse('the certificate is not among those of the client')

@@ -9,8 +9,9 @@ import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { StoreUnreachable } from '../../store/store.ts'
-import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
+import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
 import type { ForeignKeys, KeySource, WantedKey } from '../../token/foreign-keys.ts'
+import { UnusableDocument } from '../../token/published-documents.ts'
 import { outboundShareOf } from '../outbound-share.ts'
 import { allowsFormCredentials } from './client-secret.ts'
 import type { AuthenticatingEndpoint, ClientAuthDeps, ClientAuthMethod, CredentialParams } from './method.ts'
@@ -177,7 +178,7 @@ async function checkSignature(
   const key = await foreignKeys
     .find({ jwks: client?.jwks, jwksUri: client?.jwksUri, ...shareOf(client) }, wanted)
     .catch((cause: unknown) => {
-      if (cause instanceof UnusableKeys) throw refuse('Bad client_assertion', cause.message)
+      if (cause instanceof UnusableDocument) throw refuse('Bad client_assertion', cause.message)
       throw cause
     })
   if (!key) throw refuse('Untrusted client_assertion')

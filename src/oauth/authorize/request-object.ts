@@ -14,8 +14,9 @@ import { BEGUN_SECONDS } from '../../model/tokens/pushed-request.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Urls } from '../../model/urls.ts'
 import { SECRETS } from './context.ts'
-import { FOREIGN_ALGORITHMS, UnusableKeys } from '../../token/foreign-keys.ts'
+import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
 import type { ForeignKeys } from '../../token/foreign-keys.ts'
+import { UnusableDocument } from '../../token/published-documents.ts'
 
 /** Characters: a sign-in keeps it with the URL to come back to, of 4,096. Longer requests can be pushed. */
 export const MAX_REQUEST_OBJECT_LENGTH = 3500
@@ -62,7 +63,7 @@ export async function readObject(received: ReceivedObject, deps: RequestObjectDe
   const key = await deps.foreignKeys
     .find({ jwks: client.jwks, jwksUri: client.jwksUri, share: outboundShareOf(client, 'sign-in') }, { alg, kid })
     .catch((cause: unknown) => {
-      if (cause instanceof UnusableKeys) throw refuse('The client has no usable keys for its request object', cause)
+      if (cause instanceof UnusableDocument) throw refuse('The client has no usable keys for its request object', cause)
       throw cause
     })
   if (!key) throw refuse('No key of the client fits the request object')

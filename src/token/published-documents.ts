@@ -1,0 +1,117 @@
+// JSON documents that other servers publish at a URL, such as JWK sets: cached for as long as their publisher says, fetched
+// once for all who wait and at most once every 30 seconds, and used for an hour when they cannot be fetched again. Does not
+// know what is in them.
+import { createCache } from '../base/cache.ts'
+import { addSeconds } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Outbound, OutboundShare } from '../base/outbound.ts'
+import { OutboundError } from '../base/outbound.ts'
+
+/** Thrown when a document cannot be fetched, or is not what it should be. */
+export class UnusableDocument extends Error {
+  constructor(reason: string) {
+    super(reason)
+    this.name = 'UnusableDocument'
+  }
+}
+
+/** Where a document is. */
+export interface DocumentAddress {
+  readonly uri: string
+  /** The share that fetching counts against. */
+  readonly share?: OutboundShare | undefined
+  /** Whether it is fetched again before each use, as often as is allowed. */
+  readonly refetch?: boolean | undefined
+}
+
+/** Reads documents of one kind. */
+export interface PublishedDocuments<T> {
+  /**
+   * What `find` finds in the document. If it finds nothing, the document is fetched again, unless that was done a moment ago:
+   * what is wanted may be new. Throws `UnusableDocument` without a document.
+   */
+  find<R>(address: DocumentAddress, find: (document: T) => R | undefined): Promise<R | undefined>
+}
+
+/** Minimum seconds between two fetches of a document, successful or not. */
+const PAUSE_SECONDS = 30
+const MIN_FRESH_SECONDS = 5 * 60
+const DEFAULT_FRESH_SECONDS = 10 * 60
+const MAX_FRESH_SECONDS = 24 * 60 * 60
+/** How long a document is used after it could not be refreshed. */
+const STALE_SECONDS = 60 * 60
+const MAX_DOCUMENTS = 500
+
+/** The cached state of a URL. */
+interface Published<T> {
+  document: T | undefined
+  /** The document is not fetched again before this time, unless it lacks what is wanted. */
+  freshUntil: Date
+  triedAt: Date | undefined
+  /** Why the last fetch failed. */
+  failure: string | undefined
+  pending: Promise<void> | undefined
+}
+
+/** `read` parses a document, and throws `UnusableDocument` for one that cannot be used. */
+export function createPublishedDocuments<T>({
+  outbound,
+  clock,
+  read,
+}: {
+  outbound: Outbound
+  clock: Clock
+  read: (json: unknown) => T
+}): PublishedDocuments<T> {
+  const published = createCache<Published<T>>(MAX_DOCUMENTS)
+
+  async function fetchInto(entry: Published<T>, { uri, share }: DocumentAddress): Promise<void> {
+    const now = clock.now()
+    entry.triedAt = now
+    try {
+      const { value, headers } = await outbound.getJson(uri, share)
+      entry.document = read(value)
+      entry.freshUntil = addSeconds(now, freshSeconds(headers))
+      entry.failure = undefined
+    } catch (error) {
+      if (!(error instanceof OutboundError || error instanceof UnusableDocument)) throw error
+      entry.failure = error.message
+      if (error instanceof OutboundError && error.failure === 'busy') entry.triedAt = undefined // no request was sent
+      if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.document = undefined
+    }
+  }
+
+  /** Fetches the document unless that was tried recently; concurrent callers share one request. */
+  async function refresh(entry: Published<T>, address: DocumentAddress): Promise<void> {
+    const isPaused = entry.triedAt !== undefined && clock.now() < addSeconds(entry.triedAt, PAUSE_SECONDS)
+    if (!entry.pending && isPaused) return
+    entry.pending ??= fetchInto(entry, address).finally(() => (entry.pending = undefined))
+    await entry.pending
+  }
+
+  return {
+    async find(address, find) {
+      const unknown: Published<T> = {
+        document: undefined,
+        freshUntil: new Date(0),
+        triedAt: undefined,
+        failure: undefined,
+        pending: undefined,
+      }
+      const entry = (await published.get(address.uri, () => Promise.resolve(unknown))) ?? unknown
+      if (!entry.document || address.refetch || clock.now() >= entry.freshUntil) await refresh(entry, address)
+      if (!entry.document) throw new UnusableDocument(entry.failure ?? 'the document was not fetched')
+      const found = find(entry.document)
+      if (found !== undefined) return found
+      await refresh(entry, address)
+      return find(entry.document)
+    },
+  }
+}
+
+/** The publisher's `max-age` (RFC 9111 §5.2.2.1), within limits. */
+function freshSeconds(headers: Headers): number {
+  const maxAge = /(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})/i.exec(headers.get('cache-control') ?? '')?.[1]
+  const seconds = maxAge === undefined ? DEFAULT_FRESH_SECONDS : Number(maxAge)
+  return Math.min(Math.max(seconds, MIN_FRESH_SECONDS), MAX_FRESH_SECONDS)
+}
