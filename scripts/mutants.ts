@@ -20,7 +20,9 @@ const mutant = (rule: string, file: string, text: string, instead: string, ...te
 const CODE = 'oauth/grants/authorization-code.ts'
 const REFRESH = 'oauth/grants/refresh-token.ts'
 const BEARER = 'oauth/grants/jwt-bearer.ts'
-const ASSERTION = 'clients/authentication/private-key-jwt.ts'
+const ASSERTION = 'clients/authentication/client-assertion.ts'
+const OWN_ASSERTION = 'clients/authentication/private-key-jwt.ts'
+const FEDERATED = 'clients/authentication/federated-jwt.ts'
 const OAUTH2 = 'identity/sources/oauth2.ts'
 const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
 const REDIRECT_URI = 'clients/redirect-uri.ts'
@@ -251,14 +253,14 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a client assertion names this server as audience',
-    ASSERTION,
-    '!assertion.audience.some(each => ours.includes(each))',
+    OWN_ASSERTION,
+    '!isForThisServer(assertion, circumstances, deps)',
     'false',
     'clients/authentication/private-key-jwt',
   ),
   mutant(
     'a client assertion is accepted once',
-    ASSERTION,
+    OWN_ASSERTION,
     '!(await store.assertions.use(zone.id, id, forgetAt))',
     'false',
     'clients/authentication/private-key-jwt',
@@ -266,16 +268,45 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a client assertion is short-lived',
     ASSERTION,
-    'isLimited && expiresAt >',
-    'false && expiresAt >',
+    'expiresAt > now + maxLifetimeSeconds + SKEW_SECONDS',
+    'false',
     'clients/authentication/private-key-jwt',
+    'clients/authentication/federated-jwt',
   ),
   mutant(
     'the issuer of a client assertion is its subject',
-    ASSERTION,
-    'iss !== sub ||',
-    '',
+    OWN_ASSERTION,
+    'issuer === subject ?',
+    'true ?',
     'clients/authentication/private-key-jwt',
+  ),
+  mutant(
+    'a client trusts subjects of an issuer, not the issuer',
+    FEDERATED,
+    'client?.jwtCreds?.find(each => isSameSubject(each, { iss: issuer, sub: subject }))',
+    'client?.jwtCreds?.find(each => each.iss === issuer)',
+    'clients/authentication/federated-jwt',
+  ),
+  mutant(
+    'a JWT of a trusted issuer is for this server, or the audience of the entry',
+    FEDERATED,
+    'if (!isMeant)',
+    'if (false)',
+    'clients/authentication/federated-jwt',
+  ),
+  mutant(
+    'this server is no trusted issuer of its own clients',
+    FEDERATED,
+    'urls.isOwnIssuer(zone, issuer)',
+    'false',
+    'clients/authentication/federated-jwt',
+  ),
+  mutant(
+    'a discovery document is of the issuer that was asked for',
+    'token/foreign-keys.ts',
+    'found?.issuer === issuer',
+    'found',
+    'clients/authentication/federated-jwt',
   ),
   mutant(
     'Basic is strict Base64',

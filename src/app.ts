@@ -136,6 +136,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     store: stored,
     outbound: outbound.for('client_metadata'),
     keys,
+    urls,
     service,
     behaviour,
     mutualTls,

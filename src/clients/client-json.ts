@@ -1,5 +1,6 @@
 // Reads and shows the JSON of clients for the bootstrap and the client API, so that both accept the same. Does not know
 // how secrets are hashed.
+import { isDeepStrictEqual } from 'node:util'
 import type { JsonRecord } from '../base/json.ts'
 import { looksSecret } from '../base/secret-names.ts'
 import { callerProblems } from '../model/clients/client-caller.ts'
@@ -111,7 +112,9 @@ export function clientFromJson(
   const proofs = reading.as === 'configured' ? secrets : [first ?? '']
   const named = [...proofs, keys.jwks ?? '', keys.jwksUri ?? '']
   const isByCertificate = values.tokenEndpointAuthMethod === 'tls_client_auth'
-  const hasCredential = !isNew || isByCertificate || named.some(text => !isBlank(text)) || keys.problems.length > 0 // these are reported instead
+  const trustsOthers = (values.jwtCreds ?? []).length > 0 || typeProblems.some(({ key }) => key === 'jwt_creds')
+  const hasKey = trustsOthers || named.some(text => !isBlank(text)) || keys.problems.length > 0 // these are reported instead
+  const hasCredential = !isNew || isByCertificate || hasKey
   const scope = values.scope ?? []
   if (grantTypes.includes(JWT_BEARER)) {
     if (scope.length === 0) refuse('scope', `Scope cannot be empty for grant_type ${JWT_BEARER}`)
@@ -143,7 +146,7 @@ export function clientFromJson(
   checkSecondFactor(values.secondFactor, refuse)
   problems.push(...metadataProblems({ ...values, redirectUris, authorizedGrantTypes: grantTypes }))
 
-  const { allowPublic, jwks: _, jwksUri: __, ...others } = values
+  const { allowPublic, jwks: _, jwksUri: __, jwtCreds, ...others } = values
   const scopes = scope.length === 0 ? [service.scope('none')] : scope
   const refreshes = grantTypes.includes('authorization_code') || grantTypes.includes('password')
   const definition: ClientDefinition = {
@@ -157,6 +160,8 @@ export function clientFromJson(
     // `false` in an update removes it.
     ...(allowPublic !== undefined && (isNew || allowPublic) && { allowPublic }),
     requiredUserGroups: values.requiredUserGroups ?? [],
+    // An empty list in an update removes them.
+    ...(jwtCreds !== undefined && (!isNew || jwtCreds.length > 0) && { jwtCreds }),
     ...(keys.jwks === undefined || keys.jwksUri !== undefined ? {} : { jwks: keys.jwks }), // used only without jwks_uri
     ...(keys.jwksUri === undefined ? {} : { jwksUri: keys.jwksUri }),
     additional: additionalOf(json, refuse),
@@ -317,12 +322,19 @@ export const mergedJson = (existing: Client, update: JsonRecord): JsonRecord =>
 export const hasKeys = ({ jwks, jwksUri }: Pick<Client, 'jwks' | 'jwksUri'>): boolean =>
   jwks !== undefined || jwksUri !== undefined
 
-/** Applies an update to the client; keeps secrets, read-only members and, unless it has new ones, keys. */
+/** Whether an update changes keys or `jwt_creds`: like secrets, these are credentials. */
+export const changesKeys = (existing: Client, definition: ClientDefinition): boolean =>
+  hasKeys(definition) || !isDeepStrictEqual(definition.jwtCreds ?? existing.jwtCreds ?? [], existing.jwtCreds ?? [])
+
+/** Applies an update to the client; keeps secrets, read-only members and, unless it has new ones, keys and `jwt_creds`. */
 export function updatedClient(existing: Client, definition: ClientDefinition, now: Date): Client {
   const { zoneId, secrets, registration, incarnation, createdWith, createdAt } = existing
   const { jwks, jwksUri } = hasKeys(definition) ? definition : existing
+  const { jwtCreds: sentCreds, ...others } = definition
+  const jwtCreds = sentCreds ?? existing.jwtCreds ?? []
   return {
-    ...definition,
+    ...others,
+    ...(jwtCreds.length > 0 && { jwtCreds }),
     zoneId,
     secrets,
     ...(jwks !== undefined && { jwks }),

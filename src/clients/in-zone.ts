@@ -4,6 +4,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { possibleTlsMethods, tlsMethodOf } from '../model/clients/mutual-tls.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
+import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys.ts'
@@ -16,6 +17,7 @@ export interface InZoneDeps {
   readonly store: Store
   readonly keys: KeyRing
   readonly behaviour: Behaviour
+  readonly urls: Urls
   /** Absent: no certificates are requested. */
   readonly mutualTls?: MutualTlsSettings | undefined
 }
@@ -58,7 +60,13 @@ const profile: Check = async (zone, client) => {
   return problem && `profile: ${problem.key}: ${problem.message}`
 }
 
-const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey, unreadCertificate, profile]
+/** Tokens of this server's clients and users must not become credentials of a client: they are shown to others. */
+const ownIssuer: Check = async (zone, client, { urls }) =>
+  client.jwtCreds?.some(({ iss }) => urls.isOwnIssuer(zone, iss))
+    ? 'jwt_creds must not name this server; use jwks_uri for a client that signs with keys of its own'
+    : undefined
+
+const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey, unreadCertificate, profile, ownIssuer]
 
 /** The first problem, which completes no sentence: it is one. */
 export async function problemInZone(

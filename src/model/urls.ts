@@ -31,6 +31,8 @@ export interface Urls {
   issuer(zone: AddressedZone): string
   /** All issuer identifiers of the zone, that of the request first: its keys and users are the same at each address. */
   issuersOf(zone: AddressedZone): readonly string[]
+  /** Whether an issuer is the zone itself, or a URL on a host of this server's zones: theirs, and that of no other server. */
+  isOwnIssuer(zone: Omit<AddressedZone, 'address'>, issuer: string): boolean
 }
 
 /** The name of the zone in a path: its subdomain, or `default`. */
@@ -62,6 +64,11 @@ export function createUrls(baseUrl: string, behaviour: Behaviour, certificateBas
     return zone.address === 'path' ? [byPath(zone), byHost(zone)] : [byHost(zone), byPath(zone)]
   }
 
+  function issuersOf(zone: AddressedZone): readonly string[] {
+    const { issuer } = zone.config
+    return (issuer === undefined ? addressesOf(zone) : [issuer]).map(each => each + behaviour.issuerPath)
+  }
+
   return {
     base,
     basePath,
@@ -72,9 +79,11 @@ export function createUrls(baseUrl: string, behaviour: Behaviour, certificateBas
     addressesOf,
     certificateBaseOf: zone => withCertificates?.ofZone(zone),
     issuer: zone => (zone.config.issuer ?? ofZone(zone)) + behaviour.issuerPath,
-    issuersOf(zone) {
-      const { issuer } = zone.config
-      return (issuer === undefined ? addressesOf(zone) : [issuer]).map(each => each + behaviour.issuerPath)
+    issuersOf,
+    isOwnIssuer(zone, issuer) {
+      if (issuersOf({ ...zone, address: 'host' }).includes(issuer)) return true
+      const host = URL.canParse(issuer) ? new URL(issuer).host.replace(/\.(?=:|$)/, '') : '' // the full name is the same host
+      return host === url.host || host.endsWith(`.${url.host}`)
     },
   }
 }

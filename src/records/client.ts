@@ -15,6 +15,7 @@ import {
   string,
   wordList,
 } from './kinds.ts'
+import { jwtCredentials, MAX_JWT_CREDENTIALS, shownJwtCredentials } from './jwt-credential.ts'
 import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
 import { FACTOR_METHODS } from './user.ts'
@@ -283,6 +284,18 @@ export const clientFields = describeRecord({
     optional: true,
     shown: 'never',
     about: 'URL of the public keys; takes precedence over jwks.',
+  },
+  /** Absent rather than empty. */
+  jwtCreds: {
+    wire: 'jwt_creds',
+    kind: jwtCredentials,
+    shownAs: shownJwtCredentials,
+    schema: { maxItems: MAX_JWT_CREDENTIALS },
+    storage: 'attribute',
+    optional: true,
+    keptBy: 'null',
+    about:
+      'Whose JWTs authenticate it: iss, sub and aud, each compared to the letter; without aud they must be for this server. An empty list removes them.',
   },
   /** At most two, oldest first. Both authenticate; the newest determines `rev_sig`. */
   secrets: { kind: own<readonly ClientSecret[]>(), column: 'secrets', storage: 'json' },

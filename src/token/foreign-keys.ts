@@ -4,22 +4,24 @@ import { createPublicKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
-import { isJsonRecord } from '../base/json.ts'
+import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { hasShortExponent } from '../base/rsa-exponent.ts'
 import { isPrivateKey } from '../model/clients/client-keys.ts'
 import { createPublishedDocuments, UnusableDocument } from './published-documents.ts'
 import type { Verifications } from './verifications.ts'
 
-/** The source of a party's keys: a URL, or else inline JSON. */
+/** The source of a party's keys: its discovery document, a URL, or else inline JSON. */
 export interface KeySource {
+  /** An issuer, whose discovery document names the URL; takes precedence over the others. */
+  readonly issuer?: string | undefined
   /** JSON string of a JWK set or a single JWK. */
   readonly jwks?: string | undefined
   /** URL of such a document; takes precedence over `jwks`. */
   readonly jwksUri?: string | undefined
   /** Whether the document is fetched again before each use, as often as is allowed. */
   readonly refetch?: boolean | undefined
-  /** The share that fetching the document counts against. */
+  /** The share that fetching documents counts against. */
   readonly share?: OutboundShare
 }
 
@@ -71,6 +73,7 @@ const MAX_TEXTS = 500
 /** More than any party has; both are kept in memory. */
 const MAX_KEYS = 500
 const MAX_TEXT_LENGTH = 64 * 1024 // as of published ones
+const MAX_URL_LENGTH = 2000
 
 type Jwk = Readonly<Record<string, unknown>>
 
@@ -93,11 +96,21 @@ export function createForeignKeys({
 }): ForeignKeys {
   const texts = createCache<KeySet>(MAX_TEXTS)
   const published = createPublishedDocuments({ outbound, clock, read: keySetOf })
+  const discovered = createPublishedDocuments({ outbound, clock, read: readDiscovery })
+
+  /** Another issuer must not name the keys: two that differ in a slash have one document (Discovery §4.3). */
+  async function keysUriOf(issuer: string, share: OutboundShare | undefined): Promise<string> {
+    const uri = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+    const found = await discovered.find({ uri, share }, document => document)
+    if (found?.issuer === issuer) return found.keysUri
+    throw new UnusableDocument('the discovery document is of another issuer')
+  }
 
   async function findIn<T>(
-    { jwks, jwksUri: uri, refetch, share }: KeySource,
+    { issuer, jwks, jwksUri, refetch, share }: KeySource,
     find: (keys: KeySet) => T | undefined,
   ): Promise<T | undefined> {
+    const uri = issuer === undefined ? jwksUri : await keysUriOf(issuer, share)
     if (uri !== undefined) return published.find({ uri, share, refetch }, find)
     if (jwks === undefined) throw new UnusableDocument('there are no keys')
     if (jwks.length > MAX_TEXT_LENGTH) throw new UnusableDocument('the document is too long')
@@ -112,6 +125,14 @@ export function createForeignKeys({
     hasCertificate: async (source, thumbprint) =>
       (await findIn(source, keys => keys.thumbprints.has(thumbprint) || undefined)) ?? false,
   }
+}
+
+/** The members that are used (Discovery §3). */
+function readDiscovery(document: unknown): { readonly issuer: string; readonly keysUri: string } {
+  const [issuer, keysUri] = [memberOf(document, 'issuer'), memberOf(document, 'jwks_uri')]
+  const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_URL_LENGTH
+  if (isText(issuer) && isText(keysUri)) return { issuer, keysUri }
+  throw new UnusableDocument('the document is not a discovery document')
 }
 
 function parse(text: string): unknown {

@@ -108,6 +108,22 @@ describe('an update', () => {
     assert.deepEqual([createdAt, updatedAt], [stored.createdAt, later])
   })
 
+  it('keeps whose JWTs it trusts unless it has a list, and an empty one removes them', () => {
+    const entry = { sub: 's', iss: 'https://issuer.example' }
+    const trusting = { ...stored, jwtCreds: [entry] }
+    const after = (json: Readonly<Record<string, unknown>>): unknown => {
+      const merged = mergedJson(trusting, json)
+      const { definition, problems } = clientFromJson(merged, rules, { as: 'updated', withSecondSecret: false })
+      assert.deepEqual(problems, [])
+      return updatedClient(trusting, definition, later).jwtCreds
+    }
+    assert.deepEqual(after({}), [entry])
+    assert.deepEqual(after({ jwt_creds: null }), [entry])
+    assert.deepEqual(after({ jwt_creds: [{ ...entry, aud: 'a' }] }), [{ ...entry, aud: 'a' }])
+    assert.equal(after({ jwt_creds: [] }), undefined)
+    assert.equal(after({ jwt_creds: '[]' }), undefined)
+  })
+
   for (const [key, value] of [
     ['scope', false],
     ['authorities', 0],

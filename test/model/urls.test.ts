@@ -105,6 +105,25 @@ for (const mode of MODES) {
         assert.deepEqual(urls.issuersOf(given), [`https://issuer.example${end}`])
       }
     })
+
+    it('are this server’s if they are the zone’s, or on the host of any zone', () => {
+      const given = zone('x', { config: { issuer: 'https://issuer.example' } })
+      const own = [
+        `https://issuer.example${end}`,
+        'https://id.example',
+        'https://id.example/other',
+        'http://ID.example./',
+      ]
+      for (const issuer of [...own, 'https://y.id.example/uaa'])
+        assert.equal(urls.isOwnIssuer(given, issuer), true, issuer)
+      const foreign = [
+        'https://other.example',
+        'https://id.example:8443',
+        'https://notid.example',
+        'https://id.example.org',
+      ]
+      for (const issuer of [...foreign, 'id.example']) assert.equal(urls.isOwnIssuer(given, issuer), false, issuer)
+    })
   })
 }
 

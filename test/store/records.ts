@@ -71,6 +71,7 @@ export const fullClient: Partial<Client> = {
   tokenSalt: 'salt',
   jwks: '{"keys":[]}',
   jwksUri: 'https://example.org/jwks',
+  jwtCreds: [{ sub: 's', iss: 'https://issuer.example', aud: 'a' }],
   postLogoutRedirectUris: ['https://x.example'],
   registration: { tokenDigest: 'd', responseTypes: ['code'] },
   additional: { nested: { a: null } },

@@ -1,6 +1,7 @@
-// Changes the public keys that verify a client's assertions (private_key_jwt).
+// Changes what verifies a client's assertions (private_key_jwt): its public keys, and whose JWTs it trusts (`jwt_creds`).
 import type { FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
+import { update } from '../../clients/changes.ts'
 import type { ClientKeys, KeyRemoval } from '../../model/clients/client-keys.ts'
 import {
   keySetProblem,
@@ -10,11 +11,14 @@ import {
   withKeys,
   withoutKeys,
 } from '../../model/clients/client-keys.ts'
+import { withCredential, withoutCredential } from '../../model/clients/jwt-credentials.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { Store } from '../../store/store.ts'
+import { isSameSubject, jwtCredentialsProblem } from '../../records/jwt-credential.ts'
+import type { JwtCredential } from '../../records/jwt-credential.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import type { JsonObject } from '../../web/requests/json.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
@@ -22,6 +26,7 @@ import { auditOriginOf } from '../../web/requests/requester.ts'
 import { isClientAdministrator, sendNotFound } from './record.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'
+import type { ClientWriter } from './writer.ts'
 
 /** Dependencies of `clientJwtHandler`. */
 export interface ClientJwtDeps {
@@ -31,19 +36,23 @@ export interface ClientJwtDeps {
   readonly audit: Audit
 }
 
-/** The requested change: keys to add or to remove; undefined if the body names none. */
-type KeyChange =
+/** The requested change: keys to add or to remove, undefined if the body names none; or an entry of `jwt_creds`. */
+type Change =
+  | { readonly mode: (typeof MODES)[number]; readonly credential: JwtCredential }
   | { readonly mode: 'ADD' | 'UPDATE'; readonly keys: ClientKeys | undefined }
   | { readonly mode: 'DELETE'; readonly removal: KeyRemoval | undefined }
 
 const refuse = (description: string): OAuthError =>
   new OAuthError({ error: 'invalid_client', status: 400 }, description)
 
+const MODES = ['ADD', 'UPDATE', 'DELETE'] as const
+
 const UNREADABLE = 'Client jwt configuration cannot be parsed'
 const INVALID = 'Invalid jwt configuration configuration'
+const INVALID_CREDENTIAL = 'Invalid federated jwt credentials'
 
 /** `PUT /oauth/clients/{client_id}/clientjwt`. */
-export function clientJwtHandler(on: On<ClientRoute>, deps: ClientJwtDeps): void {
+export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps: ClientJwtDeps): void {
   const { store, service, behaviour, audit } = deps
 
   /** Administrators may change every client of the zone; a client with `clients.trust` may change itself. */
@@ -60,6 +69,7 @@ export function clientJwtHandler(on: On<ClientRoute>, deps: ClientJwtDeps): void
     // A missing client takes precedence over an invalid body.
     if (!(await store.clients.find(request.zone.id, clientId))) return undefined
     const change = readChange(jsonBody(request))
+    if ('credential' in change) return changeCredentials(request, clientId, change)
     if (change.mode !== 'DELETE') {
       const { keys, mode } = change
       if (!keys) return 'No key added'
@@ -75,6 +85,27 @@ export function clientJwtHandler(on: On<ClientRoute>, deps: ClientJwtDeps): void
     if (!removal) return 'No key deleted'
     const changed = await store.clients.changeKeys(request.zone.id, clientId, before => withoutKeys(before, removal))
     return changed && changed.after !== changed.before ? 'Client jwt configuration is deleted' : 'No key deleted'
+  }
+
+  async function changeCredentials(
+    request: FastifyRequest,
+    clientId: string,
+    { mode, credential }: Extract<Change, { credential: unknown }>,
+  ): Promise<string | undefined> {
+    const stored = await store.clients.findForChange(request.zone.id, clientId)
+    if (!stored) return undefined
+    const { jwtCreds: before = [], ...client } = stored.client
+    const known = before.find(each => isSameSubject(each, credential))
+    if (mode === 'ADD' && known && known.aud !== credential.aud) {
+      throw refuse('jwt_creds has this iss and sub with another aud: change it with the changeMode UPDATE')
+    }
+    const after = mode === 'DELETE' ? withoutCredential(before, credential) : withCredential(before, credential)
+    if (mode === 'DELETE' && after.length === before.length) return 'No key deleted'
+    const problem = mode === 'DELETE' ? undefined : jwtCredentialsProblem(after)
+    if (problem !== undefined) throw refuse(`jwt_creds ${problem}`)
+    const changed = { ...client, ...(after.length > 0 && { jwtCreds: after }) }
+    await writer.commit(request, [update(stored, changed, { events: [] })])
+    return `Federated client jwt configuration ${{ ADD: 'is added', UPDATE: 'updated', DELETE: 'is deleted' }[mode]}`
   }
 
   on<{ Params: { client_id: string } }>('PUT /oauth/clients/:client_id/clientjwt', async (request, reply) => {
@@ -104,7 +135,7 @@ export function clientJwtHandler(on: On<ClientRoute>, deps: ClientJwtDeps): void
 }
 
 /** Reads the body, ignoring its `client_id`: the path decides. Throws for text that cannot be stored. */
-function readChange(body: JsonObject): KeyChange {
+function readChange(body: JsonObject): Change {
   const member = (name: string): unknown => (Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined)
   const text = (name: string, problem: string): string | undefined => {
     const value = member(name)
@@ -114,7 +145,14 @@ function readChange(body: JsonObject): KeyChange {
   const jwksUri = text('jwks_uri', 'Client jwt configuration with invalid URI')
   const jwks = text('jwks', UNREADABLE)
   const kid = text('kid', INVALID)
-  const mode: unknown = member('changeMode') ?? 'ADD'
+  const mode = MODES.find(each => each === (member('changeMode') ?? 'ADD'))
+  if (mode === undefined) throw refuse(INVALID)
+  const [iss, sub, aud] = ['iss', 'sub', 'aud'].map(name => text(name, INVALID_CREDENTIAL))
+  if ((iss ?? sub ?? aud) !== undefined) {
+    if (iss === undefined || sub === undefined) throw refuse(INVALID_CREDENTIAL)
+    if ((jwksUri ?? jwks ?? kid) !== undefined) throw refuse(INVALID) // one of both would be ignored
+    return { mode, credential: { sub, iss, ...(aud !== undefined && { aud }) } }
+  }
   switch (mode) {
     case 'ADD':
     case 'UPDATE': {
@@ -124,8 +162,6 @@ function readChange(body: JsonObject): KeyChange {
     }
     case 'DELETE':
       return { mode, removal: readRemoval(jwksUri, jwks, kid) }
-    default:
-      throw refuse(INVALID)
   }
 }
 

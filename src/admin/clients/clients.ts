@@ -33,7 +33,7 @@ export function clientHandlers(on: On<ClientRoute>, deps: ClientDeps): void {
   clientListHandler(on, deps)
   batchHandlers(on, writer, deps)
   clientSecretHandler(on, writer, deps)
-  clientJwtHandler(on, deps)
+  clientJwtHandler(on, writer, deps)
   metadataHandlers(on, writer, deps)
   profileHandler(on, writer, deps)
   registrationTokenHandlers(on, deps)

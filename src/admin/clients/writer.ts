@@ -11,13 +11,14 @@ import { rightsBeyond } from '../../model/clients/client-caller.ts'
 import type { LimitedBearer } from '../../model/clients/client-caller.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
 import type { ClientFromJson, ClientReading } from '../../clients/client-json.ts'
-import { hasKeys, mergedJson, updatedClient } from '../../clients/client-json.ts'
+import { changesKeys, mergedJson, updatedClient } from '../../clients/client-json.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/audit/event.ts'
 import type { MutualTlsSettings } from '../../model/clients/mutual-tls.ts'
 import { secretPolicy } from '../../model/clients/secret-policy.ts'
 import type { Service } from '../../model/service.ts'
+import type { Urls } from '../../model/urls.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { KeyRing } from '../../token/keys.ts'
 import type { Store, StoredClient } from '../../store/store.ts'
@@ -33,6 +34,7 @@ export interface ClientWriterDeps extends SecretDeps {
   readonly behaviour: Behaviour
   readonly audit: Audit
   readonly keys: KeyRing
+  readonly urls: Urls
   /** Absent: no certificates are requested. */
   readonly mutualTls?: MutualTlsSettings | undefined
 }
@@ -124,7 +126,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       const record = replace ? json : mergedJson(existing, json)
       const { definition } = readRecord(request, record, { as: 'updated', withSecondSecret: false })
       // Keys are credentials: like secrets, only an administrator may change those of another client.
-      if (hasKeys(definition) && !isClientAdministrator(request, service)) {
+      if (changesKeys(existing, definition) && !isClientAdministrator(request, service)) {
         throw lacksRight(request, administrators(service), deps)
       }
       return updatedClient(existing, definition, clock.now())

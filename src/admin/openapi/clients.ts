@@ -199,20 +199,23 @@ export function clientsArea({ behaviour }: Facts): Area {
         },
       },
       'PUT /oauth/clients/:client_id/clientjwt': {
-        summary: 'Change the public keys of a client',
+        summary: 'Change the public keys of a client, or whose JWTs it trusts',
         path,
         json: {
           schema: open({
             jwks: textOrNull,
             jwks_uri: textOrNull,
             kid: textOrNull,
+            iss: { ...textOrNull, description: 'Of an entry of `jwt_creds`, with `sub`; not together with keys.' },
+            sub: textOrNull,
+            aud: textOrNull,
             changeMode: oneOfOrNull(['ADD', 'UPDATE', 'DELETE']),
           }),
           example: { jwks_uri: 'https://shop.example/keys', changeMode: 'UPDATE' },
         },
         answers: {
           200: said,
-          400: 'The keys are invalid, or the caller may not change them.',
+          400: 'The keys or the entry are invalid, or the caller may not change them.',
           404: missing,
           409: CHANGED,
         },

@@ -11,6 +11,7 @@ import { clientToJson, hasKeys } from '../../clients/client-json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit } from '../../model/audit/event.ts'
 import type { Service } from '../../model/service.ts'
+import type { Urls } from '../../model/urls.ts'
 import { isBlank, secretPolicy } from '../../model/clients/secret-policy.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
@@ -31,6 +32,7 @@ export interface ZoneClientDeps extends SecretDeps {
   readonly behaviour: Behaviour
   readonly audit: Audit
   readonly keys: KeyRing
+  readonly urls: Urls
 }
 
 /** Marks the clients that were created here. */
@@ -77,7 +79,8 @@ export function zoneClientHandlers(on: On<ZoneRoute>, deps: ZoneClientDeps): voi
     if (!is(authorities, resource)) throw refuse(`only ${resource} authority is allowed`)
     if (clientId.trim() === '') throw refuse('client_id cannot be blank')
     const secret = secrets[0] ?? ''
-    if (isBlank(secret) && !hasKeys(definition) && !is(authorizedGrantTypes, 'implicit'))
+    const isProven = hasKeys(definition) || definition.jwtCreds !== undefined
+    if (isBlank(secret) && !isProven && !is(authorizedGrantTypes, 'implicit'))
       throw refuse('client_secret cannot be blank')
     if (!is(allowedProviders, service.name)) throw refuse(`only the internal IdP ('${service.name}') is allowed`)
     // UAA: does not validate redirect URIs here, but they must be strings.

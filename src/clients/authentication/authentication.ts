@@ -131,7 +131,8 @@ export function createClientAuthenticator(
         if (behaviour.basicForForeignId) throw badClient(description)
         throw new OAuthError('invalid_client', description)
       }
-      audit({ type: 'ClientAuthenticationSuccess', zoneId, principal: client.clientId, remoteAddress })
+      const data = attempt.evidence === undefined ? {} : { data: attempt.evidence }
+      audit({ type: 'ClientAuthenticationSuccess', zoneId, principal: client.clientId, remoteAddress, ...data })
       return attempt.claim === undefined ? { client } : { client, claim: attempt.claim }
     },
   }

@@ -43,6 +43,8 @@ export interface Attempt {
   readonly clientId: string
   /** The claim `client_auth_method` of the tokens issued; undefined for a non-empty secret. */
   readonly claim: 'none' | 'private_key_jwt' | TlsAuthMethod | undefined
+  /** Who vouched for the client, if it was another: for the audit trail, once it is verified. */
+  readonly evidence?: string
   /**
    * Whether the credential is the client's. For an unknown client, returns false after the same time. Throws
    * `invalid_client` if the method describes the failure itself.

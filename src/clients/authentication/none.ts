@@ -1,7 +1,7 @@
 import { isPublic } from '../../model/clients/client.ts'
 import { isWellFormed } from '../../model/tokens/pkce.ts'
+import { carriesAssertion } from './client-assertion.ts'
 import type { ClientAuthMethod, CredentialParams } from './method.ts'
-import { privateKeyJwt } from './private-key-jwt.ts'
 
 /** No credential: for clients with `allowpublic`, whose requests carry a PKCE verifier or a rotating refresh token. */
 export const none: ClientAuthMethod = {
@@ -15,7 +15,7 @@ export const none: ClientAuthMethod = {
       endpoint.allowsNone &&
       bare &&
       isNamed &&
-      !privateKeyJwt.recognises(request) &&
+      !carriesAssertion(request) &&
       carriesProof(endpoint.path, params)
     )
   },

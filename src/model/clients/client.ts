@@ -7,11 +7,12 @@ export type { Client, ClientSecret, Registration } from '../../records/client.ts
 export const mayUseGrant = (client: Client, grantType: string): boolean =>
   client.authorizedGrantTypes.includes(grantType)
 
-/** Whether the client has keys, a certificate or a non-empty secret. */
+/** Whether the client has keys, a certificate, trust in another issuer, or a non-empty secret. */
 export const hasCredential = (client: Client): boolean =>
   client.tokenEndpointAuthMethod === 'tls_client_auth' ||
   client.jwks !== undefined ||
   client.jwksUri !== undefined ||
+  client.jwtCreds !== undefined ||
   client.secrets.some(secret => secret.empty !== true)
 
 /** Whether the client may be public, that is, authenticate with `none`. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { ClientKeys } from '../../../src/model/clients/client-keys.ts'
+import type { JwtCredential } from '../../../src/records/jwt-credential.ts'
 import { assertNotFound } from '../../support/clients.ts'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { changeClient, clientNamed, MODES, tokensOf } from '../../support/oauth.ts'
@@ -340,6 +341,108 @@ const refused: readonly Refused[] = [
   },
 ]
 
+const entry = { sub: 'domain-client-id', iss: 'https://any.domain.example' }
+const another = { ...entry, sub: 'another', aud: 'a' }
+const ADDED_ENTRY = 'Federated client jwt configuration is added'
+const UPDATED_ENTRY = 'Federated client jwt configuration updated'
+const DELETED_ENTRY = 'Federated client jwt configuration is deleted'
+const NO_ENTRY = 'Invalid federated jwt credentials'
+const NO_URL = 'jwt_creds has an iss that is no https URL without user, query and fragment'
+const tenEntries = Array.from({ length: 10 }, (_, index) => ({ ...entry, sub: `s${index}` }))
+
+interface CredentialChange {
+  readonly name: string
+  readonly before: readonly JwtCredential[]
+  readonly body: Members
+  /** The message and the entries afterwards, or the description of the refusal. */
+  readonly want: readonly [message: string, after: readonly JwtCredential[]] | string
+}
+const credentialChanges: readonly CredentialChange[] = [
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: iss; sub; aud
+  { name: 'adds an entry', before: [], body: entry, want: [ADDED_ENTRY, [entry]] },
+  { name: 'adds one beside another', before: [entry], body: another, want: [ADDED_ENTRY, [entry, another]] },
+  { name: 'adds one that is there', before: [entry], body: entry, want: [ADDED_ENTRY, [entry]] },
+  {
+    name: 'counts null as absent beside an entry',
+    before: [],
+    body: { ...entry, aud: null, jwks: null, jwks_uri: null, kid: null },
+    want: [ADDED_ENTRY, [entry]],
+  },
+  {
+    name: 'changes the audience of an entry',
+    before: [entry, another],
+    body: { ...entry, aud: 'b', changeMode: 'UPDATE' },
+    want: [UPDATED_ENTRY, [{ ...entry, aud: 'b' }, another]],
+  },
+  {
+    name: 'adds an entry that is not there yet by an update',
+    before: [],
+    body: { ...entry, changeMode: 'UPDATE' },
+    want: [UPDATED_ENTRY, [entry]],
+  },
+  {
+    name: 'deletes an entry, whatever its audience',
+    before: [entry, another],
+    body: { ...another, aud: undefined, changeMode: 'DELETE' },
+    want: [DELETED_ENTRY, [entry]],
+  },
+  {
+    name: 'deletes the last entry',
+    before: [entry],
+    body: { ...entry, changeMode: 'DELETE' },
+    want: [DELETED_ENTRY, []],
+  },
+  {
+    name: 'deletes every entry',
+    before: [entry, another],
+    body: { iss: '*', sub: '*', changeMode: 'DELETE' },
+    want: [DELETED_ENTRY, []],
+  },
+  {
+    name: 'deletes no other entry',
+    before: [entry],
+    body: { ...entry, iss: '*', changeMode: 'DELETE' },
+    want: ['No key deleted', [entry]],
+  },
+  // Covers PUT /oauth/clients/{client_id}/clientjwt: error: invalid entry of jwt_creds
+  { name: 'refuses an entry without sub', before: [entry], body: { iss: entry.iss }, want: NO_ENTRY },
+  { name: 'refuses an entry without iss', before: [entry], body: { sub: 's' }, want: NO_ENTRY },
+  { name: 'refuses an audience alone', before: [entry], body: { aud: 'a' }, want: NO_ENTRY },
+  { name: 'refuses an iss that is no text', before: [], body: { ...entry, iss: 5 }, want: NO_ENTRY },
+  { name: 'refuses an iss that is no URL', before: [], body: { ...entry, iss: 'issuer' }, want: NO_URL },
+  {
+    name: 'refuses to delete by an issuer alone',
+    before: [entry],
+    body: { iss: entry.iss, changeMode: 'DELETE' },
+    want: NO_ENTRY,
+  },
+  {
+    name: 'refuses an entry beside keys',
+    before: [],
+    body: { ...entry, jwks_uri: URI },
+    want: 'Invalid jwt configuration configuration',
+  },
+  {
+    name: 'refuses an entry with another change',
+    before: [],
+    body: { ...entry, changeMode: 'REPLACE' },
+    want: 'Invalid jwt configuration configuration',
+  },
+  {
+    name: 'refuses to add an entry with another audience',
+    before: [entry],
+    body: { ...entry, aud: 'b' },
+    want: 'jwt_creds has this iss and sub with another aud: change it with the changeMode UPDATE',
+  },
+  { name: 'refuses an eleventh entry', before: tenEntries, body: entry, want: 'jwt_creds has more than 10 entries' },
+  {
+    name: 'refuses this server as the issuer',
+    before: [],
+    body: { ...entry, iss: 'http://z1.localhost:8080/oauth/token' },
+    want: 'jwt_creds must not name this server; use jwks_uri for a client that signs with keys of its own',
+  },
+]
+
 for (const mode of MODES) {
   // Covers audit trail: ClientJwtChangeSuccess
   describe(`PUT /oauth/clients/{client_id}/clientjwt, ${mode}`, () => {
@@ -380,6 +483,28 @@ for (const mode of MODES) {
         assert.deepEqual(await keysOf(server), existing)
         const event = server.events.at(-1)
         assert.deepEqual([event?.type, event?.principal, event?.clientId], ['ClientJwtChangeFailure', 'app', 'admin'])
+      })
+    }
+
+    for (const { name, before: existing, body, want } of credentialChanges) {
+      it(name, async () => {
+        await changeClient(server, 'app', { jwtCreds: existing })
+        const { jwtCreds: _, ...others } = await clientNamed(server, 'app')
+        const answer = await put(server, 'app', body, { bearer: admin })
+        const { jwtCreds: after = [], ...left } = await clientNamed(server, 'app')
+        assert.deepEqual(left, others)
+        const event = server.events.at(-1)
+        assert.deepEqual([event?.principal, event?.clientId], ['app', 'admin'])
+        if (typeof want === 'string') {
+          assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_client'])
+          assert.equal(answer.json()['error_description'], want)
+          assert.deepEqual(after, existing)
+          assert.equal(event?.type, 'ClientJwtChangeFailure')
+          return
+        }
+        assert.deepEqual([answer.status, answer.json()], [200, { status: 'ok', message: want[0] }])
+        assert.deepEqual(after, want[1])
+        assert.equal(event?.type, 'ClientJwtChangeSuccess')
       })
     }
 

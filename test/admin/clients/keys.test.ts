@@ -147,4 +147,133 @@ for (const mode of MODES) {
       assert.equal(answer.status, 201, answer.text)
     })
   })
+
+  describe(`whose JWTs a client trusts, ${mode}`, () => {
+    const iss = 'https://token.actions.example'
+    const entry = { sub: 'repo:acme/deploy', iss, aud: 'https://deployments.example' }
+    let api: ClientServer
+    let count = 0
+    before(async () => {
+      api = await startClientServer(mode)
+    })
+    after(() => api.stop())
+    const newId = (): string => `workload-${(count += 1)}`
+
+    for (const [path, body] of MAKING) {
+      // Covers Client record: jwt_creds
+      it(`is enough without a secret at POST ${path}, as a list and as text, and is shown`, async () => {
+        for (const jwt_creds of [[entry], JSON.stringify([entry])]) {
+          const client_id = newId()
+          const answer = await api.send('POST', path, body({ client_id, ...actsItself, jwt_creds }))
+          assert.ok([200, 201].includes(answer.status), answer.text)
+          assert.deepEqual([answer.json()].flat()[0]?.['jwt_creds'], [entry])
+          assert.deepEqual((await api.read(client_id))?.['jwt_creds'], [entry])
+        }
+      })
+    }
+
+    const entries = (length: number) => Array.from({ length }, (_, index) => ({ ...entry, sub: `s${index}` }))
+    const MUST = 'jwt_creds must be a list of objects with iss, sub and optionally aud'
+    const SIZE = 'jwt_creds has an iss, sub or aud that is empty or has more than 1000 characters'
+    const URL_OF_ISSUER = 'jwt_creds has an iss that is no https URL without user, query and fragment'
+    const OWN = /jwt_creds must not name this server/
+    const refused: readonly (readonly [name: string, value: unknown, message: string | RegExp])[] = [
+      ['no list', { ...entry }, MUST],
+      ['a number', 5, MUST],
+      ['text that is no JSON', 'x', MUST],
+      ['an entry without sub', [{ iss }], MUST],
+      ['an entry without iss', [{ sub: 's' }], MUST],
+      ['an entry whose aud is a list', [{ ...entry, aud: ['a'] }], MUST],
+      // Newer UAA: a pattern is no subject.
+      ['a pattern of subjects', [{ iss, sub_pattern: 'repo:acme/*' }], MUST],
+      ['a pattern beside a subject', [{ ...entry, sub_pattern: 'repo:acme/*' }], MUST],
+      ['an empty sub', [{ ...entry, sub: '' }], SIZE],
+      ['an empty aud', [{ ...entry, aud: '' }], SIZE],
+      ['a sub of 1001 characters', [{ ...entry, sub: 's'.repeat(1001) }], SIZE],
+      ['an iss that is no URL', [{ ...entry, iss: 'issuer' }], URL_OF_ISSUER],
+      ['an iss without TLS', [{ ...entry, iss: 'http://token.actions.example' }], URL_OF_ISSUER],
+      ['an iss with a query', [{ ...entry, iss: `${iss}?a=b` }], URL_OF_ISSUER],
+      ['an iss with a fragment', [{ ...entry, iss: `${iss}#a` }], URL_OF_ISSUER],
+      ['an iss with a user', [{ ...entry, iss: 'https://me@token.actions.example' }], URL_OF_ISSUER],
+      ['a subject that is its issuer', [{ ...entry, sub: iss }], 'jwt_creds has an entry whose sub is its iss'],
+      ['a subject twice', [entry, { ...entry, aud: 'b' }], 'jwt_creds has two entries with the same iss and sub'],
+      ['eleven entries', entries(11), 'jwt_creds has more than 10 entries'],
+      ['the issuer of this zone', [{ ...entry, iss: 'http://localhost:8080/oauth/token' }], OWN],
+      ['this zone by its path', [{ ...entry, iss: 'http://localhost:8080/z/default' }], OWN],
+      ['the issuer of another zone', [{ ...entry, iss: 'http://z1.localhost:8080' }], OWN],
+      ['this server with another scheme', [{ ...entry, iss: 'https://LOCALHOST.:8080' }], OWN],
+    ]
+    for (const [name, jwt_creds, message] of refused) {
+      // Covers Client record: error: jwt_creds invalid
+      it(`is refused: ${name}`, async () => {
+        const client_id = newId()
+        assertInvalid(await api.send('POST', '/oauth/clients', { client_id, ...actsItself, jwt_creds }), message)
+        assert.equal(await api.read(client_id), undefined)
+        await api.send('POST', '/oauth/clients', { client_id, ...actsItself, jwt_creds: [entry] })
+        const path = `/oauth/clients/${client_id}`
+        assertInvalid(await api.send('PUT', path, { client_id, ...actsItself, jwt_creds }), message)
+        assert.deepEqual((await api.read(client_id))?.['jwt_creds'], [entry])
+      })
+    }
+
+    it('may have ten entries, and an empty list is no credential', async () => {
+      const answer = await api.send('POST', '/oauth/clients', {
+        client_id: newId(),
+        ...actsItself,
+        jwt_creds: entries(10),
+      })
+      assert.equal(answer.status, 201, answer.text)
+      const empty = { client_id: newId(), ...actsItself, jwt_creds: [] }
+      const message = 'Client secret is required for client_credentials grant type'
+      assertInvalid(await api.send('POST', '/oauth/clients', empty), message)
+    })
+
+    for (const [method, path, body] of CHANGING) {
+      it(`is replaced at ${method} ${path} ${JSON.stringify(body({}))}, stays unless it is sent, and ends with []`, async () => {
+        const client_id = newId()
+        const record = { client_id, ...actsItself }
+        const change = async (members: object): Promise<unknown> => {
+          const answer = await api.send(method, path.replace('{id}', client_id), body({ ...record, ...members }))
+          assert.equal(answer.status, 200, answer.text)
+          return (await api.read(client_id))?.['jwt_creds']
+        }
+        await api.send('POST', '/oauth/clients', { ...record, jwt_creds: [entry] })
+        assert.deepEqual(await change({ name: 'x' }), [entry])
+        assert.deepEqual(await change({ jwt_creds: null }), [entry])
+        const others = [{ sub: 'other', iss }]
+        assert.deepEqual(await change({ jwt_creds: others }), others)
+        assert.equal(await change({ jwt_creds: [] }), undefined)
+      })
+    }
+
+    it('is changed by administrators only', async () => {
+      const record = { client_id: newId(), authorized_grant_types: ['client_credentials'] }
+      const made = await api.send('POST', '/oauth/clients', { ...record, jwt_creds: [entry] }, { by: 'writer' })
+      assert.equal(made.status, 201, made.text)
+      const put = async (members: object): Promise<number> =>
+        (await api.send('PUT', `/oauth/clients/${record.client_id}`, { ...record, ...members }, { by: 'writer' }))
+          .status
+      assert.equal(await put({ name: 'x' }), 200)
+      assert.equal(await put({ jwt_creds: [entry] }), 200)
+      for (const jwt_creds of [[{ ...entry, aud: 'b' }], [entry, { ...entry, sub: 'mine' }], []]) {
+        assert.equal(await put({ jwt_creds }), 403)
+      }
+      assert.deepEqual((await api.read(record.client_id))?.['jwt_creds'], [entry])
+    })
+
+    it('is enough for a client that is made in another zone', async () => {
+      const record = {
+        client_id: newId(),
+        authorized_grant_types: ['authorization_code'],
+        redirect_uri: ['https://portal.example/cb'],
+        scope: ['openid'],
+        authorities: ['svc.resource'],
+        allowedproviders: ['svc'],
+      }
+      const answer = await api.send('POST', '/identity-zones/z1/clients', { ...record, jwt_creds: [entry] })
+      assert.equal(answer.status, 201, answer.text)
+      const own = { ...record, client_id: newId(), jwt_creds: [{ ...entry, iss: 'http://z1.localhost:8080' }] }
+      assertInvalid(await api.send('POST', '/identity-zones/z1/clients', own), OWN)
+    })
+  })
 }

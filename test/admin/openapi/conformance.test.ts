@@ -23,6 +23,7 @@ const RULES: readonly RegExp[] = [
   /requires at least one redirect URL/,
   /Client jwt configuration cannot be parsed|Invalid private_key_jwt|Invalid jwt configuration/, // JSON in a text
   /Client jwt configuration with invalid URI/,
+  /Invalid federated jwt credentials/, // iss and sub go together
   /only openid scope is allowed|authority is allowed|cannot be blank|only the internal IdP/, // §5.7
   /Invalid provider configuration|malformed_provider/, // the members of `config` depend on the type
   /Client not found|invalid_filter|Invalid filter expression|Filter not supported|Invalid attributes/, // a text with a grammar of its own
