@@ -2,6 +2,7 @@
 // how secrets are hashed.
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonRecord } from '../base/json.ts'
+import { isParsableUrl } from '../base/parsable-url.ts'
 import { looksSecret } from '../base/secret-names.ts'
 import { callerProblems } from '../model/clients/client-caller.ts'
 import type { LimitedCaller } from '../model/clients/client-caller.ts'
@@ -290,7 +291,7 @@ const UNSAFE_SCHEME = /^(?:javascript|data|vbscript):/i
 
 /** Row A15: an absolute URI for exact comparison: no wildcard, no fragment (RFC 6749 §3.1.2). */
 function isExactRedirectUri(uri: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:[^\s#*]+$/i.test(uri) && !UNSAFE_SCHEME.test(uri) && URL.canParse(uri)
+  return /^[a-z][a-z0-9+.-]*:[^\s#*]+$/i.test(uri) && !UNSAFE_SCHEME.test(uri) && isParsableUrl(uri)
 }
 
 /**

@@ -2,6 +2,7 @@
 // parameters. `html` escapes markup; this file prevents spoofing: strings cannot change the direction of surrounding text,
 // links cannot run scripts, images must be PNG.
 import { type Html, html } from '../base/html.ts'
+import { isParsableUrl } from '../base/parsable-url.ts'
 
 /** Control characters and line separators: they show nothing, or break what is beside them. */
 const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu
@@ -28,7 +29,7 @@ const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:'])
 /** The link when it leads to a page or a mailbox; undefined for every other scheme, `javascript:` above all. */
 export function safeLink(url: string | undefined): string | undefined {
   if (url?.startsWith('/')) return url // of the page's own scheme, without parsing a thousand links
-  if (url === undefined || !URL.canParse(url, 'https://relative.invalid')) return undefined
+  if (url === undefined || !isParsableUrl(url, 'https://relative.invalid')) return undefined
   return LINK_SCHEMES.has(new URL(url, 'https://relative.invalid').protocol) ? url : undefined
 }
 

@@ -3,6 +3,7 @@
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
+import { isParsableUrl } from '../base/parsable-url.ts'
 import { flag, MAX_SECONDS, milliseconds, own, string } from './kinds.ts'
 import { LEVELS } from './levels.ts'
 import type { Level } from './levels.ts'
@@ -103,7 +104,7 @@ export const texts = <const U>(unset: U, more: More = {}) =>
 export const choice = <const W extends readonly string[], const U>(words: W, unset: U) =>
   setting({ kind: v.picklist(words), needs: `one of ${words.join(', ')}`, unset })
 
-const isWebAddress = (value: string): boolean => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+const isWebAddress = (value: string): boolean => isParsableUrl(value) && /^https?:$/.test(new URL(value).protocol)
 
 const webAddress = v.pipe(
   string,

@@ -184,6 +184,29 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'writes links and redirect URIs with host names of thousands of letters, which take long to read',
+    outcome: 'is refused, before they are read',
+    async attempt() {
+      const server = await startZoneServer()
+      const letters = Array.from({ length: 3900 }, (_, index) =>
+        String.fromCodePoint(0x4e00 + ((index * 7919) % 20_000)),
+      )
+      const long = `https://${letters.join('')}.example/`
+      const footerLinks = Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`${index}`, long]))
+      const client = { client_id: 'long', client_secret: 'secret', scope: ['openid'], redirect_uri: [long] }
+      const authUrl = { originKey: 'long', name: 'long', type: 'oidc1.0', config: { authUrl: long } }
+      const bearer = await tokenOf(server, 'admin-of-z1')
+      const headers = { 'x-identity-zone-id': 'z1' }
+      const post = async (path: string, body: object): Promise<number> =>
+        (await sendJson(server, 'POST', path, body, { bearer, headers })).status
+      assert.equal(await setOwnZone(server, { branding: { footerLinks } }), 422)
+      assert.equal(await setOwnZone(server, { branding: { consent: { text: 'x', link: long } } }), 422)
+      assert.equal(await post('/oauth/clients', { ...client, authorized_grant_types: ['authorization_code'] }), 400)
+      assert.equal(await post('/identity-providers', authUrl), 400)
+      await server.stop()
+    },
+  },
+  {
     attack: 'lets the pages of a zone lead to a script',
     outcome: 'is refused wherever a zone names a link',
     async attempt() {

@@ -1,3 +1,5 @@
+import { isParsableUrl } from '../../base/parsable-url.ts'
+
 /** The display metadata of a client on the home page; not part of the client's record. */
 export interface ClientMetadata {
   readonly clientId: string
@@ -18,7 +20,7 @@ export type ClientDescription = Pick<ClientMetadata, 'clientName' | 'showOnHomeP
 }
 
 /** Whether a page may link to the URL: http and https only, so that no script runs. */
-export const isLaunchUrl = (text: string): boolean => /^https?:\/\/[^\s]+$/i.test(text) && URL.canParse(text)
+export const isLaunchUrl = (text: string): boolean => /^https?:\/\/[^\s]+$/i.test(text) && isParsableUrl(text)
 
 /** Whether the text is base64 with padding (RFC 4648 §4); pages embed it unchanged. */
 export const isIcon = (text: string): boolean =>

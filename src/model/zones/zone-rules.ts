@@ -1,4 +1,5 @@
 // Rules of a zone's settings beyond their types, with UAA's messages and order.
+import { isParsableUrl } from '../../base/parsable-url.ts'
 import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'
@@ -25,7 +26,7 @@ const IS_LOGOUT_TARGET = new RegExp(LOGOUT_TARGET)
 export function isLink(value: string): boolean {
   const filled = value.replaceAll(/\{zone\.(?:id|subdomain)\}/g, 'z')
   if (/^\/(?![/\\])/.test(filled)) return !/[\s\\]/.test(filled)
-  return /^https?:\/\/[^\s\\]+$/i.test(filled) && URL.canParse(filled)
+  return /^https?:\/\/[^\s\\]+$/i.test(filled) && isParsableUrl(filled)
 }
 
 /** Throws `InvalidZoneConfig` for the first violated rule; keys are checked before. */
@@ -89,7 +90,7 @@ function usersProblem({ maxUsers = -1 }: UserConfig = {}): string | undefined {
 const isBlank = (text: string | undefined): boolean => text === undefined || text.trim() === ''
 
 const isWrongLink = (link: string | undefined): boolean =>
-  !isBlank(link) && !(IS_WEB_LINK.test(link ?? '') && URL.canParse(link ?? ''))
+  !isBlank(link) && !(IS_WEB_LINK.test(link ?? '') && isParsableUrl(link ?? ''))
 
 const linkProblem = (whose: 'consent' | 'banner', link: string | undefined): string | undefined =>
   isWrongLink(link)
