@@ -541,6 +541,27 @@ describe('/logout.do, post_logout_redirect_uri in uaa', () => {
       want: 'https://auto.example/cb',
     },
     {
+      // As Spring Security sends it.
+      name: 'is followed to a logout URI of the client of the hint',
+      query: hint => ({ post_logout_redirect_uri: BYE, id_token_hint: hint }),
+      want: BYE,
+    },
+    {
+      name: 'is followed to a logout URI only to the letter',
+      query: hint => ({ post_logout_redirect_uri: `${BYE}/`, id_token_hint: hint }),
+      want: 'http://localhost:8080/login',
+    },
+    {
+      name: 'leads to no logout URI of another client',
+      query: () => ({ post_logout_redirect_uri: BYE, client_id: 'app' }),
+      want: 'http://localhost:8080/login',
+    },
+    {
+      name: 'leads to no logout URI for a bad hint',
+      query: () => ({ post_logout_redirect_uri: BYE, id_token_hint: 'x', client_id: 'auto' }),
+      want: 'http://localhost:8080/login',
+    },
+    {
       name: 'leads to the default for a bad hint, whatever client is named',
       query: () => ({ post_logout_redirect_uri: 'https://auto.example/cb', id_token_hint: 'x', client_id: 'auto' }),
       want: 'http://localhost:8080/login',

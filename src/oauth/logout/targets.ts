@@ -53,7 +53,8 @@ export function createLogoutTargets({
 
   /**
    * UAA's `redirect`: one of our own URLs, an entry of the zone's list, or a URI that the client registered, which
-   * `standard` compares exactly. Any other target is replaced by the default, without an error (rows L2, L4).
+   * `standard` compares exactly. Any other target is replaced by the default, without an error (rows L2, L4). The same for
+   * `post_logout_redirect_uri` in `uaa`, which may also be an exact entry of the client's `post_logout_redirect_uris`.
    */
   async function targetOf(zone: AddressedZone, params: Params): Promise<string> {
     const otherwise = fallback(zone)
@@ -67,8 +68,9 @@ export function createLogoutTargets({
     if (isOwn(zone, target) || listed.some(entry => fitsLogoutEntry(entry, target))) return target
     const client = await clientOfLogout(zone, params)
     if (!client) return otherwise
+    if ((behaviour.rpInitiatedLogout || named !== undefined) && isRegistered(client, target)) return target
     const fits = behaviour.rpInitiatedLogout
-      ? isRegistered(client, target) || (client.redirectUris.includes(target) && isSafeUri(target))
+      ? client.redirectUris.includes(target) && isSafeUri(target)
       : client.redirectUris.some(entry => fitsLogoutEntry(entry, target))
     return fits ? target : otherwise
   }
