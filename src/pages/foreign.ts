@@ -25,11 +25,13 @@ export function plain(text: string, limit = 200): string {
 export const isolated = (text: string, limit?: number): Html => html`<bdi>${plain(text, limit)}</bdi>`
 
 const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:'])
+/** No browser takes it for anything else. Parsing a thousand links takes long, and a hundred with long names of hosts too. */
+const PLAIN_LINK = /^(?:\/|https?:\/\/[^\s/\\])/
 
 /** The link when it leads to a page or a mailbox; undefined for every other scheme, `javascript:` above all. */
 export function safeLink(url: string | undefined): string | undefined {
-  if (url?.startsWith('/')) return url // of the page's own scheme, without parsing a thousand links
-  if (url === undefined || !isParsableUrl(url, 'https://relative.invalid')) return undefined
+  if (url === undefined || PLAIN_LINK.test(url)) return url
+  if (!isParsableUrl(url, 'https://relative.invalid')) return undefined
   return LINK_SCHEMES.has(new URL(url, 'https://relative.invalid').protocol) ? url : undefined
 }
 
