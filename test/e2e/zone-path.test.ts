@@ -1,6 +1,9 @@
 // A zone by path as others use it: a client library that takes nothing but the issuer, and a real browser, which keeps and
 // sends cookies of several zones on one host as it likes.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import * as client from 'openid-client'
 import type { Browser, Page } from 'playwright-core'
@@ -28,6 +31,7 @@ for (const { mode, path } of combinations) {
   describe(`a zone by path below "${path}/" in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
+    const application = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>Client'))
     let origin: string
     let base: string
     let callback: string
@@ -36,8 +40,9 @@ for (const { mode, path } of combinations) {
       const port = await freePort()
       origin = `http://localhost:${port}`
       base = origin + path
-      // Nobody has to listen there: the browser is stopped on its way.
-      callback = 'http://127.0.0.1:9/cb'
+      application.listen(0, '127.0.0.1')
+      await once(application, 'listening')
+      callback = `http://127.0.0.1:${(application.address() as AddressInfo).port}/cb` // a server on a port
       const clients = defaultBootstrap.clients.map(each =>
         each.redirect_uri ? { ...each, redirect_uri: [callback] } : each,
       )
@@ -51,21 +56,13 @@ for (const { mode, path } of combinations) {
     })
     after(async () => {
       await browser.close()
+      application.close()
       assert.deepEqual(server.faults, [])
       await server.stop()
     })
 
-    /** A page of a browser that knows nobody, and is stopped where it would leave for the client. */
-    async function newPage(): Promise<{ page: Page; arrived: Promise<URL> }> {
-      const context = await browser.newContext()
-      let arrive: (url: URL) => void = () => {}
-      const arrived = new Promise<URL>(resolve => (arrive = resolve))
-      await context.route('http://127.0.0.1:9/**', async route => {
-        arrive(new URL(route.request().url()))
-        await route.fulfill({ contentType: 'text/html', body: '<title>Client</title>' })
-      })
-      return { page: await context.newPage(), arrived }
-    }
+    /** A page of a browser that knows nobody. */
+    const newPage = async (): Promise<Page> => (await browser.newContext()).newPage()
 
     async function signOut(page: Page): Promise<void> {
       if (mode !== 'uaa') return page.click('form.person button')
@@ -96,7 +93,7 @@ for (const { mode, path } of combinations) {
         state,
         nonce,
       })
-      const { page, arrived } = await newPage()
+      const page = await newPage()
       await page.goto(url.href)
       assert.equal(page.url(), `${base}/z/x/login`)
       await signIn(page, 'koala')
@@ -112,10 +109,9 @@ for (const { mode, path } of combinations) {
         mode === 'uaa' ? 'Application Authorization' : 'The application asks for access',
       )
       await page.click('#authorize')
-      const location = await arrived
-      await page.waitForURL(url => url.href.startsWith(callback)) // else its arrival interrupts what follows
+      await page.waitForURL(url => url.href.startsWith(callback))
       const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
-      const tokens = await client.authorizationCodeGrant(config, location, checks)
+      const tokens = await client.authorizationCodeGrant(config, new URL(page.url()), checks)
       assert.equal(tokens.claims()?.iss, issuer.href)
       const subject = tokens.claims()?.sub ?? ''
       assert.equal((await client.fetchUserInfo(config, tokens.access_token, subject))['user_name'], 'marissa')
@@ -140,7 +136,7 @@ for (const { mode, path } of combinations) {
     })
 
     it('keeps its users apart from those of other zones in one browser', async () => {
-      const { page } = await newPage()
+      const page = await newPage()
       const zones = [
         { at: '', password: 'koala' },
         { at: '/z/x', password: 'koala-x' },
