@@ -10,7 +10,7 @@ import { openMail } from './mailer.ts'
 import type { Delivery, OutgoingMail, Transport } from './transport.ts'
 
 /** Dependencies of `createSender`. */
-export interface SenderDeps {
+interface SenderDeps {
   readonly smtp: SmtpSettings
   readonly mails: Omit<MailStore, 'add' | 'newest'>
   readonly transport: Transport
@@ -41,7 +41,7 @@ export interface Sender {
 }
 
 /** Mails by outcome since the start, and those that wait. */
-export interface MailTotals {
+interface MailTotals {
   readonly outcomes: Readonly<Record<MailOutcome, number>>
   readonly waiting: number
   /** Since the oldest of them was queued. */
@@ -49,7 +49,7 @@ export interface MailTotals {
 }
 
 /** A number for the metrics. */
-export interface MailMeasurement {
+interface MailMeasurement {
   readonly name: string
   readonly kind: 'count' | 'gauge'
   readonly value: number
@@ -75,7 +75,7 @@ const MAX_PAUSE_MS = 5 * MINUTE
 const DELETE_USELESS_EVERY_MS = 10 * SECOND
 
 /** The outcome of an attempt or of a mail. */
-export type MailOutcome = Exclude<Delivery['outcome'], 'interrupted'> | 'expired' | 'unreadable'
+type MailOutcome = Exclude<Delivery['outcome'], 'interrupted'> | 'expired' | 'unreadable'
 type Ended = Exclude<Delivery, { outcome: 'sent' }>
 
 /** Does nothing until it is started. */
@@ -155,19 +155,19 @@ export function createSender(deps: SenderDeps): Sender {
   }
 
   async function send(waiting: WaitingMail): Promise<void> {
-    if (sentBefore.has(waiting.id)) return giveUp(waiting, 'sent')
-    if (waiting.usefulUntil.getTime() <= clock.now().getTime()) return giveUp(waiting, 'expired')
+    if (sentBefore.has(waiting.id)) return finish(waiting, 'sent')
+    if (waiting.usefulUntil.getTime() <= clock.now().getTime()) return finish(waiting, 'expired')
     const mail = opened(waiting)
-    if (!mail) return giveUp(waiting, 'unreadable')
+    if (!mail) return finish(waiting, 'unreadable')
     const delivery = await attempt(mail)
     switch (delivery.outcome) {
       case 'sent':
         sentBefore.add(waiting.id)
-        await giveUp(waiting, 'sent')
+        await finish(waiting, 'sent')
         return resume()
       case 'refused':
         log.warn(`${nameOf(mail)} is refused and given up: ${delivery.reason}`)
-        await giveUp(waiting, 'refused')
+        await finish(waiting, 'refused')
         return resume()
       case 'deferred':
         await defer(waiting, mail, delivery)
@@ -219,7 +219,7 @@ export function createSender(deps: SenderDeps): Sender {
     const next = new Date(clock.now().getTime() + jittered(delayAfter(waiting.attempts)))
     if (next >= waiting.usefulUntil) {
       log.warn(`${nameOf(mail)} is given up after ${waiting.attempts} attempts: ${reason}`)
-      return giveUp(waiting, 'expired')
+      return finish(waiting, 'expired')
     }
     counts.deferred += 1
     log.info(`${nameOf(mail)} waits until ${next.toISOString()}: ${reason}`)
@@ -232,7 +232,7 @@ export function createSender(deps: SenderDeps): Sender {
     return { outcomes: { ...counts }, waiting: count, waitingMilliseconds: age }
   }
 
-  async function giveUp(waiting: WaitingMail, outcome: MailOutcome): Promise<void> {
+  async function finish(waiting: WaitingMail, outcome: MailOutcome): Promise<void> {
     await mails.delete(waiting)
     sentBefore.delete(waiting.id)
     counts[outcome] += 1

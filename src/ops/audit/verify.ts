@@ -22,7 +22,7 @@ const span = (from: number, to: number): string =>
 
 /**
  * Reads the whole chain. The server may run meanwhile: entries that it appends, or deletes by retention, are no problem.
- * `expected` is a place that was noted earlier: a chain that does not lead to it was replaced by an older one.
+ * `expected` is a position that was noted earlier: a chain that does not lead to it was replaced by an older one.
  */
 export async function verifyAuditTrail(
   store: Pick<AuditStore, 'state' | 'read'>,
@@ -47,33 +47,7 @@ export async function verifyAuditTrail(
   // Numbers begin at 1, but an inserted entry can have any.
   const [left] = await store.read(zoneId, { after: Number.MIN_SAFE_INTEGER, count: 1 })
   if (left && left.number <= base.number) found(`entry ${left.number} is left from before the chain begins`)
-  let position: AuditPosition = base
-  let isKnown = true
-  let first: number | undefined
-  reading: for (;;) {
-    const page = await store.read(zoneId, { after: position.number, count: PAGE })
-    if (page.length === 0) break
-    for (const entry of page) {
-      if (entry.number > head.number) break reading
-      if (entry.number !== position.number + 1) {
-        const now = (await store.state(zoneId)).chain?.base ?? GENESIS
-        if (now.number > position.number && now.number < entry.number) {
-          position = now // retention has moved on
-          continue reading
-        }
-        found(span(position.number + 1, entry.number - 1))
-        isKnown = false
-      }
-      const isRight = entry.hash === entryHash(hashes, position.hash, entry, entry)
-      if (isKnown && !isRight) found(`entry ${entry.number} was changed`)
-      if (entry.type === 'AuditTrailAlteredEvent') found(`entry ${entry.number} reports an alteration: ${entry.facts}`)
-      if (expected?.number === entry.number && expected.hash !== entry.hash)
-        found(`entry ${entry.number} is not the expected one`)
-      position = entry
-      isKnown = true
-      first ??= entry.number
-    }
-  }
+  const { position, first } = await followChain(store, hashes, { zoneId, chain, expected, found })
   if (position.number < head.number) found(span(position.number + 1, head.number))
   else if (position.number === head.number && position.hash !== head.hash)
     found(`entry ${position.number} is not the one that the head names`)
@@ -81,4 +55,45 @@ export async function verifyAuditTrail(
   if (after.last && after.last.number > (after.chain?.head.number ?? 0))
     found(`entry ${after.last.number} stands behind the head`)
   return { ...(first !== undefined && { first }), head, problems }
+}
+
+interface Followed {
+  readonly zoneId: string
+  readonly chain: { readonly base: AuditPosition; readonly head: AuditPosition }
+  readonly expected: AuditPosition | undefined
+  readonly found: (problem: string) => void
+}
+
+/** Compares each entry up to the head with the one before it; returns the last position, and the number of the first entry. */
+async function followChain(
+  store: Pick<AuditStore, 'state' | 'read'>,
+  hashes: AuditHashes,
+  { zoneId, chain: { base, head }, expected, found }: Followed,
+): Promise<{ readonly position: AuditPosition; readonly first: number | undefined }> {
+  let position = base
+  let first: number | undefined
+  reading: for (;;) {
+    const page = await store.read(zoneId, { after: position.number, count: PAGE })
+    if (page.length === 0) return { position, first }
+    for (const entry of page) {
+      if (entry.number > head.number) return { position, first }
+      const isNext = entry.number === position.number + 1
+      if (!isNext) {
+        const now = (await store.state(zoneId)).chain?.base ?? GENESIS
+        if (now.number > position.number && now.number < entry.number) {
+          position = now // retention has moved on
+          continue reading
+        }
+        found(span(position.number + 1, entry.number - 1))
+      }
+      const hash = entryHash(hashes, position.hash, entry, entry)
+      // Behind a gap, the hash that it continues is missing.
+      if (isNext && entry.hash !== hash) found(`entry ${entry.number} was changed`)
+      if (entry.type === 'AuditTrailAlteredEvent') found(`entry ${entry.number} reports an alteration: ${entry.facts}`)
+      if (expected?.number === entry.number && expected.hash !== entry.hash)
+        found(`entry ${entry.number} is not the expected one`)
+      position = entry
+      first ??= entry.number
+    }
+  }
 }
