@@ -59,7 +59,7 @@ export interface CommandOptions {
 }
 
 /** Sources of the configuration; tests replace the environment and the working directory. */
-export interface ConfigSources {
+interface ConfigSources {
   readonly options?: CommandOptions
   readonly env?: Environment
   readonly cwd?: string

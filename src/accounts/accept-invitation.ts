@@ -38,7 +38,7 @@ export interface AcceptDeps extends OpenDeps, NewPasswordDeps {
 }
 
 /** The result of choosing a password; the message is for the user. */
-export type Acceptance =
+type Acceptance =
   | { readonly outcome: 'accepted'; readonly requestedReturn: RequestedReturn }
   | { readonly outcome: 'refused'; readonly message: string }
   | { readonly outcome: 'expired' }

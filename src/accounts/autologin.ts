@@ -16,7 +16,7 @@ export const issueAutologin = (
 ): Promise<NewCode> => issueCode(zone, { purpose: 'autologin', user, data: { clientId: client.clientId } }, deps)
 
 /** A code as a browser brings it. */
-export interface AutologinAttempt {
+interface AutologinAttempt {
   readonly code: string
   readonly clientId: string
   /** The user of the browser's session, where another user's code must not replace it. */
@@ -24,12 +24,12 @@ export interface AutologinAttempt {
 }
 
 /** `other-user`: the browser is signed in as another user, and the code was not used up. */
-export type AutologinResult =
+type AutologinResult =
   | { readonly outcome: 'good'; readonly user: User; readonly amr: readonly string[] }
   | { readonly outcome: 'bad-code' | 'other-client' | 'other-user' }
 
 /** Dependencies of `redeemAutologin`. */
-export type AutologinDeps = Omit<CodeDeps, 'random' | 'store'> & {
+type AutologinDeps = Omit<CodeDeps, 'random' | 'store'> & {
   readonly store: CodeDeps['store'] & Pick<Store, 'clients' | 'providers'>
 }
 

@@ -17,7 +17,7 @@ export interface RequestedReturn {
 }
 
 /** The data of a code besides the account, by purpose. */
-export interface CodeData {
+interface CodeData {
   readonly autologin: { readonly clientId: string }
   readonly 'password-reset': RequestedReturn
   /**
@@ -38,7 +38,7 @@ export interface CodeData {
 }
 
 /** The purposes of codes that stand for an account. */
-export type AccountPurpose = keyof CodeData
+type AccountPurpose = keyof CodeData
 
 /** Lifetimes of the codes, in seconds. */
 const SECONDS: Readonly<Record<AccountPurpose, number>> = {

@@ -22,7 +22,7 @@ export interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
 }
 
 /** The purposes of codes that change an address; the codes of one are not those of the other. */
-export type EmailPurpose = 'email-change' | 'email-verification'
+type EmailPurpose = 'email-change' | 'email-verification'
 
 /** Whether the user name is the e-mail address, so that it changes with the address. */
 const nameFollows = ({ userName, email }: User): boolean => userNameKey(userName) === userNameKey(email)
@@ -62,7 +62,7 @@ export function isUserName(userName: string, origin: string, service: Service): 
 }
 
 /** The result of redeeming a code. */
-export type EmailChange =
+type EmailChange =
   | {
       readonly outcome: 'changed'
       readonly before: User

@@ -19,7 +19,7 @@ import { issueCode } from './codes.ts'
 import type { CodeDeps, RequestedReturn } from './codes.ts'
 
 /** Why the address was not invited, in UAA's words; `message` is for the inviter. */
-export interface NotInvited {
+interface NotInvited {
   readonly outcome: 'failed'
   readonly code:
     | 'email.invalid'
@@ -34,7 +34,7 @@ export interface NotInvited {
 export type Invited = { readonly outcome: 'invited'; readonly user: User; readonly code: string } | NotInvited
 
 /** The inviter, the invited address, and the client. */
-export interface Invitation {
+interface Invitation {
   readonly email: string
   readonly requestedReturn: RequestedReturn
   /** Limits the providers; absent where the client is that of another zone. */

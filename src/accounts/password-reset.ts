@@ -49,14 +49,14 @@ export async function peekReset(
 }
 
 /** A new password, with the code that allows it. */
-export interface Reset {
+interface Reset {
   readonly code: string
   readonly password: string
   readonly by: Caller
 }
 
 /** The result; the code is used up except for `invalid`. */
-export type ResetResult =
+type ResetResult =
   | { readonly outcome: 'changed'; readonly user: User; readonly requestedReturn: RequestedReturn }
   /** The code is invalid, or the password was changed at the same instant. */
   | { readonly outcome: 'invalid' }

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 import type { RequestedReturn } from './codes.ts'
 
 /** Attributes of clients with a URL to lead to when the request names none, or one that is not registered. */
-export type FallbackAttribute = 'signup_redirect_url' | 'change_email_redirect_url'
+type FallbackAttribute = 'signup_redirect_url' | 'change_email_redirect_url'
 
 const FALLBACKS: readonly FallbackAttribute[] = ['signup_redirect_url', 'change_email_redirect_url']
 

@@ -52,7 +52,7 @@ export async function signUpProblem(
 }
 
 /** A request to be signed up, with an address that `signUpProblem` has nothing against. */
-export interface SignUp {
+interface SignUp {
   readonly email: string
   readonly passwordHash: string
   /** From `Csrf.browserOf`. */
@@ -112,7 +112,7 @@ export const needsPassword = ({ user, data }: ValidCode<'sign-up'>, browser: str
   (data.browser === undefined || browser === undefined || !sameSecret(data.browser, browser))
 
 /** A visitor who opened the mailed link. */
-export interface Verification {
+interface Verification {
   readonly code: string
   readonly browser: string | undefined
   readonly password: string
@@ -120,7 +120,7 @@ export interface Verification {
 }
 
 /** The result. */
-export type VerificationResult =
+type VerificationResult =
   | { readonly outcome: 'verified'; readonly user: User; readonly requestedReturn: RequestedReturn }
   /** The code is good, but this is another browser, and the password is not that of the request. */
   | { readonly outcome: 'wrong-password'; readonly seen: ValidCode<'sign-up'> }

@@ -4,7 +4,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** The self-service that is allowed. */
-export interface Switches {
+interface Switches {
   /** Changing accounts of the internal provider at all: `disableInternalUserManagement` turns it off. */
   readonly ownAccounts: boolean
   /** Signing up and resetting a forgotten password: `links.selfService.selfServiceLinksEnabled: false` turns it off. */

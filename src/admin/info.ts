@@ -17,7 +17,7 @@ import type { Form } from '../web/requests/form.ts'
 import { queryForm } from '../web/requests/query.ts'
 
 /** The answer of `/info`: nothing that is not on the sign-in page already (row M9). */
-export interface ServerInfo {
+interface ServerInfo {
   readonly app: Readonly<Record<string, string>> & { readonly version: string }
   /** The commit that was built, and when it was made; absent if not packaged. */
   readonly commit_id?: string

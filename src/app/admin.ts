@@ -44,7 +44,7 @@ import type { PageWriter } from '../web/pages.ts'
 import type { RegisteredRoute } from '../web/route.ts'
 
 /** Dependencies of this API. */
-export interface AdminParts {
+interface AdminParts {
   readonly config: Config
   readonly store: Store
   /** Without the clients that are not stored. */

@@ -55,7 +55,7 @@ import { createZoneSwitch } from '../web/zones/zone-switch.ts'
 import { createZoneResolver } from '../web/zones/zone.ts'
 
 /** Dependencies of the server. */
-export interface HttpParts {
+interface HttpParts {
   readonly config: Config
   readonly store: Store
   readonly clock: Clock
@@ -78,7 +78,7 @@ export interface HttpParts {
 }
 
 /** The server, without any route yet, and what its endpoints answer with. */
-export interface Http {
+interface Http {
   readonly http: FastifyInstance
   /** Filled as routes are registered. */
   readonly routes: readonly RegisteredRoute[]

@@ -57,7 +57,7 @@ import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 import type { DescribeServer } from '../admin/info.ts'
 
 /** Dependencies of these pages. */
-export interface LoginParts {
+interface LoginParts {
   readonly config: Config
   readonly store: Store
   readonly clock: Clock

@@ -55,7 +55,7 @@ import type { Sessions } from '../web/sessions/session.ts'
 import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 
 /** Dependencies of these endpoints. */
-export interface OAuthParts {
+interface OAuthParts {
   readonly config: Config
   readonly store: Store
   /** Without the clients that are not stored. */

@@ -35,7 +35,7 @@ export function watchHealth(
 }
 
 /** Dependencies of the endpoints of operators. */
-export interface OpsParts {
+interface OpsParts {
   readonly config: Config
   readonly health: Health
   readonly clock: Clock

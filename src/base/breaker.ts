@@ -4,7 +4,7 @@ import { addSeconds } from './clock.ts'
 import type { Clock } from './clock.ts'
 
 /** The state of one server, by a key that names it. */
-export interface Breaker {
+interface Breaker {
   /** Whether a request may be sent now. After a pause this admits one caller, whose outcome decides for the next. */
   admits(key: string): boolean
   /** Reports the outcome of a request that was admitted. */

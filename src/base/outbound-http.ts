@@ -14,7 +14,7 @@ export interface OutboundRequest {
 }
 
 /** A request to a host whose addresses were checked. */
-export interface Exchange {
+interface Exchange {
   readonly request: OutboundRequest
   readonly addresses: readonly string[]
   readonly signal: AbortSignal

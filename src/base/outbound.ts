@@ -17,12 +17,12 @@ export type { OutboundFailure } from './outbound-error.ts'
 export type { OutboundRequest } from './outbound-http.ts'
 
 /** A request counted against a share; by default the server's own. */
-export interface SharedRequest extends OutboundRequest {
+interface SharedRequest extends OutboundRequest {
   readonly share?: OutboundShare
 }
 
 /** A JSON response with its headers, which say how long it may be cached. */
-export interface OutboundJson {
+interface OutboundJson {
   readonly value: unknown
   readonly headers: Headers
 }
@@ -36,7 +36,7 @@ export interface OutboundShare {
 }
 
 /** A server of a protocol other than HTTP. */
-export interface OutboundServer {
+interface OutboundServer {
   /** A name or a literal address, as `URL` gives it. */
   readonly hostname: string
   readonly port: number
@@ -72,7 +72,7 @@ export interface OutboundConnections {
 }
 
 /** The purpose of a request: a small, fixed set, so that it can be a label of metrics and traces. */
-export type OutboundPurpose =
+type OutboundPurpose =
   | 'provider' // sign-in elsewhere: discovery, token and userinfo endpoints, SAML metadata
   | 'jwks' // of clients and providers
   | 'request_uri'
@@ -98,7 +98,7 @@ export interface OutboundByPurpose {
 }
 
 /** Resolves a host name to all its addresses. */
-export type Resolver = (hostname: string) => Promise<readonly string[]>
+type Resolver = (hostname: string) => Promise<readonly string[]>
 
 /** Limits of outbound requests; tests replace the resolver and the deadline. */
 export interface OutboundOptions {

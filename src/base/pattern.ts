@@ -6,7 +6,7 @@ import { RE2JS, RE2JSException } from 're2js'
 export type Matcher = (text: string) => boolean
 
 /** A compiled pattern that may match anywhere in a string. */
-export interface Search {
+interface Search {
   /** The number of capturing groups. */
   readonly groups: number
   /** The groups captured by the first match, empty strings for unused groups; undefined without a match. */

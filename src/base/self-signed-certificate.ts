@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { DER } from './der.ts'
 
 /** A certificate to be. */
-export interface CertificateRequest {
+interface CertificateRequest {
   /** RSA. */
   readonly privateKey: KeyObject
   /** The subject and the issuer; cut to 64 characters (RFC 5280 appendix A.1, ub-common-name). */

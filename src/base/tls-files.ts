@@ -12,7 +12,7 @@ export interface TlsFiles {
 }
 
 /** The certificate and the key for `node:tls`. */
-export interface TlsContext {
+interface TlsContext {
   readonly cert: string
   readonly key: string
   readonly minVersion: 'TLSv1.2'
@@ -20,7 +20,7 @@ export interface TlsContext {
 }
 
 /** A context, or what is wrong with which file. */
-export type TlsReading =
+type TlsReading =
   | { readonly context: TlsContext; readonly problem?: undefined }
   | { readonly problem: string; readonly of: keyof TlsFiles }
 

@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
 
 /** A record of the configuration: its identity and its whole definition. */
-export interface DefinedRecord {
+interface DefinedRecord {
   readonly zoneId: string
   readonly kind: 'zone' | 'signing-key' | 'active-key' | 'provider' | 'group' | 'client' | 'user' | 'external-group'
   readonly key: string
@@ -40,7 +40,7 @@ export function createLedger(store: Store, vault: Vault): Ledger {
 }
 
 /** How one record is found, inserted and updated. */
-export interface Upsert<T> {
+interface Upsert<T> {
   readonly find: () => Promise<T | undefined>
   readonly insert: () => Promise<void>
   readonly update: (existing: T) => Promise<void>

@@ -22,7 +22,7 @@ async function stampOf(path: string): Promise<string> {
 }
 
 /** Dependencies of `reloadMasterKeys`. */
-export interface ReloadDeps {
+interface ReloadDeps {
   readonly config: Pick<Config, 'masterKey' | 'database'>
   readonly store: Store
   readonly vault: MasterVault

@@ -12,7 +12,7 @@ import { BootstrapError } from './bootstrap-error.ts'
 import type { Ledger } from './ledger.ts'
 
 /** Dependencies of `applySigningKeys`. */
-export interface SigningKeyDeps {
+interface SigningKeyDeps {
   readonly store: Store
   readonly vault: Vault
   readonly clock: Clock

@@ -37,7 +37,7 @@ export class CommandFailure extends Error {
 }
 
 /** Whether each option takes a value. */
-export type OptionKinds = Readonly<Record<string, 'string' | 'boolean'>>
+type OptionKinds = Readonly<Record<string, 'string' | 'boolean'>>
 
 /** The options by name; throws `UsageError` for one that is unknown, lacks its value or is repeated. */
 export function readOptions<K extends OptionKinds>(

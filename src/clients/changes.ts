@@ -10,7 +10,7 @@ import { newSecret } from './secrets.ts'
 import type { SecretDeps } from './secrets.ts'
 
 /** A validated client definition, its secrets still in plain text. */
-export interface ClientDraft {
+interface ClientDraft {
   readonly definition: ClientDefinition
   readonly secrets: readonly string[]
 }

@@ -6,7 +6,7 @@ import { backchannelProblem, frontchannelProblem, initiateLoginProblem } from '.
 import type { ClientDefinition, ClientProblem } from './client-json.ts'
 
 /** The members that rules look at. */
-export type RuledMembers = Partial<ClientDefinition> & Pick<ClientDefinition, 'redirectUris' | 'authorizedGrantTypes'>
+type RuledMembers = Partial<ClientDefinition> & Pick<ClientDefinition, 'redirectUris' | 'authorizedGrantTypes'>
 
 /** Finds what is wrong; undefined for nothing. */
 export type MetadataRule = (members: RuledMembers) => ClientProblem | undefined

@@ -10,7 +10,7 @@ import type { KeyRing } from '../token/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
 
 /** Something to change: a member of the client, a setting of the zone, or a key of the server's configuration. */
-export interface ProfileProblem {
+interface ProfileProblem {
   readonly key: string
   readonly message: string
   /** The required changes. */

@@ -23,7 +23,7 @@ export type MasterKeySource =
     }
 
 /** What finds the master keys; without a source they are in a file beside the database. */
-export interface KeyLocation {
+interface KeyLocation {
   readonly masterKey?: MasterKeySource
   readonly database: string
 }

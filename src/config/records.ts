@@ -71,7 +71,7 @@ export interface ZoneBootstrap {
 }
 
 /** Another zone and what is in it. */
-export interface ZoneRecord {
+interface ZoneRecord {
   readonly id: string
   readonly subdomain: string
   readonly name: string
@@ -107,7 +107,7 @@ export interface BootstrapFile {
 }
 
 /** Inputs of the checks. */
-export interface RecordRules {
+interface RecordRules {
   readonly service: string
   readonly compatibility: CompatibilityMode
   readonly problems: Problems

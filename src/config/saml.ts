@@ -16,7 +16,7 @@ export interface SamlKeys {
 }
 
 /** A key pair in PEM. */
-export interface SamlKeyPair {
+interface SamlKeyPair {
   /** PKCS#8. */
   readonly privateKey: string
   /** X.509 certificates, its own first. */

@@ -4,13 +4,13 @@
 import { leadsToRoot } from '../base/certificate-chain.ts'
 
 /** An attestation object as the library decodes it. */
-export interface DecodedAttestation {
+interface DecodedAttestation {
   get(key: 'fmt'): string
   get(key: 'attStmt'): { get(key: 'x5c'): unknown }
 }
 
 /** How an attestation is handled. */
-export type AttestationUse =
+type AttestationUse =
   /** Verified with the passkey; `provesHardware` then. */
   | { readonly kind: 'verified'; readonly provesHardware: boolean }
   /** Left out before anything is verified. */

@@ -15,7 +15,7 @@ import type { OneTimePasswords } from './one-time-passwords.ts'
 import type { RecoveryCodes } from './recovery-codes.ts'
 
 /** A code as it was typed. */
-export interface TypedCode {
+interface TypedCode {
   readonly user: User
   readonly code: string
   /** The user's factors that count; a one-time password is checked only with `totp`. */
@@ -23,7 +23,7 @@ export interface TypedCode {
 }
 
 /** The result. */
-export type CodeResult =
+type CodeResult =
   | { readonly outcome: 'good'; readonly by: 'totp' | 'recovery' | 'bypass' }
   | { readonly outcome: 'refused'; readonly reason: 'wrong' | 'locked' }
 
@@ -31,7 +31,7 @@ export type CodeResult =
 export type CodeCheck = (from: RequestOrigin, typed: TypedCode) => Promise<CodeResult>
 
 /** Dependencies of `createCodeCheck`. */
-export interface CodeCheckDeps {
+interface CodeCheckDeps {
   readonly store: Store
   readonly clock: Clock
   readonly audit: Audit

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import { withoutSeparators } from './typed-code.ts'
 
 /** A secret that an app does not have yet, or has and was not confirmed. */
-export interface NewSecret {
+interface NewSecret {
   /** Base32, in groups of four for users to type. */
   readonly text: string
   /** `otpauth://totp/…`, which apps understand. */

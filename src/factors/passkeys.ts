@@ -27,7 +27,7 @@ export interface Ceremony {
 }
 
 /** What a passkey proved. */
-export interface PasskeyProof {
+interface PasskeyProof {
   readonly outcome: 'proved'
   readonly userId: string
   readonly level: Level
@@ -36,7 +36,7 @@ export interface PasskeyProof {
 }
 
 /** Why an answer is not accepted: one word for the audit trail, and what the library said for the log. */
-export interface PasskeyRefusal {
+interface PasskeyRefusal {
   readonly outcome: 'refused'
   readonly reason:
     | 'malformed'
@@ -95,7 +95,7 @@ const refused = (reason: PasskeyRefusal['reason'], cause?: unknown): PasskeyRefu
 })
 
 /** Dependencies of `createPasskeys`. */
-export interface PasskeyDeps {
+interface PasskeyDeps {
   readonly store: Store
   readonly clock: Clock
   readonly random: Random

@@ -20,7 +20,7 @@ import { hasOtherFormat, OTHER_FORMAT } from './name-format.ts'
 import type { ExternalUser, ExternalRefusal } from './source.ts'
 
 /** The user's account, or why there is none. */
-export type Entry = { readonly outcome: 'entered'; readonly user: User } | ExternalRefusal
+type Entry = { readonly outcome: 'entered'; readonly user: User } | ExternalRefusal
 
 /** A user with the roles that follow from their groups; absent where the provider says nothing of them. */
 export type ExternalUserWithRoles = ExternalUser & { readonly roles?: readonly string[] }

@@ -63,7 +63,7 @@ export interface PasswordSignIn extends PasswordAttempt {
 }
 
 /** An assertion about a user, signed by another issuer and presented by a client. */
-export interface AssertionSignIn {
+interface AssertionSignIn {
   readonly assertion: string
   /** The type of provider that issues this kind of assertion. */
   readonly type: string
@@ -141,7 +141,7 @@ export interface Identity extends ProviderLogout {
 }
 
 /** Dependencies of `createIdentity`. */
-export interface IdentityDeps extends SourceDeps, OidcDeps, LdapDeps, SamlDeps {
+interface IdentityDeps extends SourceDeps, OidcDeps, LdapDeps, SamlDeps {
   readonly random: Random
   readonly audit: Audit
   readonly behaviour: Behaviour

@@ -83,7 +83,7 @@ export function chooseLogin(situation: LoginSituation): LoginView {
 }
 
 /** Where an e-mail address leads: to a provider, or back to the page with all of them. */
-export type Discovery =
+type Discovery =
   | { readonly kind: 'password'; readonly origin: string }
   | { readonly kind: 'redirect'; readonly origin: string }
   | { readonly kind: 'page' }

@@ -16,7 +16,7 @@ import { defaultGroupsOf, newGroup } from '../users/default-groups.ts'
 import type { ExternalGroups, ExternalRefusal } from './source.ts'
 
 /** The groups here that a user is to be in because the provider says so, and the roles that it names. */
-export interface Resolved {
+interface Resolved {
   readonly groups: readonly NamedGroup[]
   /** Names of groups that are to be created. */
   readonly missing: readonly string[]

@@ -9,7 +9,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** The properties of a sign-in that decide its outstanding steps. */
-export interface CompletedSignIn {
+interface CompletedSignIn {
   /** The classes with the level first; absent for one factor. */
   readonly acr?: readonly string[] | undefined
   /** Whether the user has had this browser remembered. */

@@ -12,7 +12,7 @@ import type { ProviderSources } from './provider-sources.ts'
 export type NoProvider = 'unusable-hint' | 'provider-barred' | 'no-provider' | 'several-providers'
 
 /** The providers to ask, in order; none if the internal one would be asked, but is disabled. */
-export type PasswordProviders = (
+type PasswordProviders = (
   zone: Zone,
   signIn: Pick<PasswordSignIn, 'client' | 'origin' | 'field'>,
 ) => Promise<{ readonly providers: readonly IdentityProvider[] } | { readonly reason: NoProvider }>

@@ -11,7 +11,7 @@ export interface LoginProvider extends Candidate {
 }
 
 /** An active provider with its source. */
-export interface OpenedProvider {
+interface OpenedProvider {
   readonly provider: IdentityProvider
   readonly source: IdentitySource
 }

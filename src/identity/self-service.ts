@@ -4,7 +4,7 @@ import type { SelfServiceLinks, Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /** Dependencies of `selfServiceLinksIn`. */
-export interface SelfServiceDeps {
+interface SelfServiceDeps {
   readonly store: { readonly providers: Pick<Store['providers'], 'findByOrigin'> }
   readonly serviceName: string
   readonly pageSettings: Pick<PageSettings, 'links'>

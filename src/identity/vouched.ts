@@ -24,7 +24,7 @@ import { auditSuccess, hashedName } from './sign-in-events.ts'
 import type { ExternalUser } from './source.ts'
 
 /** A user as the login server describes them; with `userId` the rest must describe the same user. */
-export interface VouchedUser {
+interface VouchedUser {
   readonly userId?: string | undefined
   readonly userName?: string | undefined
   /** As sent; absent for the default. */
@@ -35,7 +35,7 @@ export interface VouchedUser {
 }
 
 /** A sign-in that a login server asserts. */
-export interface VouchedSignIn {
+interface VouchedSignIn {
   readonly vouchedUser: VouchedUser
   /** Whether to create an account for a user who has none. */
   readonly addNew: boolean
@@ -46,7 +46,7 @@ export interface VouchedSignIn {
 }
 
 /** The result; the description is for the login server. */
-export type VouchedResult =
+type VouchedResult =
   | { readonly outcome: 'signed-in'; readonly user: User; readonly amr: readonly string[] }
   | {
       readonly outcome: 'refused'

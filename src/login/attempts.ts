@@ -31,7 +31,7 @@ export interface Attempt {
 }
 
 /** Identifies a pending sign-in. */
-export interface AttemptKey {
+interface AttemptKey {
   readonly origin: string
   readonly state: string
   /** The path of the provider's answers, below the zone's base URL. */

@@ -24,7 +24,7 @@ import { contextOf } from '../web/requests/request-context.ts'
 import { bodyForm } from '../web/route.ts'
 
 /** Dependencies of `authenticateEndpoint`. */
-export interface AuthenticateDeps {
+interface AuthenticateDeps {
   readonly identity: Identity
   readonly vouching: Vouching
   readonly bearerGate: BearerGate

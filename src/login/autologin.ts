@@ -29,7 +29,7 @@ import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 import type { Sessions } from '../web/sessions/session.ts'
 
 /** Dependencies of `autologinEndpoints`. */
-export interface AutologinEndpointDeps {
+interface AutologinEndpointDeps {
   readonly store: Store
   readonly clock: Clock
   readonly random: Random

@@ -21,7 +21,7 @@ import type { ExternalSignIn } from './external.ts'
 import type { SignInTargets } from './sign-in-target.ts'
 
 /** Dependencies of `discoveryEndpoints`. */
-export interface DiscoveryDeps {
+interface DiscoveryDeps {
   readonly store: Store
   readonly identity: Identity
   readonly external: ExternalSignIn

@@ -11,7 +11,7 @@ import { sendJson } from '../web/requests/json.ts'
 import type { SamlFailures } from './saml/failures.ts'
 
 /** Dependencies of `errorPages`. */
-export interface ErrorPagesDeps {
+interface ErrorPagesDeps {
   readonly pages: PageWriter
   readonly behaviour: Behaviour
   readonly samlFailures: SamlFailures

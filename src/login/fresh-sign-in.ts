@@ -10,7 +10,7 @@ import type { Denial } from '../web/sessions/denial.ts'
 import type { Sessions, SignedInUser } from '../web/sessions/session.ts'
 
 /** Dependencies of `createFreshSignIn`. */
-export interface FreshSignInDeps {
+interface FreshSignInDeps {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly clock: Clock
@@ -22,7 +22,7 @@ export interface FreshSignInDeps {
  * Answers users who have just signed in. Others are redirected to the sign-in, and those who have not shown the second
  * factor that they have to that; both come back to the path, below the zone's base URL.
  */
-export type FreshSignIn = (
+type FreshSignIn = (
   request: FastifyRequest,
   reply: FastifyReply,
   at: { readonly signedIn: SignedInUser; readonly path: string; readonly answer: () => Promise<FastifyReply> },

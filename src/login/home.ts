@@ -13,7 +13,7 @@ import { PageError } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
 
 /** Dependencies of `homeEndpoints`. */
-export interface HomeDeps {
+interface HomeDeps {
   readonly store: Store
   readonly pages: PageWriter
   readonly urls: Urls

@@ -25,7 +25,7 @@ import { createSignInPage } from './sign-in-page.ts'
 import type { SignInPageDeps } from './sign-in-page.ts'
 
 /** Dependencies of `loginEndpoints`. */
-export interface LoginDeps extends SignInPageDeps {
+interface LoginDeps extends SignInPageDeps {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf

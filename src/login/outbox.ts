@@ -9,7 +9,7 @@ import { PageError } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
 
 /** Dependencies of `outboxEndpoint`. */
-export interface OutboxDeps {
+interface OutboxDeps {
   readonly store: Pick<Store, 'mails'>
   readonly vault: Vault
   readonly pages: PageWriter

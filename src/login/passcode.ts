@@ -18,7 +18,7 @@ import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
 import type { Sessions, SignedInUser } from '../web/sessions/session.ts'
 
 /** Dependencies of `passcodeEndpoint`. */
-export interface PasscodeDeps {
+interface PasscodeDeps {
   readonly store: Store
   readonly clock: Clock
   readonly random: Random

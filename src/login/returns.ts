@@ -43,7 +43,7 @@ export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<ReturnUrlDep
 }
 
 /** The response of a provider, as the browser brought it. */
-export interface Return {
+interface Return {
   readonly origin: string
   readonly form: Form
   /** The path, below the zone's base URL, of the page that UAA redirects to after a failure. */

@@ -104,7 +104,7 @@ const isName = (value: unknown): value is string =>
   !/\p{Cc}/u.test(value)
 
 /** Dependencies of `createAccountChooser`. */
-export interface AccountChooserDeps {
+interface AccountChooserDeps {
   readonly store: Store
   readonly savedAccounts: SavedAccounts
   readonly pages: PageWriter

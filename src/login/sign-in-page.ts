@@ -50,7 +50,7 @@ export interface SignInPageDeps {
 }
 
 /** The inputs of a sign-in page from its request. */
-export interface SignInPageInput {
+interface SignInPageInput {
   readonly query: Form
   readonly signInTarget: SignInTarget
   /** What was typed at a sign-in that failed; for our own fields only, not for links to other providers. */
@@ -58,7 +58,7 @@ export interface SignInPageInput {
 }
 
 /** Answers with the page. */
-export type SignInPage = (request: FastifyRequest, reply: FastifyReply, input: SignInPageInput) => Promise<FastifyReply>
+type SignInPage = (request: FastifyRequest, reply: FastifyReply, input: SignInPageInput) => Promise<FastifyReply>
 
 /** One instance serves every zone. */
 export function createSignInPage(deps: SignInPageDeps): SignInPage {

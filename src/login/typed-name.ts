@@ -11,7 +11,7 @@ const MAX_LENGTH = 255
 const SECONDS = 60
 
 /** Keeps the name in the browser until the next page; see `createTypedNames`. */
-export interface TypedNames {
+interface TypedNames {
   /** Sets the cookie, unless the name is too long or no text. */
   keep(reply: FastifyReply, userName: string): void
   /** The name of the cookie, which is expired. */

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 export { isMailAddress } from '../model/mail.ts'
 
 /** A mail as its reader sees it. */
-export interface Mail {
+interface Mail {
   /** One line. */
   readonly subject: string
   readonly text: string
@@ -44,7 +44,7 @@ export class UnusableAddress extends Error {
 }
 
 /** Dependencies of `createMailer`. */
-export interface MailerDeps {
+interface MailerDeps {
   readonly store: { readonly mails: Pick<Store['mails'], 'add'> }
   readonly vault: Vault
   readonly clock: Clock

@@ -6,7 +6,7 @@ import { supportsLevels } from '../model/users/second-factor.ts'
 import type { Zone } from '../model/zones/zone.ts'
 
 /** The methods, and the classes with the level first; nothing where the zone has no second factors. */
-export interface PresentedSignIn {
+interface PresentedSignIn {
   readonly amr: readonly string[]
   readonly acr: readonly string[] | undefined
 }

@@ -14,7 +14,7 @@ export interface RefusalDeps {
 }
 
 /** A refused request of a known client. */
-export interface RefusedRequest {
+interface RefusedRequest {
   readonly context: RequestContext
   readonly client: Client
   readonly params: Params

@@ -17,7 +17,7 @@ import { cookieNameIn, cookieOf, setCookie } from '../web/sessions/cookies.ts'
 import type { Sessions } from '../web/sessions/session.ts'
 
 /** Dependencies of `createUpstreamLogout`. */
-export interface UpstreamLogoutDeps {
+interface UpstreamLogoutDeps {
   readonly identity: Identity
   readonly sessions: Sessions
   readonly vault: Vault

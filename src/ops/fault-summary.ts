@@ -1,13 +1,13 @@
 // Keeps a repeated fault from filling the log: logs the first of each kind in full, and counts the others.
 
 /** Receives the lines. */
-export interface FaultLines {
+interface FaultLines {
   full(message: string, cause: unknown): void
   summary(message: string): void
 }
 
 /** Faults of the last minute, by kind. */
-export interface FaultSummary {
+interface FaultSummary {
   note(message: string, cause: unknown): void
   /** Logs the counts since the last call and drops kinds that did not recur; call once a minute. */
   flush(): void

@@ -21,7 +21,7 @@ export interface Health {
 }
 
 /** An answer about the health. */
-export interface HealthAnswer {
+interface HealthAnswer {
   readonly status: 200 | 503
   readonly text: string
 }

@@ -20,7 +20,7 @@ export interface Instrument {
 }
 
 /** Observes requests, and perhaps the rest. */
-export type Observer = Pick<Instrument, 'watch'> & Partial<Instrument>
+type Observer = Pick<Instrument, 'watch'> & Partial<Instrument>
 
 /** One instrument that passes everything on to those that there are; undefined without any. */
 export function combined(given: readonly (Observer | undefined)[]): Instrument | undefined {

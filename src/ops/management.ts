@@ -14,7 +14,7 @@ import { addSearchMetrics, type SearchSource } from './search-metrics.ts'
 import type { SharedTasks } from './shared-tasks.ts'
 
 /** Where the management port listens. */
-export interface ManagementSettings {
+interface ManagementSettings {
   readonly host: string
   readonly port: number
 }

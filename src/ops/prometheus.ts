@@ -11,7 +11,7 @@ import { type Series, SeriesHistogram } from './histogram.ts'
 import type { Instrument } from './instrument.ts'
 
 /** The metrics of one process. */
-export interface Prometheus extends Instrument {
+interface Prometheus extends Instrument {
   readonly countQuery: (milliseconds: number) => void
   readonly registry: Registry
 }

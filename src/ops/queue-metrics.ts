@@ -4,7 +4,7 @@ import { Counter, Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 
 /** What waits, and the number of the others since the start, by outcome. */
-export interface QueueTotals {
+interface QueueTotals {
   readonly outcomes: Readonly<Record<string, number>>
   readonly waiting: number
   /** Of the oldest that waits. */

@@ -9,7 +9,7 @@ import { endpointOf, methodOf } from './endpoints.ts'
 import type { Instrument } from './instrument.ts'
 
 /** The fields of a line that identify its request. */
-export interface RequestFacts {
+interface RequestFacts {
   readonly request_id: string
   /** The id of the zone; absent before it is known, and for requests that belong to none. */
   readonly zone?: string

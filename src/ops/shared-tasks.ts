@@ -5,7 +5,7 @@ import { type Clock, stopwatch } from '../base/clock.ts'
 import type { LeaseStore, Store } from '../store/store.ts'
 
 /** Something to do at intervals, in steps that are short enough for requests to run in between. */
-export interface Task {
+interface Task {
   /** The lease has this name, and so have metrics. */
   readonly name: string
   readonly everyMilliseconds: number
@@ -24,7 +24,7 @@ export interface SharedTasks {
 }
 
 /** Dependencies of `createSharedTasks`. */
-export interface SharedTasksDeps {
+interface SharedTasksDeps {
   readonly leases: LeaseStore
   /** An id of the process. */
   readonly holder: string

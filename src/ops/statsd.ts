@@ -4,7 +4,7 @@ import { lookup } from 'node:dns/promises'
 import type { Measurement } from './metrics.ts'
 
 /** Sender to one StatsD server. */
-export interface Statsd {
+interface Statsd {
   /** Puts a measurement into the next packet. */
   add(measurement: Measurement): void
   /** Resolves the server's name and sends the buffered packets. */

@@ -6,7 +6,7 @@ import { styleText } from 'node:util'
 export type Paint = (style: Style, text: string) => string
 
 /** A terminal style. */
-export type Style = 'bold' | 'dim' | 'cyan' | 'green' | 'yellow' | 'red' | 'magenta'
+type Style = 'bold' | 'dim' | 'cyan' | 'green' | 'yellow' | 'red' | 'magenta'
 
 /** Colours if standard output and the variables NO_COLOR and FORCE_COLOR allow it. */
 export const paintTerminal: Paint = (style, text) => styleText(style, text, { stream: process.stdout })

@@ -3,7 +3,7 @@ import { isolated } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
 
 /** Properties of the account choice page. */
-export interface AccountChoiceProps {
+interface AccountChoiceProps {
   readonly userName: string
   /** Continues with the current account. */
   readonly goOnUrl: string

@@ -18,7 +18,7 @@ export interface ScopeChoice {
 }
 
 /** Properties of the approval page. */
-export interface ApprovalProps {
+interface ApprovalProps {
   readonly clientName: string
   /** Base64 PNG of the application; its initial stands for it where there is none. */
   readonly clientIcon?: string | undefined

@@ -8,7 +8,7 @@ import { profileLink } from './profile-link.ts'
 import type { SentEmail } from './texts/texts.ts'
 
 /** Properties of the form. */
-export interface ChangeEmailProps {
+interface ChangeEmailProps {
   readonly current: string
   readonly newEmail: string
   readonly clientId: string
@@ -40,7 +40,7 @@ ${profileLink(chrome)}`
 }
 
 /** Properties of the page of a mailed link. */
-export interface VerifyEmailProps {
+interface VerifyEmailProps {
   readonly code: string
   readonly userName: string
   readonly email: string

@@ -7,7 +7,7 @@ import { newPasswordFields, newPasswordProblem, usernameField } from './new-pass
 import type { NewPasswordProps } from './new-password.ts'
 
 /** Properties of the page of `/change_password`. */
-export interface ChangePasswordProps extends NewPasswordProps {
+interface ChangePasswordProps extends NewPasswordProps {
   readonly userName: string
 }
 

@@ -96,7 +96,7 @@ ${
 }
 
 /** Properties of the page of a mailed link. */
-export interface VerifyAccountProps {
+interface VerifyAccountProps {
   readonly code: string
   readonly email: string
   /** Whether the password of the sign-up has to be entered, because this is another browser. */

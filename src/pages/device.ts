@@ -12,7 +12,7 @@ export type DeviceProblem =
   | { readonly kind: 'refused'; readonly clientName: string }
 
 /** Properties of the question for the code. */
-export interface DeviceCodeProps {
+interface DeviceCodeProps {
   /** From a link: filled in, and no more. */
   readonly userCode?: string | undefined
   readonly problem?: DeviceProblem | undefined
@@ -33,7 +33,7 @@ const problemText = ({ texts: { device } }: Chrome, problem: DeviceProblem): Htm
   problem.kind === 'unknown' ? device.unknown : device.refused(isolated(problem.clientName, 80))
 
 /** Properties of the decision. */
-export interface DeviceDecisionProps {
+interface DeviceDecisionProps {
   readonly clientName: string
   readonly userCode: string
   readonly userName: string
@@ -74,7 +74,7 @@ ${props.isSelfRegistered && html`<p class="note" id="self_registered">${approval
 const fact = (name: string, value: Html): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`
 
 /** Properties of the end. */
-export interface DeviceDoneProps {
+interface DeviceDoneProps {
   readonly clientName: string
   readonly isAllowed: boolean
 }

@@ -23,7 +23,7 @@ export interface DocumentedOperation {
 }
 
 /** What a request may carry. */
-export interface DocumentedParameter {
+interface DocumentedParameter {
   readonly name: string
   readonly where: string
   readonly about: string
@@ -31,7 +31,7 @@ export interface DocumentedParameter {
 }
 
 /** Properties of the page. */
-export interface DocsProps {
+interface DocsProps {
   readonly areas: readonly DocumentedArea[]
   /** Where the document for programs is. */
   readonly document: string

@@ -6,7 +6,7 @@ import { nameOfDescription, translatedDescription } from './texts/texts.ts'
 import type { TranslatedDescription, TranslatedPattern, Texts } from './texts/texts.ts'
 
 /** The content of an error page. */
-export interface ErrorProps {
+interface ErrorProps {
   /** Absent on a page that is about no answer in particular. */
   readonly status?: number | undefined
   /** The protocol's word for it, such as `invalid_request`. */

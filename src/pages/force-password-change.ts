@@ -5,7 +5,7 @@ import { newPasswordFields, newPasswordProblem, newPasswordSubmit, usernameField
 import type { NewPasswordProps } from './new-password.ts'
 
 /** Properties of the page for a new password. */
-export interface ForcePasswordChangeProps extends NewPasswordProps {
+interface ForcePasswordChangeProps extends NewPasswordProps {
   /** Where the form is posted to: a URL of this server. */
   readonly action: string
   readonly userName: string

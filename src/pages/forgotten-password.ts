@@ -8,7 +8,7 @@ import { newPasswordFields, newPasswordProblem, newPasswordSubmit, usernameField
 import type { NewPasswordProps } from './new-password.ts'
 
 /** Properties of the page of `/forgot_password`. */
-export interface ForgottenPasswordProps {
+interface ForgottenPasswordProps {
   readonly clientId: string
   readonly redirectUri: string
   /** Whether a link led here that is no longer good. */
@@ -38,7 +38,7 @@ ${field({
 }
 
 /** Properties of the page of `/reset_password`. */
-export interface ResetPasswordProps extends NewPasswordProps {
+interface ResetPasswordProps extends NewPasswordProps {
   readonly code: string
   readonly userName: string
   readonly email: string

@@ -4,7 +4,7 @@ import { isolated } from './foreign.ts'
 import { type Chrome, hiddenField, layout } from './layout.ts'
 
 /** Properties of the page that posts an authorization response. */
-export interface FormPostProps extends PostedForm {
+interface FormPostProps extends PostedForm {
   readonly clientName: string
 }
 

@@ -12,7 +12,7 @@ export interface Tile {
 }
 
 /** Properties of the home page. */
-export interface HomeProps {
+interface HomeProps {
   readonly userName: string
   readonly tiles: readonly Tile[]
 }

@@ -15,7 +15,7 @@ interface DiscoveryProps {
 }
 
 /** Properties of the question for an address. */
-export interface DiscoveryEmailProps extends DiscoveryProps {
+interface DiscoveryEmailProps extends DiscoveryProps {
   readonly email?: string | undefined
   readonly loginHint?: string | undefined
   readonly createAccount?: string | undefined
@@ -33,7 +33,7 @@ ${link !== undefined && html`<p class="below">${login.newHere(html`<a href="${li
 }
 
 /** Properties of the question for the password. */
-export interface DiscoveryPasswordProps extends DiscoveryProps {
+interface DiscoveryPasswordProps extends DiscoveryProps {
   readonly userName: string
   readonly loginHint: string
   readonly resetPassword?: string | undefined
@@ -61,7 +61,7 @@ ${field({ id: 'username', label: texts.account, value: props.userName, autocompl
 }
 
 /** Properties of the question for the provider. */
-export interface OriginProps extends DiscoveryProps {
+interface OriginProps extends DiscoveryProps {
   /** Whether the zone has a provider for visitors who name none. */
   readonly hasDefault: boolean
 }

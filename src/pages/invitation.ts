@@ -20,7 +20,7 @@ export const INVITATION_PROBLEMS = [
 export type InvitationProblem = (typeof INVITATION_PROBLEMS)[number]
 
 /** Properties of the page. */
-export interface InvitationProps {
+interface InvitationProps {
   /** Where the form is posted to: a URL of this server. */
   readonly action: string
   /** What is wrong; a sentence about the password that was sent. */

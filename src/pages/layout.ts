@@ -9,7 +9,7 @@ import { time } from './components.ts'
 import type { CompanyAccount, Texts } from './texts/texts.ts'
 
 /** Where the files of `assets/` are, with a version or digest in the URL so that they can be cached forever. */
-export interface AssetUrls {
+interface AssetUrls {
   readonly stylesheet: string
   /** An SVG, best as a `data:` URI: it is small, and a page then needs its stylesheet and nothing else. */
   readonly icon: string

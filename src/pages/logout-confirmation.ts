@@ -3,7 +3,7 @@ import { isolated } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout, siteName } from './layout.ts'
 
 /** Properties of the logout confirmation page. */
-export interface LogoutConfirmationProps {
+interface LogoutConfirmationProps {
   /** Where the answer is posted to: a URL of this server. */
   readonly action: string
   /** The parameters of the logout request, handed on as they came. */

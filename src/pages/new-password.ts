@@ -19,7 +19,7 @@ export const newPasswordProblem = ({ texts }: Chrome, { problem }: Pick<NewPassw
   html`${problem !== undefined && alert({ kind: 'error', text: sentencesIn(texts, problem) }, 'error-message')}`
 
 /** The names of the two fields, and whether the page opens with the cursor in the first. */
-export interface NewPasswordFields extends NewPasswordProps {
+interface NewPasswordFields extends NewPasswordProps {
   readonly names: readonly [password: string, again: string]
   readonly focus: boolean
 }

@@ -4,7 +4,7 @@ import { isolated, plain } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
 
 /** A mail as the outbox shows it: its text only, because a document from elsewhere has no place on our pages. */
-export interface OutboxMail {
+interface OutboxMail {
   readonly to: string
   readonly subject: string
   readonly text: string

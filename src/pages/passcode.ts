@@ -3,7 +3,7 @@ import { plain } from './foreign.ts'
 import { type Chrome, layout, siteName } from './layout.ts'
 
 /** Properties of the passcode page. */
-export interface PasscodeProps {
+interface PasscodeProps {
   readonly passcode: string
 }
 

@@ -14,7 +14,7 @@ export interface Device {
 }
 
 /** A session of the user. */
-export interface SignedInBrowser {
+interface SignedInBrowser {
   /** What the form posts to end it. */
   readonly handle: string
   /** The IP address that it was started from. */

@@ -19,7 +19,7 @@ export interface ApprovedClient {
 }
 
 /** One decision about a scope. */
-export interface ApprovedScope {
+interface ApprovedScope {
   readonly scope: string
   /** What it means, in the words of the zone; the scope itself where the zone has none. */
   readonly text: string

@@ -13,7 +13,7 @@ import type { JsonRecord } from '../base/json.ts'
 export type FactorChoice = 'passkey' | 'app' | 'recovery'
 
 /** Properties of the page that asks for a factor. */
-export interface ProveProps {
+interface ProveProps {
   /** Where the form is posted to. */
   readonly action: string
   readonly choice: FactorChoice
@@ -78,7 +78,7 @@ ${csrfField(chrome)}${hiddenField('way', choice)}${field({
 }
 
 /** Properties of the page where a user adds a factor. */
-export interface EnrolProps {
+interface EnrolProps {
   readonly passkey?: { readonly action: string; readonly options: JsonRecord } | undefined
   /** The address of the page for an authenticator app. */
   readonly app?: string | undefined
@@ -107,7 +107,7 @@ ${passkey && html`${passkeyForm(chrome, { ...passkey, ceremony: 'create', button
 }
 
 /** A secret for an authenticator app. */
-export interface AppProps {
+interface AppProps {
   readonly action: string
   readonly secret: {
     readonly text: string
@@ -146,7 +146,7 @@ ${csrfField(chrome)}${hiddenField('secret', secret.sealed)}${field({
 }
 
 /** New recovery codes, which are shown once. */
-export interface RecoveryCodesProps {
+interface RecoveryCodesProps {
   readonly codes: readonly string[]
   readonly userName: string
   /** Where the browser continues. */

@@ -12,7 +12,7 @@ import { factorTexts } from './texts/factor-texts.ts'
 import { securityTexts } from './texts/security-texts.ts'
 
 /** Properties of the page for a new passkey. */
-export interface NewPasskeyProps {
+interface NewPasskeyProps {
   readonly action: string
   readonly options: JsonRecord
   readonly name: string
@@ -35,7 +35,7 @@ ${passkeyForm(chrome, { action, options, ceremony: 'create', button: texts.add, 
 }
 
 /** Properties of the page for another name. */
-export interface RenameProps {
+interface RenameProps {
   readonly action: string
   readonly id: string
   readonly name: string
@@ -65,7 +65,7 @@ const nameField = ({ texts }: Chrome, name: string, problem: string | undefined)
 }
 
 /** Properties of the page for removing a factor. */
-export interface RemoveProps {
+interface RemoveProps {
   readonly action: string
   /** The passkey, or the authenticator app. */
   readonly passkey?: Pick<Passkey, 'id' | 'name'> | undefined

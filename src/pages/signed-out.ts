@@ -4,7 +4,7 @@ import { type Chrome, hiddenField, layout, siteName } from './layout.ts'
 import { safeLink } from './foreign.ts'
 
 /** Properties of the page after a logout. */
-export interface SignedOutProps {
+interface SignedOutProps {
   readonly signInUrl: string
   /** Pages of applications that end their sessions when they are loaded (OpenID Connect Front-Channel Logout §2). */
   readonly frames?: readonly string[]

@@ -139,7 +139,7 @@ const withoutEmptySecret = (config: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(config).filter(([name, value]) => !(name === 'relyingPartySecret' && value === '')))
 
 /** How a record is shown. */
-export interface ProviderView {
+interface ProviderView {
   readonly serviceName: string
   /** Whether `config` is an object; otherwise a JSON string. */
   readonly raw: boolean

@@ -5,7 +5,7 @@ import { SaxesParser } from 'saxes'
 import type { SaxesTagNS } from 'saxes'
 
 /** The result; the problem is shown to the author of the record. */
-export type SamlMetadata =
+type SamlMetadata =
   | ({ readonly outcome: 'readable' } & SamlEntity)
   | { readonly outcome: 'unreadable'; readonly problem: string }
 
@@ -21,7 +21,7 @@ export interface SamlEntity {
 }
 
 /** The first IDPSSODescriptor for SAML 2.0 (§2.4.3). */
-export interface SamlProviderDescriptor {
+interface SamlProviderDescriptor {
   /** Certificates of each key that signs, base64 with white space. A key without a `use` signs too. */
   readonly signing: readonly (readonly string[])[]
   readonly signOn: readonly SamlEndpoint[]

@@ -117,6 +117,3 @@ export type Profile = v.InferOutput<typeof profileKind>
 
 /** An entry of `emails`, `phoneNumbers` and the like. */
 export type ProfileValue = NonNullable<Profile['emails']>[number]
-
-/** An entry of `addresses`. */
-export type PostalAddress = NonNullable<Profile['addresses']>[number]

@@ -10,10 +10,10 @@ import type { Kind } from './kinds.ts'
  * How a column stores a value: `flag` as 0 or 1, `time` as milliseconds since 1970, `json` as a string, `attribute` as
  * a member of the column of `additional`; `none` is stored elsewhere or in another form.
  */
-export type Storage = 'text' | 'integer' | 'flag' | 'time' | 'json' | 'attribute' | 'none'
+type Storage = 'text' | 'integer' | 'flag' | 'time' | 'json' | 'attribute' | 'none'
 
 /** How a filter compares a field; see `store/filter-sql.ts`. */
-export type FilterType = 'text' | 'exact' | 'number' | 'date' | 'flag' | 'list'
+type FilterType = 'text' | 'exact' | 'number' | 'date' | 'flag' | 'list'
 
 /** One field of a record. */
 export interface Field {
@@ -78,7 +78,7 @@ export type RowOf<F> = {
 export const describeRecord = <const F extends Fields>(fields: F): F => fields
 
 /** An invalid value in a request; the message begins with the field's name. */
-export interface FieldProblem {
+interface FieldProblem {
   readonly key: string
   readonly message: string
 }

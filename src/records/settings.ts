@@ -14,7 +14,7 @@ export class WrongShape extends Error {
 }
 
 /** An invalid setting; the message does not repeat its path. */
-export interface SettingProblem {
+interface SettingProblem {
   readonly key: string
   readonly message: string
 }

@@ -38,20 +38,20 @@ export interface FactorStore {
 }
 
 /** A passkey of one user, by our id. */
-export interface PasskeyOfUser {
+interface PasskeyOfUser {
   readonly userId: string
   readonly id: string
 }
 
 /** What a sign-in with a passkey leaves behind. */
-export interface PasskeyUse {
+interface PasskeyUse {
   readonly counter: number
   readonly isBackedUp: boolean
   readonly at: Date
 }
 
 /** A set of codes, as digests. */
-export interface NewFactorCodes {
+interface NewFactorCodes {
   readonly kind: FactorCodeKind
   readonly digests: readonly string[]
   readonly createdAt: Date

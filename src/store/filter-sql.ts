@@ -13,7 +13,7 @@ import { isSeekable } from './filter-plan.ts'
  * milliseconds, those of SCIM 2.0 (`dateTime`) also any offset from UTC, and lists (JSON arrays of strings) match by any
  * entry.
  */
-export type AttributeType = 'text' | 'exact' | 'number' | 'date' | 'dateTime' | 'flag' | 'list'
+type AttributeType = 'text' | 'exact' | 'number' | 'date' | 'dateTime' | 'flag' | 'list'
 
 /** The column of a filter attribute. */
 export interface Attribute {
@@ -41,7 +41,7 @@ export interface ValueRows {
 }
 
 /** By lower-case name: attribute names are case-insensitive. */
-export type Attributes = ReadonlyMap<string, Attribute>
+type Attributes = ReadonlyMap<string, Attribute>
 
 /** The rows that a filter is about. */
 export interface Filterable {

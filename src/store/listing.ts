@@ -42,13 +42,13 @@ export interface Outline {
 }
 
 /** A page of rows with the total on all pages. */
-export interface RowPage<Row> {
+interface RowPage<Row> {
   readonly rows: readonly Row[]
   readonly totalResults: number
 }
 
 /** Rows from a position on, where they begin, and where the next ones do. */
-export interface CursorRows<Row> {
+interface CursorRows<Row> {
   readonly rows: readonly Row[]
   readonly first?: Position
   readonly next?: Position

@@ -27,7 +27,7 @@ export interface MailStore {
 }
 
 /** Arguments of `MailStore.claim`. */
-export interface MailClaim {
+interface MailClaim {
   /** An id of the process. */
   readonly holder: string
   readonly now: Date

@@ -3,7 +3,7 @@ import type { Client } from '../model/clients/client.ts'
 import type { RegistrationToken } from '../model/clients/registration.ts'
 
 /** A client that registers itself. */
-export interface NewRegistration {
+interface NewRegistration {
   readonly client: Client
   /** Shown with its metadata. */
   readonly createdBy: string

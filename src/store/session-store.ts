@@ -4,7 +4,7 @@ import type { NewSession, Session } from '../model/sessions/session.ts'
 import type { User } from '../model/users/user.ts'
 
 /** A client that has a response of a session. */
-export interface AnsweredClient {
+interface AnsweredClient {
   readonly clientId: string
   /** Whether it wants a notification when the session ends: only such sessions leave an `EndedSession`. */
   readonly isNotified: boolean

@@ -32,7 +32,7 @@ const ALGORITHMS: Readonly<Record<SigningAlgorithm, Algorithm>> = {
 export const hashOf = (algorithm: SigningAlgorithm): string => ALGORITHMS[algorithm].hash ?? 'sha512'
 
 /** A key with the one algorithm that it is used with, and whose kind of key it is; never a shared secret. */
-export interface AlgorithmKey {
+interface AlgorithmKey {
   readonly algorithm: SigningAlgorithm
   readonly key: KeyObject
 }

@@ -9,7 +9,7 @@ import type { KeyRing, SigningKey } from './keys.ts'
 import { NoSigningKey } from './keys.ts'
 
 /** Chooses keys; refuses where the zone has none that the client can use. */
-export interface KeyChoice {
+interface KeyChoice {
   /** The active key, unless the client's demands ask for other algorithms than it has. */
   keyFor(zone: Zone, client: Client): Promise<SigningKey>
   /** The key of the client's own algorithm for ID tokens, if it has one. */

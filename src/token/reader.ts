@@ -49,7 +49,7 @@ export interface IssuedToken {
 }
 
 /** The expected kind of token. */
-export type Expected = 'access_token' | 'refresh_token'
+type Expected = 'access_token' | 'refresh_token'
 
 /** Verifies tokens; every refusal is an `invalid_token`. */
 export interface TokenReader {

@@ -11,7 +11,7 @@ import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { refuseResource } from './refusal.ts'
 
 /** The user to write, and the change of its copy. */
-export interface CopyPlan {
+interface CopyPlan {
   readonly user: User
   readonly copy?: UserCopy
 }

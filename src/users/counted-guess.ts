@@ -5,7 +5,7 @@ import type { User } from '../model/users/user.ts'
 import type { Store } from '../store/store.ts'
 
 /** A password that is tried for an account which is not locked. */
-export interface Guess {
+interface Guess {
   readonly user: User
   readonly policy: LockoutPolicy
   /** Those that count now. */

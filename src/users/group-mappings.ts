@@ -12,7 +12,7 @@ import { refuseResource } from './refusal.ts'
 export const MAX_ORIGIN_LENGTH = 36
 
 /** A mapping that is asked for; the name of the external group in any case. */
-export type MappingDraft = Pick<ExternalGroup, 'externalGroup' | 'origin'>
+type MappingDraft = Pick<ExternalGroup, 'externalGroup' | 'origin'>
 
 /** Mappings of every zone. */
 export interface GroupMappings {

@@ -20,7 +20,7 @@ import { invalidMember, nameTaken, noSuchMember, refusalOf, staleGroup, toDefaul
 import { noSuchResource, tooManyConflicts, refuseResource } from './refusal.ts'
 
 /** The fields of a group that a caller sets. */
-export interface GroupDraft {
+interface GroupDraft {
   readonly displayName: string
   readonly description?: string | undefined
   /** Null for none; absent leaves that of an existing group. */
@@ -28,7 +28,7 @@ export interface GroupDraft {
 }
 
 /** A group to be made. */
-export interface NewGroup extends GroupDraft {
+interface NewGroup extends GroupDraft {
   readonly members: readonly Member[]
   /** UAA: the body may set the first version of a group. */
   readonly version?: number | undefined

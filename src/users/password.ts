@@ -17,14 +17,14 @@ import { passwordProblem } from './password-rules.ts'
 import type { PasswordRuleDeps } from './password-rules.ts'
 
 /** The result; the message is for the user. */
-export type NewPasswordResult =
+type NewPasswordResult =
   | { readonly outcome: 'changed'; readonly user: User }
   | { readonly outcome: 'refused'; readonly reason: 'same' | 'policy'; readonly message: string }
   /** The password was changed, or the account deleted, concurrently. */
   | { readonly outcome: 'too-many-conflicts' }
 
 /** A chosen password, for an account of the internal provider. */
-export interface NewPassword {
+interface NewPassword {
   readonly zone: Zone
   readonly user: User
   readonly password: string
@@ -101,7 +101,7 @@ function factsOf({ zone, user, remoteAddress, userAgent, by }: Omit<ClaimedPassw
 }
 
 /** A password presented as that of an account. */
-export interface ClaimedPassword
+interface ClaimedPassword
   extends Pick<NewPassword, 'zone' | 'user' | 'password' | 'remoteAddress' | 'userAgent' | 'by'> {
   /** Whether a wrong one counts as a failed sign-in, and none is right while these lock the account. */
   readonly countsFailures: boolean

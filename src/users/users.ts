@@ -27,14 +27,14 @@ import { noSuchResource, tooManyConflicts, refuseResource, staleVersion } from '
 import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUserName } from './rules.ts'
 
 /** A change of one user. */
-export interface UserChange {
+interface UserChange {
   /** The version that it may replace; absent for any version. */
   readonly expected?: number | undefined
   readonly by: Caller
 }
 
 /** A change of a user's record. */
-export interface RecordChange extends UserChange {
+interface RecordChange extends UserChange {
   /** A caller without the rights of the account can change neither its password nor what identifies its owner. */
   readonly by: GroupCaller
   /** A new one for an account of the internal provider, which ends all access; the password that it has changes nothing. */
@@ -54,7 +54,7 @@ function withFormat({ externalId, externalIdFormat }: User, wanted: User): User 
 }
 
 /** A user to be made. */
-export interface NewUser {
+interface NewUser {
   readonly draft: UserDraft
   /** For accounts of the internal provider: a password that keeps the policy, or the hash of one. */
   readonly password?: string | undefined

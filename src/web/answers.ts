@@ -33,7 +33,7 @@ export const FORGED =
   'This form was not sent from one of our pages, or it was open for too long. Go back and try again.'
 
 /** The answer to an error, before it is rendered as JSON or as a page. */
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly error: OAuthErrorCode | undefined
   readonly description: string

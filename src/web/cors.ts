@@ -11,7 +11,7 @@ import { sendJson } from './requests/json.ts'
 import { CORS_VARY, securityHeaders } from './headers.ts'
 
 /** Allows or refuses cross-origin requests. */
-export interface Cors {
+interface Cors {
   /** The first hook of every request, even without a route. Answers preflights and refuses requests itself. */
   readonly onRequest: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
   /** Sets the CORS headers on the answer to a request that reached no hook, such as one with an invalid URL. */

@@ -29,7 +29,7 @@ interface Handler {
 }
 
 /** Options of all routes of an area. */
-export interface DeferredOptions<Name extends RouteName> {
+interface DeferredOptions<Name extends RouteName> {
   /** Translates what the layers below throw; not deferred, because a caller is refused before anything is loaded. */
   readonly errorHandler?: (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => never
   /** Loads the code, which then names a handler for every route. Tried again by the next request if it fails. */

@@ -19,7 +19,7 @@ const NO_COMPILERS = { buildValidator: refuseSchema, buildSerializer: refuseSche
 const CONNECTIONS = { headersTimeout: 10_000, connectionsCheckingInterval: 2000 }
 
 /** Options of `node:tls`. A caller's certificate is only requested here: the code that uses it decides on access. */
-export interface ServerTls {
+interface ServerTls {
   readonly cert: string
   readonly key: string
   readonly minVersion: 'TLSv1.2'

@@ -29,7 +29,7 @@ export const samlActiveKeyId = ({ activeKeyId, keys = {} }: SamlConfig): string 
   activeKeyId ?? (Object.hasOwn(keys, LEGACY_SAML_KEY) ? LEGACY_SAML_KEY : undefined)
 
 /** Dependencies of `readSamlKeys`. */
-export interface SamlKeyDeps {
+interface SamlKeyDeps {
   readonly zoneId: string
   readonly before?: SamlConfig
   readonly vault: Vault

@@ -8,7 +8,7 @@ import { LEGACY_SAML_KEY, samlActiveKeyId } from './saml-keys.ts'
 import type { Zone, ZoneConfig } from '../model/zones/zone.ts'
 
 /** The zone's chosen signing key. */
-export interface ShownKeys {
+interface ShownKeys {
   readonly activeKeyId?: string | undefined
 }
 

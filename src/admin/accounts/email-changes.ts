@@ -11,7 +11,7 @@ import { noSuchResource, refuseMalformed, refuseResource } from '../resources/re
 import { bare, textIn } from './body.ts'
 
 /** Dependencies of the endpoints. */
-export type EmailChangeEndpointDeps = EmailChangeDeps & Omit<ReturnUrlDeps, 'store'>
+type EmailChangeEndpointDeps = EmailChangeDeps & Omit<ReturnUrlDeps, 'store'>
 
 /** `POST /email_verifications` and `POST /email_changes`. */
 export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndpointDeps): void {

@@ -29,7 +29,7 @@ import type { ClientRoute } from './routes.ts'
 import type { ClientWriter } from './writer.ts'
 
 /** Dependencies of `clientJwtHandler`. */
-export interface ClientJwtDeps {
+interface ClientJwtDeps {
   readonly store: Store
   readonly service: Service
   readonly behaviour: Behaviour

@@ -42,7 +42,7 @@ export interface SentGroup {
 }
 
 /** A member as requests send it. */
-export interface SentMember extends Member {
+interface SentMember extends Member {
   /** Whether a PATCH takes it out. */
   readonly isRemoved: boolean
 }

@@ -32,7 +32,7 @@ export interface Answer {
 }
 
 /** Ways of client authentication besides an `Authorization: Basic` header. */
-export type Credential = 'form' | 'bearer' | 'none'
+type Credential = 'form' | 'bearer' | 'none'
 
 /** One method of one path. */
 export interface Operation {
@@ -71,7 +71,7 @@ export interface Facts {
 }
 
 /** What the authorization server supports, as discovery lists it. */
-export interface SupportedLists {
+interface SupportedLists {
   readonly responseTypes: readonly string[]
   readonly responseModes: readonly string[]
   readonly codeChallengeMethods: readonly string[]

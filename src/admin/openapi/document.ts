@@ -40,7 +40,7 @@ export interface DocumentDeps extends Facts {
 }
 
 /** The document, and its differences from the route table, which must be empty. */
-export interface Described {
+interface Described {
   readonly document: Schema
   /** The operations by area, for the `/docs` page. */
   readonly areas: readonly DescribedArea[]

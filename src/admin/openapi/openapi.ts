@@ -8,7 +8,7 @@ import type { DocumentDeps } from './document.ts'
 import { explorerEndpoint, explorerUrl } from './explorer.ts'
 
 /** Dependencies of `openApiEndpoints`; `routes` must be complete by the first request. */
-export interface OpenApiDeps extends DocumentDeps {
+interface OpenApiDeps extends DocumentDeps {
   readonly pages: PageWriter
   readonly assets: { readonly docsStylesheet: string; readonly docsScript: string }
 }

@@ -16,13 +16,13 @@ export interface AliasCaller {
 }
 
 /** A record to write, with the change of its copy. */
-export interface CopyPlan {
+interface CopyPlan {
   readonly provider: IdentityProvider
   readonly copy?: ProviderChange
 }
 
 /** Plans the change of a record's copy. */
-export interface Aliases {
+interface Aliases {
   /**
    * `wanted` has unencrypted secrets and the alias of the body; `before` is the record that it replaces. Refuses with
    * 422 for a violated rule, and with 409 for a conflict in the other zone.

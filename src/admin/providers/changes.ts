@@ -40,7 +40,7 @@ export interface ProviderChangeDeps {
 }
 
 /** The rights of the caller. */
-export type ProviderCaller = AliasCaller & GroupCaller
+type ProviderCaller = AliasCaller & GroupCaller
 
 /** The written record, and its copy if it has one. */
 export interface Written {
@@ -49,7 +49,7 @@ export interface Written {
 }
 
 /** Changes of one zone's providers; each refusal is an `OAuthError`, an `AlreadyExists` or a `ChangedMeanwhile`. */
-export interface ProviderChanges {
+interface ProviderChanges {
   create(zoneId: string, json: JsonRecord, caller: ProviderCaller): Promise<Written>
   replace(zoneId: string, id: string, change: { json: JsonRecord; caller: ProviderCaller }): Promise<Written>
   /** Does not delete the internal provider. */

@@ -8,7 +8,7 @@ import { isMetadataText } from '../../providers/saml-metadata.ts'
 import { refuseWith } from './refusal.ts'
 
 /** Reads the entity id; refuses with 400 metadata that make sign-in impossible, or that cannot be fetched. */
-export type EntityIdReader = (
+type EntityIdReader = (
   record: { readonly zoneId: string; readonly originKey: string },
   config: JsonRecord,
 ) => Promise<string>

@@ -45,7 +45,7 @@ export interface ListRules {
 export type Resource = Readonly<Record<string, unknown>>
 
 /** Filter and order for an error message: shortened. */
-export interface ShownQuery {
+interface ShownQuery {
   readonly filter: string
   readonly sortBy: string
 }

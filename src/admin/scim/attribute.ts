@@ -2,7 +2,7 @@
 // answers, PATCH paths, filters and `/Schemas` are all derived from descriptions; none of them names a single attribute.
 
 /** RFC 7643 §2.3, without the types that no attribute has. */
-export type AttributeType = 'string' | 'boolean' | 'integer' | 'dateTime' | 'reference' | 'binary' | 'complex'
+type AttributeType = 'string' | 'boolean' | 'integer' | 'dateTime' | 'reference' | 'binary' | 'complex'
 
 /** One attribute; what is absent has the default of RFC 7643 §2.2. */
 export interface Attribute {

@@ -7,7 +7,7 @@ import { ScimError } from './error.ts'
 import type { ListRequest } from './query.ts'
 
 /** A place in a list; `backwards` for the pages before it. */
-export interface CursorPosition {
+interface CursorPosition {
   readonly at: Position
   readonly backwards: boolean
 }

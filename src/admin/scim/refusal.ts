@@ -10,7 +10,7 @@ import type { ScimType } from './error.ts'
 import { sendScim } from './meta.ts'
 
 /** A refusal, ready to be answered alone or as part of a bulk. */
-export interface Refused {
+interface Refused {
   readonly status: number
   readonly scimType: ScimType | undefined
   readonly detail: string

@@ -25,10 +25,10 @@ export interface Resource {
 }
 
 /** Filter, order and page by number, with SCIM's names of attributes. */
-export type Listed = Omit<ListQuery, 'dialect'>
+type Listed = Omit<ListQuery, 'dialect'>
 
 /** The same from a position on. */
-export type Paged = Omit<CursorQuery, 'dialect'>
+type Paged = Omit<CursorQuery, 'dialect'>
 
 /** A type of resource. Everything throws `ScimError`, or `OAuthError` with the codes of UAA's API. */
 export interface Resources {

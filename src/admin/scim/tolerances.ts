@@ -13,7 +13,7 @@ export interface SentOperation {
 }
 
 /** One row: what is sent, and the senders. `operation` rewrites an operation of a PATCH into standard ones. */
-export interface Tolerance {
+interface Tolerance {
   readonly name: string
   readonly sentBy: readonly ('Entra ID' | 'Okta' | 'scim2-client')[]
   readonly about: string

@@ -37,7 +37,7 @@ export interface EmailInBody {
 }
 
 /** A decision that is made for a new user. */
-export type ApprovalInBody = Pick<Approval, 'clientId' | 'scope' | 'status'> & { readonly expiresAt?: Date }
+type ApprovalInBody = Pick<Approval, 'clientId' | 'scope' | 'status'> & { readonly expiresAt?: Date }
 
 const MAX_ENTRIES = 1000
 const MAX_SCOPE_LENGTH = 255

@@ -42,7 +42,7 @@ export interface ZoneConfigDeps {
 }
 
 /** The settings of the request, with the changes of keys. Throws for invalid settings. */
-export type ZoneConfigReader = (
+type ZoneConfigReader = (
   request: FastifyRequest,
   zone: { readonly body: ZoneBody; readonly zoneId: string; readonly before?: ZoneState },
 ) => Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }>

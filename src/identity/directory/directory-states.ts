@@ -25,7 +25,7 @@ export interface DirectoryState {
 }
 
 /** The directories that were asked last. */
-export interface DirectoryStates {
+interface DirectoryStates {
   of(provider: string, settings: DirectorySettings): DirectoryState
   close(): void
 }

@@ -18,7 +18,7 @@ const MAX_GROUPS = 1000
 const BATCH_SIZE = 50
 
 /** The user whose groups are read. */
-export interface GroupMember {
+interface GroupMember {
   readonly entry: DirectoryEntry
   readonly userName: string
 }

@@ -4,7 +4,7 @@ import type { DirectoryEntry } from './session.ts'
 import type { DirectorySettings } from './settings.ts'
 
 /** What an entry is called at sign-in. */
-export interface LoginName {
+interface LoginName {
   readonly text: string
   /** Whether no other entry of the directory can be found by it. */
   readonly isUnique: boolean

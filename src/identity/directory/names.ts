@@ -11,7 +11,7 @@ export const dnValue = (name: string): string =>
   name.replace(SPECIAL, character => `\\${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
 
 /** A parsed filter with placeholders; values cannot change its structure. */
-export type FilterTemplate = (values: Readonly<Record<'{0}' | '{1}', string>>) => Filter
+type FilterTemplate = (values: Readonly<Record<'{0}' | '{1}', string>>) => Filter
 
 /** Parses a filter (RFC 4515) with the placeholders `{0}` and `{1}`; `member` is its name in the provider's record. */
 export async function readFilter(text: string, member: string): Promise<FilterTemplate> {

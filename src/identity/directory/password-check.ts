@@ -18,7 +18,7 @@ const MAX_STORED_PASSWORDS = 16
 const BAD_CREDENTIALS = { outcome: 'bad-credentials' } as const
 
 /** One check of a name and password, at one server. */
-export interface DirectoryRequest {
+interface DirectoryRequest {
   readonly settings: DirectorySettings
   readonly attempt: DirectoryAttempt
   readonly url: DirectoryUrl

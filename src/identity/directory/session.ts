@@ -20,7 +20,7 @@ export interface DirectoryEntry {
 }
 
 /** The parameters of a search. */
-export interface DirectorySearch {
+interface DirectorySearch {
   readonly base: string
   readonly scope: 'base' | 'one' | 'sub'
   /** Parsed by the library; without it, every entry matches. */

@@ -13,7 +13,7 @@ export interface DirectoryUrl {
 }
 
 /** The account that searches are made with. */
-export interface BindAccount {
+interface BindAccount {
   readonly dn: string
   readonly password: string
 }
@@ -31,7 +31,7 @@ export interface UserSearch {
 }
 
 /** The password attribute, and which side compares it. */
-export interface PasswordComparison {
+interface PasswordComparison {
   readonly attribute: string
   readonly by: 'server' | 'directory'
 }

@@ -32,7 +32,7 @@ const ID_LENGTH = 43
 const MAX_SESSIONS = 100
 
 /** What a session keeps for its logout (`UpstreamSession.logoutHint`), as JSON. */
-export interface LogoutHint {
+interface LogoutHint {
   readonly nameId: LogoutName
   readonly sessionIndex?: string | undefined
 }

@@ -31,7 +31,7 @@ interface Message {
 }
 
 /** A request for a sign-in. */
-export interface AuthnRequest extends Message {
+interface AuthnRequest extends Message {
   /** URL to which the provider posts its response. */
   readonly assertionConsumer: string
   /** The format of names that the provider should use; unspecified unless given. */
@@ -51,14 +51,14 @@ export interface LogoutName {
 }
 
 /** A request to end a user's session at the provider. */
-export interface LogoutRequest extends Message {
+interface LogoutRequest extends Message {
   readonly name: LogoutName
   readonly sessionIndex?: string | undefined
   readonly notOnOrAfter: Date
 }
 
 /** The answer to a provider's logout request. */
-export interface LogoutResponse extends Message {
+interface LogoutResponse extends Message {
   /** Id of the request. */
   readonly inResponseTo: string
   /** The last part of the status code, such as `Success` or `Requester` (SAML Core §3.2.2.2). */

@@ -32,7 +32,7 @@ export interface SamlProviders {
 }
 
 /** Dependencies of `createSamlProviders`. */
-export interface SamlProvidersDeps {
+interface SamlProvidersDeps {
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: { refusal(message: string): void }

@@ -29,7 +29,7 @@ import type { ServiceProvider, ServiceProviders } from './service-provider.ts'
 import { postTo, redirectTo } from './signing.ts'
 
 /** Dependencies of `createSamlSignIn`. */
-export interface SamlSignInDeps {
+interface SamlSignInDeps {
   readonly store: Store
   readonly clock: Clock
   readonly behaviour: Behaviour
@@ -39,20 +39,20 @@ export interface SamlSignInDeps {
 }
 
 /** Where and by what a message came. */
-export interface MessageContext {
+interface MessageContext {
   readonly zone: AddressedZone
   /** The absolute URL that it must be meant for. */
   readonly recipient: string
 }
 
 /** Inputs for verifying a message, apart from the provider's keys. */
-export type Demand = Omit<Expectation, 'provider' | 'inResponseTo'>
+type Demand = Omit<Expectation, 'provider' | 'inResponseTo'>
 
 /** Reads a message with the provider's keys; throws a `SamlProblem`. */
-export type Verify = (demand: Demand & Pick<Expectation, 'provider'>) => SamlStatement
+type Verify = (demand: Demand & Pick<Expectation, 'provider'>) => SamlStatement
 
 /** The user that a verified message identifies. */
-export interface Vouched {
+interface Vouched {
   readonly outcome: 'genuine'
   readonly externalUser: ExternalUser
   readonly statement: SamlStatement

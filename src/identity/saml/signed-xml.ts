@@ -69,7 +69,7 @@ export function verifiedText(text: string, keys: readonly KeyObject[], limits?: 
 }
 
 /** What was signed: the canonical text, and the same parsed. */
-export interface Verified {
+interface Verified {
   readonly text: string
   readonly element: XmlElement
 }

@@ -19,12 +19,12 @@ import { basic, stringOf } from './oidc-request.ts'
 import type { OidcRecord } from './oidc-request.ts'
 
 /** The keys that zones sign with. */
-export interface ZoneKeys {
+interface ZoneKeys {
   active(zoneId: string): Promise<ZoneSigningKey>
 }
 
 /** The key that a zone signs with, its own or that of the default zone. */
-export interface ZoneSigningKey {
+interface ZoneSigningKey {
   readonly zoneId: string
   readonly keyId: string
   /** Absent for a shared secret, which no provider could verify with. */
@@ -33,7 +33,7 @@ export interface ZoneSigningKey {
 }
 
 /** What a request to the token endpoint has because of it. */
-export interface ClientProof {
+interface ClientProof {
   readonly outcome: 'proof'
   readonly headers: Readonly<Record<string, string>>
   /** Of the form. */
@@ -41,7 +41,7 @@ export interface ClientProof {
 }
 
 /** Proves this server to a provider; the refusal says why the record makes that impossible. */
-export type ClientAuthentication = (
+type ClientAuthentication = (
   provider: IdentityProvider,
   at: { readonly tokenUrl: string; readonly relyingPartyId: string },
   /** UAA: ignores `clientAuthInBody` for passwords. */

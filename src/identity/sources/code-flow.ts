@@ -23,13 +23,13 @@ export interface CodeEndpoints {
 }
 
 /** The tokens of a redeemed code, unverified. */
-export interface Redeemed {
+interface Redeemed {
   readonly outcome: 'tokens'
   readonly tokens: object
 }
 
 /** Exchanges a code for tokens. */
-export type CodeExchange = (
+type CodeExchange = (
   provider: IdentityProvider,
   endpoints: CodeEndpoints,
   redeemable: { readonly code: string; readonly attempt: RedirectAttempt },

@@ -18,12 +18,12 @@ export interface Source<T> {
 }
 
 /** A cached document; undefined in place of one that could not be fetched. */
-export interface CachedDocument<T> {
+interface CachedDocument<T> {
   readonly document: T | undefined
 }
 
 /** Cached documents. */
-export interface Documents<T> {
+interface Documents<T> {
   /** The document; undefined if it cannot be fetched, or could not a moment ago. */
   read(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
   /** The cached document, even if it is stale, and fetches it beside the caller; undefined if it was never fetched. */

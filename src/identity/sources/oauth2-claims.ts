@@ -4,7 +4,7 @@ import { memberOf } from '../../base/json.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 
 /** The identifier, and the claim that it comes from. */
-export interface Identifier {
+interface Identifier {
   readonly claim: string
   readonly value: string
 }

@@ -23,7 +23,7 @@ import { readUserinfo } from './userinfo.ts'
 const OAUTH = 'oauth2.0'
 
 /** Dependencies of `oauth2Source`. */
-export interface Oauth2Deps extends ClientAuthenticationDeps {
+interface Oauth2Deps extends ClientAuthenticationDeps {
   readonly outbound: Outbound
   readonly foreignKeys: KeyFinder
 }

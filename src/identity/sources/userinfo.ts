@@ -6,7 +6,7 @@ import type { RedirectRefusal } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
 
 /** The claims of the endpoint, or the reason why there are none. */
-export type Userinfo = { readonly outcome: 'described'; readonly claims: ForeignClaims } | RedirectRefusal
+type Userinfo = { readonly outcome: 'described'; readonly claims: ForeignClaims } | RedirectRefusal
 
 /** RFC 6749 §A.12; anything else could add header fields to the request. */
 const isAccessToken = (value: unknown): value is string => typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)

@@ -47,7 +47,7 @@ const ROUTES = {
 export type AccountPage = keyof typeof ROUTES
 
 /** Dependencies of all of them. */
-export type AccountPageDeps = CreateAccountDeps &
+type AccountPageDeps = CreateAccountDeps &
   ChangeEmailDeps &
   ForgottenPasswordDeps &
   ChangePasswordDeps &

@@ -18,7 +18,7 @@ import { bodyForm } from '../../web/route.ts'
 import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
 
 /** Dependencies of `forcePasswordChangeEndpoints`. */
-export interface ForcePasswordChangeDeps extends NewPasswordDeps {
+interface ForcePasswordChangeDeps extends NewPasswordDeps {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf

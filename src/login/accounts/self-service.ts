@@ -103,7 +103,7 @@ export function runLater(background: Background, task: () => Promise<void>): voi
 const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')
 
 /** What is done, and where it leads after a sign-in: the result of `returnUrl` for the client. */
-export interface Done {
+interface Done {
   /** A message of the sign-in page. */
   readonly success: string
   readonly clientId: string | undefined

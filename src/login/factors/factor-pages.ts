@@ -40,7 +40,7 @@ const ROUTES = {
 export type FactorPage = keyof typeof ROUTES
 
 /** Dependencies of all of them. */
-export type FactorPageDeps = FactorDeps & SecondFactorDeps & PasskeySignInDeps & SecurityDeps
+type FactorPageDeps = FactorDeps & SecondFactorDeps & PasskeySignInDeps & SecurityDeps
 
 /** Proving a second factor, signing in with a passkey, and managing one's own factors. */
 export function factorPages(app: FastifyInstance, deps: FactorPageDeps): void {

@@ -17,7 +17,7 @@ import { addsFactor, APP_PATH, ceremonyOf, enrolmentOf, nameOfBrowser, ownerOf }
 import type { Shown, Task, Tasks } from './second-factor-task.ts'
 
 /** Shared with the handlers of `/second_factor`. */
-export interface FirstFactorParts {
+interface FirstFactorParts {
   readonly factors: Factors
   readonly tasks: Tasks
   readonly show: (request: FastifyRequest, reply: FastifyReply, shown: Shown) => Promise<FastifyReply>

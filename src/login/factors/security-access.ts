@@ -50,12 +50,12 @@ export interface Entry {
 }
 
 /** Answers an authorized request. */
-export type Answer = (request: FastifyRequest, reply: FastifyReply, entry: Entry) => Promise<FastifyReply>
+type Answer = (request: FastifyRequest, reply: FastifyReply, entry: Entry) => Promise<FastifyReply>
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 /** Shared by the pages. */
-export interface SecurityAccess {
+interface SecurityAccess {
   /** For any signed-in user. */
   readonly entered: (answer: Answer) => Handler
   /** For users who have just signed in; others sign in and come back, to the page of the form that they sent. */
@@ -68,7 +68,7 @@ export interface SecurityAccess {
 }
 
 /** Recovery codes that are shown once. */
-export interface NewCodes {
+interface NewCodes {
   readonly signedIn: SignedInUser
   readonly codes: readonly string[]
   readonly continueUrl: string

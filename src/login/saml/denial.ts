@@ -9,7 +9,7 @@ import { authorizationQuery } from '../sign-in-target.ts'
 import type { Store } from '../../store/store.ts'
 
 /** Dependencies of the denial. */
-export interface DenialDeps {
+interface DenialDeps {
   readonly store: Pick<Store, 'clients'>
   readonly urls: Urls
   readonly behaviour: Behaviour

@@ -19,10 +19,7 @@ export interface AuditRecord {
 }
 
 /** The facts that need no column of their own. */
-export type AuditFacts = Pick<
-  AuditEvent,
-  'origin' | 'userAgent' | 'byOther' | 'authenticationType' | 'requestId' | 'data'
->
+type AuditFacts = Pick<AuditEvent, 'origin' | 'userAgent' | 'byOther' | 'authenticationType' | 'requestId' | 'data'>
 
 /** A record with its place in the chain of its zone. */
 export interface AuditEntry extends AuditRecord {

@@ -19,7 +19,7 @@ export interface LimitedBearer extends LimitedCaller {
 }
 
 /** The parts of a record that are limited by its sender. */
-export interface LimitedFields {
+interface LimitedFields {
   readonly clientId: string
   readonly grantTypes: readonly string[]
   readonly scope: readonly string[]

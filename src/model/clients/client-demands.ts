@@ -6,7 +6,7 @@ import type { Client } from './client.ts'
 import type { Zone } from '../zones/zone.ts'
 
 /** The demands. */
-export interface ClientDemands {
+interface ClientDemands {
   /** The profile that asks for it. */
   readonly profile: Profile | undefined
   /** Authorization requests are pushed (RFC 9126). */

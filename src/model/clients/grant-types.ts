@@ -43,7 +43,7 @@ export function hasGrantType(
 }
 
 /** A grant type that a client may have. */
-export type GrantType = Row['type']
+type GrantType = Row['type']
 
 /** A grant type of the token endpoint. */
 export type TokenGrantType = Extract<Row, { endpoint: 'token' }>['type']

@@ -33,7 +33,7 @@ export const tlsMethodOf = ({ tokenEndpointAuthMethod }: Pick<Client, 'tokenEndp
   TLS_AUTH_METHODS.find(name => name === tokenEndpointAuthMethod)
 
 /** The members that name the subject of a certificate (RFC 8705 §2.1.2). */
-export type SubjectMembers = Pick<
+type SubjectMembers = Pick<
   Client,
   | 'tlsClientAuthSubjectDn'
   | 'tlsClientAuthSanDns'

@@ -9,7 +9,7 @@ import type { User } from '../users/user.ts'
  * `fresh`: may change them. `old`: must sign in again. `unproven`: a user with a second factor, whether or not it counts,
  * signed in without it: in a remembered browser, for example.
  */
-export type Freshness = 'fresh' | 'old' | 'unproven'
+type Freshness = 'fresh' | 'old' | 'unproven'
 
 /** How fresh the sign-in is. */
 export function freshnessOf(

@@ -8,7 +8,7 @@ import type { SecondFactorPolicy } from '../users/second-factor.ts'
 import type { User } from '../users/user.ts'
 
 /** Inputs of demands. */
-export interface SignInFacts {
+interface SignInFacts {
   readonly user: User
   /** Names of the groups that the user is in, directly or through others. */
   readonly groupNames: readonly string[]

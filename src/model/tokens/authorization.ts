@@ -6,7 +6,7 @@ import type { User } from '../users/user.ts'
 import type { AddressedZone } from '../request.ts'
 
 /** The subject of the tokens. */
-export type Subject =
+type Subject =
   | { readonly kind: 'client' }
   | {
       readonly kind: 'user'
@@ -62,7 +62,7 @@ export interface Authorization {
 }
 
 /** Values that a refresh takes from the refresh token. */
-export interface RefreshedFrom {
+interface RefreshedFrom {
   /** The value to return if it is not rotated. */
   readonly value: string
   readonly rotate: boolean

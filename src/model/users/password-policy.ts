@@ -119,7 +119,7 @@ export const refusedGuesses = (
 })
 
 /** What is known, or refused, of a password that is easily guessed. */
-export interface Guessable {
+interface Guessable {
   readonly common: boolean
   readonly ownWords: boolean
 }

@@ -25,7 +25,7 @@ export interface SecondFactorPolicy {
 }
 
 /** A policy as the record of a zone or a client has it. */
-export interface RecordedPolicy {
+interface RecordedPolicy {
   readonly requirement?: Requirement | undefined
   readonly groups?: readonly string[] | undefined
   readonly methods?: readonly FactorMethod[] | undefined

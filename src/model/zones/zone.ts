@@ -5,8 +5,6 @@ import { standardDefaultGroups } from '../../records/zone-config.ts'
 export { standardDefaultGroups } from '../../records/zone-config.ts'
 export type { SamlKey, ZoneConfig } from '../../records/zone-config.ts'
 
-/** Lifetimes in seconds and the policies of refresh tokens; -1 means not set. */
-export type TokenPolicy = NonNullable<ZoneConfig['tokenPolicy']>
 /** The SAML service provider of the zone. */
 export type SamlConfig = NonNullable<ZoneConfig['samlConfig']>
 /** Cross-origin resource sharing: for requests that say they are an XMLHttpRequest, and for all others. */

@@ -28,7 +28,7 @@ const REPEATED = [
 const REPEATED_TO_LOGIN_SERVER = [...REPEATED, 'source', 'username', 'user_id', 'origin'] as const
 
 /** The question, and how the request and its addresses are written. */
-export interface ApprovalModelParts {
+interface ApprovalModelParts {
   readonly question: ApprovalQuestion
   /** The parameters of the request. */
   readonly form: Form

@@ -130,7 +130,7 @@ export interface AuthorizationRequest extends Demands {
 }
 
 /** The user that the response is about, and how they signed in. */
-export interface AuthenticatedUser {
+interface AuthenticatedUser {
   readonly user: User
   readonly authenticatedAt: Date
   readonly amr: readonly string[]

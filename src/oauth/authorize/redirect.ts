@@ -19,7 +19,7 @@ export interface ResponseTarget {
 export type ResponseParameters = Readonly<Record<string, string | undefined>>
 
 /** A mode in which the response is a Location header. */
-export type LocationMode = Exclude<ResponseMode, 'form_post'>
+type LocationMode = Exclude<ResponseMode, 'form_post'>
 
 /** A refusal that goes to the client by a redirect (RFC 6749 §4.1.2.1). */
 export class RedirectRefusal extends Error {

@@ -31,7 +31,7 @@ const MAX_SECONDS = 3600
 const MAX_REMEMBERED_SECONDS = 30 * 86_400
 
 /** A request object on its way. */
-export interface ReceivedObject {
+interface ReceivedObject {
   readonly jwt: string
   readonly client: Client
   readonly zone: AddressedZone
@@ -48,7 +48,7 @@ const refuse = (description: string, cause?: unknown): OAuthError =>
   new OAuthError('invalid_request_object', description, { cause })
 
 /** What a verified object says. */
-export interface VerifiedObject {
+interface VerifiedObject {
   /** Form-encoded. */
   readonly parameters: string
   /** Its name, if it has one (RFC 7519 §4.1.7), and until when it must be remembered, so that it is answered once. */

@@ -22,13 +22,13 @@ import type { ReadingDeps } from './reading.ts'
 import { documentUrlProblem, isAddress } from '../../model/clients/document-address.ts'
 
 /** Finds the client that a document describes. */
-export interface ClientDocuments {
+interface ClientDocuments {
   /** Undefined for an id that is no such address, in a zone without them, and for a document that cannot be used. */
   find(zoneId: string, clientId: string): Promise<Client | undefined>
 }
 
 /** Dependencies for fetching and reading them. */
-export interface DocumentDeps extends ReadingDeps {
+interface DocumentDeps extends ReadingDeps {
   readonly store: Store
   readonly outbound: Outbound
   readonly behaviour: Behaviour

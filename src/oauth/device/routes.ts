@@ -30,7 +30,7 @@ const ROUTES = {
 export type DeviceRoute = keyof typeof ROUTES
 
 /** Dependencies of the endpoints. */
-export type DeviceDeps = DeviceAuthorizationDeps & DevicePageDeps
+type DeviceDeps = DeviceAuthorizationDeps & DevicePageDeps
 
 /** As for any path that is not there. */
 export function requireDeviceProtocol({ zone }: FastifyRequest, { behaviour }: Pick<DeviceDeps, 'behaviour'>): void {

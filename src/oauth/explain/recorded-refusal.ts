@@ -12,7 +12,7 @@ import { explainPlanned } from './planned.ts'
 import type { PlannedRequest } from './planned-request.ts'
 
 /** Names an event: by its number, or by the request that caused it. */
-export interface RefusalQuestion {
+interface RefusalQuestion {
   readonly requestId?: string
   readonly event?: number
 }

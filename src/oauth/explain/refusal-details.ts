@@ -10,7 +10,7 @@ import type { ExplainedRefusal } from './explanation.ts'
 import { shortList } from './scope-reasons.ts'
 
 /** The client and the user of a refusal, as far as they were found. */
-export interface RefusalParties {
+interface RefusalParties {
   readonly client?: Client | undefined
   readonly user?: User | undefined
 }

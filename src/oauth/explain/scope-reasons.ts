@@ -9,7 +9,7 @@ import type { ExplainDeps } from './deps.ts'
 import type { ExplainedScope, Reason } from './explanation.ts'
 
 /** The result of the rules for each scope; the first rule that removes one counts. */
-export interface ScopeNotes {
+interface ScopeNotes {
   readonly because: ScopeTrace
   readonly removedBy: ReadonlyMap<string, Rule | undefined>
 }

@@ -54,7 +54,7 @@ export const authorizationCode: Grant = {
 }
 
 /** What the tokens of a code depend on. */
-export type GrantedByCode = Pick<
+type GrantedByCode = Pick<
   AuthorizationCode,
   | 'scopes'
   | 'authenticatedAt'

@@ -31,7 +31,7 @@ const QUICK_MS = 100
 const MAX_QUICK = 1000
 
 /** Dependencies of the sender. */
-export interface BackChannelDeps extends LogoutTokenDeps {
+interface BackChannelDeps extends LogoutTokenDeps {
   readonly store: Store
   readonly outbound: Outbound
   readonly behaviour: Behaviour
@@ -47,10 +47,10 @@ export interface BackChannel {
 }
 
 /** The outcome of an attempt to notify a client; `failed` is tried again, `given_up` was the last one. */
-export type LogoutOutcome = 'delivered' | 'failed' | 'refused' | 'given_up'
+type LogoutOutcome = 'delivered' | 'failed' | 'refused' | 'given_up'
 
 /** Ended sessions that wait, and attempts by outcome. */
-export interface LogoutTotals {
+interface LogoutTotals {
   readonly outcomes: Readonly<Record<LogoutOutcome, number>>
   readonly waiting: number
   /** Since about the first attempt at the session that has been tried longest; 0 if all that wait are new. */

@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 
 /** Dependencies of finding the frames. */
-export interface FrontChannelDeps {
+interface FrontChannelDeps {
   readonly store: Store
   readonly sessions: Sessions
   readonly urls: Urls

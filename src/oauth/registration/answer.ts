@@ -7,7 +7,7 @@ import { clientFields } from '../../records/client.ts'
 import { showRecord } from '../../records/record.ts'
 
 /** Values that are known only now. */
-export interface AnswerFacts {
+interface AnswerFacts {
   /** `registration_client_uri`. */
   readonly uri: string
   readonly token: string

@@ -24,7 +24,7 @@ export interface RequestedClient {
 }
 
 /** Inputs of the rules. */
-export interface MetadataRules {
+interface MetadataRules {
   readonly zone: Zone
   readonly policy: RegistrationPolicy
   readonly behaviour: Behaviour

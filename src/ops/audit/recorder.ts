@@ -23,7 +23,7 @@ export interface AuditRecorder {
 }
 
 /** Dependencies of `createAuditRecorder`. */
-export interface RecorderDeps {
+interface RecorderDeps {
   readonly store: Pick<Store, 'audit'>
   readonly hashes: AuditHashes
   readonly clock: Clock

@@ -11,7 +11,7 @@ import type { AuditWebhook } from '../../model/audit/audit-settings.ts'
 import type { AuditDelivery, Store } from '../../store/store.ts'
 
 /** Dependencies of the sender. */
-export interface AuditWebhookDeps {
+interface AuditWebhookDeps {
   readonly store: Pick<Store, 'audit'>
   readonly webhooks: readonly AuditWebhook[]
   readonly outbound: Outbound
@@ -30,7 +30,7 @@ export interface WebhookTotals {
 }
 
 /** The sender of webhooks. */
-export interface AuditWebhooks {
+interface AuditWebhooks {
   deliver(signal?: AbortSignal): Promise<void>
   /** For metrics: what happened since the start, and what waits. */
   totals(): Promise<readonly WebhookTotals[]>

@@ -12,7 +12,7 @@ export interface MailFrame {
 }
 
 /** The content of one mail. */
-export interface MailContent {
+interface MailContent {
   readonly subject: string
   readonly heading: string
   /** Sentences above the button. */

@@ -15,7 +15,7 @@ export type FactorNotice =
   | 'reset'
 
 /** The texts of the mails. */
-export interface FactorMailTexts {
+interface FactorMailTexts {
   readonly changes: Readonly<
     Record<FactorNotice, { readonly subject: string; readonly lead: (userName: string) => string }>
   >

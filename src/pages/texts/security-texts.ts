@@ -7,7 +7,7 @@ import type { Texts } from './texts.ts'
 export type SecurityDone = 'passkey_added' | 'app_added' | 'renamed' | 'removed' | 'forgotten'
 
 /** The words of these pages. */
-export interface SecurityTexts {
+interface SecurityTexts {
   readonly title: string
   readonly lead: string
   readonly secondStep: string

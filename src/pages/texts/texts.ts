@@ -262,7 +262,7 @@ export interface Texts extends SelfServiceTexts {
 }
 
 /** What scripts look for on the reference system's pages where ours have something else, or nothing. */
-export interface ReferenceTexts {
+interface ReferenceTexts {
   /** The operator's name in the default zone where no company is set. */
   readonly product: string
   readonly copyright: (year: number, company: string) => string
@@ -296,7 +296,7 @@ export interface CompanyAccount {
 }
 
 /** Why a sign-in failed, as codes for the sign-in page. */
-export type SignInError =
+type SignInError =
   | 'login_failure'
   | 'account_locked'
   | 'account_not_verified'
@@ -309,10 +309,10 @@ export type SignInError =
   | 'idp_not_found'
 
 /** What was done before the sign-in page. */
-export type SignInSuccess = 'verify_success' | 'password_reset' | 'invite_accepted' | 'change_email_success'
+type SignInSuccess = 'verify_success' | 'password_reset' | 'invite_accepted' | 'change_email_success'
 
 /** Why an action on the account's page failed. */
-export type ProfileError =
+type ProfileError =
   | 'request.invalid_parameter'
   | 'session.unknown'
   | 'details.invalid'
@@ -321,11 +321,7 @@ export type ProfileError =
   | 'email_change.invalid_code'
 
 /** What was done on the page of the account. */
-export type ProfileSuccess =
-  | 'details.saved'
-  | 'session.signed_out'
-  | 'session.others_signed_out'
-  | 'email_change.success'
+type ProfileSuccess = 'details.saved' | 'session.signed_out' | 'session.others_signed_out' | 'email_change.success'
 
 /** The descriptions that are translated. */
 export type TranslatedDescription =

@@ -21,7 +21,7 @@ interface Progress {
 }
 
 /** Thresholds in pages. */
-export interface CheckpointLimits {
+interface CheckpointLimits {
   /** New pages that start a pass. */
   readonly pass: number
   /** Length of the log at which it should restart. */

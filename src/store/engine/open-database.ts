@@ -3,7 +3,7 @@ import type { ReplicaOptions } from '../search-servers.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
 /** Options of `openDatabase`; replicas are those of a PostgreSQL. */
-export interface OpenOptions extends SqliteOptions {
+interface OpenOptions extends SqliteOptions {
   readonly replicas?: ReplicaOptions | undefined
 }
 

@@ -14,7 +14,7 @@ const SLOW_QUERY_MS = 3_600_000
 const NAMES_LIMIT = 500
 
 /** See above. */
-export interface Connections {
+interface Connections {
   /** Runs a statement on a connection of `withClient`. */
   readonly run: <Args extends object, Row>(
     client: ClientBase,

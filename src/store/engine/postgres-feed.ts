@@ -24,7 +24,7 @@ const RETURN_MS = 250
 const MAX_KEPT_MS = 3_600_000
 
 /** See above. */
-export interface Feed extends Outage {
+interface Feed extends Outage {
   /** Makes the first connection; a failure is retried in the background, as every later one is. */
   start(): Promise<void>
   /** A committed change of this process, which the listener has received already. */
@@ -35,7 +35,7 @@ export interface Feed extends Outage {
 }
 
 /** Inputs of `createFeed`. */
-export interface FeedDeps {
+interface FeedDeps {
   /** Makes a connection that gives up after `FEED_CONNECT_MS`. */
   readonly connect: () => Client
   /** Whether to listen for notifications on a connection. */

@@ -3,7 +3,7 @@
 import { StoreBusy } from '../store.ts'
 
 /** A fixed number of slots with a bounded queue, first come, first served. */
-export interface Slots {
+interface Slots {
   /** Undefined when a slot is free at once, else a promise of one. Throws or rejects with `StoreBusy`. */
   take(): Promise<void> | undefined
   /** Hands a slot to the longest-waiting caller. */

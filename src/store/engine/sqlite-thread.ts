@@ -24,7 +24,7 @@ export type Answer =
   | { readonly id: number; readonly error: { readonly message: string; readonly errcode?: number } }
 
 /** Runs statements off the main thread, one after another. */
-export interface SqliteThread {
+interface SqliteThread {
   /**
    * The rows of one statement; errors are those of node:sqlite. Throws `StoreUnavailable` when too many statements wait or
    * the thread ends unexpectedly.

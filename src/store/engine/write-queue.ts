@@ -5,7 +5,7 @@
 import { StoreBusy } from '../store.ts'
 
 /** The connection as the queue uses it. */
-export interface BatchConnection {
+interface BatchConnection {
   /** Opens the transaction; rejects when another process holds the database for too long. */
   begin(): Promise<void>
   commit(): void
@@ -21,7 +21,7 @@ export interface BatchConnection {
 }
 
 /** Runs jobs in batches, one batch at a time. */
-export interface WriteQueue {
+interface WriteQueue {
   /** Runs a single statement, which is atomic. */
   addStatement<T>(work: () => T): Promise<T>
   /** Runs several statements; must await nothing else, because the whole batch waits. */

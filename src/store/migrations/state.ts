@@ -7,7 +7,7 @@ import type { Migration } from './migration.ts'
 export const KINDS_ID = '0030-kinds-of-migrations'
 
 /** The migrations that a database lacks, and those that this version does not know. */
-export interface SchemaState {
+interface SchemaState {
   /** Whether nothing was ever applied. */
   readonly isNew: boolean
   readonly pending: readonly Migration[]

@@ -9,7 +9,7 @@ import type { Listing } from '../listing.ts'
 import type { IndexedAttribute } from './user-values.ts'
 
 /** What lists filter and sort by. */
-export type ListedAttributes = Pick<Listing, 'attributes' | 'orders'>
+type ListedAttributes = Pick<Listing, 'attributes' | 'orders'>
 
 /** The attributes of each dialect. */
 export const userAttributes = (db: Pick<Database, 'jsonText'>): Readonly<Record<FilterDialect, ListedAttributes>> => ({

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 
 /** What a token is asked for. */
-export interface Mechanism {
+interface Mechanism {
   /** CK_MECHANISM_TYPE. */
   readonly type: number
   /** Its parameter: numbers of the size of CK_ULONG. */

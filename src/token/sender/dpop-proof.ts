@@ -18,7 +18,7 @@ import type { DpopNonces } from './dpop-nonce.ts'
 import { NONCE_SECONDS } from './dpop-nonce.ts'
 
 /** Dependencies for verifying proofs. */
-export interface ProofDeps {
+interface ProofDeps {
   readonly store: Pick<Store, 'proofs'>
   readonly clock: Clock
   readonly urls: Pick<Urls, 'ofZone' | 'certificateBaseOf'>

@@ -56,7 +56,7 @@ export interface ProvingRequest {
 }
 
 /** A token and the thumbprint that it is bound to. */
-export interface BoundToken {
+interface BoundToken {
   readonly token: string
   readonly thumbprint: string
 }

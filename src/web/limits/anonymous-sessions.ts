@@ -2,7 +2,7 @@
 import { subnetOf } from '../../base/network-address.ts'
 
 /** The key of an anonymous session's row. */
-export interface AnonymousSession {
+interface AnonymousSession {
   readonly zoneId: string
   readonly idDigest: string
 }

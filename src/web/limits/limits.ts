@@ -50,7 +50,7 @@ export const ALLOWANCES = {
 } as const satisfies Record<string, Allowance>
 
 /** The name of a limit. */
-export type LimitName = keyof typeof ALLOWANCES
+type LimitName = keyof typeof ALLOWANCES
 
 /** The limits that are always on. */
 export type Limits = Readonly<Record<LimitName, SharedLimit>>
@@ -91,7 +91,7 @@ const guessKey = (from: Parameters<typeof callerKey>[0], userName: string): stri
   )
 
 /** A sign-in by name. */
-export interface NamedSignIn {
+interface NamedSignIn {
   readonly from: Parameters<typeof callerKey>[0]
   readonly userName: string
 }

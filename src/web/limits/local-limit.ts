@@ -10,7 +10,7 @@ export interface LocalLimit {
 }
 
 /** At most `max` counts per key in each window of `seconds`. */
-export interface LocalAllowance {
+interface LocalAllowance {
   readonly max: number
   readonly seconds: number
   /** Maximum number of keys; beyond it the oldest window is dropped. */

@@ -16,7 +16,7 @@ import type { LocalLimit } from './local-limit.ts'
 import type { PageWriter } from '../pages.ts'
 
 /** The limit that a request exceeded. */
-export interface Excess {
+interface Excess {
   /** Name of the mapping. */
   readonly name: string
   readonly type: LimitType
@@ -24,16 +24,16 @@ export interface Excess {
 }
 
 /** What a limit counts by, as named in the answer. */
-export type LimitType = 'CredentialsID' | 'RemoteAddressID' | 'NoID' | 'Global'
+type LimitType = 'CredentialsID' | 'RemoteAddressID' | 'NoID' | 'Global'
 
 /** The caller; read only if a limit needs it. */
-export interface Caller {
+interface Caller {
   credential(): string | undefined
   address(): string
 }
 
 /** Counts requests against the configured limits. */
-export interface RateLimiter {
+interface RateLimiter {
   /** Returns the first limit that is exhausted, and counts nothing; otherwise counts the request against all. */
   judge(path: string, caller: Caller): Excess | undefined
   /** The mapping that applies to a path, for the log. */

@@ -34,7 +34,7 @@ export interface SharedLimit {
 }
 
 /** Opens limits. */
-export interface SharedLimits {
+interface SharedLimits {
   open(name: string, allowance: Allowance): SharedLimit
   /** Reports what was given back now, instead of some time later. */
   flush(): Promise<void>

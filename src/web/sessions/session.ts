@@ -105,7 +105,7 @@ export interface ProvenFactor {
 }
 
 /** A session as shown to its owner. */
-export interface OwnSession {
+interface OwnSession {
   readonly session: Session & { readonly signIn: SignIn }
   /** Identifies the session in a form; cannot be used as a cookie. */
   readonly handle: string

@@ -10,7 +10,7 @@ import type { VerifiedToken } from '../../token/reader.ts'
 import { PageError } from '../answers.ts'
 
 /** The zone that a request names in a header. */
-export interface RequestedZone {
+interface RequestedZone {
   readonly by: 'id' | 'subdomain'
   readonly value: string
 }

@@ -12,7 +12,7 @@ import { PageError } from '../answers.ts'
 import { rawQuery } from '../requests/query.ts'
 
 /** The subdomain of a host name, empty for the default zone; or `unknown` for a host that is not served. */
-export type HostAnswer = { readonly subdomain: string } | 'unknown'
+type HostAnswer = { readonly subdomain: string } | 'unknown'
 
 /**
  * The default zone's hosts and `localhost` are roots; the subdomain is what precedes the longest matching root. If
