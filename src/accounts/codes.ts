@@ -58,7 +58,7 @@ const END_WITH_PASSWORD: ReadonlySet<AccountPurpose> = new Set([
   'email-verification',
 ])
 
-/** Purposes whose codes become invalid when the account gets another user name, which may be another person's. */
+/** Purposes whose codes become invalid when the account gets another user name, which may be another user's. */
 const END_WITH_NAME: ReadonlySet<AccountPurpose> = new Set(['password-reset'])
 
 /** 192 bits. */

@@ -59,8 +59,8 @@ export function createMemberships(deps: {
   }
 
   /**
-   * The groups of names that a provider writes as scopes. It may put users into whatever can be a scope and is not
-   * everybody's anyway; into an administrative group, or one nested in such a group, only where its record lists the name.
+   * The groups of names that a provider writes as scopes. It may put users into whatever can be a scope and is no
+   * default group; into an administrative group, or one nested in such a group, only where its record lists the name.
    */
   async function findNamed(
     zone: Zone,

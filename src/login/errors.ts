@@ -80,7 +80,7 @@ const PAGES: Readonly<Record<string, Shown>> = {
 
 /** `GET /error`, `/error*`, `/error404`, `/error429`, `/error500`, `/saml_error`, `/oauth_error`, `/invalid_request`, `/rejected`. */
 export function errorPages(app: FastifyInstance, { pages, behaviour, samlFailures }: ErrorPagesDeps): void {
-  const config = { access: { by: 'anyone', because: 'it says nothing of anybody' }, audience: 'page' } as const
+  const config = { access: { by: 'anyone', because: 'it shows nothing about accounts' }, audience: 'page' } as const
 
   async function show(
     request: FastifyRequest,

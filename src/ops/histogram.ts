@@ -14,7 +14,7 @@ interface CountedSeries extends Series {
   readonly sum: () => number
 }
 
-/** Whoever observes finds a series once and keeps it. */
+/** Callers look a series up once and keep it. */
 export class SeriesHistogram<Label extends string> extends Histogram {
   readonly #named: { readonly name: string; readonly help: string }
   readonly #bounds: readonly number[]

@@ -14,7 +14,7 @@ export type FactorMethod = (typeof FACTOR_METHODS)[number]
 /** The second factors of an account. */
 export interface UserFactors {
   readonly methods: readonly FactorMethod[]
-  /** Grows with each change that ends what browsers were told to remember. */
+  /** Grows with each change that ends what browsers remember. */
   readonly revision: number
   /** Whether the user was offered a passkey and wants none; they are not asked again. */
   readonly hasDeclined?: true

@@ -43,7 +43,7 @@ const RULES: readonly Rule[] = [
   rule('pushed_requests', 'zone_id, id_digest', 'kept_until'),
   rule('one_time_codes', 'zone_id, code_digest', 'expires_at'),
   rule('factor_codes', 'zone_id, user_id, code_digest', 'expires_at'),
-  // Kept for a while, so that a device that polls too late is told that its code has expired.
+  // Kept for a while, so that a device that polls too late gets `expired_token`.
   rule('device_codes', 'zone_id, code_digest', 'expires_at', 5 * MINUTE),
   rule('registration_tokens', 'zone_id, id', 'expires_at'),
   rule('sessions', 'zone_id, id_digest', 'expires_at'),

@@ -171,7 +171,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const opened = openProviderSecrets(before, vault)
       const given = readProvider(json, { serviceName, before: opened })
       const moved = movedSecret(json, opened.config, given.config)
-      // Whoever knows it can send it; others could have it sent to a server of their own.
+      // A caller who knows it can send it again; any other could have it sent to a server of their own.
       if (moved !== undefined && !rights.isAdministrator({ id: zoneId }, caller)) {
         throw refuseRecord(422, `${moved} must be sent again: it would go to another place`)
       }

@@ -6,7 +6,7 @@ import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
 /**
- * Of the content. CBC is what directories and simpleSAMLphp use unless told otherwise. It lets anyone who holds an encrypted
+ * Of the content. CBC is what directories and simpleSAMLphp use unless configured otherwise. It lets anyone who holds an encrypted
  * assertion try changed ones; every failure from the decryption up to the signature within is the same refusal, and what
  * was changed has no valid signature.
  */

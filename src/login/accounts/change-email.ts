@@ -155,7 +155,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
 
   on('GET /email_sent', async (request, reply) => {
     await checkOwnAccounts(request, deps)
-    await sessions.signedIn(request) // for the layout: whoever changes an address is still signed in
+    await sessions.signedIn(request) // for the layout: the user who changes an address is still signed in
     return pages.send(reply, emailSentPage(await pages.chrome(request, reply), queryForm(request).get('code')))
   })
 

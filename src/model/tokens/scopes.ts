@@ -18,8 +18,8 @@ export function parseScope(value: string | undefined): readonly string[] {
 }
 
 /**
- * Whether `scope` fits `pattern`, where `*` stands for one or more characters other than a dot and white space: whoever reads
- * a token takes the group `cloud.x billing` for two scopes, one of which no pattern may allow.
+ * Whether `scope` fits `pattern`, where `*` stands for one or more characters other than a dot and white space: in a token, the
+ * group `cloud.x billing` reads as two scopes, one of which no pattern may allow.
  */
 export function scopeMatches(pattern: string, scope: string): boolean {
   if (!pattern.includes('*')) return pattern === scope

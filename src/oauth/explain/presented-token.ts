@@ -1,5 +1,5 @@
 // Explains a token: whether it is good here, where its scopes and claims come from, and what the records would give today. Nothing
-// is told of a token that this zone has not signed or stored.
+// is revealed about a token that this zone has not signed or stored.
 import { digest } from '../../base/secrets.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'

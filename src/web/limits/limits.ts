@@ -31,7 +31,7 @@ export const ALLOWANCES = {
   mailsBy: { max: 300, seconds: HOUR },
   /** The same by zone: one zone must not use up the mail server's capacity for all. */
   mailsOfZone: { max: 10_000, seconds: HOUR },
-  /** Changes of the user's own second factors and password, by user: each sends a mail, perhaps to somebody else. */
+  /** Changes of the user's own second factors and password, by user: each sends a mail, perhaps to another user. */
   ownChanges: { max: 30, seconds: HOUR },
   /** Codes that devices request, by network. */
   deviceCodes: { max: 100, seconds: MINUTE },
