@@ -16,7 +16,7 @@ export class UnusableDocument extends Error {
 }
 
 /** Where a document is. */
-export interface DocumentAddress {
+interface DocumentAddress {
   readonly uri: string
   /** The share that fetching counts against. */
   readonly share?: OutboundShare | undefined
@@ -25,7 +25,7 @@ export interface DocumentAddress {
 }
 
 /** Reads documents of one kind. */
-export interface PublishedDocuments<T> {
+interface PublishedDocuments<T> {
   /**
    * What `find` finds in the document. If it finds nothing, the document is fetched again, unless that was done a moment ago:
    * what is wanted may be new. Throws `UnusableDocument` without a document.
