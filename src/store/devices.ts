@@ -1,6 +1,6 @@
 import { MAX_ENTRIES, POLL_SECONDS } from '../model/tokens/device-code.ts'
 import type { DeviceDecision, DeviceRequest } from '../model/tokens/device-code.ts'
-import { type Database, isStorable, statement } from './database.ts'
+import { type Database, isStorable, statement, type Transaction } from './database.ts'
 import type { DeviceStore } from './device-store.ts'
 import { fromJson, toJson } from './rows.ts'
 import { insertInto, list } from './schema.ts'
@@ -70,6 +70,22 @@ const SLOW_DOWN = statement<DeviceKey & { now: number }, { expires_at: number }>
   `update device_codes set interval_seconds = interval_seconds + ${POLL_SECONDS}, polled_at = :now
    where ${OF_DEVICE} and state = 'pending' returning expires_at`,
 )
+
+// A decision is one text, whose user is quoted.
+const DELETE_APPROVED_OF_PAIR = statement<{ zone_id: string; client_id: string; pattern: string }>(
+  `delete from device_codes where zone_id = :zone_id and client_id = :client_id and state = 'approved'
+   and decision like :pattern escape '!'`,
+)
+
+/** Deletes the codes that the user has allowed to devices of the client, inside a transaction. */
+export async function forgetApproved(
+  within: Transaction,
+  zoneId: string,
+  { clientId, userId }: { readonly clientId: string; readonly userId: string },
+): Promise<void> {
+  const pattern = `%${`"userId":${toJson(userId)}`.replaceAll(/[!%_]/g, '!$&')}%`
+  await within.run(DELETE_APPROVED_OF_PAIR, { zone_id: zoneId, client_id: clientId, pattern })
+}
 
 /** Implements `DeviceStore` for both databases. */
 export function createDevices(db: Database): DeviceStore {

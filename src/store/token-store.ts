@@ -47,8 +47,8 @@ export interface TokenStore {
   /** Revokes a grant: deletes its stored tokens and keeps the revocation until `expiresAt`. */
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
   /**
-   * Revokes every grant of which the client has a stored token for the user, as `revokeGrant`, and deletes its tokens and
-   * codes; used codes stay, for reuse detection. One transaction.
+   * Revokes every grant of which the client has a stored token or a code for the user, as `revokeGrant`, and deletes its tokens
+   * and codes, those of devices included; used codes stay, for reuse detection. One transaction.
    */
   revokeGrantsOf(
     zoneId: string,

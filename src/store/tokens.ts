@@ -2,6 +2,7 @@
 // update lets exactly one caller win, on both databases.
 import type { StoredToken, TokenFormat } from '../model/tokens/token.ts'
 import { type Database, isStorable, type Statement, statement } from './database.ts'
+import { forgetApproved } from './devices.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from './rows.ts'
 import { insertInto, list, TOKEN_COLUMNS, type TokenRow } from './schema.ts'
 import type { TokenStore } from './token-store.ts'
@@ -183,6 +184,7 @@ export function createTokens(db: Database): TokenStore {
         await within.run(REVOKE_OF_PAIR, { ...pair, expires_at: expiresAt.getTime() })
         await within.run(DELETE_OF_PAIR, pair)
         await within.run(DELETE_UNUSED_CODES, pair)
+        await forgetApproved(within, zoneId, { clientId, userId })
       })
     },
     async revokeUnstored(zoneId, tokenId, expiresAt) {

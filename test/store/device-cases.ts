@@ -42,6 +42,24 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal(await store().devices.enter(z, 'user', at(600)), undefined)
     })
 
+    it('is gone with the tokens of the user and the client that it was allowed to', async () => {
+      const z = newZone()
+      const { devices, tokens } = store()
+      const allow = async (codeDigest: string, clientId: string, userId: string): Promise<void> => {
+        await devices.insert(z, asked({ codeDigest, userCodeDigest: codeDigest, clientId }))
+        await devices.decide(z, codeDigest, { ...decision, userId }, at(1))
+      }
+      await allow('mine', 'tv', 'u_1')
+      await allow('of another', 'tv', 'u-1')
+      await allow('elsewhere', 'radio', 'u_1')
+      await tokens.revokeGrantsOf(z, { clientId: 'tv', userId: 'u_1' }, at(9000))
+      const outcome = async (codeDigest: string, clientId: string): Promise<string> =>
+        (await devices.poll(z, { codeDigest, clientId }, at(2))).outcome
+      assert.equal(await outcome('mine', 'tv'), 'unknown')
+      assert.equal(await outcome('of another', 'tv'), 'approved')
+      assert.equal(await outcome('elsewhere', 'radio'), 'approved')
+    })
+
     it('is shown by one device at a time', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
