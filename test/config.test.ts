@@ -189,7 +189,11 @@ describe('a single value', () => {
     { name: 'a wrong type', text: 'listen: { port: "many" }', want: ['listen.port: must be of type integer'] },
     { name: 'a number in quotes', text: 'workers: "2"', want: ['workers: must be of type integer'] },
     { name: 'a list where a mapping belongs', text: 'listen: [1]', want: ['listen: must be of type object'] },
-    { name: 'a file that is no mapping', text: '- 1', want: ['config: must be of type object'] },
+    {
+      name: 'a file that is no mapping',
+      text: '- 1',
+      want: ['PATH: must have keys with values, like base_url: https://id.example.org'],
+    },
     {
       name: 'a port that does not exist',
       text: 'listen: { port: 65536 }',
@@ -283,6 +287,16 @@ describe('a single value', () => {
       want: ['PATH: Map keys must be unique at line 2, column 1'],
     },
     {
+      name: 'a file with two documents',
+      text: 'service: a\n---\nservice: b',
+      want: ['PATH: has several documents, separated by ---; only one is allowed'],
+    },
+    {
+      name: 'a folder',
+      options: { config: '.' },
+      want: ['FOLDER: cannot be read: it is a folder'],
+    },
+    {
       name: 'a file that is not there',
       options: { config: 'nowhere.yml' },
       want: ['NOWHERE: cannot be read: no such file'],
@@ -329,7 +343,10 @@ describe('a single value', () => {
     it(`refuses ${name}`, async () => {
       const got = await problemsOf(load(text, { env, options }))
       const known = got.map(line =>
-        line.replace(join(folder, 'latchkey.yml'), 'PATH').replace(join(folder, 'nowhere.yml'), 'NOWHERE'),
+        line
+          .replace(join(folder, 'latchkey.yml'), 'PATH')
+          .replace(join(folder, 'nowhere.yml'), 'NOWHERE')
+          .replace(folder, 'FOLDER'),
       )
       assert.deepEqual(known, want)
     })

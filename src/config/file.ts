@@ -115,17 +115,22 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
   }
   const { parseDocument } = await import('yaml')
   const document = parseDocument(content, { prettyErrors: true, logLevel: 'error' })
-  for (const error of [...document.errors, ...document.warnings]) {
-    problems.add(path, error.message.replace(/:?\n[^]*$/, '')) // without the excerpt of the line
+  for (const { code, message } of [...document.errors, ...document.warnings]) {
+    // The parser's own sentences, without the excerpt of the line; one of them is advice for programmers.
+    problems.add(path, code === 'MULTIPLE_DOCS' ? SEVERAL_DOCUMENTS : message.replace(/:?\n[^]*$/, ''))
   }
   if (document.errors.length > 0) return undefined
   try {
-    return document.toJS() ?? {}
+    const value: unknown = document.toJS() ?? {}
+    if (typeof value === 'object' && !Array.isArray(value)) return value
+    problems.add(path, 'must have keys with values, like base_url: https://id.example.org')
   } catch (error) {
     problems.add(path, reasonOf(error)) // for example an endlessly expanding alias
-    return undefined
   }
+  return undefined
 }
+
+const SEVERAL_DOCUMENTS = 'has several documents, separated by ---; only one is allowed'
 
 /** More than any setting has, and less than the stack allows; an alias can contain itself. */
 const MAX_DEPTH = 64
@@ -245,5 +250,12 @@ const keyBelow = (key: string, member: string): string => (key === '' ? member :
 
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  return 'code' in error && error.code === 'ENOENT' ? 'no such file' : error.message
+  switch ('code' in error ? error.code : undefined) {
+    case 'ENOENT':
+      return 'no such file'
+    case 'EISDIR':
+      return 'it is a folder'
+    default:
+      return error.message
+  }
 }

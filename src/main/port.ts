@@ -29,6 +29,9 @@ export function listenFailure(error: unknown, { host, port }: Pick<Config['liste
       return new StartFailure(`port ${port} of ${host} is in use (${code})`, { cause: error })
     case 'EADDRNOTAVAIL':
       return new StartFailure(`${host} is no address of this machine (${code})`, { cause: error })
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new StartFailure(`${host} cannot be listened on: no such host is known (${code})`, { cause: error })
     case 'EACCES':
       return new StartFailure(`this user may not listen on port ${port} of ${host} (${code})`, { cause: error })
     default:

@@ -183,6 +183,12 @@ describe('latchkey', () => {
     assert.equal(status, 1)
   })
 
+  it('says in one line that the host to listen on is unknown, with status 1', () => {
+    const { status, stderr } = latchkey(['--config', 'good.yml', '--host', 'no such host', '--port', '0'])
+    assert.match(stderr, /^latchkey: no such host cannot be listened on: no such host is known \(ENOTFOUND\)\n$/)
+    assert.equal(status, 1)
+  })
+
   it('says in one line that the database cannot be reached, with status 1, and not its password', () => {
     const { status, stderr } = latchkey(['--port', '0', '--database', 'postgres://u:hush@127.0.0.1:1/db'])
     assert.match(stderr, /^latchkey: [^\n]+\n$/)
