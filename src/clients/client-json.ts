@@ -8,6 +8,7 @@ import { callerProblems } from '../model/clients/client-caller.ts'
 import type { LimitedCaller } from '../model/clients/client-caller.ts'
 import { holdsPrivateKey, keySetProblem, keyUriProblem, publicKeySet } from '../model/clients/client-keys.ts'
 import type { Client } from '../model/clients/client.ts'
+import { namesSameSubject } from '../model/clients/mutual-tls.ts'
 import { CLASSIC_GRANT_TYPES, GRANT_TYPES } from '../model/clients/grant-types.ts'
 import { policyProblem } from '../model/users/second-factor.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
@@ -323,9 +324,11 @@ export const mergedJson = (existing: Client, update: JsonRecord): JsonRecord =>
 export const hasKeys = ({ jwks, jwksUri }: Pick<Client, 'jwks' | 'jwksUri'>): boolean =>
   jwks !== undefined || jwksUri !== undefined
 
-/** Whether an update changes keys or `jwt_creds`: like secrets, these are credentials. */
+/** Whether an update changes keys, `jwt_creds` or the subject of the certificate: like secrets, these are credentials. */
 export const changesKeys = (existing: Client, definition: ClientDefinition): boolean =>
-  hasKeys(definition) || !isDeepStrictEqual(definition.jwtCreds ?? existing.jwtCreds ?? [], existing.jwtCreds ?? [])
+  hasKeys(definition) ||
+  !isDeepStrictEqual(definition.jwtCreds ?? existing.jwtCreds ?? [], existing.jwtCreds ?? []) ||
+  !namesSameSubject(existing, definition)
 
 /** Applies an update to the client; keeps secrets, read-only members and, unless it has new ones, keys and `jwt_creds`. */
 export function updatedClient(existing: Client, definition: ClientDefinition, now: Date): Client {

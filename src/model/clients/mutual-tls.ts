@@ -88,6 +88,13 @@ const SUBJECT_RULES: readonly SubjectRule[] = [
   ),
 ]
 
+/** Whether both records accept the same certificates by their subject. */
+export const namesSameSubject = (
+  one: SubjectMembers & Pick<Client, 'tokenEndpointAuthMethod'>,
+  other: SubjectMembers & Pick<Client, 'tokenEndpointAuthMethod'>,
+): boolean =>
+  tlsMethodOf(one) === tlsMethodOf(other) && SUBJECT_RULES.every(({ expected }) => expected(one) === expected(other))
+
 /** Whether a certificate has the subject that the record names. */
 export function isSubject(members: SubjectMembers, names: CertificateNames): boolean {
   const [wanted, another] = SUBJECT_RULES.filter(({ isSet }) => isSet(members))

@@ -129,7 +129,14 @@ for (const mode of MODES) {
       assert.equal(made.status, 201, made.text)
       const path = `/oauth/clients/${client_id}`
       assert.equal((await api.send('PUT', path, { ...record, name: 'x' }, { by: 'writer' })).status, 200)
-      assert.equal((await api.send('PUT', path, { ...record, jwks: second.jwk }, { by: 'writer' })).status, 403)
+      const byCertificate = {
+        token_endpoint_auth_method: 'tls_client_auth',
+        tls_client_auth_subject_dn: 'CN=me',
+      }
+      for (const change of [{ jwks: second.jwk }, byCertificate]) {
+        const answer = await api.send('PUT', path, { ...record, ...change }, { by: 'writer' })
+        assert.equal(answer.status, 403, answer.text)
+      }
       assert.equal(await signedBy(first, client_id), 200)
     })
 
