@@ -3,7 +3,13 @@ import { existsSync } from 'node:fs'
 import { after } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
-const CANDIDATES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+/** The first one is the same browser without windows of its own: it takes a third less of the processor. */
+const CANDIDATES = [
+  '/usr/bin/chromium-headless-shell',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+]
 
 /** Of these options Chromium takes the last one, so that it has to repeat what Playwright says. */
 const DISABLED_BY_PLAYWRIGHT = [
