@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { decodeJwt } from 'jose'
 import { signedIn } from '../support/authorize.ts'
+import { assertInvalid, startClientServer } from '../support/clients.ts'
 import { exchange, MODES, refresh, RESOURCE, tokensOf } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -58,6 +59,24 @@ const redeem = (server: TestServer, code: string, form: Readonly<Record<string, 
 
 /** Attacks on tokens that are for one API. */
 export const resourceAttacks: readonly Attack[] = [
+  {
+    attack: 'gives a client of its own, with clients.write alone, an API that only administrators may name',
+    outcome: 'is refused, when the client is made and when it is changed; what an administrator gave it stays',
+    async attempt() {
+      const api = await startClientServer('standard')
+      const record = { client_id: 'mine', client_secret: 'secret', authorized_grant_types: ['client_credentials'] }
+      const resources = ['https://billing.example/']
+      const write = (method: string, path: string, more: object, by: 'writer' | 'root' = 'writer') =>
+        api.send(method, `/oauth/clients${path}`, { ...record, ...more }, { by })
+      assertInvalid(await write('POST', '', { resources }), /not an allowed resource/)
+      assert.equal((await write('POST', '', {})).status, 201)
+      assertInvalid(await write('PUT', '/mine', { resources }), /not an allowed resource/)
+      assert.equal((await write('PUT', '/mine', { resources }, 'root')).status, 200)
+      assert.equal((await write('PUT', '/mine', { name: 'Mine' })).status, 200)
+      assert.deepEqual((await api.read('mine'))?.['resources'], resources)
+      await api.stop()
+    },
+  },
   {
     attack: 'as an API, shows the token that it was given to this server: its own APIs, userinfo, revocation of others',
     outcome: 'refused everywhere; the API can learn nothing and change nothing by it',

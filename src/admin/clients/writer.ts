@@ -87,6 +87,20 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
     return read
   }
 
+  /** An API that checks the audience alone trusts every client that may name it, as it trusts a scope. */
+  function checkResources(
+    request: FastifyRequest,
+    { resources = [] }: Pick<Client, 'resources'>,
+    before: Pick<Client, 'resources'> = {},
+  ): void {
+    if (isClientAdministrator(request, service)) return
+    const { bearer, zone } = request
+    const own = bearer?.client.zoneId === zone.id ? bearer.client.resources : []
+    const known = new Set([...(before.resources ?? []), ...(own ?? [])])
+    const added = resources.find(resource => !known.has(resource))
+    if (added !== undefined) throw invalidClient(`${added} is not an allowed resource for non-admin caller.`)
+  }
+
   async function creatorOf({ bearer }: FastifyRequest): Promise<string | undefined> {
     if (!bearer || bearer.user) return bearer?.user?.id
     const { zoneId, clientId } = bearer.client
@@ -113,8 +127,12 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       return found
     },
 
-    readNew: (request, json, { withSecondSecret = false } = {}) =>
-      readRecord(request, json, { as: 'created', withSecondSecret, secretPolicy: secretPolicy(request.zone) }),
+    readNew(request, json, { withSecondSecret = false } = {}) {
+      const as = { as: 'created', withSecondSecret, secretPolicy: secretPolicy(request.zone) } as const
+      const draft = readRecord(request, json, as)
+      checkResources(request, draft.definition)
+      return draft
+    },
 
     async create(request, draft) {
       const createdBy = await creatorOf(request)
@@ -129,6 +147,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       if (changesKeys(existing, definition) && !isClientAdministrator(request, service)) {
         throw lacksRight(request, administrators(service), deps)
       }
+      checkResources(request, definition, existing)
       return updatedClient(existing, definition, clock.now())
     },
 
