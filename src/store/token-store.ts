@@ -48,7 +48,7 @@ export interface TokenStore {
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
   /**
    * Revokes every grant of which the client has a stored token or a code for the user, as `revokeGrant`, and deletes its tokens
-   * and codes, those of devices included; used codes stay, for reuse detection. One transaction.
+   * and codes, those of devices included; used codes stay, for reuse detection. In batches: one that fails leaves the rest.
    */
   revokeGrantsOf(
     zoneId: string,

@@ -97,15 +97,21 @@ const OF_PAIR_IN_ZONE = `zone_id = :zone_id and client_id = :client_id and user_
 // A second revocation must not shorten the first.
 const KEEP_LATER_EXPIRY = `on conflict (zone_id, revoked_id) do update set expires_at = case
      when excluded.expires_at > revocations.expires_at then excluded.expires_at else revocations.expires_at end`
-// Those of codes as well: the tokens of one that was just used may not be stored yet.
-const REVOKE_OF_PAIR = statement<PairKey & { expires_at: number }>(
+// The tokens of a code that was just used may not be stored yet.
+const REVOKE_CODES_OF_PAIR = statement<PairKey & { expires_at: number }>(
   `insert into revocations (zone_id, revoked_id, expires_at)
-   select zone_id, grant_id, cast(:expires_at as bigint) from (
-     select zone_id, grant_id from tokens where ${OF_PAIR_IN_ZONE} and grant_id is not null
-     union select zone_id, grant_id from authorization_codes where ${OF_PAIR_IN_ZONE}) as granted
-   where true ${KEEP_LATER_EXPIRY}`,
+   select distinct zone_id, grant_id, cast(:expires_at as bigint) from authorization_codes where ${OF_PAIR_IN_ZONE}
+   ${KEEP_LATER_EXPIRY}`,
 )
-const DELETE_OF_PAIR = statement<PairKey>(`delete from tokens where ${OF_PAIR_IN_ZONE}`)
+// In order, so that both statements take the same rows.
+const SOME_OF_PAIR = `zone_id = :zone_id and id_digest in (
+  select id_digest from tokens where ${OF_PAIR_IN_ZONE} order by id_digest limit ${ROWS_PER_DELETE})`
+const REVOKE_SOME_OF_PAIR = statement<PairKey & { expires_at: number }>(
+  `insert into revocations (zone_id, revoked_id, expires_at)
+   select distinct zone_id, grant_id, cast(:expires_at as bigint) from tokens where ${SOME_OF_PAIR} and grant_id is not null
+   ${KEEP_LATER_EXPIRY}`,
+)
+const DELETE_SOME_OF_PAIR = statement<PairKey>(`delete from tokens where ${SOME_OF_PAIR}`)
 const DELETE_UNUSED_CODES = statement<PairKey>(
   `delete from authorization_codes where ${OF_PAIR_IN_ZONE} and used_at is null`,
 )
@@ -180,12 +186,20 @@ export function createTokens(db: Database): TokenStore {
     },
     async revokeGrantsOf(zoneId, { clientId, userId }, expiresAt) {
       const pair = { zone_id: zoneId, client_id: clientId, user_id: userId }
+      const revoked = { ...pair, expires_at: expiresAt.getTime() }
       await db.transaction(async within => {
-        await within.run(REVOKE_OF_PAIR, { ...pair, expires_at: expiresAt.getTime() })
-        await within.run(DELETE_OF_PAIR, pair)
+        await within.run(REVOKE_CODES_OF_PAIR, revoked)
         await within.run(DELETE_UNUSED_CODES, pair)
         await forgetApproved(within, zoneId, { clientId, userId })
       })
+      for (;;) {
+        const { changes } = await db.transaction(async within => {
+          await within.run(REVOKE_SOME_OF_PAIR, revoked)
+          return within.run(DELETE_SOME_OF_PAIR, pair)
+        })
+        // As in `deleteSome`.
+        if (changes === 0 && (await db.read(OF_PAIR.rest, pair)).length === 0) return
+      }
     },
     async revokeUnstored(zoneId, tokenId, expiresAt) {
       await db.write(REVOKE, { zone_id: zoneId, revoked_id: tokenId, expires_at: expiresAt.getTime() })
