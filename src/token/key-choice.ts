@@ -5,7 +5,8 @@ import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import type { KeyRing, SigningKey } from './keys.ts'
+import type { KeyRing } from './keys.ts'
+import type { SigningKey } from './zone-key.ts'
 import { NoSigningKey } from './keys.ts'
 
 /** Chooses keys; refuses where the zone has none that the client can use. */

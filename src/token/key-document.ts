@@ -1,5 +1,5 @@
 import type { JsonWebKey } from 'node:crypto'
-import type { PublicZoneKey, ZoneKey } from './keys.ts'
+import type { PublicZoneKey, ZoneKey } from './zone-key.ts'
 
 /**
  * One JWK of the key document (RFC 7517 §4) with UAA's `value`, the PEM. Built from the public key object only, so that it
