@@ -11,6 +11,7 @@ import { OutboundError } from './outbound-error.ts'
 import type { OutboundFailure } from './outbound-error.ts'
 import { exchange, lookupOf, readAnswer } from './outbound-http.ts'
 import type { OutboundRequest } from './outbound-http.ts'
+import { createOutboundSlots } from './outbound-slots.ts'
 
 export { OutboundError } from './outbound-error.ts'
 export type { OutboundFailure } from './outbound-error.ts'
@@ -116,14 +117,6 @@ export interface OutboundOptions {
 /** From the DNS query to the last byte. */
 const TIMEOUT_MS = 5000
 const MAX_BYTES = 64 * 1024
-/** Concurrent requests for each purpose: in total, per zone, and per zone and host, since one host may be slow. */
-const MAX_CONCURRENT = {
-  background: { all: 128, zone: 8, host: 4 },
-  'sign-in': { all: 128, zone: 32, host: 16 },
-  directory: { all: 256, zone: 8, host: 8 },
-  /** Connections that wait for the next talk. */
-  kept: { all: 512, zone: 8, host: 8 },
-} as const
 /** For requests of the server itself. */
 const OWN_SHARE: OutboundShare = { zoneId: '', purpose: 'background' }
 
@@ -142,7 +135,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     onExchange,
   } = options
   const allowLoopback = options.allowLoopback || allowPrivate
-  const underWay = createCounts()
+  const takeSlot = createOutboundSlots()
 
   function checkUrl(address: string): URL {
     const url = URL.canParse(address) ? new URL(address) : undefined
@@ -173,31 +166,10 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     return addresses
   }
 
-  /** Takes a slot or throws `busy`; the returned function releases it. */
-  function enter(
-    host: string,
-    label: string,
-    { zoneId, purpose }: { readonly zoneId: string; readonly purpose: keyof typeof MAX_CONCURRENT },
-  ): () => void {
-    const max = MAX_CONCURRENT[purpose]
-    const limits = [
-      [purpose, max.all],
-      [JSON.stringify([purpose, zoneId]), max.zone],
-      [JSON.stringify([purpose, zoneId, host]), max.host],
-    ] as const
-    if (limits.some(([key, limit]) => underWay.of(key) >= limit)) {
-      throw new OutboundError('busy', `${label}: too many requests are under way`)
-    }
-    for (const [key] of limits) underWay.add(key, 1)
-    return () => {
-      for (const [key] of limits) underWay.add(key, -1)
-    }
-  }
-
   async function send(address: string, request: SharedRequest): Promise<Response> {
     const url = checkUrl(address)
     const { hostname, origin: label } = url
-    const leave = enter(url.host, label, request.share ?? OWN_SHARE)
+    const leave = takeSlot(url.host, label, request.share ?? OWN_SHARE)
     const signal = deadline(TIMEOUT_MS)
     try {
       const addresses = await untilAborted(
@@ -236,7 +208,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>,
   ): Promise<T> {
     const label = `${hostname}:${port}`
-    const leave = enter(label, label, share)
+    const leave = takeSlot(label, label, share)
     const signal = deadline(Math.min(withinMs, TIMEOUT_MS))
     const unreachable = (cause: unknown): never => {
       if (cause instanceof OutboundError) throw cause
@@ -261,7 +233,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
       const keep: KeepConnection = socket => {
         if (isOver || socket.destroyed || !sockets.has(socket)) return false
         try {
-          socket.once('close', enter(label, label, { zoneId: share.zoneId, purpose: 'kept' }))
+          socket.once('close', takeSlot(label, label, { zoneId: share.zoneId, purpose: 'kept' }))
         } catch (cause) {
           if (cause instanceof OutboundError) return false
           throw cause
@@ -296,20 +268,6 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
     },
   })
   return { ...clientFor('other'), for: clientFor }
-}
-
-/** Counts by key; a key is removed when its count is 0. */
-function createCounts() {
-  const counts = new Map<string, number>()
-  const of = (key: string): number => counts.get(key) ?? 0
-  return {
-    of,
-    add(key: string, change: 1 | -1): void {
-      const count = of(key) + change
-      if (count === 0) counts.delete(key)
-      else counts.set(key, count)
-    },
-  }
 }
 
 interface Target {

@@ -1,0 +1,54 @@
+// How many requests to other servers may be under way at once.
+import { OutboundError } from './outbound-error.ts'
+
+/** Concurrent requests for each purpose: in total, per zone, and per zone and host, since one host may be slow. */
+const MAX_CONCURRENT = {
+  background: { all: 128, zone: 8, host: 4 },
+  'sign-in': { all: 128, zone: 32, host: 16 },
+  directory: { all: 256, zone: 8, host: 8 },
+  /** Connections that wait for the next talk. */
+  kept: { all: 512, zone: 8, host: 8 },
+} as const
+
+/** Whose slot it is: a zone's, for one purpose. */
+interface SlotOwner {
+  readonly zoneId: string
+  readonly purpose: keyof typeof MAX_CONCURRENT
+}
+
+/** Takes a slot for a host or throws `busy`; the returned function releases it. */
+type TakeSlot = (host: string, label: string, owner: SlotOwner) => () => void
+
+/** Makes one set of limits. */
+export function createOutboundSlots(): TakeSlot {
+  const underWay = createCounts()
+  return (host, label, { zoneId, purpose }) => {
+    const max = MAX_CONCURRENT[purpose]
+    const limits = [
+      [purpose, max.all],
+      [JSON.stringify([purpose, zoneId]), max.zone],
+      [JSON.stringify([purpose, zoneId, host]), max.host],
+    ] as const
+    if (limits.some(([key, limit]) => underWay.of(key) >= limit)) {
+      throw new OutboundError('busy', `${label}: too many requests are under way`)
+    }
+    for (const [key] of limits) underWay.add(key, 1)
+    return () => {
+      for (const [key] of limits) underWay.add(key, -1)
+    }
+  }
+}
+
+/** Counts by key; a key is removed when its count is 0. */
+function createCounts() {
+  const counts = new Map<string, number>()
+  const of = (key: string): number => counts.get(key) ?? 0
+  return {
+    of,
+    add(key: string, change: 1 | -1): void {
+      const count = of(key) + change
+      if (count === 0) counts.delete(key)
+      else counts.set(key, count)
+    },
+  }
+}
