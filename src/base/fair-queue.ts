@@ -46,7 +46,7 @@ interface WaitingZone {
   readonly networks: Map<string, Waiter[]>
 }
 
-/** Makes a queue with `places` concurrent slots. Nothing is queued while a slot is free. */
+/** Makes a queue with `concurrency` slots. Nothing is queued while a slot is free. */
 export function createFairQueue({
   concurrency,
   bounds,

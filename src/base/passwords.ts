@@ -48,7 +48,7 @@ const placeholderBcryptHash = (cost: number): string => `$2b$${String(cost).padS
 const zeros = (count: number): string => Buffer.alloc(count).toString('base64').replaceAll('=', '')
 
 /**
- * Runs at most `places` hashes at a time: the number of cores, and at least two fewer than the thread pool. The libraries
+ * Runs at most `concurrency` hashes at a time: the number of cores, and at least two fewer than the thread pool. The libraries
  * are loaded on first use.
  */
 export function createPasswords({ concurrency, cost }: { concurrency: number; cost: HashCost }): Passwords {

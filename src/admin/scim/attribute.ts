@@ -110,8 +110,8 @@ export const COMMON: readonly Attribute[] = [
   },
 ]
 
-/** An attribute with where it stands: the extension that owns it, and the attribute around it. */
-export interface Place {
+/** An attribute path without a filter (RFC 7644 §3.10), resolved: the attribute, with the extension that owns it. */
+export interface ResolvedPath {
   /** The URN of the extension; absent for the resource's own schema. */
   readonly extension?: string
   readonly attribute: Attribute
@@ -121,7 +121,7 @@ export interface Place {
 /** Finds attributes by the names that requests use, in any case (RFC 7643 §2.1). */
 export interface Names {
   /** By path without a filter: `userName`, `name.givenName`, `urn:…:User:department`. */
-  find(path: string): Place | undefined
+  find(path: string): ResolvedPath | undefined
   /** The extension with this URN. */
   extension(urn: string): Schema | undefined
   /** The resource's own attributes and the common ones. */
@@ -169,6 +169,6 @@ export function named(attributes: readonly Attribute[], name: string): Attribute
   return attributes.find(attribute => attribute.name.toLowerCase() === lower)
 }
 
-/** The full name of a place, as in error messages. */
-export const nameOf = ({ extension, attribute, sub }: Place): string =>
+/** The full name of an attribute path, as in error messages. */
+export const nameOf = ({ extension, attribute, sub }: ResolvedPath): string =>
   `${extension === undefined ? '' : `${extension}:`}${attribute.name}${sub ? `.${sub.name}` : ''}`

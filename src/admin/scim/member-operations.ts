@@ -44,7 +44,7 @@ function memberOperations(names: Names, operations: readonly Operation[]): reado
       path !== undefined ? [[path, value]] : isJsonRecord(value) ? Object.entries(value) : []
     return targets.flatMap(([name, each]) => {
       const target = readTarget(names, name)
-      if ('schema' in target || target.place.attribute.name !== 'members') return []
+      if ('schema' in target || target.resolved.attribute.name !== 'members') return []
       return [{ op, value: each, filter: target.filter }]
     })
   })

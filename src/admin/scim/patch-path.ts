@@ -1,13 +1,13 @@
 // The targets of PATCH operations: `attrPath` and `valuePath` of RFC 7644 §3.5.2, found in the description.
 import type { AttributePath, Filter } from '../../model/filters/filter.ts'
 import { InvalidFilter, parsePath } from '../../model/filters/filter.ts'
-import type { Names, Place, Schema } from './attribute.ts'
+import type { Names, ResolvedPath, Schema } from './attribute.ts'
 import { ScimError } from './error.ts'
 import { shown } from './reader.ts'
 import { checkValueFilter } from './value-filter.ts'
 
 /** An attribute or a part of it, where `filter` selects values of a list; or a whole extension. */
-export type Target = { readonly place: Place; readonly filter?: Filter } | { readonly schema: Schema }
+export type Target = { readonly resolved: ResolvedPath; readonly filter?: Filter } | { readonly schema: Schema }
 
 /** Reads a path; throws `invalidPath`, or `invalidFilter` for the contents of brackets. */
 export function readTarget(names: Names, path: string): Target {
@@ -15,11 +15,11 @@ export function readTarget(names: Names, path: string): Target {
   if (extension) return { schema: extension }
   const { schema, attribute, filter, subAttribute } = parse(path)
   const name = [schema === undefined ? attribute : `${schema}:${attribute}`, subAttribute].filter(Boolean).join('.')
-  const place = names.find(name)
-  if (!place) throw new ScimError('invalidPath', `There is no attribute ${shown(name)}`)
-  if (!filter) return { place }
-  if (!place.attribute.multiValued) throw new ScimError('invalidPath', `${place.attribute.name} is no list`)
-  return { place, filter: checkValueFilter(filter, place.attribute) }
+  const resolved = names.find(name)
+  if (!resolved) throw new ScimError('invalidPath', `There is no attribute ${shown(name)}`)
+  if (!filter) return { resolved }
+  if (!resolved.attribute.multiValued) throw new ScimError('invalidPath', `${resolved.attribute.name} is no list`)
+  return { resolved, filter: checkValueFilter(filter, resolved.attribute) }
 }
 
 function parse(path: string): AttributePath {

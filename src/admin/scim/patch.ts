@@ -1,7 +1,7 @@
 // PATCH (RFC 7644 §3.5.2) as a function from one resource to the next: every operation or none.
 import { isJsonRecord } from '../../base/json.ts'
 import type { Filter } from '../../model/filters/filter.ts'
-import type { Attribute, Json, Names, Place } from './attribute.ts'
+import type { Attribute, Json, Names, ResolvedPath } from './attribute.ts'
 import { nameOf, named } from './attribute.ts'
 import { ScimError } from './error.ts'
 import { readMessage } from './message.ts'
@@ -110,27 +110,27 @@ function change(draft: Draft, { op, target, value, budget }: Change): void {
       if (!attribute) throw new ScimError('invalidPath', `There is no attribute ${id}:${shown(name)}`)
       const each = isJsonRecord(value) ? value[name] : undefined
       if (op === 'remove' && attribute.mutability === 'readOnly') continue
-      change(draft, { op, target: { place: { extension: id, attribute } }, value: each, budget })
+      change(draft, { op, target: { resolved: { extension: id, attribute } }, value: each, budget })
     }
     return
   }
-  const { place, filter } = target
-  checkMutable(place)
-  const owner = place.extension === undefined ? draft : ownerOf(draft, place.extension)
-  const context: Context = { owner, place, path: nameOf(place), budget }
+  const { resolved, filter } = target
+  checkMutable(resolved)
+  const owner = resolved.extension === undefined ? draft : ownerOf(draft, resolved.extension)
+  const context: Context = { owner, resolved, path: nameOf(resolved), budget }
   // RFC 7643 §2.5: null and an empty list are no value.
   const isEmpty = value === null || (Array.isArray(value) && value.length === 0)
   if (op === 'remove' || (isEmpty && op === 'replace')) return remove(context, filter, op)
   if (isEmpty) return
-  if (place.attribute.multiValued) changeList(context, { op, filter, value })
-  else if (place.attribute.type === 'complex') changeComplex(context, value)
+  if (resolved.attribute.multiValued) changeList(context, { op, filter, value })
+  else if (resolved.attribute.type === 'complex') changeComplex(context, value)
   else setSimple(context, value)
 }
 
 /** Where a change happens. */
 interface Context {
   readonly owner: Draft
-  readonly place: Place
+  readonly resolved: ResolvedPath
   /** For messages. */
   readonly path: string
   readonly budget: Budget
@@ -145,12 +145,12 @@ function ownerOf(draft: Draft, extension: string): Draft {
   return created
 }
 
-function checkMutable(place: Place): void {
-  const readOnly = [place.attribute, place.sub].some(attribute => attribute?.mutability === 'readOnly')
-  if (readOnly) throw new ScimError('mutability', `${nameOf(place)} cannot be changed`)
+function checkMutable(resolved: ResolvedPath): void {
+  const readOnly = [resolved.attribute, resolved.sub].some(attribute => attribute?.mutability === 'readOnly')
+  if (readOnly) throw new ScimError('mutability', `${nameOf(resolved)} cannot be changed`)
 }
 
-function setSimple({ owner, place: { attribute }, path }: Context, value: unknown): void {
+function setSimple({ owner, resolved: { attribute }, path }: Context, value: unknown): void {
   const read = readValue(attribute, value, path)
   const current = owner[attribute.name]
   if (attribute.mutability === 'immutable' && current !== undefined && current !== read) {
@@ -160,7 +160,7 @@ function setSimple({ owner, place: { attribute }, path }: Context, value: unknow
 }
 
 /** A value replaces the sub-attributes that it has, and leaves the others (RFC 7644 §3.5.2.1 and §3.5.2.3). */
-function changeComplex({ owner, place: { attribute, sub }, path }: Context, value: unknown): void {
+function changeComplex({ owner, resolved: { attribute, sub }, path }: Context, value: unknown): void {
   const current = owner[attribute.name]
   const members: Draft = isJsonRecord(current) ? { ...current } : {}
   if (sub) members[sub.name] = readValue(sub, value, path)
@@ -193,7 +193,7 @@ const listIn = (owner: Draft, { name }: Attribute): readonly unknown[] => {
 function chosenIn(
   list: readonly unknown[],
   filter: Filter | undefined,
-  { place: { attribute }, budget }: Context,
+  { resolved: { attribute }, budget }: Context,
 ): ReadonlySet<unknown> {
   if (!filter) return new Set(list)
   const id = exactValueOf(filter, attribute)
@@ -207,8 +207,8 @@ function changeList(
   context: Context,
   { op, filter, value }: { readonly op: Op; readonly filter: Filter | undefined; readonly value: unknown },
 ): void {
-  const { owner, place, path, budget } = context
-  const { attribute, sub } = place
+  const { owner, resolved, path, budget } = context
+  const { attribute, sub } = resolved
   const list = listIn(owner, attribute)
   if (!filter && !sub) {
     const sent = Array.isArray(value) ? value : [value]
@@ -293,8 +293,8 @@ const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unk
     : list.map(entry => (entry !== preferred && isPrimary(entry) ? { ...Object(entry), primary: false } : entry))
 
 function remove(context: Context, filter: Filter | undefined, op: Op): void {
-  const { owner, place, path } = context
-  const { attribute, sub } = place
+  const { owner, resolved, path } = context
+  const { attribute, sub } = resolved
   const isWhole = !filter && !sub
   if ((isWhole && (attribute.required || attribute.mutability)) || (sub && (sub.required || sub.mutability))) {
     throw new ScimError('mutability', `${path} cannot be removed`)

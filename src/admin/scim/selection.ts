@@ -100,13 +100,14 @@ function namedIn(names: Names, list: readonly string[]): Named {
   for (const name of list) {
     const extension = names.extension(name)
     for (const attribute of extension?.attributes ?? []) found.set(`${extension?.id}:${attribute.name}`, 'all')
-    const place = extension ? undefined : names.find(name)
-    if (!place) continue
-    const key = (place.extension === undefined ? '' : `${place.extension}:`) + place.attribute.name
-    const known = found.get(key)
-    if (!place.sub) found.set(key, 'all')
-    else if (known === undefined) found.set(key, new Set([place.sub.name]))
-    else if (known !== 'all') known.add(place.sub.name)
+    const resolved = extension ? undefined : names.find(name)
+    if (!resolved) continue
+    const { attribute, sub } = resolved
+    const key = (resolved.extension === undefined ? '' : `${resolved.extension}:`) + attribute.name
+    const selected = found.get(key)
+    if (!sub) found.set(key, 'all')
+    else if (selected === undefined) found.set(key, new Set([sub.name]))
+    else if (selected !== 'all') selected.add(sub.name)
   }
   return found
 }

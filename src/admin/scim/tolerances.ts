@@ -128,8 +128,8 @@ const isPath = (name: string, names: Names): boolean => /[.[:]/.test(name) && !n
 function expandRemoval(operation: SentOperation, names: Names): readonly SentOperation[] {
   const { op, path, value } = operation
   if (op !== 'remove' || typeof path !== 'string' || path.includes('[') || !Array.isArray(value)) return [operation]
-  const place = names.find(path)
-  if (!place || place.sub || !place.attribute.multiValued) return [operation]
+  const resolved = names.find(path)
+  if (!resolved || resolved.sub || !resolved.attribute.multiValued) return [operation]
   const ids = value.map(each => (isJsonRecord(each) ? each['value'] : each))
   // Anything but ids would remove values that were not named.
   if (!ids.every(id => typeof id === 'string')) return [{ op, path: `${path}[]` }]
@@ -139,8 +139,8 @@ function expandRemoval(operation: SentOperation, names: Names): readonly SentOpe
 function unwrap(operation: SentOperation, names: Names): readonly SentOperation[] {
   const { op, path, value } = operation
   if (typeof path !== 'string' || !Array.isArray(value) || value.length !== 1) return [operation]
-  const place = names.find(path)
-  const attribute = place?.sub ?? place?.attribute
+  const resolved = names.find(path)
+  const attribute = resolved?.sub ?? resolved?.attribute
   const [only]: readonly unknown[] = value
   if (!attribute || attribute.multiValued || !isJsonRecord(only) || !('value' in only)) return [operation]
   if (attribute.type !== 'complex') return [{ op, path, value: only['value'] }]
