@@ -51,6 +51,7 @@ import type { Sessions } from '../web/sessions/session.ts'
 import { createSignInDemands } from '../web/sessions/sign-in-demands.ts'
 import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 import { createSuspicion } from '../web/limits/suspicion.ts'
+import { refuseWritesToDeletedZones } from '../web/zones/zone-deletion.ts'
 import { createZoneSwitch } from '../web/zones/zone-switch.ts'
 import { createZoneResolver } from '../web/zones/zone.ts'
 
@@ -116,6 +117,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   const resolveZone = createZoneResolver({ ...parts, isPlayground: config.playground })
   const cors = createCors({ system: config.cors, resolveZone, urls })
   instrument?.watch(http)
+  refuseWritesToDeletedZones(http, parts.store)
   http.addHook('onRequest', createHostCheck(urls.isHttps))
   if (mutualTls) http.addHook('onRequest', createCertificateHook(mutualTls, trustedProxies))
   http.addHook('onRequest', cors.onRequest)

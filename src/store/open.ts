@@ -34,6 +34,7 @@ import type { SqliteOptions } from './engine/sqlite.ts'
 import type { Store } from './store.ts'
 import { createTokens } from './tokens.ts'
 import { createUsers } from './users/users.ts'
+import { createZoneFence } from './zone-fence.ts'
 import { createZones } from './zones.ts'
 
 /** Options of `openStore`. */
@@ -79,28 +80,30 @@ export async function openStore(url: string, options: StoreOptions): Promise<Sto
     await db.close()
     throw error
   }
+  const fence = createZoneFence(db, id => zones.find(id))
+  const zones = createZones(fence.db, caches)
   const time = statement<object, { now: number }>(`select ${db.now} as now`)
   return {
-    zones: createZones(db, caches),
-    clients: createClients(db, caches),
-    registrations: createRegistrations(db),
-    devices: createDevices(db),
-    users: createUsers(db),
-    factors: createFactors(db),
-    groups: createGroups(db),
-    providers: createProviders(db, caches),
-    keys: createKeys(db, caches),
+    zones,
+    clients: createClients(fence.db, caches),
+    registrations: createRegistrations(fence.db),
+    devices: createDevices(fence.db),
+    users: createUsers(fence.db),
+    factors: createFactors(fence.db),
+    groups: createGroups(fence.db),
+    providers: createProviders(fence.db, caches),
+    keys: createKeys(fence.db, caches),
     serverKeys: createServerKeys(db),
-    approvals: createApprovals(db),
-    codes: createCodes(db),
-    tokens: createTokens(db),
-    oneTimeCodes: createOneTimeCodes(db),
+    approvals: createApprovals(fence.db),
+    codes: createCodes(fence.db),
+    tokens: createTokens(fence.db),
+    oneTimeCodes: createOneTimeCodes(fence.db),
     mails: createMails(db),
     leases: createLeases(db),
     assertions: createAssertions(db),
     proofs: createProofs(db),
-    pushedRequests: createPushedRequests(db),
-    sessions: createSessions(db),
+    pushedRequests: createPushedRequests(fence.db),
+    sessions: createSessions(fence.db),
     endedSessions: createEndedSessions(db),
     events: createEvents(db),
     accountEvents: createAccountEvents(db),
@@ -108,6 +111,7 @@ export async function openStore(url: string, options: StoreOptions): Promise<Sto
     rateCounts: createRateCounts(db),
     bootstrap: createBootstrap(db),
     sealed: createSealed(db),
+    during: (zone, work) => fence.during(zone, work),
     purge: createPurge(db),
     async now() {
       const [row] = await db.read(time, {})

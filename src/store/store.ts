@@ -57,6 +57,14 @@ export class TooLarge extends Error {
   }
 }
 
+/** Thrown by a write of a request whose zone was deleted after the request began. */
+export class ZoneDeleted extends Error {
+  constructor() {
+    super('The identity zone was deleted meanwhile.')
+    this.name = 'ZoneDeleted'
+  }
+}
+
 /** Thrown by a write when the record was changed or deleted after it was read: the caller answers 409. */
 export class ChangedMeanwhile extends Error {
   constructor(what: string) {
@@ -95,6 +103,11 @@ export interface Store {
   readonly rateCounts: RateCountStore
   readonly bootstrap: BootstrapStore
   readonly sealed: SealedStore
+  /**
+   * Runs the work of a request: what it writes into its zone is refused with `ZoneDeleted` once the zone was deleted, even if it was
+   * created again with the same id. `zone` is asked at each write.
+   */
+  during<T>(zone: () => Pick<Zone, 'id' | 'createdAt'> | undefined, work: () => T): T
   /** Deletes a small batch of rows that expired before `now`; returns the number of rows, 0 when none is left. */
   purge(now: Date): Promise<number>
   /** The time of the database, which is the same for every node. */

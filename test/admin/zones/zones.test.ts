@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import { restrictedScopes } from '../../../src/model/tokens/restricted-scopes.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
@@ -6,7 +7,7 @@ import { standardDefaultGroups } from '../../../src/model/zones/zone.ts'
 import { MODES } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
-import { CALLERS, HOST_OF_Z1, isStatusAlone, sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
+import { caller, CALLERS, HOST_OF_Z1, isStatusAlone, sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
 
 type Caller = keyof typeof CALLERS
 
@@ -627,6 +628,44 @@ for (const mode of MODES) {
         assert.equal((await make()).status, 201)
         assert.equal(await introspect(), false)
       })
+
+      // A caller may take long to send a body.
+      for (const { name, again } of [
+        { name: 'it', again: false },
+        { name: 'another one with its id', again: true },
+      ]) {
+        it(`lets no request that began before write into ${name}`, async () => {
+          const id = `slow-${again}`
+          const record = { id, subdomain: id, name: 'x' }
+          await wire.create(record)
+          const inside = { headers: { 'x-identity-zone-id': id } }
+          const former = caller('former', 'clients.admin')
+          assert.equal((await wire.send('POST', '/oauth/clients', former, 'root', inside)).status, 201)
+          const { server } = wire
+          const host = `${id}.localhost:8080`
+          const bearer = await tokenOf(server, 'former', host)
+          const body = new PassThrough()
+          const isRead = new Promise<void>(resolve =>
+            body.on('newListener', event => {
+              if (event === 'readable') resolve()
+            }),
+          )
+          const created = server.app.http.inject({
+            method: 'POST',
+            url: '/oauth/clients',
+            headers: { host, authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+            payload: body,
+          })
+          body.write('{"client_id": "late",')
+          await isRead // so the caller was found to be authorized
+          assert.equal((await wire.send('DELETE', `/identity-zones/${id}`)).status, 200)
+          server.clock.advance(1)
+          if (again) await wire.create(record)
+          body.end('"client_secret": "x", "authorized_grant_types": ["client_credentials"], "authorities": []}')
+          assert.equal((await created).statusCode, 404)
+          assert.equal(await server.store.clients.find(id, 'late'), undefined)
+        })
+      }
 
       // Covers DELETE /identity-zones/{id}: error: provider with an alias
       it('is refused while one of its providers has an alias', async () => {

@@ -1,0 +1,65 @@
+// Refuses what a request writes into its zone once the zone was deleted, and perhaps created again with the same id: the right to
+// write was given by the former. Rows do not name the zone's incarnation, and callers only its id, so the request is remembered
+// while it runs, and its zone is compared with the cached one, which is dropped by the deletion.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { stopwatch } from '../base/clock.ts'
+import type { Zone } from '../model/zones/zone.ts'
+import type { Database, Transaction } from './database.ts'
+import { ZoneDeleted } from './store.ts'
+
+/** No request takes as long; a task that it started in the background may. */
+const MAX_REQUEST_MS = 5 * 60_000
+
+interface Begun {
+  readonly zone: () => Pick<Zone, 'id' | 'createdAt'> | undefined
+  readonly elapsed: () => number
+}
+
+/** The fence around the database, and the requests that it knows. */
+interface ZoneFence {
+  readonly db: Database
+  /** Runs the work of a request; `zone` is asked at each write, and is undefined until the zone is known. */
+  during<T>(zone: Begun['zone'], work: () => T): T
+}
+
+/** `find` must not use the database inside of the fence for a write. */
+export function createZoneFence(db: Database, find: (zoneId: string) => Promise<Zone | undefined>): ZoneFence {
+  const storage = new AsyncLocalStorage<Begun>()
+
+  /** The zone of the request that runs, if it is there no more as the request has found it. */
+  async function deletedZone(): Promise<string | undefined> {
+    const begun = storage.getStore()
+    const zone = begun?.zone()
+    if (!begun || !zone || begun.elapsed() > MAX_REQUEST_MS) return undefined
+    const current = await find(zone.id)
+    return current?.createdAt.getTime() === zone.createdAt.getTime() ? undefined : zone.id
+  }
+
+  function refuse(verb: string, args: object, deleted: string | undefined): void {
+    if (deleted === undefined || verb === 'select' || verb === 'delete') return
+    if (Reflect.get(args, 'zone_id') === deleted) throw new ZoneDeleted()
+  }
+
+  return {
+    during: (zone, work) => storage.run({ zone, elapsed: stopwatch() }, work),
+    db: {
+      ...db,
+      async write(of, args) {
+        refuse(of.verb, args, await deletedZone())
+        return db.write(of, args)
+      },
+      async transaction(work) {
+        const deleted = await deletedZone()
+        if (deleted === undefined) return db.transaction(work)
+        const fenced = (within: Transaction): Transaction => ({
+          ...within,
+          run(of, args) {
+            refuse(of.verb, args, deleted)
+            return within.run(of, args)
+          },
+        })
+        return db.transaction(within => work(fenced(within)))
+      },
+    },
+  }
+}
