@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import type { TestDatabase } from '../support/databases.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import { auditBootstrap } from '../support/audit.ts'
+import { commandRunner } from '../support/commands.ts'
 import { temporaryFolder } from '../support/config.ts'
 import { runToEnd, serve } from '../support/process.ts'
 import { openTables } from '../support/tables.ts'
@@ -24,14 +25,18 @@ for (const kind of DATABASE_KINDS) {
   describe(`latchkey audit verify on ${kind}`, () => {
     const folder = temporaryFolder()
     const killed = temporaryFolder()
+    const commands = commandRunner(folder)
     let database: TestDatabase
     before(async () => {
       database = await freshDatabase(kind)
     })
-    after(() => database.drop())
+    after(async () => {
+      commands.end()
+      await database.drop()
+    })
 
     const verify = (...args: readonly string[]) =>
-      runToEnd(['audit', 'verify', '--config', 'latchkey.json', ...args], { folder })
+      commands.run(['audit', 'verify', '--config', 'latchkey.json', ...args])
 
     // Covers latchkey audit: verify
     it('finds everything that happened before a stop, intact, and then a deleted entry', async () => {
@@ -81,7 +86,7 @@ for (const kind of DATABASE_KINDS) {
       [['verify', '--zone', 'svc', '--expect', '5'], '--expect must be NUMBER:HASH'],
     ] as const) {
       it(`refuses ${JSON.stringify(args)}`, async () => {
-        const { status, stderr } = await runToEnd(['audit', ...args], { folder })
+        const { status, stderr } = await commands.run(['audit', ...args])
         assert.equal(status, 2)
         assert.ok(stderr.includes(message), stderr)
       })

@@ -11,7 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { before, describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
+import { commandRunner } from '../support/commands.ts'
 import { temporaryFolder } from '../support/config.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { runToEnd, serve } from '../support/process.ts'
@@ -129,6 +130,8 @@ describe('latchkey backup and restore', () => {
 
 describe('latchkey backup refuses', () => {
   const folder = temporaryFolder()
+  const commands = commandRunner(folder)
+  after(() => commands.end())
   before(async () => void (await (await serve({ folder, config })).stop()))
 
   const cases: readonly {
@@ -179,7 +182,7 @@ describe('latchkey backup refuses', () => {
       await other.run('create table if not exists notes (text text)')
       await other.close()
       for (const file of files) writeFileSync(join(folder, file), '')
-      const ending = await run(folder, ['backup', ...args])
+      const ending = await commands.run(['backup', ...args, '--config', 'latchkey.json'])
       assert.match(ending.stderr, says)
       assert.deepEqual([ending.status, ending.stdout], [status, ''])
       for (const file of ['x.db', 'x.db.partial', 'copy.db', 'none']) assert.ok(!existsSync(join(folder, file)), file)
@@ -213,6 +216,8 @@ describe('latchkey backup and restore on a disk without space', () => {
 
 describe('latchkey restore', () => {
   const folder = temporaryFolder()
+  const commands = commandRunner(folder)
+  after(() => commands.end())
   let untouched: Buffer
   before(async () => {
     await (await serve({ folder, config })).stop()
@@ -245,7 +250,7 @@ describe('latchkey restore', () => {
   ]
   for (const { name, args, status, says } of cases) {
     it(`refuses ${name}, and leaves the database as it is`, async () => {
-      const ending = await run(folder, ['restore', ...args])
+      const ending = await commands.run(['restore', ...args, '--config', 'latchkey.json'])
       assert.match(ending.stderr, says)
       assert.deepEqual([ending.status, ending.stdout], [status, ''])
       assert.deepEqual(inData(folder), ['latchkey.db', 'latchkey.key'])
