@@ -201,12 +201,14 @@ for (const kind of DATABASE_KINDS) {
 
     // Covers latchkey keys: --zone
     it('changes the keys of another zone only', async () => {
-      const earlier = listed((await run('list')).stdout)
+      // The running server may purge an expired key meanwhile.
+      const unexpired = async () => listed((await run('list')).stdout).filter(key => !key.endsWith(' expired'))
+      const earlier = await unexpired()
       assert.deepEqual(listed((await run('list', '--zone', 'z1')).stdout), [])
       const { stdout } = await run('add', '--zone', 'z1', '--key-id', 'next', '--alg', 'RS512')
       assert.deepEqual(listed(stdout), ['next RS512 standby'])
       assert.equal((await run('activate', '--zone', 'z1', '--key-id', 'next')).status, 0)
-      assert.deepEqual(listed((await run('list')).stdout), earlier)
+      assert.deepEqual(await unexpired(), earlier)
     })
 
     const failures = [
