@@ -11,7 +11,7 @@ const KINDS = {
   workers: 'string',
 } as const
 
-/** `latchkey serve`: reads the configuration and runs the server until SIGTERM or SIGINT. */
+/** `latchkey serve`: reads the configuration and runs the server until a signal stops it. */
 export const serve: Command = {
   name: 'serve',
   summary: 'Run the server (the default).',

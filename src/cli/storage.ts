@@ -60,12 +60,22 @@ async function openStorage(
   }
 }
 
+/**
+ * `SIGHUP` comes from scripts that expect a reload, and without a handler kills, unlogged. From a terminal it means that this
+ * is closed: then nothing can be written any more, and the server ends at once.
+ */
+export const STOP_SIGNALS: readonly NodeJS.Signals[] = [
+  'SIGTERM',
+  'SIGINT',
+  ...(process.stdout.isTTY ? [] : ['SIGHUP' as const]),
+]
+
 const WAIT_MS = 20_000
 const RETRY_MS = 250
 
 /**
  * Opens the database and the master key for a server: waits for a database that cannot be reached, such as one that starts
- * at the same time, and says so. `SIGTERM` and `SIGINT` end the process meanwhile, with status 0.
+ * at the same time, and says so. The signals that stop a server end the process meanwhile, with status 0.
  */
 export async function openAwaitedStorage(
   config: Config,
@@ -80,10 +90,9 @@ export async function openAwaitedStorage(
   const onChange = (change: ReplicaChange): unknown => cluster.isWorker || logReplicaChange(change, log)
   const replicas = urls.length === 0 ? undefined : { urls, onChange }
   const leave = (): void => process.exit(0)
-  const signals = ['SIGTERM', 'SIGINT'] as const
   const elapsed = stopwatch()
   let waits = false
-  for (const signal of signals) process.on(signal, leave)
+  for (const signal of STOP_SIGNALS) process.on(signal, leave)
   try {
     for (;;) {
       try {
@@ -103,7 +112,7 @@ export async function openAwaitedStorage(
       }
     }
   } finally {
-    for (const signal of signals) process.off(signal, leave)
+    for (const signal of STOP_SIGNALS) process.off(signal, leave)
   }
 }
 

@@ -400,11 +400,13 @@ describe('SIGTERM', () => {
     assert.deepEqual(await server.stop().then(({ status, stderr }) => ({ status, stderr })), { status: 0, stderr: '' })
   })
 
-  it('leaves a log whose last lines were written', async () => {
+  it('leaves a log whose last lines were written, also by a script that expects a reload', async () => {
     const server = await serve({ config: { bootstrap } })
     assert.equal((await tokenOf(server.baseUrl, 'wrong')).status, 401)
-    const { stdout } = await server.stop()
-    assert.match(stdout, /ClientAuthenticationFailure/)
+    server.signal('SIGHUP')
+    const { stdout, status } = await server.ended
+    assert.match(stdout, /"stopping, by SIGHUP"[^]*"stopped"[^]*ClientAuthenticationFailure/)
+    assert.equal(status, 0)
   })
 })
 
