@@ -80,13 +80,30 @@ async function runChecks(): Promise<void> {
   if (wrong.length > 0) throw new Error(wrong.join(', '))
 }
 
-const checks: readonly Step[] = [
-  {
-    title: `Types, lint with type information, format and coverage (tsc, oxlint, biome: ${LINTED.join(' ')})`,
-    hint: 'see above; npm run format formats the files',
-    run: runChecks,
+const checks: Step = {
+  title: `Types, lint with type information, format and coverage (tsc, oxlint, biome: ${LINTED.join(' ')})`,
+  hint: 'see above; npm run format formats the files',
+  run: runChecks,
+}
+
+const systemPackages: Step = {
+  title: 'System packages (PostgreSQL, slapd, Chromium, PHP, xmlsec1)',
+  hint: 'a program that the tests start is missing',
+  run: () => run(join(ROOT, 'scripts', 'system-packages'), []),
+}
+
+/** One that computes, and one that waits for downloads. */
+const atOnce = (...steps: readonly Step[]): Step => ({
+  title: steps.map(({ title }) => title).join('\n      '),
+  hint: 'see above',
+  async run() {
+    const outcomes = await Promise.allSettled(steps.map(step => step.run()))
+    const wrong = outcomes.flatMap((outcome, index) =>
+      outcome.status === 'rejected' ? [`${steps[index]?.hint}: ${outcome.reason}`] : [],
+    )
+    if (wrong.length > 0) throw new Error(wrong.join('; '))
   },
-]
+})
 
 interface TestProcesses {
   readonly env: NodeJS.ProcessEnv
@@ -161,11 +178,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
   // With a choice of files, or options, the reader wants to see each test.
   const isWhole = filters.length === 0 && options.length === 0
   return [
-    {
-      title: 'System packages (PostgreSQL, slapd, Chromium, PHP, xmlsec1)',
-      hint: 'a program that the tests start is missing',
-      run: () => run(join(ROOT, 'scripts', 'system-packages'), []),
-    },
+    ...(filters.length === 0 ? [atOnce(checks, systemPackages)] : [systemPackages]),
     {
       title: 'A private PostgreSQL',
       hint: 'PostgreSQL does not start',
@@ -290,6 +303,6 @@ const isFast = given.includes('--fast')
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onInterruption)
 process.exitCode = await runAll([
-  ...(filters.length === 0 ? checks : []),
+  ...(checksOnly || isFast ? [checks] : []),
   ...(checksOnly ? [] : isFast ? [fastTests] : tests(filters, options)),
 ])
