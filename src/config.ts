@@ -20,6 +20,7 @@ import { policiesOf } from './config/policies.ts'
 import type { Problems } from './config/problems.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
 import { programEnvironment } from './config/program-environment.ts'
+import { providerWarnings } from './config/provider-warnings.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
 import { checkBootstrap } from './config/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
@@ -203,6 +204,7 @@ export async function loadConfig({
       }),
       ...mutualTlsWarnings(bootstrap, mutualTls),
       ...(ofClients ?? []),
+      ...providerWarnings(bootstrap, service),
       ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),
     ],
   }
