@@ -10,8 +10,11 @@ import { ZoneDeleted } from './store.ts'
 /** No request takes as long; a task that it started in the background may. */
 const MAX_REQUEST_MS = 5 * 60_000
 
+/** What tells a zone from another one that had its id before. */
+type Incarnation = Pick<Zone, 'id' | 'createdAt'>
+
 interface Begun {
-  readonly zone: () => Pick<Zone, 'id' | 'createdAt'> | undefined
+  readonly zone: () => Incarnation | undefined
   readonly elapsed: () => number
 }
 
@@ -26,11 +29,14 @@ interface ZoneFence {
 export function createZoneFence(db: Database, find: (zoneId: string) => Promise<Zone | undefined>): ZoneFence {
   const storage = new AsyncLocalStorage<Begun>()
 
-  /** The zone of the request that runs, if it is there no more as the request has found it. */
-  async function deletedZone(): Promise<string | undefined> {
+  /** The zone of the request that runs, as the request has found it. */
+  function zoneOfRequest(): Incarnation | undefined {
     const begun = storage.getStore()
-    const zone = begun?.zone()
-    if (!begun || !zone || begun.elapsed() > MAX_REQUEST_MS) return undefined
+    return begun && begun.elapsed() <= MAX_REQUEST_MS ? begun.zone() : undefined
+  }
+
+  /** Its id, if that zone is there no more. */
+  async function idIfDeleted(zone: Incarnation): Promise<string | undefined> {
     const current = await find(zone.id)
     return current?.createdAt.getTime() === zone.createdAt.getTime() ? undefined : zone.id
   }
@@ -40,25 +46,34 @@ export function createZoneFence(db: Database, find: (zoneId: string) => Promise<
     if (Reflect.get(args, 'zone_id') === deleted) throw new ZoneDeleted()
   }
 
+  async function transactionIn<T>(zone: Incarnation, work: (within: Transaction) => Promise<T>): Promise<T> {
+    const deleted = await idIfDeleted(zone)
+    const fenced = (within: Transaction): Transaction => ({
+      ...within,
+      run(of, args) {
+        refuse(of.verb, args, deleted)
+        return within.run(of, args)
+      },
+    })
+    return db.transaction(deleted === undefined ? work : within => work(fenced(within)))
+  }
+
   return {
     during: (zone, work) => storage.run({ zone, elapsed: stopwatch() }, work),
+    // Outside of a request, a write is with the database at once, and so before a later `close`.
     db: {
       ...db,
-      async write(of, args) {
-        refuse(of.verb, args, await deletedZone())
-        return db.write(of, args)
-      },
-      async transaction(work) {
-        const deleted = await deletedZone()
-        if (deleted === undefined) return db.transaction(work)
-        const fenced = (within: Transaction): Transaction => ({
-          ...within,
-          run(of, args) {
-            refuse(of.verb, args, deleted)
-            return within.run(of, args)
-          },
+      write(of, args) {
+        const zone = zoneOfRequest()
+        if (!zone) return db.write(of, args)
+        return idIfDeleted(zone).then(deleted => {
+          refuse(of.verb, args, deleted)
+          return db.write(of, args)
         })
-        return db.transaction(within => work(fenced(within)))
+      },
+      transaction(work) {
+        const zone = zoneOfRequest()
+        return zone ? transactionIn(zone, work) : db.transaction(work)
       },
     },
   }
