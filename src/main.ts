@@ -14,7 +14,7 @@ import { applyBootstrap } from './bootstrap.ts'
 import type { Sighup } from './bootstrap/sighup.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
-import { appliedText, migrationProgress, newerText, openAwaitedStorage, STOP_SIGNALS } from './cli/storage.ts'
+import { appliedText, migrationProgress, newerText, openAwaitedStorage, stopSignals } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { listenFailure, withUsablePort } from './main/port.ts'
@@ -85,7 +85,7 @@ async function openTracing(config: Config): Promise<Tracing | undefined> {
 
 const basePathOf = ({ baseUrl }: Config): string => new URL(baseUrl).pathname.replace(/\/+$/, '')
 
-/** Runs until one of `STOP_SIGNALS`; rejects when the database or the port is unavailable. */
+/** Runs until one of `stopSignals`; rejects when the database or the port is unavailable. */
 export async function start(given: Config): Promise<void> {
   const sighup = await openSighup(given)
   const contact = { ...(await openLog(given)), sighup }
@@ -319,7 +319,7 @@ function onStop({ log, config }: Pick<Parts, 'log' | 'config'>, stop: () => Prom
       },
     )
   }
-  for (const signal of STOP_SIGNALS) process.on(signal, handle)
+  for (const signal of stopSignals(config)) process.on(signal, handle)
 }
 
 /** In a log for programs, a further line; the playground's message is always for users. */

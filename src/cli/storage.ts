@@ -61,14 +61,12 @@ async function openStorage(
 }
 
 /**
- * `SIGHUP` comes from scripts that expect a reload, and without a handler kills, unlogged. From a terminal it means that this
- * is closed: then nothing can be written any more, and the server ends at once.
+ * The signals that stop the server. `SIGHUP` comes from scripts that expect a reload, and without a handler kills, unlogged. From a
+ * terminal it means that this is closed: then nothing can be written any more, and the server ends at once. A command that
+ * prints the master key is run again instead.
  */
-export const STOP_SIGNALS: readonly NodeJS.Signals[] = [
-  'SIGTERM',
-  'SIGINT',
-  ...(process.stdout.isTTY ? [] : ['SIGHUP' as const]),
-]
+export const stopSignals = ({ masterKey }: Pick<Config, 'masterKey'>): readonly NodeJS.Signals[] =>
+  process.stdout.isTTY || masterKey?.from === 'command' ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
 
 const WAIT_MS = 20_000
 const RETRY_MS = 250
@@ -92,7 +90,8 @@ export async function openAwaitedStorage(
   const leave = (): void => process.exit(0)
   const elapsed = stopwatch()
   let waits = false
-  for (const signal of STOP_SIGNALS) process.on(signal, leave)
+  const signals = stopSignals(config)
+  for (const signal of signals) process.on(signal, leave)
   try {
     for (;;) {
       try {
@@ -112,7 +111,7 @@ export async function openAwaitedStorage(
       }
     }
   } finally {
-    for (const signal of STOP_SIGNALS) process.off(signal, leave)
+    for (const signal of signals) process.off(signal, leave)
   }
 }
 
