@@ -145,6 +145,8 @@ export function createOperations(nodes: RoundRobin, ledger: Ledger, baseUrl: str
       if (session !== undefined && sessions.kept.delete(session)) sessions.kept.add(session)
       const verifier = newVerifier()
       const location = await browserOf(cookies).authorize(authorization('app', verifier))
+      const isSignedOut = session !== undefined && !sessions.kept.has(session) // while this was under way
+      if (isSignedOut && location?.searchParams.has('code') !== true) return undefined
       await redeem('app', location, verifier)
       return true
     },

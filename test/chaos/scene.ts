@@ -52,7 +52,8 @@ export async function openScene(
   rate = RATE,
 ): Promise<Scene | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-chaos-'))
-  const size = { 'sqlite on a small disk': '8m', 'own on a small disk': '96m' }[database as string]
+  // Large enough for what a slow machine writes while it waits for the trouble to be over.
+  const size = { 'sqlite on a small disk': '48m', 'own on a small disk': '96m' }[database as string]
   const isMounted =
     size !== undefined && spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder]).status === 0
   const leave = (): void => {
