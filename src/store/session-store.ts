@@ -52,7 +52,12 @@ export interface SessionStore {
   /** Unexpired sessions of the user, most recently used first, at most 100. */
   listOfUser(zoneId: string, userId: string, now: Date): Promise<readonly Session[]>
   /** Unexpired sessions that came from this session of a provider (`providerSessionOf`), unordered, at most 100. */
-  listOfProvider(zoneId: string, providerSession: string, now: Date): Promise<readonly Session[]>
+  listOfProvider(
+    zoneId: string,
+    /** `userId`: only that user's. */
+    of: { readonly providerSession: string; readonly userId?: string | undefined },
+    now: Date,
+  ): Promise<readonly Session[]>
   /** The hint of the session for a logout at its provider, as it was written. */
   sealedLogoutHint(zoneId: string, idDigest: string): Promise<string | undefined>
   /** Deletes a batch of the user's sessions, except the one with the digest `kept`; returns the number, 0 when none is left. */

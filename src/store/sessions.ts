@@ -44,6 +44,13 @@ const LIST_OF_PROVIDER = statement<{ zone_id: string; provider_session: string; 
   `select ${list(SESSION_COLUMNS)} from sessions
    where zone_id = :zone_id and provider_session = :provider_session and expires_at > :now limit 100`,
 )
+const LIST_OF_PROVIDER_AND_USER = statement<
+  { zone_id: string; provider_session: string; user_id: string; now: number },
+  SessionRow
+>(
+  `select ${list(SESSION_COLUMNS)} from sessions
+   where zone_id = :zone_id and provider_session = :provider_session and user_id = :user_id and expires_at > :now limit 100`,
+)
 interface Others {
   zone_id: string
   user_id: string
@@ -111,9 +118,13 @@ export function createSessions(db: Database): SessionStore {
       const rows = await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })
       return rows.map(toSession)
     },
-    async listOfProvider(zoneId, providerSession, now) {
-      const key = { zone_id: zoneId, provider_session: providerSession }
-      return (await db.read(LIST_OF_PROVIDER, { ...key, now: now.getTime() })).map(toSession)
+    async listOfProvider(zoneId, { providerSession, userId }, now) {
+      const key = { zone_id: zoneId, provider_session: providerSession, now: now.getTime() }
+      const rows =
+        userId === undefined
+          ? await db.read(LIST_OF_PROVIDER, key)
+          : await db.read(LIST_OF_PROVIDER_AND_USER, { ...key, user_id: userId })
+      return rows.map(toSession)
     },
     async sealedLogoutHint(zoneId, idDigest) {
       const [row] = await db.read(SEALED_ID_TOKEN, { zone_id: zoneId, id_digest: idDigest })

@@ -92,10 +92,12 @@ export async function endAccessAtProviderRequest(
     if (user) await endAccessByProvider(zone, user.id, by, deps)
     return
   }
+  // SAML Core §2.7.2: providers may use few indexes, so that many users have sessions of the same one.
+  const of = { providerSession: providerSessionOf(origin, sid), userId: user?.id }
   for (let hasEnded = true; hasEnded; ) {
     hasEnded = false // the list is a part where there are many
-    for (const session of await store.sessions.listOfProvider(zone.id, providerSessionOf(origin, sid), clock.now())) {
-      if (!session.signIn || (user && session.signIn.userId !== user.id)) continue
+    for (const session of await store.sessions.listOfProvider(zone.id, of, clock.now())) {
+      if (!session.signIn) continue
       await endSessionByProvider(zone, { ...session, signIn: session.signIn }, by, deps)
       hasEnded = true
     }

@@ -154,16 +154,31 @@ for (const mode of MODES) {
 
       it('ends all of many sessions that came from it', async () => {
         const browser = await signIn({ sid: 's-many' })
+        const many = { providerSession: providerSessionOf('corp', 's-many') }
         const { sessions, users } = server.store
         const pat = (await users.findByExternalId('svc', 'corp', 'pat')) ?? assert.fail()
-        const [session] = await sessions.listOfProvider('svc', providerSessionOf('corp', 's-many'), clock.now())
+        const [session] = await sessions.listOfProvider('svc', many, clock.now())
         assert.equal(session?.signIn?.userId, pat.id)
         for (let copy = 0; copy < 220; copy += 1) {
           await sessions.insert('svc', { ...session, idDigest: `${session.idDigest}-${copy}` })
         }
         await obeyed(await logoutToken({ sub: undefined, sid: 's-many' }))
         assert.equal(await isSignedIn(browser), false)
-        assert.deepEqual(await sessions.listOfProvider('svc', providerSessionOf('corp', 's-many'), clock.now()), [])
+        assert.deepEqual(await sessions.listOfProvider('svc', many, clock.now()), [])
+      })
+
+      it('ends the session of the sub beside it where many others have the same sid', async () => {
+        await signIn({ sub: 'kim', sid: '1' })
+        const { sessions } = server.store
+        const shared = { providerSession: providerSessionOf('corp', '1') }
+        const ofKim = (await sessions.listOfProvider('svc', shared, clock.now()))[0] ?? assert.fail()
+        for (let copy = 0; copy < 100; copy += 1) {
+          await sessions.insert('svc', { ...ofKim, idDigest: `${ofKim.idDigest}-${copy}` })
+        }
+        const browser = await signIn({ sid: '1' })
+        await obeyed(await logoutToken({ sid: '1' }))
+        assert.equal(await isSignedIn(browser), false)
+        assert.equal((await sessions.listOfProvider('svc', shared, clock.now())).length, 100)
       })
 
       it('ends nothing for one that is not known, and says the same', async () => {

@@ -63,12 +63,16 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       const [z, other] = [newZone(), newZone()]
       await insert(z, from('one'), from('two'), from('another', 'p2'), {}, { ...from('expired'), expiresAt: at(10) })
       await insert(other, { ...from('elsewhere'), zoneId: other })
-      const found = async (zoneId: string, providerSession: string) =>
-        (await store().sessions.listOfProvider(zoneId, providerSession, at(10))).map(each => each.idDigest).toSorted()
+      const found = async (zoneId: string, providerSession: string, userId?: string) =>
+        (await store().sessions.listOfProvider(zoneId, { providerSession, userId }, at(10)))
+          .map(each => each.idDigest)
+          .toSorted()
       assert.deepEqual(await found(z, 'p1'), ['one', 'two'])
       assert.deepEqual(await found(z, 'p2'), ['another'])
       assert.deepEqual(await found(other, 'p1'), ['elsewhere'])
       assert.deepEqual(await found(z, 'p3'), [])
+      assert.deepEqual(await found(z, 'p1', signIn.userId), ['one', 'two'])
+      assert.deepEqual(await found(z, 'p1', 'another user'), [])
     })
 
     it('keep the ID token apart from what is read otherwise', async () => {
