@@ -3,6 +3,8 @@
 
 /** Maximum size of a message. */
 const MAX_MESSAGE_BYTES = 256 * 1024
+/** Attributes and values of an entry. They cost more than their bytes: an empty one has two. */
+const MAX_PARTS = 10_000
 
 const INTEGER = 0x02
 const OCTETS = 0x04
@@ -24,8 +26,8 @@ interface Element {
 
 /** Thrown for bytes that are not a valid LDAP response. */
 export class NotLdap extends Error {
-  constructor() {
-    super('answered what is no LDAP')
+  constructor(message = 'answered what is no LDAP') {
+    super(message)
     this.name = 'NotLdap'
   }
 }
@@ -64,10 +66,13 @@ function elementsIn(bytes: Buffer, { start, end }: Omit<Element, 'tag'>): readon
   for (let offset = start; offset < end; ) {
     const element = elementAt(bytes, offset, end)
     found.push(element)
+    if (found.length > MAX_PARTS) throw tooManyParts()
     offset = element.end
   }
   return found
 }
+
+const tooManyParts = (): NotLdap => new NotLdap('answered too much')
 
 /** The message without its controls, which are never requested; throws `NotLdap` for anything but an expected response. */
 export function checkedMessage(bytes: Buffer): Buffer {
@@ -119,12 +124,16 @@ function isResult(bytes: Buffer, parts: readonly Element[], mayFollow: readonly 
 function isEntry(bytes: Buffer, parts: readonly Element[]): boolean {
   const [name, attributes, ...more] = parts
   if (!name || !attributes || more.length > 0 || name.tag !== OCTETS || attributes.tag !== SEQUENCE) return false
+  let count = 0
   return elementsIn(bytes, attributes).every(attribute => {
     if (attribute.tag !== SEQUENCE) return false
     const [type, values, ...others] = elementsIn(bytes, attribute)
     if (!type || !values || others.length > 0) return false
     // The library gives attributes as members of the entry, beside its DN.
     if (bytes.toString('latin1', type.start, type.end) === 'dn') return false
-    return type.tag === OCTETS && values.tag === SET && areOctetStrings(elementsIn(bytes, values))
+    const each = elementsIn(bytes, values)
+    count += 1 + each.length
+    if (count > MAX_PARTS) throw tooManyParts()
+    return type.tag === OCTETS && values.tag === SET && areOctetStrings(each)
   })
 }

@@ -82,10 +82,17 @@ export class MessageStream extends Duplex {
       this.#chunks.push(chunk)
       this.#waiting += chunk.length
       this.#cut()
+      // The library reads each message at once. Without a pause, all that has arrived would be read before anything else runs.
+      this.#socket.pause()
+      setImmediate(this.#resume)
     } catch (cause) {
       this.failure = cause instanceof Error ? cause : new NotLdap()
       this.destroy()
     }
+  }
+
+  readonly #resume = (): void => {
+    if (!this.#isDetached) this.#socket.resume()
   }
 
   /** Concatenates chunks only once a message can be complete, so that many small chunks stay cheap. */

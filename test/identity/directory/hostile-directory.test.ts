@@ -1,6 +1,8 @@
 // Directories that lie, are silent or never end: none may cost more than its deadline and its bytes, and none is believed.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { afterEach, describe, it } from 'node:test'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { OutboundOptions } from '../../../src/base/outbound.ts'
@@ -8,6 +10,7 @@ import { createOutbound } from '../../../src/base/outbound.ts'
 import { createRandom } from '../../../src/base/random.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
+import { MessageStream } from '../../../src/identity/directory/message-stream.ts'
 import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
 import type { FalseDirectory } from '../../support/fake-directory.ts'
 import { element, foundEntry, message, result, startFakeDirectory } from '../../support/fake-directory.ts'
@@ -260,6 +263,34 @@ describe('a directory that answers wrongly', () => {
       socket.write(Buffer.concat(Array.from({ length: 10_001 }, () => message(id + 90, element(0x73)))))
     })
     assert.equal(reasonOf(await ask(tiny)), 'answered too much')
+  })
+
+  it('is given up when an entry has more than ten thousand attributes and values', async () => {
+    const values = (count: number): readonly string[] => Array.from({ length: count }, () => '')
+    const names = values(3400).map((_, place): [string, readonly string[]] => [`a${place}`, ['', '']])
+    for (const attributes of [
+      { cn: values(10_001) },
+      { a: values(5000), b: values(4999) },
+      Object.fromEntries(names),
+    ]) {
+      assert.equal(reasonOf(await ask(entries(foundEntry('cn=x', attributes)))), 'answered too much')
+      await directory?.stop()
+    }
+    assert.equal((await ask(entries(foundEntry('cn=x', { a: values(5000), b: values(4998) })))).outcome, 'found')
+  })
+
+  it('leaves the process to others between the parts of a long answer', async () => {
+    const source = new PassThrough()
+    const stream = new MessageStream(source as unknown as Socket) // it uses no more of one
+    let messages = 0
+    stream.on('data', () => (messages += 1))
+    const pauses: boolean[] = []
+    source.on('data', () => pauses.push(source.isPaused()))
+    for (const id of [1, 2]) source.write(message(id, foundEntry('cn=x')))
+    await once(source, 'resume')
+    await once(source, 'resume')
+    assert.deepEqual([pauses, messages], [[true, true], 2])
+    stream.destroy()
   })
 
   it('finds no user when it sends several entries, or one without a name', async () => {
