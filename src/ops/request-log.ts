@@ -65,7 +65,7 @@ export function createRequestLog({
   const storage = new AsyncLocalStorage<Entry>()
   const entries = new WeakMap<FastifyRequest, Entry>()
   const isTrusted = createProxyTrust(trustedProxies)
-  const process = random.urlSafe(ID_LENGTH)
+  const process = random.alphanumeric(ID_LENGTH) // no hyphen first, which a command would take for an option
   let count = 0
 
   /** That of a trusted proxy, so that other callers cannot make two requests look like one. */
