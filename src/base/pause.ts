@@ -8,3 +8,7 @@ export async function pauseUnless(milliseconds: number, signal: AbortSignal): Pr
     // aborted
   }
 }
+
+/** Resolves when a multiple of so many milliseconds has passed, `elapsed` included: what took less than one cannot be told apart. */
+export const pauseToMultipleOf = (milliseconds: number, elapsed: number): Promise<void> =>
+  timeout(milliseconds - (elapsed % milliseconds))

@@ -1,5 +1,7 @@
 // Signs users in at a SAML identity provider (SAML 2.0 Profiles §4.1): the request, and what its answer proves.
+import { stopwatch } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import { pauseToMultipleOf } from '../../base/pause.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Destination } from '../../model/sessions/destination.ts'
@@ -76,6 +78,12 @@ export interface SamlSignIn {
 /** What a key that is not known yet comes out as; within an encrypted assertion, nothing says more. */
 const MAY_BE_NEW_KEY: ReadonlySet<SamlReason> = new Set(['bad-signature', 'decryption'])
 
+/**
+ * What does not decrypt is refused after a multiple of this time: an attacker who changes an assertion that is encrypted with AES-CBC
+ * must not learn from the time whether its padding is good.
+ */
+const DECRYPTION_REFUSAL_MS = 100
+
 /** One instance serves every zone. */
 export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
   const { store, clock, behaviour, providers, serviceProviders } = deps
@@ -106,6 +114,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
     const { config }: { readonly config: SamlProviderConfig } = record
     const own = await serviceProviders.of(zone)
     const now = clock.now()
+    const elapsed = stopwatch()
     const { authnContext } = config
     const demand: Demand = {
       ownEntityId: own.entityId,
@@ -131,8 +140,9 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       logMissingAttributes(record, statement)
       return { outcome: 'genuine', externalUser, statement }
     } catch (error) {
-      if (error instanceof SamlProblem) return refusalOf(error)
-      throw error
+      if (!(error instanceof SamlProblem)) throw error
+      if (error.reason === 'decryption') await pauseToMultipleOf(DECRYPTION_REFUSAL_MS, elapsed())
+      return refusalOf(error)
     }
   }
 
