@@ -15,7 +15,7 @@ const ROOT = join(import.meta.dirname, '..')
 const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => existsSync(join(ROOT, folder)))
 const PROCESSES = 2
 /** Of tests that start programs, and wait for them half of the time. */
-const WAITING_PROCESSES = 3
+const WAITING_PROCESSES = 4
 /** More than processes at a time, so that none is left with much more to do than the others. */
 const SHARDS = 8
 const BROWSER_SHARDS = 4
