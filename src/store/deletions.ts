@@ -2,6 +2,7 @@
 // them in each transaction that adds a row would cost every sign-in and every token. Until then nothing finds such rows, because
 // the zone, the user or the client is looked up first.
 import { type Database, type Statement, statement, type Transaction } from './database.ts'
+import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
 import { createZoneClearing } from './zone-deletion.ts'
 
 /** Tables with rows of users, and the column with the user's id. */
@@ -94,8 +95,6 @@ const DUE_CLIENTS = due<DeletedClient>('deleted_clients', 'zone, client_id')
 const FORGET_CLIENT = statement<DeletedClient & { seen_at: number }>(
   `delete from deleted_clients where zone = :zone and client_id = :client_id and seen_at = :seen_at`,
 )
-/** A few milliseconds of work: on SQLite, every other write waits for it. */
-const ROWS_AT_ONCE = 200
 // Codes and pushed requests expire within minutes. Each statement checks that the client was not created again.
 const ROWS_OF_CLIENT = [
   ['tokens', 'id_digest'],
@@ -123,10 +122,8 @@ export function createPurgeOfDeleted(db: Database): (now: Date) => Promise<numbe
   }
 
   async function purgeClient({ seen_at, ...client }: Seen<DeletedClient>): Promise<void> {
-    for (const deleteSome of ROWS_OF_CLIENT) {
-      const key = { zone_id: client.zone, client_id: client.client_id }
-      while ((await db.write(deleteSome, key)).changes === ROWS_AT_ONCE);
-    }
+    const key = { zone_id: client.zone, client_id: client.client_id }
+    for (const deleteSome of ROWS_OF_CLIENT) await writeInPortions(db, deleteSome, key)
     await db.write(FORGET_CLIENT, { ...client, seen_at })
   }
 

@@ -3,6 +3,7 @@
 import { type Database, statement, type Transaction } from './database.ts'
 import { noteDeletedUsers, TABLES_OF_USERS } from './deletions.ts'
 import { noteEnded } from './ended-sessions.ts'
+import { ROWS_AT_ONCE } from './portions.ts'
 import { countRemoved } from './users/user-values.ts'
 
 interface Origin {
@@ -10,15 +11,13 @@ interface Origin {
   origin: string
 }
 
-/** A few milliseconds of work: on SQLite, every other write waits for it. */
-const SESSIONS_AT_ONCE = 200
 const namesFor = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `id_${index}`)
 const parametersFor = (count: number): string =>
   namesFor(count)
     .map(name => `:${name}`)
     .join(', ')
 const SOME_SESSIONS = statement<Origin, { id_digest: string }>(
-  `select id_digest from sessions where zone_id = :zone_id and origin = :origin limit ${SESSIONS_AT_ONCE}`,
+  `select id_digest from sessions where zone_id = :zone_id and origin = :origin limit ${ROWS_AT_ONCE}`,
 )
 type Chosen = Readonly<Record<string, string>>
 /** The arguments of statements with `count` ids; those that are missing are empty, which no id is. */
@@ -26,7 +25,7 @@ const chosen = (zoneId: string, count: number, ids: readonly string[]): Chosen =
   zone_id: zoneId,
   ...Object.fromEntries(namesFor(count).map((name, index) => [name, ids[index] ?? ''])),
 })
-const CHOSEN = `zone_id = :zone_id and id_digest in (${parametersFor(SESSIONS_AT_ONCE)})`
+const CHOSEN = `zone_id = :zone_id and id_digest in (${parametersFor(ROWS_AT_ONCE)})`
 const NOTE_CHOSEN = noteEnded<Chosen>(CHOSEN)
 const DELETE_CHOSEN = statement<Chosen>(`delete from sessions where ${CHOSEN}`)
 
@@ -39,7 +38,7 @@ export async function endSessionsOfOrigin(
   zoneId: string,
   origin: string,
 ): Promise<void> {
-  while ((await db.transaction(within => endSomeSessions(within, zoneId, origin))) === SESSIONS_AT_ONCE);
+  while ((await db.transaction(within => endSomeSessions(within, zoneId, origin))) === ROWS_AT_ONCE);
 }
 
 /** Ends a portion; returns how many. */
@@ -47,7 +46,7 @@ export async function endSomeSessions(within: Transaction, zoneId: string, origi
   const { rows } = await within.run(SOME_SESSIONS, { zone_id: zoneId, origin })
   if (rows.length === 0) return 0
   const ids = rows.map(row => row.id_digest)
-  for (const each of [NOTE_CHOSEN, DELETE_CHOSEN]) await within.run(each, chosen(zoneId, SESSIONS_AT_ONCE, ids))
+  for (const each of [NOTE_CHOSEN, DELETE_CHOSEN]) await within.run(each, chosen(zoneId, ROWS_AT_ONCE, ids))
   return rows.length
 }
 

@@ -163,16 +163,12 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
       // A fixed order prevents deadlocks between two changes of an alias pair.
       const changes = [{ zoneId, change }, ...(copy ? [{ zoneId: copy.provider.zoneId, change: copy }] : [])]
       const ordered = changes.toSorted((left, right) => (left.zoneId < right.zoneId ? -1 : 1))
-      for (const {
-        zoneId: id,
-        change: { kind, provider },
-      } of ordered) {
-        if (kind === 'insert') await finishFormer(id, provider.originKey)
-      }
-      const updated = ordered.flatMap(({ zoneId: id, change: { kind, provider } }) =>
-        kind === 'update' ? [{ zoneId: id, provider }] : [],
-      )
-      await writeAndEndSessions(updated, () =>
+      const changed = (kind: ProviderChange['kind']): readonly Changed[] =>
+        ordered
+          .filter(each => each.change.kind === kind)
+          .map(each => ({ zoneId: each.zoneId, provider: each.change.provider }))
+      for (const each of changed('insert')) await finishFormer(each.zoneId, each.provider.originKey)
+      await writeAndEndSessions(changed('update'), () =>
         db.transaction(async within => {
           for (const each of ordered) {
             const before = await sizeOf(within, each.zoneId)
@@ -183,12 +179,7 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
           }
         }),
       )
-      for (const {
-        zoneId: id,
-        change: { kind, provider },
-      } of ordered) {
-        if (kind === 'delete') await finishDeletion(db, id, provider.originKey)
-      }
+      for (const each of changed('delete')) await finishDeletion(db, each.zoneId, each.provider.originKey)
     },
   }
 }

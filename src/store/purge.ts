@@ -4,10 +4,9 @@ import { ACCOUNT_EVENT_DAYS } from '../model/users/account-event.ts'
 import { type Database, type Statement, statement } from './database.ts'
 import { createPurgeOfDeleted } from './deletions.ts'
 import { purgeKeys } from './keys.ts'
+import { ROWS_AT_ONCE } from './portions.ts'
 import { purgeProviders } from './providers.ts'
 
-/** A few milliseconds of work, the longest that a request waits. */
-const ROWS_PER_TABLE = 200
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 // Revocations and used assertion ids are kept longer than the token lives, in case the clock jumps forward and back.
@@ -26,7 +25,7 @@ function rule(table: string, keys: string, time: string, keptMilliseconds = 0, c
     keptMilliseconds,
     of: statement<{ before: number }>(
       `delete from ${table} where (${keys}) in (
-         select ${keys} from ${table} where ${time} < :before ${condition} order by ${time} limit ${ROWS_PER_TABLE})`,
+         select ${keys} from ${table} where ${time} < :before ${condition} order by ${time} limit ${ROWS_AT_ONCE})`,
     ),
   }
 }
@@ -62,7 +61,7 @@ export function createPurge(db: Database): (now: Date) => Promise<number> {
   // By the clock that dates them: a node whose clock is ahead must not delete what others have not read.
   const purgeChanges = statement(
     `delete from changes where id in (select id from changes where changed_at < ${db.now} - ${CHANGES_KEPT_MS}
-       order by changed_at limit ${ROWS_PER_TABLE})`,
+       order by changed_at limit ${ROWS_AT_ONCE})`,
   )
   const purgeDeleted = createPurgeOfDeleted(db)
   return async now => {

@@ -2,6 +2,7 @@
 // the tables are listed here, and a test compares the list with the schema.
 import { type Database, type Statement, statement, type Transaction } from './database.ts'
 import { lockNesting, pruneNestingOfZone } from './groups/nesting.ts'
+import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
 
 /** Every table with rows of zones; what is sent to others first, and tables with foreign keys before those that they reference. */
 const TABLES = [
@@ -49,9 +50,6 @@ export async function clearZone(within: Transaction, zoneId: string): Promise<vo
   await within.run(FORGET_BOOTSTRAP, { zone_id: zoneId })
 }
 
-/** A few milliseconds of work: on SQLite, every other write waits for it. */
-const ROWS_AT_ONCE = 200
-
 /**
  * Deletes everything that was in a deleted zone, in portions, since there may be very much. Stops when the zone is created again,
  * which clears it: each statement checks that by itself.
@@ -67,9 +65,7 @@ export function createZoneClearing(db: Database): (zoneId: string) => Promise<vo
   )
   const forget = statement<{ zone_id: string }>(`${FORGET_TEXT} and ${isGone}`)
   return async zoneId => {
-    for (const deleteSome of some) {
-      while ((await db.write(deleteSome, { zone_id: zoneId })).changes === ROWS_AT_ONCE);
-    }
+    for (const deleteSome of some) await writeInPortions(db, deleteSome, { zone_id: zoneId })
     await db.write(forget, { zone_id: zoneId })
   }
 }

@@ -29,13 +29,13 @@ interface ZoneFence {
 export function createZoneFence(db: Database, find: (zoneId: string) => Promise<Zone | undefined>): ZoneFence {
   const storage = new AsyncLocalStorage<Begun>()
 
-  /** The zone of the request that runs, as the request has found it. */
+  /** The zone of the current request, as the request found it. */
   function zoneOfRequest(): Incarnation | undefined {
     const begun = storage.getStore()
     return begun && begun.elapsed() <= MAX_REQUEST_MS ? begun.zone() : undefined
   }
 
-  /** Its id, if that zone is there no more. */
+  /** The id of the zone, if it no longer exists as the request found it. */
   async function idIfDeleted(zone: Incarnation): Promise<string | undefined> {
     const current = await find(zone.id)
     return current?.createdAt.getTime() === zone.createdAt.getTime() ? undefined : zone.id
