@@ -58,7 +58,7 @@ function writtenInAscii(patterns: readonly string[]): readonly string[] {
   return written
 }
 
-/** Says of the patterns of a provider whether one fits the domain, ignoring case; `*` stands for one label. */
+/** Returns a test for the patterns of a provider: whether one matches the domain, ignoring case. `*` stands for one label. */
 export function domainMatcher(domain: string): (patterns: readonly string[] | undefined) => boolean {
   const labels = inAscii(domain).split('.')
   if (labels.includes('')) return () => false
