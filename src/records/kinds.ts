@@ -45,11 +45,19 @@ export const flag = v.pipe(
 
 const SECONDS = 'must be a positive number of seconds'
 
-/** A duration in whole seconds. */
+/** A duration in whole seconds, or its decimal digits, which `uaac client add` and `uaac client update` send. */
 export const seconds = v.pipe(
-  v.number(SECONDS),
-  v.integer(SECONDS),
-  v.minValue(1, SECONDS),
+  v.union(
+    [
+      v.pipe(v.number(), v.integer(SECONDS), v.minValue(1, SECONDS), v.maxValue(MAX_SECONDS, SECONDS)),
+      v.pipe(v.string(), v.regex(/^[1-9][0-9]{0,9}$/, SECONDS)),
+    ],
+    SECONDS,
+  ),
+  v.transform(Number),
+  v.number(),
+  v.integer(),
+  v.minValue(1),
   v.maxValue(MAX_SECONDS, SECONDS),
 )
 

@@ -115,8 +115,13 @@ describe('bootstrap records', () => {
     },
     {
       name: 'a lifetime that is no number',
-      bootstrap: client({ access_token_validity: '60' }),
-      want: ['clients[0].access_token_validity: must be of type integer'],
+      bootstrap: client({ access_token_validity: 'soon' }),
+      want: ['clients[0].access_token_validity: must match ^[1-9][0-9]{0,9}$'],
+    },
+    {
+      name: 'a lifetime that is a list',
+      bootstrap: client({ access_token_validity: [60] }),
+      want: ['clients[0].access_token_validity: must be of type integer or string'],
     },
     {
       name: 'a lifetime of nothing',

@@ -142,6 +142,12 @@ describe('a description', () => {
       json: { life: 2 ** 31 },
       want: 'life must be a positive number of seconds',
     },
+    {
+      name: 'more seconds than that in digits',
+      json: { life: `${2 ** 31}` },
+      want: 'life must be a positive number of seconds',
+    },
+    { name: 'seconds in other digits', json: { life: '0x10' }, want: 'life must be a positive number of seconds' },
     { name: 'an object', json: { life: {} }, want: 'life must be a positive number of seconds' },
   ]
   for (const { name, json, want } of problems) {

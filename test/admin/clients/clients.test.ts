@@ -41,6 +41,16 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
     },
   },
   {
+    name: 'a client with lifetimes in digits, as uaac sends them',
+    body: { ...code, access_token_validity: '600', refresh_token_validity: '2147483647' },
+    want: {
+      authorized_grant_types: ['authorization_code', 'refresh_token'],
+      redirect_uri: ['https://shop.example/cb'],
+      access_token_validity: 600,
+      refresh_token_validity: 2 ** 31 - 1,
+    },
+  },
+  {
     name: 'a client by texts',
     body: {
       authorized_grant_types: 'password, implicit',
@@ -280,8 +290,8 @@ const BAD_TYPES: Readonly<Record<string, readonly unknown[]>> = {
   authorities: [5, true, {}, [5], [{}], ['\ud800']],
   autoapprove: [5, {}, [5], [true], ['\0']],
   allowpublic: [5, 'maybe', [], {}],
-  access_token_validity: [0, -1, 0.5, 2 ** 31, 1e300, '60', true, [], {}],
-  refresh_token_validity: [0, -1, 0.5, 2 ** 31, 1e300, '60', true, [], {}],
+  access_token_validity: [0, -1, 0.5, 2 ** 31, 1e300, '0', '-60', '6e1', ' 60', '2147483648', true, [], {}],
+  refresh_token_validity: [0, -1, 0.5, 2 ** 31, 1e300, '0', '-60', '6e1', ' 60', '2147483648', true, [], {}],
   name: [5, true, [], {}, 'nul\0', '\ud800'],
   allowedproviders: [5, true, {}, [5], ['\0']],
   required_user_groups: [5, true, {}, [5], ['\0']],
