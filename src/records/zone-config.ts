@@ -94,6 +94,22 @@ const choice = <const W extends readonly string[], const U>(words: W, unset: U, 
     ...(about !== undefined && { about }),
   })
 
+/** The same in any case, as UAA reads it; stored and shown in lower case. */
+const inAnyCase = <const W extends readonly string[], const U>(word: {
+  readonly kind: v.PicklistSchema<W, undefined>
+  readonly needs: string
+  readonly unset: U
+}) =>
+  setting({
+    ...word,
+    kind: v.pipe(
+      v.unknown(),
+      v.transform(value => (typeof value === 'string' ? value.toLowerCase() : value)),
+      word.kind,
+    ),
+    schema: { enum: word.kind.options },
+  })
+
 /** If there are only patterns, the list of exact values is empty, not the default. */
 function explicitCors(kept: JsonRecord): JsonRecord {
   const closed = (texts: string, patterns: string): object => {
@@ -195,7 +211,7 @@ export const zoneConfigSettings = (serviceName: string) =>
             about: 'How many refresh tokens a user has of a client at most: true is 1; false, -1 and 0 are no limit.',
           }),
           refreshTokenRotate: flag(false, 'A new refresh token at each refresh.'),
-          refreshTokenFormat: choice(['opaque', 'jwt'], 'opaque'),
+          refreshTokenFormat: inAnyCase(choice(['opaque', 'jwt'], 'opaque')),
           accessTokenType: choice(
             ACCESS_TOKEN_TYPES,
             undefined,

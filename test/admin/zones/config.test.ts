@@ -235,6 +235,12 @@ for (const mode of MODES) {
         assert.deepEqual((await read(id)).config, FULL)
       })
 
+      it('have the format of refresh tokens in any case', async () => {
+        const { id, config } = await created({ tokenPolicy: { refreshTokenFormat: 'JWT' } })
+        assert.equal(config['tokenPolicy']?.['refreshTokenFormat'], 'jwt')
+        assert.equal((await server.store.zones.read(id))?.zone.config?.tokenPolicy?.refreshTokenFormat, 'jwt')
+      })
+
       it('are the defaults again after a change without any', async () => {
         const zone = await created({ idpDiscoveryEnabled: true, branding: { companyName: 'x' } })
         assert.deepEqual((await put(zone, undefined)).json<ZoneAnswer>().config, DEFAULTS)
