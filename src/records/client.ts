@@ -137,7 +137,7 @@ export const clientFields = describeRecord({
     column: 'access_token_seconds',
     storage: 'integer',
     optional: true,
-    keptBy: 'null',
+    keptBy: 'null or blank', // `uaac client add -i` sends an unanswered question as the empty string
     filter: 'number',
     sort: true,
     about: 'Lifetime of access tokens in seconds.',
@@ -148,7 +148,7 @@ export const clientFields = describeRecord({
     column: 'refresh_token_seconds',
     storage: 'integer',
     optional: true,
-    keptBy: 'null',
+    keptBy: 'null or blank', // `uaac client add -i` sends an unanswered question as the empty string
     filter: 'number',
     sort: true,
     about: 'Lifetime of refresh tokens in seconds.',

@@ -36,8 +36,11 @@ export interface Field {
   readonly always?: unknown
   /** Keywords of JSON Schema that the kind does not know. */
   readonly schema?: JsonRecord
-  /** Values in an update that keep the field: null, also an empty list, or also `false`. By default null removes it. */
-  readonly keptBy?: 'null' | 'empty' | 'empty or false'
+  /**
+   * Values in an update that keep the field: null, also an empty list, or also `false`; `null or blank`: null and the
+   * empty string, which a request that creates the record may send, too. By default null removes it.
+   */
+  readonly keptBy?: 'null' | 'null or blank' | 'empty' | 'empty or false'
   /** How lists filter by it. */
   readonly filter?: FilterType
   /** Whether lists sort by it. */
@@ -96,9 +99,9 @@ export function readRecord<F extends Fields>(
 ): { readonly values: Partial<RecordOf<F>>; readonly problems: readonly FieldProblem[] } {
   const values: Record<string, unknown> = {}
   const problems: FieldProblem[] = []
-  for (const [name, { wire, kind }] of sentFields(fields)) {
+  for (const [name, { wire, kind, keptBy }] of sentFields(fields)) {
     const sent = Object.hasOwn(json, wire) ? json[wire] : undefined
-    if (sent === undefined || sent === null) continue
+    if (sent === undefined || sent === null || (keptBy === 'null or blank' && sent === '')) continue
     const { success, output, issues } = v.safeParse(kind, sent, { abortEarly: true, abortPipeEarly: true })
     if (success) values[name] = output
     else problems.push({ key: wire, message: `${wire} ${issues[0].message}` })
@@ -137,7 +140,10 @@ export function mergeUpdate(fields: Fields, stored: JsonRecord, update: JsonReco
     if (wire === undefined || keptBy === undefined) continue
     const sent = update[wire] ?? undefined
     const isKept =
-      sent === undefined || (keptBy !== 'null' && isEmptyList(sent)) || (keptBy === 'empty or false' && sent === false)
+      sent === undefined ||
+      (keptBy.startsWith('empty') && isEmptyList(sent)) ||
+      (keptBy === 'empty or false' && sent === false) ||
+      (keptBy === 'null or blank' && sent === '')
     if (isKept) merged[wire] = stored[wire]
   }
   return merged

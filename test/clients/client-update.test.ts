@@ -93,6 +93,13 @@ describe('an update', () => {
     assert.deepEqual(updated({ scope: ['b'] }).autoapprove, ['b'])
   })
 
+  it('keeps a lifetime that is null or empty', () => {
+    for (const nothing of [null, '']) {
+      const merged = mergedJson(client({ accessTokenSeconds: 60 }), { access_token_validity: nothing })
+      assert.equal(merged['access_token_validity'], 60)
+    }
+  })
+
   it('keeps what only the server sets, and reads it from no request', () => {
     const { createdWith, additional } = updated({ createdwith: 'me', note: null, resource_ids: ['x'] })
     assert.deepEqual([createdWith, additional], ['zones.write', {}])
@@ -128,7 +135,7 @@ describe('an update', () => {
     ['scope', false],
     ['authorities', 0],
     ['redirect_uri', true],
-    ['access_token_validity', ''],
+    ['access_token_validity', ' '],
     ['access_token_validity', []],
     ['refresh_token_validity', false],
   ] as const) {

@@ -51,6 +51,14 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
     },
   },
   {
+    name: 'a client with empty lifetimes, as uaac -i sends them',
+    body: { ...code, access_token_validity: '', refresh_token_validity: '' },
+    want: {
+      authorized_grant_types: ['authorization_code', 'refresh_token'],
+      redirect_uri: ['https://shop.example/cb'],
+    },
+  },
+  {
     name: 'a client by texts',
     body: {
       authorized_grant_types: 'password, implicit',
