@@ -6,6 +6,7 @@ import { createIsoNow, systemClock } from '../base/clock.ts'
 import type { Audit } from '../model/audit/event.ts'
 import { paintTerminal, readableLines } from './terminal.ts'
 import { createFaultSummary } from './fault-summary.ts'
+import { createLogOutput } from './log-output.ts'
 import type { AnsweredRequest, RequestLog } from './request-log.ts'
 
 /** The log as the rest of the server sees it. */
@@ -35,7 +36,12 @@ export interface Log {
 export function createLog(destination: { fd: number } = { fd: 1 }, requests?: RequestLog): Log {
   const isoNow = createIsoNow(systemClock)
   const isTerminal = isatty(destination.fd)
-  const stream = pino.destination({ dest: destination.fd, sync: isTerminal, minLength: isTerminal ? 0 : 16_000 })
+  const { warn: warnLevel } = pino.levels.values
+  const stream = createLogOutput(destination.fd, {
+    isImmediate: isTerminal,
+    reportOf: lines =>
+      `{"level":${warnLevel},"time":"${isoNow()}","msg":"${lines} lines of the log could not be written"}\n`,
+  })
   const output = isTerminal ? { write: (text: string) => stream.write(readableLines(text, paintTerminal)) } : stream
   const timestamp = (): string => `,"time":"${isoNow()}"`
   const mixin = requests && (() => ({ ...requests.current() }))

@@ -390,14 +390,29 @@ describe('SIGTERM', () => {
     assert.deepEqual(await server.ended.then(({ status, stderr }) => ({ status, stderr })), { status: 0, stderr: '' })
   })
 
-  it('keeps working when its log is no longer read', async () => {
-    const server = await serve({ config: { bootstrap } })
+  // More than the log keeps back, several times; and nothing, so that the stop is the first to write.
+  for (const requests of [100, 0]) {
+    it(`keeps working when its log is no longer read, and stops after ${requests} requests`, async () => {
+      const server = await serve({ config: { bootstrap } })
+      server.deafen()
+      for (let request = 0; request < requests; request += 1) {
+        assert.equal((await tokenOf(server.baseUrl, 'wrong')).status, 401)
+      }
+      assert.deepEqual(await server.stop().then(({ status, stderr }) => ({ status, stderr })), {
+        status: 0,
+        stderr: '',
+      })
+    })
+  }
+
+  it('starts when nobody reads its output', async () => {
+    const port = await freePort()
+    const server = launch(['serve', '--port', String(port)])
     server.deafen()
-    // More than the log keeps back, several times.
-    for (let request = 0; request < 100; request += 1) {
-      assert.equal((await tokenOf(server.baseUrl, 'wrong')).status, 401)
-    }
-    assert.deepEqual(await server.stop().then(({ status, stderr }) => ({ status, stderr })), { status: 0, stderr: '' })
+    for (let attempt = 0; attempt < 1000 && !(await isHealthy(port)); attempt += 1) await pause(10)
+    assert.ok(await isHealthy(port))
+    server.signal('SIGTERM')
+    assert.deepEqual(await server.ended.then(({ status, stderr }) => ({ status, stderr })), { status: 0, stderr: '' })
   })
 
   it('leaves a log whose last lines were written, also by a script that expects a reload', async () => {
