@@ -1,7 +1,7 @@
 // The entry of the process, which the launcher loads.
 import { runCommand } from './run-command.ts'
 
-// Whoever read the output may be gone, as in `latchkey --help | head -1`; that must neither end a server nor print a stack.
+// The reader of the output may be gone, as in `latchkey --help | head -1`. That must neither end a server nor print a stack.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.exitCode = 1

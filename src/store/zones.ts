@@ -141,7 +141,7 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
         await announce(within, id, 'everything')
         return 'deleted'
       })
-      // Nobody finds what is in it any more. The clean-up continues if this process stops in between.
+      // Its records can no longer be found. The clean-up continues if this process stops in between.
       if (outcome === 'deleted') await clearInPortions(id)
       return outcome
     },

@@ -77,7 +77,7 @@ for (const mode of MODES) {
       return JSON.stringify(rows)
     }
 
-    /** The rows, read again only after somebody wrote to the database, as SQLite itself counts it. */
+    /** The rows, read again only after a write to the database, as SQLite itself counts it. */
     const lastRead = new Map<Tenant, { readonly version: unknown; readonly rows: string }>()
     async function currentRowsOf(tenant: Tenant): Promise<string> {
       const [row] = await tables.run('pragma data_version')

@@ -10,9 +10,9 @@ const BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 /** Grant types with long names. */
 export const GRANTS = { exchange: EXCHANGE, device: DEVICE, bearer: BEARER, saml: SAML_BEARER } as const
 
-/** Where codes are sent; nobody listens there. */
+/** Where codes are sent; there is no listener. */
 export const REDIRECT_URI = 'http://127.0.0.1:9/cb'
-/** Of everybody. */
+/** Of all accounts. */
 export const PASSWORD = 'correct-horse-battery'
 /** Who is never deleted. */
 export const PEOPLE: readonly string[] = Array.from({ length: 10 }, (_, index) => `resident-${index}`)

@@ -82,7 +82,7 @@ export async function compare(nodes: RoundRobin, ledger: Ledger): Promise<readon
   await each('a refresh token was lost', refreshTokens.kept, async value => {
     const used = await refresh(value).catch((error: unknown) => {
       if (!isTrouble(error)) throw error
-      undecided += 1 // used or not: nobody can tell
+      undecided += 1 // used or not: unknown
     })
     return used === undefined || used.status === 200
   })

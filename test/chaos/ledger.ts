@@ -8,7 +8,7 @@ export interface Entries<T> {
   readonly kept: Set<T>
   /** Their end was acknowledged. */
   readonly ended: Set<T>
-  /** Somebody asked to end them and had no answer. */
+  /** Their end was requested without an answer. */
   readonly doubtful: Set<T>
   /** The oldest one that is kept, if there are more than a few; the caller ends it. */
   take(): T | undefined
@@ -25,7 +25,7 @@ export interface Person {
   readonly doubtfulVersions: Set<number>
   /** Whether the consent to the client `asking` was acknowledged. */
   isApproved: boolean
-  /** Somebody works with it. */
+  /** An operation uses it. */
   isBusy: boolean
 }
 
@@ -35,7 +35,7 @@ export type Session = Visitor['cookies']
 /** Everything that is compared with the server afterwards. */
 export interface Ledger {
   readonly people: Entries<Person>
-  /** Names of users who may exist, since nobody answered. */
+  /** Names of users who may exist, since no answer came. */
   readonly doubtfulNames: Set<string>
   readonly refreshTokens: Entries<string>
   readonly opaqueTokens: Entries<string>

@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net'
 /** What it does with bytes. */
 export type LineState =
   | 'open'
-  /** Nothing passes, and nobody is told, as when a switch fails. What was sent arrives once it is open again. */
+  /** Nothing passes, without an error, as when a switch fails. What was sent arrives once it is open again. */
   | 'silent'
   /** Connections end, and new ones are refused. */
   | 'cut'

@@ -78,7 +78,7 @@ export function createOperations(nodes: RoundRobin, ledger: Ledger, baseUrl: str
     return visitor
   }
 
-  /** A browser with the cookies of a session that somebody began. */
+  /** A browser with the cookies of a session. */
   function browserOf(cookies: ReadonlyMap<string, string>): Visitor {
     const visitor = nodes.visitor()
     for (const [name, value] of cookies) visitor.cookies.set(name, value)
@@ -103,7 +103,7 @@ export function createOperations(nodes: RoundRobin, ledger: Ledger, baseUrl: str
     return nodes.ask(path, { method, bearer: bearer.value, ...(json !== undefined && { json }) })
   }
 
-  /** A user for whose record nobody else does anything meanwhile. */
+  /** A user whose record no other operation touches meanwhile. */
   async function withPerson(
     work: (person: Person) => Promise<unknown>,
     fits?: (person: Person) => boolean,

@@ -144,13 +144,13 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'slow-database',
-    about: 'every answer of PostgreSQL comes 300 ms later, for 6 s: slow, and nearly nobody is refused',
+    about: 'every answer of PostgreSQL comes 300 ms later, for 6 s: slow, and nearly no request is refused',
     place: shared,
     async trouble({ lines, load }) {
       for (const line of lines) line.delay(300)
       await pause(6000)
       for (const line of lines) line.delay(0)
-      // Whoever has to wait for a new connection, which takes several answers, may be.
+      // A request that waits for a new connection, which takes several answers, may be.
       const refused = load.tried.filter(({ outcome }) => outcome === 'refused').length
       assert.ok(refused * 10 < load.tried.length, `${refused} of ${load.tried.length} were refused`)
     },
@@ -245,7 +245,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'clocks-apart',
-    about: 'the clock of one node jumps by 15 s, back, and by -15 s: within what is promised, nobody notices',
+    about: 'the clock of one node jumps by 15 s, back, and by -15 s: within what is promised, without any effect',
     place: { ...shared, clocks: true },
     isUnnoticed: true,
     async trouble(scene) {

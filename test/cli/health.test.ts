@@ -23,7 +23,7 @@ describe('latchkey health', { concurrency: true }, () => {
   let port: number
   let settings: Readonly<Record<string, unknown>>
   let server: ReturnType<typeof launch>
-  // A server of somebody else's, which answers at one address and breaks the connection at the others.
+  // Another server, which answers at one address and breaks the connection at the others.
   const stranger = createServer((request, response) => {
     if (request.url !== '/idp/readyz') request.socket.destroy()
     else response.writeHead(503).end('Database Connection failed.')

@@ -1,5 +1,5 @@
 // Changes of the schema, of sealed values and of a new database, each killed again and again at another statement. What comes
-// of it is what comes of one that nobody killed.
+// of it is what comes of one that was not killed.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

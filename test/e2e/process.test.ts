@@ -405,7 +405,7 @@ describe('SIGTERM', () => {
     })
   }
 
-  it('starts when nobody reads its output', async () => {
+  it('starts when its output has no reader', async () => {
     const port = await freePort()
     const server = launch(['serve', '--port', String(port)])
     server.deafen()

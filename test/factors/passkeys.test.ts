@@ -96,7 +96,7 @@ describe('passkeys', () => {
       const handle = (options['user'] as { id: string }).id
       assert.equal(handle, userHandle('svc', marissa.id))
       assert.equal(handle.includes(marissa.id), false)
-      assert.deepEqual((await ask(joel))['excludeCredentials'], [], 'of nobody else')
+      assert.deepEqual((await ask(joel))['excludeCredentials'], [], 'of no other user')
     })
 
     for (const algorithm of ['ES256', 'EdDSA', 'RS256'] as const) {
@@ -313,7 +313,7 @@ describe('passkeys', () => {
         'as without',
       ],
       ['in another format', () => attest(chain, { format: 'tpm' }), 'as without'],
-      ['in a format that nobody knows', () => attest(chain, { format: 'unheard-of' }), 'as without'],
+      ['in an unknown format', () => attest(chain, { format: 'unheard-of' }), 'as without'],
     ]
     for (const [name, make, outcome] of cases) {
       it(`${name} counts ${outcome}`, async () => {

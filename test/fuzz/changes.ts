@@ -1,4 +1,4 @@
-// Inputs that come near valid ones: a valid text, object or message with a few changes, as somebody makes them who knows
+// Inputs that come near valid ones: a valid text, object or message with a few changes, as an attacker makes them who knows
 // where parsers break.
 import fc from 'fast-check'
 import { anyCodePoint } from '../support/code-points.ts'

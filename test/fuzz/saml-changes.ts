@@ -1,9 +1,9 @@
-// Changes to SAML messages, as somebody makes them who has a genuine one and no key: by bytes, and by elements.
+// Changes to SAML messages, as an attacker with a genuine one and no key makes them: by bytes, and by elements.
 
 /** A source of numbers from 0 up to, but not including, the bound. */
 export type Pick = (bound: number) => number
 
-/** Texts that mean something to somebody who reads XML. */
+/** Texts that mean something to a parser of XML. */
 const PIECES = [
   '<!-- -->',
   '<!DOCTYPE a [<!ENTITY b "c">]>',

@@ -58,7 +58,7 @@ export function target<T>({ name, inputs, check }: TargetDefinition<T>): Target 
   return {
     name,
     corpus,
-    replay: async input => check(input as T), // written by whoever found it
+    replay: async input => check(input as T), // written by the person who found it
     async run({ runs, seed, path, maxMilliseconds, seconds }) {
       const verdicts = { read: 0, refused: 0 }
       let longestMilliseconds = 0

@@ -1,4 +1,4 @@
-// Every parser that reads what somebody sends who need not be trusted. A new one gets a file in `targets/`, a corpus and a line
+// Every parser of untrusted input. A new one gets a file in `targets/`, a corpus and a line
 // here.
 import type { Target } from './target.ts'
 import { address } from './targets/address.ts'

@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const stop of toStop.splice(0).toReversed()) await stop()
 })
 
-/** Time that stands still but when a test lets it pass; whoever pauses is woken in order. */
+/** Time that passes only when a test lets it; pauses end in order. */
 function createTime(clock: TestClock) {
   const pauses = new Map<object, { readonly at: number; readonly milliseconds: number; readonly end: () => void }>()
   const now = (): number => clock.now().getTime()

@@ -118,7 +118,7 @@ for (const mode of MODES) {
       for (const [name, content] of wrong) {
         it(`refuses a proof ${name}`, async () => {
           const sending = provenToken(server, key, CREDENTIALS, { basic: SERVICE }, content)
-          if ('alg' in (content.header ?? {})) return assert.rejects(sending) // nobody can even sign it
+          if ('alg' in (content.header ?? {})) return assert.rejects(sending) // it cannot even be signed
           assert.equal(refusal(await sending), '400 invalid_dpop_proof')
         })
       }

@@ -233,7 +233,7 @@ for (const mode of MODES) {
           const answer = await api.tokens(form)
           assert.equal(errorOf(answer), mode === 'uaa' ? uaa : want, answer.text)
           if (description !== undefined) assert.equal(answer.json()['error_description'], description)
-          assert.equal(await api.server.store.users.count('svc'), before, 'nobody was created')
+          assert.equal(await api.server.store.users.count('svc'), before, 'no account was created')
         })
       }
 

@@ -344,7 +344,7 @@ for (const mode of MODES) {
         want,
         description: 'Invalid token (approvals expired)',
       })
-      server.clock.advance(32 * 86_400) // by now nobody knows that they were there
+      server.clock.advance(32 * 86_400) // by now no row of them is left
       while ((await server.store.purge(server.clock.now())) > 0);
       const { id } = await userNamed(server, 'marissa')
       assert.equal((await server.store.approvals.list('svc', id, 'app', new Date(0))).length, 0)

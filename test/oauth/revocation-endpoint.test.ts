@@ -449,7 +449,7 @@ for (const mode of MODES) {
         const before = events()
         await revoke(first.access_token)
         await revoke(first.access_token)
-        // Without a row nobody knows whether it was revoked before.
+        // Without a row it is unknown whether it was revoked before.
         assert.equal(events() - before, rotates ? 1 : 2)
         assert.equal(await isAlive(server, first.access_token), false)
         assert.equal((await refresh(server, first.refresh_token, {}, TARGET)).status, 200)

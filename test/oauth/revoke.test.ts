@@ -230,7 +230,7 @@ for (const mode of MODES) {
             assert.equal(revocations(server).length, before)
             return
           }
-          assert.deepEqual(await revokedNames(victims), [], 'what was refused so far hurt nobody')
+          assert.deepEqual(await revokedNames(victims), [], 'what was refused so far revoked nothing')
           const answer = await sending()
           assert.deepEqual([answer.status, answer.text], [200, ''])
           assert.equal(answer.headers['cache-control'], 'no-store')

@@ -262,7 +262,7 @@ for (const mode of MODES) {
         const tokens = tokensOf(
           await presentFrom(server, corp, { form: { scope: 'openid' }, basic: ['asking', 'secret'] }),
         )
-        // An approval is nobody's to give here: introspection and refresh ask for it, as with a JWT bearer token.
+        // No user can approve here: introspection and refresh ask for it, as with a JWT bearer token.
         const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
         await refuse(() => server.token(form, { basic: ['asking', 'secret'] }), {
           want: { standard: '400 invalid_grant', uaa: '401 invalid_token' },

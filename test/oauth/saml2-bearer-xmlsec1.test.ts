@@ -1,4 +1,4 @@
-// The SAML bearer grant with assertions of a signer that nobody here wrote: xmlsec1, and the shape that OpenSAML gives them in
+// The SAML bearer grant with assertions of an independent signer: xmlsec1, and the shape that OpenSAML gives them in
 // UAA's own samples.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-// Whoever reads an answer, a log or the audit trail learns no secret from it that somebody sent: each secret parameter of
+// No answer, log line or audit event reveals a secret that was sent: each secret parameter of
 // each endpoint carries a marker, which must come back nowhere.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -151,7 +151,7 @@ for (const mode of MODES) {
         { grant_type: GRANT, subject_token_type: ACCESS_TOKEN, subject_token: await own('single') },
         { basic: ['single', 'secret'] },
       )
-      assert.equal(mine.json()['error'], 'invalid_request') // its own token is nobody's
+      assert.equal(mine.json()['error'], 'invalid_request') // its own token belongs to no user
       assert.equal((await exchange({})).json()['error'], 'invalid_target')
     })
 

@@ -102,7 +102,7 @@ for (const mode of MODES) {
       })
       const tokens = tokensOf(await refresh(server, token, {}, AUTO))
       assert.equal(await isAlive(server, tokens.access_token), true)
-      assert.equal(tokens.id_token, undefined, 'nobody signed in to this client')
+      assert.equal(tokens.id_token, undefined, 'no user signed in to this client')
       const user = await userNamed(server, 'marissa')
       const seen = await server.send('/check_token', {
         form: { token: tokens.access_token },

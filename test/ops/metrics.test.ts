@@ -81,7 +81,7 @@ describe('the numbers of requests', () => {
     await entered
     const idleThen = reportOf(metrics)['server.idle.time gauge']
     assert.equal(reportOf(metrics)['server.inflight.count gauge'], 1)
-    assert.equal(reportOf(metrics)['server.idle.time gauge'], idleThen, 'whoever works is not idle')
+    assert.equal(reportOf(metrics)['server.idle.time gauge'], idleThen, 'a working server is not idle')
     socket.destroy()
     await once(socket, 'close')
     while (reportOf(metrics)['server.inflight.count gauge'] !== 0) await settle()

@@ -10,7 +10,7 @@ export const MALLORY = 'mallory'
 /** The account that forged messages are about. */
 export const VICTIM = 'victim'
 
-/** What an attacker has: messages of the provider about an account of theirs, and keys that nobody trusts. */
+/** What an attacker has: messages of the provider about an account of theirs, and keys that are not trusted. */
 export interface Means {
   readonly endpoint: Endpoint
   /** The provider that the server trusts. Its key signs what the attacker was given, or what a careless provider would sign. */

@@ -129,7 +129,7 @@ export const handSigned = (
   references = referenceTo(`#${idOf(xml)}`, canonical(xml)),
 ): string => afterIssuer(xml, handSignature({ key, references, ...parts }))
 
-/** HMAC with the provider's public key as the secret, which everybody knows. */
+/** HMAC with the provider's public key as the secret. */
 export const publicKeyHmac =
   ({ certificate }: SamlTestKey, form: 'certificate' | 'key') =>
   (signedInfo: string): string => {
@@ -142,7 +142,7 @@ export const publicKeyHmac =
 export const keyInfo = (...keys: readonly SamlTestKey[]): string =>
   `<ds:KeyInfo><ds:X509Data>${keys.map(key => `<ds:X509Certificate>${pemBody(key.certificate)}</ds:X509Certificate>`).join('')}</ds:X509Data></ds:KeyInfo>`
 
-/** An assertion about the victim that nobody signed. */
+/** An unsigned assertion about the victim. */
 export const victimAssertion = ({ idp, parts }: Means, more: ResponseParts = {}): string =>
   idp.assertion({ ...parts, nameId: VICTIM, ...more })
 

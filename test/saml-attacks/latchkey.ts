@@ -20,7 +20,7 @@ export const PATHS = { acs: '/saml/SSO/alias/latchkey', bearer: '/oauth/token/al
 /** What came of a message. */
 export interface Outcome {
   readonly answer: TestAnswer
-  /** The name that somebody was signed in by; `somebody` if it is not known. */
+  /** The name that a user was signed in by; `somebody` if it is not known. */
   readonly externalUser?: string | undefined
   /** Words of the audit trail. */
   readonly reasons: readonly (string | undefined)[]

@@ -28,7 +28,7 @@ const nameOf = (unit: string, commonName: string): Buffer =>
     ),
   )
 
-/** Whoever signs certificates. */
+/** An issuer of certificates. */
 export interface Authority {
   readonly name: Buffer
   readonly privateKey: KeyObject

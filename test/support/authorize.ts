@@ -105,7 +105,7 @@ export const authorize = (
 export const defined = (query: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 
-/** A browser in which somebody is signed in. */
+/** A browser with a signed-in user. */
 export async function signedIn(
   server: TestServer,
   userName = 'marissa',

@@ -18,11 +18,11 @@ export type DatabaseKind = (typeof ALL_KINDS)[number]
 export interface TestDatabase {
   /** What `openStore` takes. */
   readonly url: string
-  /** Removes it, whoever still is connected. */
+  /** Removes it, in spite of open connections. */
   drop(): Promise<void>
 }
 
-/** Makes a database that nobody else uses: a file in a folder of its own, or one on the tests' PostgreSQL. */
+/** Makes a database of its own: a file in a folder of its own, or one on the tests' PostgreSQL. */
 export async function freshDatabase(kind: DatabaseKind): Promise<TestDatabase> {
   if (kind === 'sqlite') {
     const folder = mkdtempSync(join(tmpdir(), 'latchkey-sqlite-'))

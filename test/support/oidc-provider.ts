@@ -1,4 +1,4 @@
-// Somebody else's OpenID Connect provider: keys of its own, tokens about its users, and a loopback server that publishes
+// An independent OpenID Connect provider: keys of its own, tokens about its users, and a loopback server that publishes
 // both its keys and its discovery document.
 import assert from 'node:assert/strict'
 import { createPublicKey } from 'node:crypto'

@@ -156,7 +156,7 @@ export async function serve(options: ProcessOptions = {}): Promise<ServerProcess
     const port = options.port ?? (await freePort())
     const server = await serveOn(port, options)
     if ('port' in server) return server
-    // Somebody else took the port after it was found to be free.
+    // Another process took the port after it was found to be free.
     if (attempt < 3 && options.port === undefined && /EADDRINUSE|in use/.test(server.stderr)) continue
     throw new Error(`latchkey ended with status ${server.status}:\n${server.stdout}${server.stderr}`)
   }

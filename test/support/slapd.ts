@@ -20,7 +20,7 @@ export interface Slapd {
   readonly url: string
   /** `ldaps://localhost:…`. */
   readonly tlsUrl: string
-  /** The certificate that it shows, which nobody trusts unless told so. */
+  /** The certificate that it shows, which is not trusted unless configured. */
   readonly certificate: string
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export const PEOPLE = `ou=people,${SUFFIX}`
 export const GROUPS = `ou=groups,${SUFFIX}`
 /** The account that may read everything. */
 export const ACCOUNT = { dn: `cn=admin,${SUFFIX}`, password: 'hush-hush bind password' }
-/** The password of everybody who is not said to have another. */
+/** The password of all users without another one. */
 export const PASSWORD = 'hush-hush koala'
 
 /** Names in which something is special in a DN, in a filter, or in neither. */

@@ -1,5 +1,5 @@
 // What a token's header may not bring about, at every place that reads tokens: the key's own algorithm is the only one,
-// keys come from the zone alone, and nobody is asked for more.
+// keys come from the zone alone, and no server is asked for more.
 import assert from 'node:assert/strict'
 import type { KeyObject } from 'node:crypto'
 import { constants, createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'

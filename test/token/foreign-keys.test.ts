@@ -45,7 +45,7 @@ const PAIRS: Readonly<Record<string, Name>> = {
   Ed25519: 'ed25519',
 }
 
-/** Somebody else's documents: what each fetch answers, and how often was asked. */
+/** Documents of another server: what each fetch answers, and how often was asked. */
 function documents(answers: () => unknown, headers: Readonly<Record<string, string>> = {}) {
   const clock = createTestClock()
   const fetched: string[] = []

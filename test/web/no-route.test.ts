@@ -78,7 +78,7 @@ for (const mode of MODES) {
         assert.equal(answer.status, mode === 'standard' ? 404 : 302, method)
         assert.equal(answer.headers['allow'], undefined)
       }
-      // A file is no page: nobody signs in for it.
+      // A file is no page: it needs no sign-in.
       const file = await server.send('/resources/none.css', { headers: { accept: 'text/css,*/*' } })
       assert.deepEqual([file.status, file.headers['set-cookie'] ?? ''], [404, ''])
       const unknownZone = await server.send('/oauth/token', { method: 'PUT', host: 'none.localhost' })

@@ -197,7 +197,7 @@ function readAuthentication(
   isNeeded: boolean,
 ): Authentication {
   const statements = inAssertion(assertion, 'AuthnStatement')
-  if (statements.length === 0 && isNeeded) throw new SamlProblem('subject', 'it does not say that anybody signed in')
+  if (statements.length === 0 && isNeeded) throw new SamlProblem('subject', 'it does not say that a user signed in')
   const ends: Date[] = []
   const times = statements.map(statement => {
     const at = instantOf(statement, 'AuthnInstant')

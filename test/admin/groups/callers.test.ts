@@ -1,4 +1,4 @@
-// Who may call what below `/Groups` (§0.1), and how everybody else is refused.
+// Who may call what below `/Groups` (§0.1), and how other callers are refused.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { HOST_OF_Z1, startGroupServer, TO_Z1 } from '../../support/groups.ts'

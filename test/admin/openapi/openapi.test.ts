@@ -142,7 +142,7 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
 /** Of the requests that are wrong; where it begins moves on from operation to operation. */
 const EVERY = 9
 
-/** A server with everybody that its document speaks of. */
+/** A server with all users and clients of its document. */
 class World {
   readonly server: TestServer
   readonly api: OpenApi
@@ -256,7 +256,7 @@ function draftOf({ method, path, operation }: Place, world: World, csrf: string)
   }
 }
 
-/** Examples of members name nobody who is there. */
+/** Examples of members name users that do not exist. */
 const withMembers = (example: unknown, { ids }: World): unknown =>
   example === undefined
     ? undefined
@@ -297,7 +297,7 @@ async function keptText({ store, clock }: TestServer): Promise<string> {
 
 const schemesOf = ({ security }: Operation): ReadonlySet<string> => new Set(security.flatMap(each => Object.keys(each)))
 
-/** Everybody who may call by what the document says, each as what is added to a request. */
+/** All callers that the document allows, each as what is added to a request. */
 function callersOf({ operation, path }: Place, world: World): readonly TestRequest[] {
   const schemes = schemesOf(operation)
   const { finder, owner, root, person } = world.tokens

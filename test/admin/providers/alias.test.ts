@@ -163,7 +163,7 @@ for (const mode of MODES) {
       { name: 'of an unknown type', json: aliased({ type: 'x', originKey: 'x', name: 'x' }) },
       { name: 'with an id that was made up', json: { ...aliased(oidc('corp')), aliasId: 'mine' } },
       { name: 'with an id and no zone', json: { ...oidc('corp'), aliasId: 'mine' } },
-      // Whoever may add a provider to the default zone decides who its users are.
+      // A right to add providers to the default zone is a right to decide who its users are.
       {
         name: 'of an administrator of the other zone only',
         json: aliased(oidc('corp'), 'svc'),

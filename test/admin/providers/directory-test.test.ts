@@ -258,7 +258,7 @@ describe('the stored password of a directory’s account', () => {
           }
         }
       }
-      // Nor that of another zone, by whoever may write there.
+      // Nor that of another zone, by its administrators.
       const elsewhere = { ...ldap(), config: { ...without, baseUrl: thief.url } }
       assert.deepEqual(told(await ask(elsewhere, { as: 'z1-writer', headers: { 'x-identity-zone-id': 'z1' } })), needed)
       assert.equal(thief.connections.length, 0)

@@ -420,7 +420,7 @@ for (const mode of MODES) {
         for (const [name, attempt] of Object.entries(attempts)) {
           const { status, headers } = await attempt()
           const isAllowed = may.includes(name)
-          // Somebody of this zone is nobody there.
+          // A user of this zone does not exist there.
           const expected = isAllowed ? [200, 201, 204] : request.headers ? [403, 404] : [403]
           assert.ok(expected.includes(status), `${name}: ${status}`)
           if (status === 403) assert.match(String(headers['content-type']), /^application\/(?:scim\+)?json/)

@@ -279,7 +279,7 @@ for (const mode of MODES) {
       const group = await server.store.groups.findByName('svc', 'cloud.read')
       assert.ok(group)
       await server.store.groups.delete('svc', group.id, group.version)
-      assert.equal(await isAsked(), false, 'nobody is a member')
+      assert.equal(await isAsked(), false, 'there are no members')
       await setPolicy(server, { requirement: 'optional' })
     })
 
@@ -341,7 +341,7 @@ for (const mode of MODES) {
         }
         assert.equal((await ask(method, path, 'root', { of: theirs })).status, 404, where)
         const inZ1 = { zone: 'z1' }
-        assert.equal((await ask(method, path, 'admin-of-z1', inZ1)).status, 404, 'somebody of the default zone')
+        assert.equal((await ask(method, path, 'admin-of-z1', inZ1)).status, 404, 'a user of the default zone')
         assert.equal(
           (await ask(method, path, 'root', { host: HOST_OF_Z1 })).status,
           404,

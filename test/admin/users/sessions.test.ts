@@ -82,7 +82,7 @@ for (const mode of MODES) {
         assert.ok(!answer.text.includes(secret))
       }
       server.clock.advance(1801)
-      assert.deepEqual((await ask('GET', 'reader')).json(), [], 'nobody is signed in any longer')
+      assert.deepEqual((await ask('GET', 'reader')).json(), [], 'no session is left')
     })
 
     const send = async (method: string, path: string, as: string, body: object): Promise<void> => {
@@ -137,7 +137,7 @@ for (const mode of MODES) {
         assert.ok((await server.token({ grant_type: 'password', passcode }, { basic: APP })).status >= 400)
         assert.equal(await isAlive(server, bystander.access_token), true)
         assert.equal(await isSignedIn(other), true)
-        // Whoever knows the password signs in anew.
+        // The user can sign in anew with the password.
         assert.equal(await isSignedIn(await signedIn(server, 'marissa', password)), true)
         assert.equal(await isAlive(server, (await passwordTokens(server, { password })).access_token), true)
         await server.store.users.update('svc', before)
@@ -192,7 +192,7 @@ for (const mode of MODES) {
         const answer = await ask('DELETE', as, { of: theirs })
         assert.ok([403, 404].includes(answer.status), answer.text)
       }
-      assert.equal((await ask('DELETE', 'admin-of-z1', { zone: 'z1' })).status, 404, 'somebody of the default zone')
+      assert.equal((await ask('DELETE', 'admin-of-z1', { zone: 'z1' })).status, 404, 'a user of the default zone')
       assert.equal((await ask('DELETE', 'writer', { of: theirs, zone: 'z1' })).status, 403)
       assert.equal(await isSignedIn(browser), true)
       assert.equal((await ask('GET', 'writer-of-z1', { of: theirs, zone: 'z1' })).json<unknown[]>().length, 1)

@@ -58,7 +58,7 @@ describe('the list of all zones', () => {
       idOnly,
     )
     for (let turn = 0; turn < 100; turn += 1) await new Promise(resolve => setImmediate(resolve))
-    assert.ok(asked < 2, `${asked} pages were read for nobody`)
+    assert.ok(asked < 2, `${asked} pages were read in vain`)
     assert.equal(JSON.parse(await text(list)).length, 10_000)
   })
 

@@ -8,7 +8,7 @@ import { nameFromString } from '../../../src/base/distinguished-name.ts'
 import { changed, changedBytes } from '../changes.ts'
 import { target } from '../target.ts'
 
-/** A certificate that somebody made once, with every kind of name; nobody has its key any more. */
+/** A certificate with every kind of name; its key was thrown away. */
 const DER = Buffer.from(
   [
     'MIIBtzCCAV6gAwIBAgIBATAKBggqhkjOPQQDAjAgMQ0wCwYDVQQKDARCYW5rMQ8wDQYDVQQDDAZjbGllbnQwIhgPMTk3MDAxMDEw',

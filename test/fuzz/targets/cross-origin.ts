@@ -178,7 +178,7 @@ export const crossOrigin = target<Input>({
     }
     assert.ok(shared === '*' || shared === origin, 'shared with another origin')
     assert.equal(withCookies, credentials ? 'true' : undefined)
-    if (credentials) assert.notEqual(shared, '*', 'cookies for everybody')
+    if (credentials) assert.notEqual(shared, '*', 'cookies for every origin')
     if (shared !== '*')
       assert.ok(/^null$/i.test(origin) || /^[a-z][a-z0-9+.-]*:\/\/[^/@?#\s]+$/i.test(shared), 'no origin')
     assert.notEqual(place, false, 'no entry matches the origin')

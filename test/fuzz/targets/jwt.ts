@@ -50,7 +50,7 @@ const headers = oddJson(
   ['crit', 'b64', 'jwk', 'kid', 'x5c'],
   2,
 )
-/** Headers that we never write, around claims that we never made, signed by nobody's key or by a stranger's. */
+/** Headers that we never write, around claims that we never made, unsigned or signed by a stranger. */
 const forged = fc
   .tuple(headers, oddJson(fc.constant(CLAIMS), ['exp', 'scope', 'iss']), fc.boolean())
   .map(([header, claims, isSigned]) => {
@@ -65,7 +65,7 @@ const credentialOf = [
   createCredentialReader({ kind: 'token' }),
 ]
 
-/** Our own tokens as somebody presents them: what was signed, or a refusal. */
+/** Our own tokens as they are presented: what was signed, or a refusal. */
 export const jwt = target({
   name: 'jwt',
   inputs: fc.oneof(

@@ -1,4 +1,4 @@
-// Keys that are the same in every run, so that a counterexample can be kept: made from a text that everybody can read, and so
+// Keys that are the same in every run, so that a counterexample can be kept: made from a public text, and so
 // good for nothing else.
 import { createPrivateKey, createPublicKey, hash, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'

@@ -159,8 +159,8 @@ function checkClientData(text: string, type: string, challenge: string): void {
 function checkFlags(data: Buffer, mustVerify: boolean): void {
   assert.ok(data.subarray(0, 32).equals(RP_ID_HASH), 'another relying party')
   const flag = data[32] ?? 0
-  assert.ok((flag & FLAGS.present) !== 0, 'nobody was there')
-  assert.ok(!mustVerify || (flag & FLAGS.verified) !== 0, 'nobody was verified')
+  assert.ok((flag & FLAGS.present) !== 0, 'no user was present')
+  assert.ok(!mustVerify || (flag & FLAGS.verified) !== 0, 'no user was verified')
 }
 
 /** What browsers answer about passkeys: accepted is what this authenticator signed for this request, and nothing else. */

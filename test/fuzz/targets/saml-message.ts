@@ -35,7 +35,7 @@ const MESSAGES = [
 ].map(message => ({ ...message, wanted: message.read(message.text) }))
 
 /**
- * Genuine SAML messages, changed by somebody without the key: what the provider signed is read, or nothing. The input is which
+ * Genuine SAML messages, changed without the key: what the provider signed is read, or nothing. The input is which
  * message and how it is changed, since keys and ids are others in each run.
  */
 export const samlMessage = target({

@@ -81,7 +81,7 @@ describe('a directory that is asked again', () => {
     (await authenticate(...args)).outcome
   const ended = (socket: Socket | undefined): Promise<void> =>
     new Promise(resolve => (socket?.destroyed === false ? socket.once('close', () => resolve()) : resolve()))
-  /** Nobody answers until the time is up. */
+  /** No answer comes until the time is up. */
   const silence = (): void => {
     answer = () => limits.at(-1)?.abort()
   }
@@ -192,7 +192,7 @@ describe('a directory that is asked again', () => {
       for (let time = 0; time < 5; time += 1) assert.equal(await outcome(), 'unreachable')
       clock.advance(9)
       assert.equal(await outcome(), 'unreachable')
-      assert.equal(directory.connections.length, before, 'nobody waited')
+      assert.equal(directory.connections.length, before, 'no request waited')
       clock.advance(1)
       const reached = new Promise<void>(resolve => (answer = () => resolve()))
       const probe = authenticate()
@@ -351,7 +351,7 @@ describe('a real directory that is asked again', () => {
         }
         const nobody = await directories.authenticate(settings, { ...attempt, userName: 'nobody' })
         assert.equal(nobody.outcome, 'bad-credentials')
-        assert.equal(connections, 14, 'a name that is nobody’s costs a connection, too')
+        assert.equal(connections, 14, 'an unknown name costs a connection, too')
       }
     } finally {
       setDefaultCACertificates(usual)

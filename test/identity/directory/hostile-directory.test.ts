@@ -43,7 +43,7 @@ async function ask(
   options: Partial<OutboundOptions> = {},
 ): Promise<DirectoryResult> {
   directory = await startFakeDirectory(answer)
-  // No test waits for the deadline: whoever leaves a question open without ending the time fails by hanging.
+  // No test waits for the deadline: a test that leaves a question open without ending the time hangs.
   const deadline = () => new AbortController().signal
   const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline, ...options })
   const passwords = { verify: () => assert.fail('a hash was computed') }
@@ -254,7 +254,7 @@ describe('a directory that answers wrongly', () => {
       more()
     })
     assert.equal(reasonOf(await ask(endless)), 'answered too much')
-    // What the system holds back for whoever reads comes on top of the one million.
+    // What the system's buffers hold comes on top of the one million.
     assert.ok((directory?.connections[0]?.bytesWritten ?? Infinity) < 32_000_000)
   })
 
@@ -304,7 +304,7 @@ describe('a directory that answers wrongly', () => {
         outcome: 'misconfigured',
         reason: 'userSearchBase: the entry has no name',
       })
-      assert.ok(!directory?.received().includes(PASSWORD), 'a bind without a name is a success of nobody')
+      assert.ok(!directory?.received().includes(PASSWORD), 'a bind without a name is a success for no user')
     }
   })
 

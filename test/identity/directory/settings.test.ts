@@ -175,7 +175,7 @@ describe('the settings of a directory', () => {
     ['without a pattern', { baseUrl: 'ldap://a' }, 'userDNPattern must be given'],
     ['with an empty pattern', { ...BIND, userDNPattern: ' ; ' }, 'userDNPattern must be given'],
     ['with many patterns', { ...BIND, userDNPattern: 'cn={0};'.repeat(11) }, 'userDNPattern has more than 10 patterns'],
-    ['where everybody is one', { ...BIND, userDNPattern: 'cn={0};cn=admin' }, 'userDNPattern must contain {0}'],
+    ['where every name is the same', { ...BIND, userDNPattern: 'cn={0};cn=admin' }, 'userDNPattern must contain {0}'],
     ['with a name beside a DN', { ...BIND, userDNPattern: '{0}@example.org' }, 'userDNPattern has {0} beside a value'],
     ['with a name as an attribute', { ...BIND, userDNPattern: 'cn=x,{0}=y' }, 'userDNPattern has {0} beside a value'],
     ['without a place to search', { ...SEARCH, userSearchBase: undefined }, 'userSearchBase must be given'],

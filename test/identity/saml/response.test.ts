@@ -155,7 +155,7 @@ describe('a response', () => {
     ['that answers another request', 'in-response-to', { inResponseTo: '_other' }],
     ['that answers no request', 'in-response-to', { inResponseTo: null }],
     ['whose envelope answers another request', 'in-response-to', { responseInResponseTo: '_other' }],
-    ['that answers, where nobody asked', 'in-response-to', {}, { inResponseTo: 'none' }],
+    ['without a request that it answers', 'in-response-to', {}, { inResponseTo: 'none' }],
     ['whose confirmation has expired', 'expired', { notOnOrAfter: inSeconds(-61) }],
     ['whose confirmation has no end', 'subject', { notOnOrAfter: null }],
     ['whose confirmation has a beginning', 'subject', { confirmationNotBefore: inSeconds(-10) }],
@@ -191,7 +191,7 @@ describe('a response', () => {
       { signs: ['response'], encrypts: { certificate: ours.certificate } },
     ],
     ['encrypted, and not signed', 'decryption', { signs: [], encrypts: { certificate: ours.certificate } }],
-    ['encrypted for somebody else', 'decryption', { encrypts: { certificate: stranger.certificate } }],
+    ['encrypted for another recipient', 'decryption', { encrypts: { certificate: stranger.certificate } }],
     [
       'encrypted with RSA 1.5',
       'algorithm',

@@ -1,4 +1,4 @@
-// Whom an answer of a SAML provider signs in, and what a provider, its administrators and whoever posts answers cannot do.
+// Whom an answer of a SAML provider signs in, and what a provider, its administrators and senders of answers cannot do.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
@@ -95,7 +95,7 @@ for (const mode of MODES) {
       return answer
     }
 
-    /** Asserts that the answer signs nobody in, and that the audit trail says why in one word. */
+    /** Asserts that the answer signs no user in, and that the audit trail says why in one word. */
     async function refuse(reason: string, parts: ResponseParts & { origin?: string }): Promise<TestAnswer> {
       const before = server.events.length
       const browser = server.browser()

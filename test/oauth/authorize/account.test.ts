@@ -52,7 +52,7 @@ for (const mode of MODES) {
         const browser = await signedIn(server)
         const page = await authorize(browser, choose)
         const login = await browser.send(linkOf(page, 'other_account'))
-        assert.equal(login.status, 200, 'a form, though somebody is signed in')
+        assert.equal(login.status, 200, 'a form, though a user is signed in')
         const answer = await signInAs(browser, 'sam', 'dingo')
         assert.ok(responseOf(answer).query['code'])
         assert.match((await browser.send('/')).text, /sam/)

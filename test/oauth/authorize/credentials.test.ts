@@ -138,7 +138,7 @@ for (const mode of MODES) {
         const { fragment } = responseOf(await post({ ...request, ...CREDENTIALS, password }))
         assert.deepEqual([fragment['error'], fragment['access_token']], ['unauthorized_client', undefined])
       }
-      assert.equal(server.events.length, before, 'nobody signed in, and nobody failed to')
+      assert.equal(server.events.length, before, 'no sign-in, and no failed one')
     })
 
     it('requires the approvals that a browser flow requires, and uses earlier ones', async () => {

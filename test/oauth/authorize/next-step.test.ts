@@ -45,7 +45,7 @@ interface Case {
   /** Differences from a plain request of a client without autoapproval. */
   readonly request?: Partial<Demands> & { responseType?: string }
   readonly client?: Partial<Client>
-  /** Differences from somebody who signed in just now and decided nothing yet; null when nobody is there. */
+  /** Differences from a user who signed in just now and decided nothing yet; null without a user. */
   readonly user?: (Partial<Omit<SignedIn, 'scopes'>> & { scopes?: readonly string[] | OAuthError }) | null
   readonly mode?: CompatibilityMode
   /** The step, short: its kind with the error, or the scopes with their first letters of the state. */

@@ -16,7 +16,7 @@ import { openTables } from '../../support/tables.ts'
 
 const DAY = 86_400
 
-/** A server on a file, and its tables for whoever can write to the database. */
+/** A server on a file, and its tables, as a writer to the database sees them. */
 async function withTrail(
   work: (server: TestServer, tables: Tables) => Promise<void>,
   audit: object = {},

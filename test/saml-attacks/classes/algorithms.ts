@@ -31,7 +31,7 @@ const by =
 const hashedBy = (means: Means, algorithm: string) => (text: string) =>
   sign(algorithm, Buffer.from(text), means.idp.key.privateKey).toString('base64')
 
-/** What is broken, what anybody can compute, and nothing at all. */
+/** Broken algorithms, those that need no secret, and none at all. */
 export const algorithms: AttackClass = {
   name: 'algorithm downgrade',
   sources: ['CVE-2009-0217', 'RFC 6194', 'RFC 9231', 'W3C XML Signature Best Practices'],

@@ -41,7 +41,7 @@ const attack = (name: string, forge: SamlAttack['forge'], source?: string): Saml
   ...(source !== undefined && { source }),
 })
 
-/** Everybody can encrypt to the server: what is hidden is not for that reason genuine. */
+/** Encrypting to the server needs no secret, so that an encrypted assertion is not thereby genuine. */
 export const encryption: AttackClass = {
   name: 'encrypted assertions',
   sources: [

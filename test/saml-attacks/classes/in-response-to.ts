@@ -3,7 +3,7 @@ import { genuine, signedResponse } from '../forging.ts'
 
 const UNKNOWN = '_00000000000000000000000000000000'
 
-/** The answer to one request must not be taken as that to another: somebody else's sign-in would be put into a browser. */
+/** The answer to one request must not be taken as that to another: another user's sign-in would be put into a browser. */
 export const inResponseTo: AttackClass = {
   name: 'wrong InResponseTo',
   sources: ['SAML Profiles 4.1.4.3', 'SAML Security Considerations 6.4'],

@@ -18,7 +18,7 @@ import {
 } from '../forging.ts'
 import { SAML } from '../../support/saml-idp.ts'
 
-/** A `SignedInfo` with the digest of the forged assertion, which nobody signed. */
+/** A `SignedInfo` with the digest of the forged, unsigned assertion. */
 const forgedInfo = (forged: string): string =>
   signedInfoOf({ references: referenceTo(`#${idOf(forged)}`, canonical(forged)) })
 

@@ -387,7 +387,7 @@ describe('a rate limiter that fails', () => {
     mappings: [{ name: 'X', selectors: selectors('all'), limits: { global: rate(1) } }],
   } as const
 
-  /** Two requests of somebody who reads HTML, and the faults that were logged. */
+  /** Two requests for HTML, and the faults that were logged. */
   async function twice(deps: { clock: Clock; error: () => Promise<never> }) {
     const faults: string[] = []
     const app = fastify()

@@ -242,7 +242,7 @@ for (const mode of MODES) {
       }
     })
 
-    inServer('that only remembers a request signs nobody in', async server => {
+    inServer('that only remembers a request signs no user in', async server => {
       const browser = server.browser()
       await authorize(browser, { ...AUTO_REQUEST, state: 'x'.repeat(2500) })
       assert.ok(browser.cookies.get(session))
