@@ -18,9 +18,16 @@ export function writeBackup(config: Config, to: string): string {
   refuseMissingDatabase(config.database)
   if (existsSync(to)) throw new CommandFailure(`${to} exists already`)
   const draft = `${to}.partial`
+  refuseMissingFolder(to)
   copySqlite(path, draft)
   renameDurably(draft, to)
   return `Wrote ${to}, ${statSync(to).size} bytes, and checked it.\nThe master key is not in it: keep a copy of the key elsewhere.\n`
+}
+
+function refuseMissingFolder(file: string): void {
+  const folder = dirname(resolve(file))
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new CommandFailure(`there is no folder ${folder}`)
 }
 
 /**

@@ -1,6 +1,7 @@
 // The actions of `latchkey keys`. A running server receives each change like any other.
-import { readFileSync } from 'node:fs'
 import { addSeconds } from '../base/clock.ts'
+import { reasonOf } from '../base/file-error.ts'
+import { readSmallFile } from '../base/small-file.ts'
 import { refuseForeignDatabase } from '../bootstrap.ts'
 import type { Config } from '../config.ts'
 import { behaviourOf } from '../model/compatibility.ts'
@@ -21,6 +22,9 @@ import { openStorageBeside } from './storage.ts'
 
 /** Other processes may sign with the old key until they receive the change. */
 const PROPAGATION_SECONDS = 60
+
+/** More than a private key with its certificates has. */
+const MAX_PEM_BYTES = 1024 * 1024
 
 /** Runs the action and returns the lines to print, which contain no secrets. */
 export async function runKeyAction(config: Config, zoneId: string | undefined, action: KeyAction): Promise<string> {
@@ -78,11 +82,20 @@ async function add({ id: zoneId }: Zone, action: ActionOf<'add'>, deps: Deps): P
 }
 
 function readPemFile(path: string, algorithm: string | undefined): KeyMaterial {
-  const text = readFileSync(path, 'utf8')
+  const text = readPem(path)
+  if (!text.includes('-----BEGIN')) throw new CommandFailure(`${path}: is not a private key in PEM`)
   const read = readKeyMaterial({ text, algorithm })
   if ('problem' in read) throw new CommandFailure(`${path}: ${read.problem}`)
   if (read.publicKey === undefined) throw new CommandFailure(`${path}: is not an unencrypted private key in PEM`)
   return read
+}
+
+function readPem(path: string): string {
+  try {
+    return readSmallFile(path, MAX_PEM_BYTES)
+  } catch (cause) {
+    throw new CommandFailure(`--pem-file ${path} cannot be read: ${reasonOf(cause)}`, { cause })
+  }
 }
 
 async function activate({ id: zoneId }: Zone, keyId: string, deps: Deps): Promise<string> {

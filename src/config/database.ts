@@ -1,5 +1,7 @@
 // The key `database_options`: how the server uses its database.
+import { reasonOf } from '../base/file-error.ts'
 import { isLoopbackHost } from '../base/loopback.ts'
+import { readSmallFile } from '../base/small-file.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 
@@ -53,8 +55,27 @@ export function databaseOptionsOf(
     migrate_at_start: migratesAtStart = true,
     read_replicas: hosts = [],
   } = (problems.hasValidTypes('database_options') ? file : undefined) ?? {}
+  requireTlsFiles(database, problems)
   return { changes, migratesAtStart, replicas: replicasOf(database, hosts, problems) }
 }
+
+/** The files that a URL names; `pg` reads them at the first connection, and names no setting when one is missing. */
+function requireTlsFiles(database: string, problems: Problems): void {
+  if (!isPostgres(database) || !URL.canParse(database)) return
+  const { searchParams } = new URL(database)
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const path = searchParams.get(name)
+    if (path === null || path === '' || path === 'system') continue
+    try {
+      readSmallFile(path, MAX_TLS_FILE_BYTES)
+    } catch (error) {
+      problems.add('database', `${name} ${path} cannot be read: ${reasonOf(error)}`)
+    }
+  }
+}
+
+/** More than all certification authorities of an operating system have. */
+const MAX_TLS_FILE_BYTES = 4 * 1024 * 1024
 
 /** A standby has the databases, accounts and passwords of its primary, so its URL differs by the host only. */
 function replicasOf(database: string, hosts: readonly string[], problems: Problems): readonly string[] {

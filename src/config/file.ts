@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { reasonOf } from '../base/file-error.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
 import type { Schema, SchemaProblem } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
@@ -247,15 +248,3 @@ function scalarOf(text: string): number | boolean | undefined {
 const nameOf = (key: string): string => (key === '' ? 'config' : key)
 
 const keyBelow = (key: string, member: string): string => (key === '' ? member : `${key}.${member}`)
-
-const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  switch ('code' in error ? error.code : undefined) {
-    case 'ENOENT':
-      return 'no such file'
-    case 'EISDIR':
-      return 'it is a folder'
-    default:
-      return error.message
-  }
-}

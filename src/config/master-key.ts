@@ -1,6 +1,7 @@
 // Where the master keys are, and how they are read: at the start, and again while the server runs.
 import { constants, copyFileSync, existsSync, linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { reasonOf } from '../base/file-error.ts'
 import type { Random } from '../base/random.ts'
 import { readSmallFile } from '../base/small-file.ts'
 import type { Environment } from './file.ts'
@@ -197,11 +198,6 @@ function readKeys(path: string): readonly Buffer[] | undefined {
 }
 
 const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'
-
-const reasonOf = (error: unknown): string => {
-  if (isMissing(error)) return 'no such file'
-  return error instanceof Error ? error.message : String(error)
-}
 
 /** Creates the file atomically unless it exists, so that concurrent processes get the same key. */
 function createKey(path: string, random: Random): readonly Buffer[] {

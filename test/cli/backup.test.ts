@@ -143,7 +143,12 @@ describe('latchkey backup refuses', () => {
   }[] = [
     { name: 'to guess where to', args: [], status: 2, says: /'--to <value>' is missing/ },
     { name: 'to overwrite a file', args: ['--to', 'latchkey.json'], status: 1, says: /latchkey\.json exists already/ },
-    { name: 'a folder that is not there', args: ['--to', 'disk/copy.db'], status: 1, says: /ENOENT.*disk/ },
+    {
+      name: 'a folder that is not there',
+      args: ['--to', 'disk/copy.db'],
+      status: 1,
+      says: /^latchkey: there is no folder \/.*\/disk\n$/,
+    },
     {
       name: 'to write beside what another backup writes',
       args: ['--to', 'copy.db'],

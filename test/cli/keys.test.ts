@@ -176,6 +176,7 @@ for (const kind of DATABASE_KINDS) {
     // Covers latchkey keys: --pem-file
     it('adds the key of a file, and makes an id up', async () => {
       writeFileSync(join(folder, 'ed.pem'), privatePem('ed25519'))
+      writeFileSync(join(folder, 'note.txt'), 'where the key is\n')
       const { status, stdout } = await run('add', '--pem-file', 'ed.pem')
       assert.equal(status, 0)
       const id = /^Added ([0-9a-f]{16});/.exec(stdout)?.[1] ?? assert.fail(stdout)
@@ -229,7 +230,7 @@ for (const kind of DATABASE_KINDS) {
       {
         name: 'a file that is no key',
         args: ['add', '--pem-file', 'latchkey.json'],
-        stderr: 'latchkey.json: is not an unencrypted private key in PEM',
+        stderr: 'latchkey.json: is not a private key in PEM',
       },
       {
         name: 'a file that does not fit the algorithm',
@@ -241,7 +242,21 @@ for (const kind of DATABASE_KINDS) {
         args: ['add', '--pem-file', 'ed.pem', '--alg', 'HS256'],
         stderr: 'ed.pem: HS256 needs a shared secret, this is a key in PEM',
       },
-      { name: 'a file that is not there', args: ['add', '--pem-file', 'no.pem'], stderr: /^latchkey: ENOENT.*no\.pem/ },
+      {
+        name: 'a file that is not there',
+        args: ['add', '--pem-file', 'no.pem'],
+        stderr: '--pem-file no.pem cannot be read: no such file',
+      },
+      {
+        name: 'a folder',
+        args: ['add', '--pem-file', '.'],
+        stderr: '--pem-file . cannot be read: it is no regular file',
+      },
+      {
+        name: 'a file that is text',
+        args: ['add', '--pem-file', 'note.txt'],
+        stderr: 'note.txt: is not a private key in PEM',
+      },
     ]
     if (kind !== 'sqlite') return // what the command refuses does not depend on the database
     // The server deletes an expired key at a moment of its own.

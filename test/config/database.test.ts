@@ -85,6 +85,17 @@ describe('database_options', () => {
     assert.deepEqual(await warningsOf('postgres://u:p@localhost/x?sslmode=verify-full'), [])
   })
 
+  it('refuse a URL with a TLS file that cannot be read', async () => {
+    const problemsWith = (query: string) =>
+      problemsOf(loadText(folder, `database: postgres://u:hidden@db/x?sslmode=verify-full&${query}`))
+    assert.deepEqual(await problemsWith('sslrootcert=/no/ca.pem'), [
+      'database: sslrootcert /no/ca.pem cannot be read: no such file',
+    ])
+    assert.deepEqual(await problemsWith(`sslkey=${folder}`), [
+      `database: sslkey ${folder} cannot be read: it is no regular file`,
+    ])
+  })
+
   it('refuse anything else', async () => {
     assert.deepEqual(await problemsOf(loadText(folder, 'database_options: { changes: guess }')), [
       'database_options.changes: must be one of listen, poll',

@@ -27,8 +27,7 @@ describe('the files of a cluster', () => {
     const folder = temporaryFolder()
     const key = privatePem('ec', 'P-256')
     const secrets = {
-      database_url:
-        'postgres://latchkey:x@db.internal.example.org/latchkey?sslmode=verify-full&sslrootcert=/etc/latchkey/ca.crt',
+      database_url: `postgres://latchkey:x@db.internal.example.org/latchkey?sslmode=verify-full&sslrootcert=${join(folder, 'node.crt')}`,
       master_key: '0'.repeat(64),
       node_key: key,
       shop_secret: 'a-long-random-secret',

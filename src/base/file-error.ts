@@ -1,0 +1,21 @@
+// What an operator reads when a file cannot be used.
+
+/** The cause, without its code and without the name of the file. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  switch ('code' in error ? error.code : undefined) {
+    case 'ENOENT':
+      return 'no such file'
+    case 'EISDIR':
+      return 'it is a folder'
+    case 'ENOTDIR':
+      return 'its folder is a file'
+    case 'EACCES':
+    case 'EPERM':
+      return 'permission denied'
+    case 'ENOSPC':
+      return 'the disk is full'
+    default:
+      return error.message
+  }
+}
