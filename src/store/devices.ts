@@ -63,8 +63,10 @@ const POLL = statement<DeviceKey & { now: number }, { expires_at: number }>(
   `update device_codes set polled_at = :now where ${OF_DEVICE} and state = 'pending'
    and (polled_at is null or polled_at + interval_seconds * 1000 <= :now) returning expires_at`,
 )
+// The row stays until it expires, so that a revocation while the tokens are being made finds their grant.
 const TAKE = statement<DeviceKey, Pick<DeviceRow, 'decision' | 'expires_at'>>(
-  `delete from device_codes where ${OF_DEVICE} and state <> 'pending' returning decision, expires_at`,
+  `update device_codes set state = 'used' where ${OF_DEVICE} and state in ('approved', 'denied')
+   returning decision, expires_at`,
 )
 const SLOW_DOWN = statement<DeviceKey & { now: number }, { expires_at: number }>(
   `update device_codes set interval_seconds = interval_seconds + ${POLL_SECONDS}, polled_at = :now
@@ -72,19 +74,26 @@ const SLOW_DOWN = statement<DeviceKey & { now: number }, { expires_at: number }>
 )
 
 // A decision is one text, whose user is quoted.
-const DELETE_APPROVED_OF_PAIR = statement<{ zone_id: string; client_id: string; pattern: string }>(
-  `delete from device_codes where zone_id = :zone_id and client_id = :client_id and state = 'approved'
-   and decision like :pattern escape '!'`,
+const DELETE_DECIDED_OF_PAIR = statement<
+  { zone_id: string; client_id: string; pattern: string },
+  Pick<DeviceRow, 'decision'>
+>(
+  `delete from device_codes where zone_id = :zone_id and client_id = :client_id and state <> 'pending'
+   and decision like :pattern escape '!' returning decision`,
 )
 
-/** Deletes the codes that the user has allowed to devices of the client, inside a transaction. */
+/**
+ * Deletes the codes that the user has allowed to devices of the client, inside a transaction. Returns the grants of their tokens,
+ * which may be in the making.
+ */
 export async function forgetApproved(
   within: Transaction,
   zoneId: string,
   { clientId, userId }: { readonly clientId: string; readonly userId: string },
-): Promise<void> {
+): Promise<readonly string[]> {
   const pattern = `%${`"userId":${toJson(userId)}`.replaceAll(/[!%_]/g, '!$&')}%`
-  await within.run(DELETE_APPROVED_OF_PAIR, { zone_id: zoneId, client_id: clientId, pattern })
+  const { rows } = await within.run(DELETE_DECIDED_OF_PAIR, { zone_id: zoneId, client_id: clientId, pattern })
+  return rows.flatMap(({ decision }) => (decision === null ? [] : [toDecision(decision).grantId]))
 }
 
 /** Implements `DeviceStore` for both databases. */

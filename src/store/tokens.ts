@@ -190,7 +190,9 @@ export function createTokens(db: Database): TokenStore {
       await db.transaction(async within => {
         await within.run(REVOKE_CODES_OF_PAIR, revoked)
         await within.run(DELETE_UNUSED_CODES, pair)
-        await forgetApproved(within, zoneId, { clientId, userId })
+        for (const grantId of await forgetApproved(within, zoneId, { clientId, userId })) {
+          await within.run(REVOKE, { zone_id: zoneId, revoked_id: grantId, expires_at: revoked.expires_at })
+        }
       })
       for (;;) {
         const { changes } = await db.transaction(async within => {

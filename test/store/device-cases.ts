@@ -60,6 +60,22 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal(await outcome('elsewhere', 'radio'), 'approved')
     })
 
+    it('leaves no grant behind when it is redeemed at the moment of a revocation', async () => {
+      const z = newZone()
+      const { devices, tokens } = store()
+      const redeem = async (codeDigest: string, userId: string): Promise<void> => {
+        await devices.insert(z, asked({ codeDigest, userCodeDigest: codeDigest }))
+        await devices.decide(z, codeDigest, { ...decision, userId, grantId: `of ${userId}` }, at(1))
+        assert.equal((await devices.poll(z, { codeDigest, clientId: 'tv' }, at(2))).outcome, 'approved')
+        assert.equal((await devices.poll(z, { codeDigest, clientId: 'tv' }, at(2))).outcome, 'unknown')
+      }
+      await redeem('first', 'u1')
+      await redeem('second', 'u2')
+      await tokens.revokeGrantsOf(z, { clientId: 'tv', userId: 'u1' }, at(9000))
+      assert.equal(await tokens.isRevoked(z, { grantId: 'of u1', tokenId: 'made since' }), true)
+      assert.equal(await tokens.isRevoked(z, { grantId: 'of u2', tokenId: 'made since' }), false)
+    })
+
     it('is shown by one device at a time', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
