@@ -204,7 +204,7 @@ export async function loadConfig({
       }),
       ...mutualTlsWarnings(bootstrap, mutualTls),
       ...(ofClients ?? []),
-      ...providerWarnings(bootstrap, service),
+      ...(await providerWarnings(bootstrap, service)),
       ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),
     ],
   }

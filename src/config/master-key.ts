@@ -1,5 +1,15 @@
 // Where the master keys are, and how they are read: at the start, and again while the server runs.
-import { constants, copyFileSync, existsSync, linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { reasonOf } from '../base/file-error.ts'
 import type { Random } from '../base/random.ts'
@@ -114,6 +124,8 @@ export function masterKeyOf(
       ([, each]) => each !== undefined,
     )
     if (other) problems.add('master_key_command', `cannot be given together with ${other[0]}`)
+    const missing = missingProgram(command[0] ?? '', { folder, env })
+    if (missing !== undefined) problems.add('master_key_command', missing)
     return { from: 'command', command, folder, env }
   }
   const inline = variable ?? value
@@ -132,6 +144,32 @@ export function masterKeyOf(
     problems.add('master_key_file', `${path} cannot be read: ${reasonOf(error)}`)
   }
   return { from: 'file', path: absolute }
+}
+
+/** Why the program cannot be run, as far as can be seen without running it. */
+function missingProgram(
+  program: string,
+  { folder, env }: { readonly folder: string; readonly env: Environment },
+): string | undefined {
+  if (program === '' || process.platform === 'win32') return undefined // Windows adds extensions to the name
+  const inPath = !program.includes('/')
+  const folders = inPath ? (env['PATH'] ?? DEFAULT_PATH).split(':') : ['']
+  const paths = folders.map(each => resolve(folder, each, program)).filter(path => existsSync(path))
+  if (paths.some(isExecutable)) return undefined
+  if (paths.length > 0) return `${program} cannot be executed`
+  return inPath ? `${program} is in no folder of the PATH` : `${program} does not exist`
+}
+
+/** That of the C library for a process without the variable. */
+const DEFAULT_PATH = '/bin:/usr/bin'
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
 }
 
 /**

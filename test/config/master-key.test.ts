@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../src/base/random.ts'
@@ -110,6 +110,33 @@ describe('the master key', () => {
       want: ['master_key_command: must be of type array'],
     },
     {
+      name: 'a command whose program does not exist',
+      text: 'master_key_command: [./gone]',
+      want: ['master_key_command: ./gone does not exist'],
+    },
+    {
+      name: 'a command whose program is nowhere in the PATH',
+      text: 'master_key_command: [gone]',
+      env: { PATH: `${folder}:/nowhere` },
+      want: ['master_key_command: gone is in no folder of the PATH'],
+    },
+    {
+      name: 'a command that is no program',
+      text: 'master_key_command: [./two]',
+      want: ['master_key_command: ./two cannot be executed'],
+    },
+    {
+      name: 'a command that is no program, though in the PATH',
+      text: 'master_key_command: [two]',
+      env: { PATH: `${folder}:/nowhere` },
+      want: ['master_key_command: two cannot be executed'],
+    },
+    {
+      name: 'a command that is a folder',
+      text: 'master_key_command: [.//]',
+      want: ['master_key_command: .// cannot be executed'],
+    },
+    {
       name: 'a command without a program',
       text: 'master_key_command: []',
       want: ['master_key_command: must have at least 1 entries'],
@@ -124,14 +151,28 @@ describe('the master key', () => {
 
   const outcomes = [
     { name: 'a status other than 0', command: ['false'], want: 'false ended with status 1' },
-    { name: 'a program that does not exist', command: ['./gone'], want: './gone does not exist' },
-    { name: 'a file that is no program', command: ['./two'], want: './two cannot be executed' },
     { name: 'an endless output', command: ['yes', hex], want: 'yes printed more than 4096 bytes' },
     { name: 'a signal', command: ['sh', '-c', `echo ${hex} >&2; kill -9 $$`], want: 'sh was ended by SIGKILL' },
   ]
   for (const { name, command, want } of outcomes) {
     it(`is not taken from a command with ${name}, and the line has nothing secret`, async () => {
       const config = await loadText(folder, `master_key_command: ${JSON.stringify(command)}`)
+      await assert.rejects(masterKeysFor(config, random), { message: `master_key_command: ${want}` })
+    })
+  }
+
+  const vanished = [
+    { name: 'is gone', mode: undefined, want: './program does not exist' },
+    { name: 'is no program any more', mode: 0o600, want: './program cannot be executed' },
+  ]
+  for (const { name, mode, want } of vanished) {
+    it(`is not taken from a command whose program ${name}`, async () => {
+      const path = join(folder, 'program')
+      writeFileSync(path, '#!/bin/sh\n')
+      chmodSync(path, 0o700)
+      const config = await loadText(folder, 'master_key_command: [./program]')
+      if (mode === undefined) rmSync(path)
+      else chmodSync(path, mode)
       await assert.rejects(masterKeysFor(config, random), { message: `master_key_command: ${want}` })
     })
   }

@@ -28,3 +28,31 @@ it('names identity providers of the configuration that cannot be used, in every 
   assert.match(first ?? '', /^identity provider partner: it cannot be used as it is: config\.relyingPartyId: /)
   assert.match(second ?? '', /^identity provider partner: it cannot be used as it is: config\.authUrl: /)
 })
+
+it('names a directory of the configuration that cannot be used', async () => {
+  const directory = async (config: object): Promise<readonly string[]> => {
+    const identity_providers = [{ type: 'ldap', originKey: 'ldap', name: 'Directory', config }]
+    const smtp = { host: 'localhost', from: 'id@example.org' }
+    return (await loadText(folder, JSON.stringify({ smtp, bootstrap: { identity_providers } }))).warnings
+  }
+  const usableOne = {
+    baseUrl: 'ldaps://directory.example.org',
+    ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
+    userSearchBase: 'dc=example,dc=org',
+    userSearchFilter: 'uid={0}',
+    bindUserDn: 'cn=reader,dc=example,dc=org',
+    bindPassword: 'a-password',
+  }
+  assert.deepEqual(await directory(usableOne), [])
+  assert.deepEqual(await directory({}), []) // not configured yet
+  const because = 'identity provider ldap: it cannot be used as it is: config:'
+  assert.deepEqual(await directory({ ...usableOne, baseUrl: 'directory.example.org' }), [
+    `${because} baseUrl must be addresses with ldap:// or ldaps://, with spaces in between`,
+  ])
+  assert.deepEqual(await directory({ ...usableOne, bindPassword: undefined }), [
+    `${because} bindUserDn needs a bindPassword`,
+  ])
+  assert.deepEqual(await directory({ ...usableOne, userSearchFilter: 'uid=x' }), [
+    `${because} userSearchFilter must contain {0}`,
+  ])
+})

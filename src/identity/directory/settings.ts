@@ -209,6 +209,19 @@ export function readDirectorySettings(record: JsonRecord): DirectorySettings {
   }
 }
 
+/** What makes a record unusable; undefined for a usable one, and for one without an address, which is not configured yet. */
+export function directoryProblem(record: JsonRecord): string | undefined {
+  const { baseUrl }: LdapProviderConfig = record
+  if (typeof baseUrl !== 'string' || baseUrl.trim() === '') return undefined
+  try {
+    readDirectorySettings(record)
+    return undefined
+  } catch (error) {
+    if (error instanceof UnusableDirectory) return error.message
+    throw error
+  }
+}
+
 /** `URL` does not normalise the host of an unknown scheme, so the host is parsed again with https. */
 function readUrl(url: string, usesStartTls: boolean): DirectoryUrl {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
