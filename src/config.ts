@@ -1,6 +1,8 @@
 // Reads the configuration from command line, environment, file and defaults, in this order of precedence. The only reader
 // of the environment. Reports all problems at once; the result is typed and fully validated.
 import { dirname, resolve } from 'node:path'
+import { systemClock } from './base/clock.ts'
+import type { Clock } from './base/clock.ts'
 import { isLoopbackHost } from './base/loopback.ts'
 import { auditOf } from './config/audit.ts'
 import type { Config } from './config/config.ts'
@@ -29,7 +31,7 @@ import { checkRegistration } from './config/registration.ts'
 import { checkSecondFactor, secondFactorWarnings } from './config/second-factor.ts'
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
-import { tlsOf } from './config/tls.ts'
+import { tlsOf, tlsWarnings } from './config/tls.ts'
 import { databaseOptionsOf } from './config/database.ts'
 import { tracingOf } from './config/tracing.ts'
 import { warningsOf } from './config/warnings.ts'
@@ -59,11 +61,12 @@ export interface CommandOptions {
   readonly workers?: string
 }
 
-/** Sources of the configuration; tests replace the environment and the working directory. */
+/** Sources of the configuration; tests replace the environment, the working directory and the clock. */
 interface ConfigSources {
   readonly options?: CommandOptions
   readonly env?: Environment
   readonly cwd?: string
+  readonly clock?: Clock
 }
 
 /** Reads and validates everything; throws a `ConfigError` that lists all problems. */
@@ -71,6 +74,7 @@ export async function loadConfig({
   options = {},
   env = process.env,
   cwd = process.cwd(),
+  clock = systemClock,
 }: ConfigSources = {}): Promise<Config> {
   const problems = createProblems()
   const path = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
@@ -202,6 +206,7 @@ export async function loadConfig({
         smtp,
         playground,
       }),
+      ...(await tlsWarnings(tls, { baseUrl, clock, isBehindProxy: trustedProxies.length > 0 })),
       ...mutualTlsWarnings(bootstrap, mutualTls),
       ...(ofClients ?? []),
       ...(await providerWarnings(bootstrap, service)),

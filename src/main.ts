@@ -250,7 +250,7 @@ async function closeOnFailure<T>(store: Store, work: () => Promise<T>): Promise<
   }
 }
 
-async function serve({ app, config, measuring, sender, log }: Parts): Promise<void> {
+async function serve({ app, config, measuring, sender, log, clock }: Parts): Promise<void> {
   await app.keys.active(config.service) // the first request must not wait for a key to be made
   await app.health.probe()
   app.health.keepProbing(config.operations.probeMilliseconds)
@@ -263,7 +263,7 @@ async function serve({ app, config, measuring, sender, log }: Parts): Promise<vo
   const { tls } = config.listen
   if (!tls) return
   const { reloadTlsFiles } = await import('./ops/tls-reload.ts')
-  reloadTlsFiles(app.http.server as unknown as TlsServer, tls, log)
+  reloadTlsFiles(app.http.server as unknown as TlsServer, tls, { log, clock })
 }
 
 /** Reloads the master keys when they change; until the process ends. */

@@ -1,5 +1,9 @@
 // The certificate and key of a TLS server, from files that are replaced while it runs. Loaded only where TLS is configured.
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
+import { validityOf } from './certificate-validity.ts'
+import { reasonOf } from './file-error.ts'
 import { readSmallFile } from './small-file.ts'
 
 /** More than a certificate with its chain has. */
@@ -46,22 +50,45 @@ export function readTls(files: TlsFiles): TlsReading {
     }
   }
   const { certificate: cert = '', privateKey: key = '' } = texts
-  try {
-    createSecureContext({ cert })
-  } catch (cause) {
-    return { of: 'certificate', problem: `is no certificate in PEM: ${reasonOf(cause)}` }
-  }
+  const certificateProblem = problemOf(() => createSecureContext({ cert }))
+  if (certificateProblem !== undefined) return { of: 'certificate', problem: 'is no certificate in PEM' }
+  const keyProblem = problemOfKey(key, cert)
+  if (keyProblem !== undefined) return { of: 'privateKey', problem: keyProblem }
   const context: TlsContext = { cert, key, minVersion: 'TLSv1.2', ciphers: CIPHERS }
-  try {
-    createSecureContext({ ...context })
-  } catch (cause) {
-    return { of: 'privateKey', problem: `is not the key of the certificate: ${reasonOf(cause)}` }
-  }
+  const problem = problemOf(() => createSecureContext({ ...context }))
+  if (problem !== undefined) return { of: 'certificate', problem: `cannot be used: ${problem}` }
   return { context }
 }
 
-/** OpenSSL's messages name no content of the file. */
-const reasonOf = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return 'unknown'
-  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message
+/** OpenSSL itself accepts an RSA key for the certificate of an EC key, and the other way round. */
+function problemOfKey(pem: string, certificate: string): string | undefined {
+  if (/-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m.test(pem)) return 'is encrypted: it must have no passphrase'
+  let isOfCertificate = false
+  const problem = problemOf(() => {
+    isOfCertificate = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(pem))
+  })
+  if (problem !== undefined) return 'is no private key in PEM'
+  return isOfCertificate ? undefined : 'is not the key of the certificate'
+}
+
+/** The code of the error: OpenSSL's codes name no content of the file. */
+function problemOf(attempt: () => unknown): string | undefined {
+  try {
+    attempt()
+    return undefined
+  } catch (cause) {
+    return cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+  }
+}
+
+/** Why callers will refuse the certificate: its time, or, if a host is given, that it is for another one. */
+export function certificateWarning(pem: string, { now, host }: { now: Date; host?: string }): string | undefined {
+  const certificate = new X509Certificate(pem)
+  const { validFrom, validTo } = validityOf(certificate)
+  if (now >= validTo) return `has expired: it was valid until ${validTo.toISOString()}`
+  if (now < validFrom) return `is not valid before ${validFrom.toISOString()}`
+  if (host === undefined) return undefined
+  const name = host.replace(/^\[|\]$/g, '')
+  const isNamed = isIP(name) > 0 ? certificate.checkIP(name) : certificate.checkHost(name, { subject: 'never' })
+  return isNamed === undefined ? `is not valid for ${name}` : undefined
 }

@@ -1,5 +1,6 @@
 // `listen.tls`: TLS without a proxy. The files are read again while the server runs, so the configuration keeps their paths.
 import { resolve } from 'node:path'
+import type { Clock } from '../base/clock.ts'
 import type { TlsSettings } from './config.ts'
 import type { Problems } from './problems.ts'
 
@@ -56,4 +57,24 @@ export async function tlsOf(
   }
   if (!baseUrl.startsWith('https:')) problems.add('base_url', 'must begin with https:, because of listen.tls')
   return { ...files, asksForCertificates: file.client_certificates === 'request' }
+}
+
+/** A warning about a certificate that callers will refuse. Behind a proxy, only the proxy has to accept its name. */
+export async function tlsWarnings(
+  tls: TlsSettings | undefined,
+  {
+    baseUrl,
+    clock,
+    isBehindProxy,
+  }: { readonly baseUrl: string; readonly clock: Clock; readonly isBehindProxy: boolean },
+): Promise<readonly string[]> {
+  if (!tls) return []
+  const { certificateWarning, readTls } = await import('../base/tls-files.ts')
+  const read = readTls(tls)
+  if (read.problem !== undefined) return [] // replaced since it was checked
+  const host = new URL(baseUrl).hostname
+  const warning = certificateWarning(read.context.cert, { now: clock.now(), ...(isBehindProxy ? {} : { host }) })
+  return warning === undefined
+    ? []
+    : [`listen.tls.certificate_file: ${tls.certificate} ${warning}; callers will refuse it`]
 }

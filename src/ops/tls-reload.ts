@@ -1,8 +1,9 @@
 // Replaces the certificate of a running server when its files change. Connections stay as they are.
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Server } from 'node:tls'
+import type { Clock } from '../base/clock.ts'
 import type { TlsFiles } from '../base/tls-files.ts'
-import { readTls } from '../base/tls-files.ts'
+import { certificateWarning, readTls } from '../base/tls-files.ts'
 
 /** Both files are usually replaced one after the other. */
 const LOOK_EVERY_MS = 2000
@@ -11,7 +12,7 @@ const LOOK_EVERY_MS = 2000
 export function reloadTlsFiles(
   server: Pick<Server, 'setSecureContext'>,
   files: TlsFiles,
-  log: { info(message: string): void; warn(message: string): void },
+  { log, clock }: { log: { info(message: string): void; warn(message: string): void }; clock: Clock },
 ): () => void {
   let current = JSON.stringify(readTls(files))
 
@@ -23,6 +24,8 @@ export function reloadTlsFiles(
     if (read.problem === undefined) {
       server.setSecureContext({ ...read.context })
       log.info('TLS: the new certificate is in use')
+      const warning = certificateWarning(read.context.cert, { now: clock.now() })
+      if (warning !== undefined) log.warn(`TLS: ${files.certificate} ${warning}; callers will refuse it`)
     } else {
       log.warn(`TLS: the old certificate stays in use: ${files[read.of]} ${read.problem}`)
     }

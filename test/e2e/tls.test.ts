@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request as plainRequest } from 'node:http'
 import { Agent, request } from 'node:https'
@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { certificateOf } from '../support/certificate.ts'
+import { privatePem } from '../support/config.ts'
 import { freePort } from '../support/free-port.ts'
 import { launch } from '../support/process.ts'
 import type { StartedProcess } from '../support/process.ts'
@@ -21,6 +22,9 @@ function identity(name: string): { readonly cert: string; readonly key: string }
 
 const first = identity('first')
 const second = identity('second')
+const encrypted = createPrivateKey(first.key)
+  .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' })
+  .toString()
 
 describe('a server with TLS', () => {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-tls-'))
@@ -117,7 +121,7 @@ describe('a server with TLS', () => {
       'a missing file',
       { ...files, certificate_file: 'none.pem' },
       {},
-      /certificate_file: none\.pem cannot be read: ENOENT/,
+      /certificate_file: none\.pem cannot be read: no such file/,
     ],
     [
       'a key of another certificate',
@@ -125,6 +129,19 @@ describe('a server with TLS', () => {
       {},
       /is not the key of the certificate/,
     ],
+    [
+      'a key of another kind than that of the certificate',
+      { ...files, private_key_file: 'rsa.pem' },
+      {},
+      /rsa\.pem is not the key of the certificate$/m,
+    ],
+    [
+      'a key with a passphrase',
+      { ...files, private_key_file: 'encrypted.pem' },
+      {},
+      /encrypted\.pem is encrypted: it must have no passphrase/,
+    ],
+    ['a key that is none', { ...files, private_key_file: 'cert.pem' }, {}, /cert\.pem is no private key in PEM/],
     ['a certificate that is none', { ...files, certificate_file: 'latchkey.json' }, {}, /is no certificate in PEM/],
     ['a base URL without https', files, { base_url: 'http://127.0.0.1:1' }, /base_url: must begin with https:/],
     ['no key', { certificate_file: 'cert.pem' }, {}, /private_key_file/],
@@ -138,6 +155,8 @@ describe('a server with TLS', () => {
           'cert.pem': first.cert,
           'key.pem': first.key,
           'other.pem': second.key,
+          'rsa.pem': privatePem('rsa', 2048),
+          'encrypted.pem': encrypted,
         },
       })
       const ending = await other.ended
