@@ -32,12 +32,12 @@ const ALGORITHMS: Readonly<Record<SigningAlgorithm, Algorithm>> = {
 export const hashOf = (algorithm: SigningAlgorithm): string => ALGORITHMS[algorithm].hash ?? 'sha512'
 
 /** A key with the one algorithm that it is used with, and whose kind of key it is; never a shared secret. */
-interface AlgorithmKey {
+export interface AlgorithmKey {
   readonly algorithm: SigningAlgorithm
   readonly key: KeyObject
 }
 
-/** Whether a signature takes less time than waking a thread of the pool for it (decision 0006). */
+/** Whether a signature takes hardly more time than handing it to another thread (decision 0006). */
 export const isQuick = (algorithm: SigningAlgorithm): boolean => ALGORITHMS[algorithm].isQuick === true
 
 /** Signs the signing input of a JWS, which is ASCII (RFC 7515 §5.1), on the thread that calls. */

@@ -10,6 +10,7 @@ import type { SigningAlgorithm, SigningKeyRecord } from '../model/tokens/signing
 import type { Store } from '../store/store.ts'
 import { generateKey } from './key-generation.ts'
 import type { TokenKeys } from './signer.ts'
+import { createSigningThread } from './signing-thread.ts'
 import { openSigning, openVerifying, sealedKey } from './zone-key.ts'
 import type { KeyOpening, SigningKey, ZoneKey } from './zone-key.ts'
 
@@ -68,6 +69,7 @@ export function createKeyRing(deps: {
     defaultZoneId,
     tokenKeys: deps.tokenKeys,
     quickShare: createMainThreadShare(LARGE_SHARE),
+    thread: createSigningThread(),
     queue: createFairQueue({ concurrency: SLOW_AT_ONCE, bounds: UNBOUNDED }),
     onSignature: deps.onSignature,
   }

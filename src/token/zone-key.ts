@@ -16,6 +16,7 @@ import { hashBytesOfSymmetric } from '../model/tokens/signing-key.ts'
 import { hashOf, isQuick, signInPool, signNow } from './jws-algorithms.ts'
 import type { Signer, TokenKeys } from './signer.ts'
 import { SigningUnavailable } from './signer.ts'
+import type { SigningThread } from './signing-thread.ts'
 
 /** A key for verification. */
 export interface ZoneKey {
@@ -75,6 +76,8 @@ export interface KeyOpening {
   readonly tokenKeys: TokenKeys | undefined
   /** Of the signatures by quick algorithms. */
   readonly quickShare: MainThreadShare
+  /** Makes them while that share is large. */
+  readonly thread: SigningThread
   /** Slow signatures, which must not fill the pool: every write of SQLite waits for a thread of it, too (decision 0003). */
   readonly queue: FairQueue
   /** Absent if signatures are not measured. */
@@ -105,7 +108,7 @@ const openSecret = (record: SigningKeyRecord, vault: Vault): KeyObject =>
 /** Makes the signing function of a key. */
 function signerOf(
   record: SigningKeyRecord,
-  { vault, quickShare, queue, defaultZoneId, tokenKeys, onSignature }: KeyOpening,
+  { vault, quickShare, thread, queue, defaultZoneId, tokenKeys, onSignature }: KeyOpening,
 ): Signer {
   const { algorithm } = record
   const measured = (place: SigningLocation, sign: Signer): Signer =>
@@ -129,9 +132,9 @@ function signerOf(
     const requester = { zoneId: record.zoneId, address: undefined }
     return measured('pool', data => queue.run(requester, () => signInPool(data, signingKey)))
   }
-  const inPool = measured('pool', data => signInPool(data, signingKey))
+  const inThread = measured('thread', thread.signerOf(signingKey))
   const onMainThread = measured('main', async data => quickShare.run(() => signNow(data, signingKey)))
-  return data => (quickShare.isLarge() ? inPool(data) : onMainThread(data))
+  return data => (quickShare.isLarge() && thread.isReady() ? inThread(data) : onMainThread(data))
 }
 
 /** Observes the result beside its caller, who waits no longer for it. */

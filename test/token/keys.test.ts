@@ -45,6 +45,26 @@ describe('signatures', () => {
     })
   }
 
+  it('move to a thread of their own while the server does little else', async () => {
+    const server = await startServer({ config: keysConfig('ES256') })
+    try {
+      const { store, vault, clock } = server
+      const places = new Set<string>()
+      const deps = { store, vault, clock, random: createRandom(), defaultZoneId: 'svc' }
+      const keys = createKeyRing({ ...deps, onSignature: ({ place }) => places.add(place) })
+      const key = await keys.active('svc')
+      const deadline = Date.now() + 20_000
+      while (!places.has('thread') && Date.now() < deadline) {
+        const tokens = await Promise.all(Array.from({ length: 50 }, (_, number) => key.sign('JWT', { number })))
+        const { payload } = await jwtVerify(tokens[49] ?? '', key.verifyKey)
+        assert.deepEqual(payload, { number: 49 })
+      }
+      assert.deepEqual([...places].toSorted(), ['main', 'thread'])
+    } finally {
+      await server.stop()
+    }
+  })
+
   it('leave threads of the pool to others, such as the flush of the database', async () => {
     const server = await startServer({ config: keysConfig('RS256') })
     try {

@@ -1,0 +1,148 @@
+// A thread for work that would block the main thread. It starts on demand and ends when idle, because it costs 11 MB.
+import { stopwatch } from './clock.ts'
+
+/** A question sent to the thread, and its answer, with the same number. */
+export interface Numbered<Content> {
+  readonly id: number
+  readonly content: Content
+}
+
+/** Answers questions off the main thread, one after another. */
+interface Thread<Question, Answer> {
+  /** Throws `ThreadEnded` when the thread ends without an answer. */
+  ask(question: Question): Promise<Answer>
+  /** Whether the thread runs. Otherwise it is started, unless one has failed within the last minute. */
+  isReady(): boolean
+  close(): Promise<void>
+}
+
+/** The thread has failed, or was closed, before it answered. `cause` is its error, if it has thrown one. */
+export class ThreadEnded extends Error {}
+
+const IDLE_MILLISECONDS = 10_000
+const RESTART_MILLISECONDS = 60_000
+
+/** Starts no thread before the first question. The file answers by `answerQuestions`. */
+export function createThread<Question, Answer>({
+  file,
+  data,
+  last,
+}: {
+  readonly file: URL
+  /** The `workerData` of the thread. */
+  readonly data?: unknown
+  /** Asked before an idle thread ends. */
+  readonly last?: Question | undefined
+}): Thread<Question, Answer> {
+  let current: Promise<Running<Question, Answer>> | undefined
+  let isOnline = false
+  let sinceFailure: (() => number) | undefined
+  let idle: NodeJS.Timeout | undefined
+  let asked = 0
+
+  function begin(): Promise<Running<Question, Answer>> {
+    const thread = start<Question, Answer>(file, data, {
+      onOnline: () => (isOnline = current === thread),
+      onFailure: () => {
+        if (current !== thread) return
+        void forget()
+        sinceFailure = stopwatch()
+      },
+    })
+    return thread
+  }
+
+  /** The next question starts another thread. */
+  function forget(): typeof current {
+    const ending = current
+    current = undefined
+    isOnline = false
+    return ending
+  }
+
+  async function endIdle(): Promise<void> {
+    try {
+      const thread = await forget()
+      if (last !== undefined) await thread?.ask(last)
+      await thread?.end()
+    } catch {
+      // a persistent problem also fails the next question, which reports it
+    }
+  }
+
+  return {
+    async ask(question) {
+      asked += 1
+      clearTimeout(idle)
+      try {
+        current ??= begin()
+        return await (await current).ask(question)
+      } finally {
+        asked -= 1
+        if (asked === 0) idle = setTimeout(() => void endIdle(), IDLE_MILLISECONDS).unref()
+      }
+    },
+    isReady() {
+      if (current === undefined && (sinceFailure === undefined || sinceFailure() > RESTART_MILLISECONDS)) {
+        current = begin()
+        idle = setTimeout(() => void endIdle(), IDLE_MILLISECONDS).unref()
+      }
+      return isOnline
+    },
+    async close() {
+      clearTimeout(idle)
+      await (await forget())?.end()
+    },
+  }
+}
+
+interface Running<Question, Answer> {
+  ask(question: Question): Promise<Answer>
+  end(): Promise<unknown>
+}
+
+interface Waiting<Answer> {
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (reason: Error) => void
+}
+
+async function start<Question, Answer>(
+  file: URL,
+  data: unknown,
+  { onOnline, onFailure }: { readonly onOnline: () => void; readonly onFailure: () => void },
+): Promise<Running<Question, Answer>> {
+  const { Worker } = await import('node:worker_threads')
+  const worker = new Worker(file, { workerData: data, env: {} })
+  const waiting = new Map<number, Waiting<Answer>>()
+  let lastId = 0
+  let isEnding = false
+  worker.unref() // an idle thread keeps no process alive
+  worker.on('online', onOnline)
+  worker.on('message', ({ id, content }: Numbered<Answer>) => {
+    const asker = waiting.get(id)
+    waiting.delete(id)
+    if (waiting.size === 0 && !isEnding) worker.unref() // one that ends keeps it alive until it has
+    asker?.resolve(content)
+  })
+  let cause: unknown
+  worker.on('error', error => (cause = error)) // `exit` follows
+  worker.on('exit', () => {
+    onFailure()
+    for (const { reject } of waiting.values()) reject(new ThreadEnded('the thread has ended', { cause }))
+  })
+  return {
+    ask(content) {
+      const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+      lastId += 1
+      waiting.set(lastId, { resolve, reject })
+      worker.ref()
+      worker.postMessage({ id: lastId, content } satisfies Numbered<Question>)
+      return promise
+    },
+    end() {
+      isEnding = true
+      worker.ref()
+      return worker.terminate()
+    },
+  }
+}
