@@ -9,6 +9,7 @@ import type { Config } from './config/config.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
 import type { Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
+import { exampleSecretWarnings } from './config/example-secrets.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { masterKeyOf } from './config/master-key.ts'
 import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
@@ -210,6 +211,7 @@ export async function loadConfig({
       ...mutualTlsWarnings(bootstrap, mutualTls),
       ...(ofClients ?? []),
       ...(await providerWarnings(bootstrap, service)),
+      ...exampleSecretWarnings(bootstrap, baseUrl),
       ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),
     ],
   }

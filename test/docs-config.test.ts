@@ -14,7 +14,8 @@ const ROOT = join(import.meta.dirname, '..')
  * What is no mistake of a document: the files beside the configuration are those of the reader, and a block may show several
  * ways to the same end.
  */
-const ALLOWED = /cannot be read: (?:no such file|ENOENT)|^must be an RSA or EC key|^cannot be given together with/
+const ALLOWED =
+  /cannot be read: (?:no such file|ENOENT)|^must be an RSA or EC key|^cannot be given together with|^\/\S+ does not exist$/
 
 /** Keys of the file, and those that stand one level below and are printed at the top by mistake. */
 const { properties, definitions } = CONFIG_SCHEMA as Schema

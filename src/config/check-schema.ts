@@ -49,7 +49,10 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
     if (schema.$ref !== undefined) return check(value, resolve(schema.$ref), steps)
     const types = [schema.type ?? []].flat()
     if (types.length > 0 && !types.some(type => isOfType(value, type))) {
-      return refuse('type', `must be of type ${types.join(' or ')}`)
+      return refuse(
+        'type',
+        `must be ${types.map(type => TYPE_TEXTS[type] ?? type).join(' or ')}${quotingHint(value, types)}`,
+      )
     }
     if (schema.enum !== undefined && !schema.enum.includes(value)) {
       refuse('enum', `must be one of ${schema.enum.join(', ')}`)
@@ -104,6 +107,35 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
   return found
 }
 
+const TYPE_TEXTS: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'true or false',
+  integer: 'a whole number',
+  number: 'a number',
+  object: 'a mapping',
+  string: 'a string',
+}
+
+/** YAML tells strings from numbers and from true and false by quotes. */
+function quotingHint(value: unknown, types: readonly string[]): string {
+  if (types.includes('string') && (typeof value === 'number' || typeof value === 'boolean')) return ': put it in quotes'
+  if (typeof value !== 'string') return ''
+  const isNumber = types.includes('integer') && /^-?\d+$/.test(value)
+  const isBoolean = types.includes('boolean') && /^(?:true|false)$/.test(value)
+  return isNumber || isBoolean ? ', without quotes' : ''
+}
+
+/** What a pattern demands, where operators are likely to violate it. */
+const PATTERN_TEXTS: Readonly<Record<string, string>> = {
+  '^[a-z][a-z0-9]*$': 'must be a lower-case letter and then lower-case letters and digits',
+  '^[1-9][0-9]{0,9}$': 'must be a whole number of seconds',
+  '^[a-z0-9][a-z0-9-]{0,31}$': 'must have at most 32 lower-case letters, digits and hyphens',
+  '^/[^*?#]*(?:/\\*\\*)?$': 'must be a path that begins with /, such as /oauth/token or /login/**',
+  '^[A-Za-z]+$': 'must have letters only',
+  '^[A-Za-z0-9-]{1,64}$': 'must be the name of a header',
+  '^https?://': 'must begin with https:// or http://',
+}
+
 type Refuse = (keyword: keyof Schema, message: string, member?: string) => void
 
 function checkString(text: string, { minLength = 0, maxLength = Infinity, pattern }: Schema, refuse: Refuse): void {
@@ -111,7 +143,8 @@ function checkString(text: string, { minLength = 0, maxLength = Infinity, patter
   if (length < minLength)
     refuse('minLength', minLength === 1 ? 'must not be empty' : `must have ${minLength} characters`)
   if (length > maxLength) refuse('maxLength', `must have at most ${maxLength} characters`)
-  if (pattern !== undefined && !new RegExp(pattern, 'u').test(text)) refuse('pattern', `must match ${pattern}`)
+  if (pattern !== undefined && !new RegExp(pattern, 'u').test(text))
+    refuse('pattern', PATTERN_TEXTS[pattern] ?? `must match ${pattern}`)
 }
 
 function checkNumber(number: number, { minimum = -Infinity, maximum = Infinity }: Schema, refuse: Refuse): void {

@@ -116,9 +116,12 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
   }
   const { parseDocument } = await import('yaml')
   const document = parseDocument(content, { prettyErrors: true, logLevel: 'error' })
-  for (const { code, message } of [...document.errors, ...document.warnings]) {
-    // The parser's own sentences, without the excerpt of the line; one of them is advice for programmers.
-    problems.add(path, code === 'MULTIPLE_DOCS' ? SEVERAL_DOCUMENTS : message.replace(/:?\n[^]*$/, ''))
+  for (const { code, message, linePos } of [...document.errors, ...document.warnings]) {
+    const line = content.split('\n')[(linePos?.[0].line ?? 0) - 1] ?? ''
+    problems.add(
+      path,
+      code === 'MULTIPLE_DOCS' ? SEVERAL_DOCUMENTS : `${withoutExcerpt(message)}${yamlHint(message, line)}`,
+    )
   }
   if (document.errors.length > 0) return undefined
   try {
@@ -129,6 +132,18 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
     problems.add(path, reasonOf(error)) // for example an endlessly expanding alias
   }
   return undefined
+}
+
+/** The parser's own sentence. */
+const withoutExcerpt = (message: string): string => message.replace(/:?\n[^]*$/, '')
+
+/** What to do about the parser's less obvious sentences. */
+function yamlHint(message: string, line: string): string {
+  if (/[[{].*\$\{/.test(line) && message.includes('flow-map'))
+    return `; inside { } and [ ] put quotes around a value with \${`
+  if (message.startsWith('Nested mappings are not allowed'))
+    return '; check the indentation of the next line, and put quotes around a value with a colon and a space'
+  return ''
 }
 
 const SEVERAL_DOCUMENTS = 'has several documents, separated by ---; only one is allowed'
@@ -215,13 +230,14 @@ async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, probl
   }
 }
 
-/** The right place of a key that does not belong at the top of the file. */
+/** More are no help. */
+const MAX_PLACES = 4
+
+/** The right places of a key that does not belong at the top of the file. */
 function placeOf(key: string, { properties, definitions }: Schema): string | undefined {
-  const sections: readonly (readonly [string, Schema | undefined])[] = [
-    ['bootstrap', properties?.['bootstrap']],
-    ['zone_config', definitions?.['zoneConfig']],
-  ]
-  return sections.find(([, schema]) => Object.hasOwn(schema?.properties ?? {}, key))?.[0]
+  const sections = Object.entries({ ...properties, zone_config: definitions?.['zoneConfig'] ?? {} })
+  const found = sections.filter(([, schema]) => Object.hasOwn(schema.properties ?? {}, key)).map(([name]) => name)
+  return found.length > 0 && found.length <= MAX_PLACES ? found.join(', ').replace(/, (\w+)$/, ' or $1') : undefined
 }
 
 /**

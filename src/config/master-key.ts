@@ -90,9 +90,9 @@ function parseMasterKey(text: string): Buffer | undefined {
 /** Keys separated by blanks or line breaks, the one that encrypts first; a string says what is wrong. */
 export function parseMasterKeys(text: string): readonly Buffer[] | string {
   const words = text.split(/\s+/).filter(word => word !== '')
-  if (words.length > MAX_KEYS) return `has more than ${MAX_KEYS} keys`
   const keys = words.flatMap(word => parseMasterKey(word) ?? [])
   if (keys.length === 0 || keys.length < words.length) return words.length > 1 ? `each key ${FORM}` : FORM
+  if (words.length > MAX_KEYS) return `has more than ${MAX_KEYS} keys`
   if (new Set(keys.map(key => key.toString('hex'))).size < keys.length) return 'has a key twice'
   return keys
 }

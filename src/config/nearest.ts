@@ -1,6 +1,6 @@
 /**
- * The name that was probably meant by a mistyped one: the one with the fewest letters to change, add or remove, ignoring
- * case; at most two, and at most one for every three letters. Absent where none is that near.
+ * The name that was probably meant by a mistyped one: the one with the fewest letters to change, add, remove or exchange,
+ * ignoring case; at most two, and at most one for every three letters. Absent where none is that near.
  */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   const maxDistance = Math.min(2, Math.floor(typed.length / 3))
@@ -11,15 +11,19 @@ export function nearest(typed: string, names: readonly string[]): string | undef
   return best?.name
 }
 
-/** Levenshtein's distance, row by row. */
+/** Levenshtein's distance, in which two neighbours that changed places count once; row by row. */
 function distanceOf(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  let rowBefore: readonly number[] = []
   for (const [index, letter] of Array.from(from).entries()) {
     const next = [index + 1]
     for (const [column, other] of Array.from(to).entries()) {
       const replaced = (row[column] ?? 0) + (letter === other ? 0 : 1)
-      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1))
+      const isExchanged = column > 0 && letter === to[column - 1] && other === from[index - 1]
+      const exchanged = isExchanged ? (rowBefore[column - 1] ?? 0) + 1 : Infinity
+      next.push(Math.min(replaced, exchanged, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1))
     }
+    rowBefore = row
     row = next
   }
   return row.at(-1) ?? 0

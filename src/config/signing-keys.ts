@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import type { KeyInToken, Pkcs11Settings } from '../model/tokens/key-in-token.ts'
 import type { KeyMaterial, KeyProblem } from '../model/tokens/key-material.ts'
@@ -58,7 +59,7 @@ function checkOwnKey(key: OwnKey, path: string, problems: Problems): ConfiguredK
   return checkKey({ text, algorithm: alg, certificate: cert }, paths, problems)
 }
 
-/** Nothing is opened: a check of the configuration needs no token. */
+/** Opens nothing: a check of the configuration needs no token. */
 function checkPkcs11(
   { module, token, label, pin = '', sessions = 1 }: Pkcs11File,
   algorithm: SigningAlgorithm,
@@ -67,6 +68,7 @@ function checkPkcs11(
   if (hashBytesOfSymmetric(algorithm) !== undefined) problems.add(path, `${algorithm} is not made by tokens`)
   if (pin === '') problems.add(path, 'needs pin_file or pin')
   if (!isAbsolute(module)) problems.add(`${path}.module`, 'must be an absolute path')
+  else if (!existsSync(module)) problems.add(`${path}.module`, `${module} does not exist`)
   return { module, token, label, pin, sessions }
 }
 

@@ -25,6 +25,8 @@ export function smtpOf(smtp: SmtpFile | undefined, baseUrl: string, problems: Pr
   const { host, user, password, secure = false, starttls = false } = smtp
   const from = smtp.from ?? `admin@${new URL(baseUrl).hostname}`
   if (host === '') problems.add('smtp.host', 'must not be empty')
+  if (/[/\s]|^[^:]*:[^:]*$/.test(host))
+    problems.add('smtp.host', 'must be a host name or an address alone; smtp.port is the port')
   if (smtp.from !== undefined && !isMailAddress(from)) problems.add('smtp.from', 'must be one e-mail address')
   if (smtp.from === undefined && !isMailAddress(from)) {
     problems.add('smtp.from', 'is missing: the host of base_url cannot be used in an e-mail address')

@@ -69,7 +69,7 @@ describe('the key cors', () => {
     {
       name: 'a text where a list belongs, and what follows from it',
       text: 'cors: { default: { allowed: { origins: "((" } }, xhr: { max_age: -2 } }',
-      want: ['cors.default.allowed.origins: must be of type array', 'cors.xhr.max_age: must be at least -1'],
+      want: ['cors.default.allowed.origins: must be a list', 'cors.xhr.max_age: must be at least -1'],
     },
     {
       name: 'an expression in the settings of the default zone',

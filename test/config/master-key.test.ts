@@ -78,6 +78,11 @@ describe('the master key', () => {
       want: ['master_key: has more than 10 keys'],
     },
     {
+      name: 'text with many words',
+      text: `master_key: ${'word '.repeat(20)}`,
+      want: ['master_key: each key must be 32 bytes as 64 hexadecimal characters or as base64'],
+    },
+    {
       name: 'something beside a key',
       text: `master_key: ${hex} # mine`,
       quoted: true,
@@ -107,7 +112,7 @@ describe('the master key', () => {
     {
       name: 'a command for a shell',
       text: 'master_key_command: cat two',
-      want: ['master_key_command: must be of type array'],
+      want: ['master_key_command: must be a list'],
     },
     {
       name: 'a command whose program does not exist',

@@ -10,6 +10,7 @@ describe('the name that a mistyped one stands for', () => {
     ['baseurl', 'base_url'],
     ['querystring', 'queryString'],
     ['prt', 'port'],
+    ['prot', 'port'],
     ['session-store', undefined],
     ['x', undefined],
     ['ip', undefined],

@@ -72,12 +72,12 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 86400 } }`)
     {
       name: 'times that are none',
       text: 'servlet: { idle-timeout: 1.5, session-cookie: { max-age: -2 } }',
-      want: ['servlet.idle-timeout: must be of type integer', 'servlet.session-cookie.max-age: must be at least -1'],
+      want: ['servlet.idle-timeout: must be a whole number', 'servlet.session-cookie.max-age: must be at least -1'],
     },
     {
       name: 'wrong types, and nothing that follows from them',
       text: 'links: { global: { signup: [x] } }\nservlet: x',
-      want: ['links.global.signup: must be of type string', 'servlet: must be of type object'],
+      want: ['links.global.signup: must be a string', 'servlet: must be a mapping'],
     },
     {
       name: 'unknown keys',

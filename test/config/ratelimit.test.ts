@@ -174,11 +174,11 @@ describe('ratelimit', () => {
       name: 'wrong types, and nothing that follows from them',
       section: { loggingOption: 1, credentialID: [], limiterMappings: [{ name: 1, pathSelectors: 'all', global: 5 }] },
       want: [
-        'ratelimit.loggingOption: must be of type string',
-        `${credential}: must be of type string`,
-        `${mapping}.name: must be of type string`,
-        `${mapping}.pathSelectors: must be of type array`,
-        `${mapping}.global: must be of type string`,
+        'ratelimit.loggingOption: must be a string: put it in quotes',
+        `${credential}: must be a string`,
+        `${mapping}.name: must be a string: put it in quotes`,
+        `${mapping}.pathSelectors: must be a list`,
+        `${mapping}.global: must be a string: put it in quotes`,
       ],
     },
   ]

@@ -32,9 +32,9 @@ describe('bootstrap records', () => {
       name: 'a tile of other types',
       bootstrap: client({ appLaunchUrl: 1, appIcon: [], showOnHomePage: 'yes' }),
       want: [
-        'clients[0].appLaunchUrl: must be of type string',
-        'clients[0].appIcon: must be of type string',
-        'clients[0].showOnHomePage: must be of type boolean',
+        'clients[0].appLaunchUrl: must be a string: put it in quotes',
+        'clients[0].appIcon: must be a string',
+        'clients[0].showOnHomePage: must be true or false',
       ],
     },
     {
@@ -64,7 +64,7 @@ describe('bootstrap records', () => {
     {
       name: 'client_credentials without a credential',
       bootstrap: client({ client_secret: null, jwks: null }),
-      want: ['clients[0].client_secret: must be of type string', 'clients[0].jwks: must be of type string or object'],
+      want: ['clients[0].client_secret: must be a string', 'clients[0].jwks: must be a string or a mapping'],
     },
     {
       name: 'client_credentials with an empty secret',
@@ -116,12 +116,12 @@ describe('bootstrap records', () => {
     {
       name: 'a lifetime that is no number',
       bootstrap: client({ access_token_validity: 'soon' }),
-      want: ['clients[0].access_token_validity: must match ^[1-9][0-9]{0,9}$'],
+      want: ['clients[0].access_token_validity: must be a whole number of seconds'],
     },
     {
       name: 'a lifetime that is a list',
       bootstrap: client({ access_token_validity: [60] }),
-      want: ['clients[0].access_token_validity: must be of type integer or string'],
+      want: ['clients[0].access_token_validity: must be a whole number or a string'],
     },
     {
       name: 'a lifetime of nothing',

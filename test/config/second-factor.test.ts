@@ -50,7 +50,7 @@ describe('the policy of second factors in the configuration', () => {
       want: /rememberDays: must be at most 365/,
       zonesOnly: true,
     },
-    { policy: { requirement: 'required', rememberDays: '1' }, want: /rememberDays: must be of type/, zonesOnly: true },
+    { policy: { requirement: 'required', rememberDays: '1' }, want: /rememberDays: must be /, zonesOnly: true },
     { policy: { requirement: 'required', origins: [] }, want: /origins/, zonesOnly: true },
   ]
   for (const { policy, want, zonesOnly } of wrong) {

@@ -96,10 +96,10 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
       name: 'wrong types, and nothing that follows from them',
       text: 'jwt: { token: { claims: { exclude: jti }, queryString: { enabled: "yes" } } }\nauthentication: []\noauth: x',
       want: [
-        'authentication: must be of type object',
-        'jwt.token.claims.exclude: must be of type array',
-        'jwt.token.queryString.enabled: must be of type boolean',
-        'oauth: must be of type object',
+        'authentication: must be a mapping',
+        'jwt.token.claims.exclude: must be a list',
+        'jwt.token.queryString.enabled: must be true or false',
+        'oauth: must be a mapping',
       ],
     },
     {

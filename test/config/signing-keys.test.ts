@@ -27,13 +27,13 @@ describe('signing keys', () => {
   const signing = (alg: string, file: string, active = 'k'): string =>
     `signing_keys: { active: ${active}, keys: { k: { alg: ${alg}, pem_file: ${file}.pem } } }`
   const inToken = (more: object, before = ''): string => {
-    const pkcs11 = { module: '/lib/module.so', token: 'token', label: 'label', pin: '1234', ...more }
+    const pkcs11 = { module: process.execPath, token: 'token', label: 'label', pin: '1234', ...more }
     return `signing_keys: { active: k, keys: { k: { alg: ES256, ${before}pkcs11: ${JSON.stringify(pkcs11)} } } }`
   }
   it('takes a key in a token, and opens none', async () => {
     writeFileSync(join(folder, 'pin'), '1234\n')
     const { signingKeys } = await load(inToken({ pin: undefined, pin_file: 'pin', sessions: 3 }))
-    const pkcs11 = { module: '/lib/module.so', token: 'token', label: 'label', pin: '1234', sessions: 3 }
+    const pkcs11 = { module: process.execPath, token: 'token', label: 'label', pin: '1234', sessions: 3 }
     assert.deepEqual(signingKeys?.keys['k'], { algorithm: 'ES256', pkcs11 })
   })
 
@@ -136,7 +136,7 @@ describe('signing keys', () => {
     {
       name: 'a secret of another type',
       text: own({ alg: 'HS256', secret: 1 }),
-      want: /^signing_keys\.keys\.k\.secret: must be of type string$/,
+      want: /^signing_keys\.keys\.k\.secret: must be a string: put it in quotes$/,
     },
     {
       name: 'an empty PEM',
@@ -202,6 +202,11 @@ describe('signing keys', () => {
       name: 'a module by a relative path',
       text: inToken({ module: 'softhsm.so' }),
       want: /^signing_keys\.keys\.k\.pkcs11\.module: must be an absolute path$/,
+    },
+    {
+      name: 'a module that does not exist',
+      text: inToken({ module: '/nowhere/module.so' }),
+      want: /^signing_keys\.keys\.k\.pkcs11\.module: \/nowhere\/module\.so does not exist$/,
     },
     {
       name: 'a key in a token without its label',

@@ -30,8 +30,8 @@ describe('the files of a cluster', () => {
       database_url: `postgres://latchkey:x@db.internal.example.org/latchkey?sslmode=verify-full&sslrootcert=${join(folder, 'node.crt')}`,
       master_key: '0'.repeat(64),
       node_key: key,
-      shop_secret: 'a-long-random-secret',
-      admin_secret: 'another-random-secret',
+      shop_secret: 'the secret of the shop',
+      admin_secret: 'the secret of the administrator',
     }
     mkdirSync(join(folder, 'credentials'))
     for (const [name, value] of Object.entries(secrets)) writeFileSync(join(folder, 'credentials', name), value)
