@@ -1,4 +1,5 @@
 // A thread for work that would block the main thread. It starts on demand and ends when idle, because it costs 11 MB.
+import type { Worker } from 'node:worker_threads'
 import { stopwatch } from './clock.ts'
 
 /** A question sent to the thread, and its answer, with the same number. */
@@ -16,7 +17,7 @@ interface Thread<Question, Answer> {
   close(): Promise<void>
 }
 
-/** The thread has failed, or was closed, before it answered. `cause` is its error, if it has thrown one. */
+/** The thread did not start, has failed, or was closed, before it answered. `cause` is the error, if there is one. */
 export class ThreadEnded extends Error {}
 
 const IDLE_MILLISECONDS = 10_000
@@ -41,14 +42,14 @@ export function createThread<Question, Answer>({
   let asked = 0
 
   function begin(): Promise<Running<Question, Answer>> {
-    const thread = start<Question, Answer>(file, data, {
-      onOnline: () => (isOnline = current === thread),
-      onFailure: () => {
-        if (current !== thread) return
-        void forget()
-        sinceFailure = stopwatch()
-      },
-    })
+    const onEnd = (): void => {
+      if (current !== thread) return // it was to end
+      current = undefined
+      isOnline = false
+      sinceFailure = stopwatch()
+    }
+    const thread = start<Question, Answer>(file, data, { onOnline: () => (isOnline = current === thread), onEnd })
+    thread.catch(onEnd)
     return thread
   }
 
@@ -109,10 +110,9 @@ interface Waiting<Answer> {
 async function start<Question, Answer>(
   file: URL,
   data: unknown,
-  { onOnline, onFailure }: { readonly onOnline: () => void; readonly onFailure: () => void },
+  { onOnline, onEnd }: { readonly onOnline: () => void; readonly onEnd: () => void },
 ): Promise<Running<Question, Answer>> {
-  const { Worker } = await import('node:worker_threads')
-  const worker = new Worker(file, { workerData: data, env: {} })
+  const worker = await begin(file, data)
   const waiting = new Map<number, Waiting<Answer>>()
   let lastId = 0
   let isEnding = false
@@ -127,7 +127,7 @@ async function start<Question, Answer>(
   let cause: unknown
   worker.on('error', error => (cause = error)) // `exit` follows
   worker.on('exit', () => {
-    onFailure()
+    onEnd()
     for (const { reject } of waiting.values()) reject(new ThreadEnded('the thread has ended', { cause }))
   })
   return {
@@ -144,5 +144,15 @@ async function start<Question, Answer>(
       worker.ref()
       return worker.terminate()
     },
+  }
+}
+
+/** Throws `ThreadEnded` where the process may have no further thread. */
+async function begin(file: URL, workerData: unknown): Promise<Worker> {
+  const threads = await import('node:worker_threads')
+  try {
+    return new threads.Worker(file, { workerData, env: {} })
+  } catch (cause) {
+    throw new ThreadEnded('the thread cannot be started', { cause })
   }
 }

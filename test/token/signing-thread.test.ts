@@ -56,14 +56,17 @@ describe('the thread for signatures', () => {
   })
 
   for (const [title, source] of [
-    ['does not start', `throw new Error('broken')`],
+    ['cannot be started', undefined],
+    ['throws when it starts', `throw new Error('broken')`],
     ['ends when it is used', `require('node:worker_threads').parentPort.on('message', () => process.exit(1))`],
     ['fails with an error', `require('node:worker_threads').parentPort.on('message', () => { throw new Error('no') })`],
   ] as const) {
     it(`that ${title}: signs on the main thread, and is not started again at once`, async () => {
       const file = join(folder, `${title.replaceAll(' ', '-')}.cjs`)
-      writeFileSync(file, source)
-      const thread = createSigningThread(pathToFileURL(file))
+      if (source !== undefined) writeFileSync(file, source)
+      const url = source === undefined ? new URL('https://threads.example') : pathToFileURL(file)
+      const thread = createSigningThread(url)
+      assert.equal(thread.isReady(), false)
       await signWithAll(thread, 20)
       await wait(50)
       assert.equal(thread.isReady(), false)
