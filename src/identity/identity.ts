@@ -1,5 +1,6 @@
 // Signs users in: asks the source of the provider, and updates or creates the account. password-providers.ts chooses the
 // providers of a password, provider-sources.ts finds all others. Does not know HTTP, sessions or tokens.
+import { isDeepStrictEqual } from 'node:util'
 import { hasControlCharacter } from '../base/control-characters.ts'
 import { loadOnce } from '../base/load-once.ts'
 import type { Random } from '../base/random.ts'
@@ -221,6 +222,8 @@ export function createIdentity(given: IdentityDeps): Identity {
     externalUser: ExternalUser,
     invited?: User,
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
+    // The provider may have taken seconds to answer, and its origin may be that of another one by now.
+    if (!isDeepStrictEqual(await store.providers.findByOrigin(zone.id, provider.originKey), provider)) return CHANGED
     const resolved = externalUser.groups && (await memberships.resolve(zone, provider, externalUser.groups))
     if (resolved && 'outcome' in resolved) return resolved
     const roles = resolved && { roles: resolved.roles }
@@ -346,6 +349,12 @@ const SECOND_FACTOR_OUTSTANDING: ExternalRefusal = {
   reason: 'second-factor-required',
   description: 'A second factor is required.',
   audit: 'second-factor',
+}
+
+const CHANGED: ExternalRefusal = {
+  outcome: 'refused',
+  reason: 'untrusted',
+  description: 'The record of the provider was changed or deleted during the sign-in.',
 }
 
 const NOT_ASKED = 'The identity provider could not be asked.'

@@ -266,6 +266,30 @@ export const directoryAttacks: readonly Attack[] = [
     ),
   },
   {
+    attack: 'runs a directory that answers after its record leads to another one',
+    outcome: 'signs no user in, and makes no account that would be the other directory’s',
+    attempt: async () => {
+      for (const mode of MODES) {
+        let change = async (): Promise<void> => {}
+        const answer = lying(() => [marissa])
+        const directory = await startFakeDirectory((socket, asked) => void change().then(() => answer(socket, asked)))
+        const api = await startLdapServer(mode, { ...SEARCH, baseUrl: directory.url })
+        try {
+          change = async () => {
+            change = async () => {}
+            await api.configure({ ...SEARCH, baseUrl: 'ldap://localhost:9' })
+          }
+          assert.notEqual((await api.grant('marissa')).status, 200)
+          assert.equal(await api.account('marissa'), undefined)
+          assert.deepEqual(api.server.faults, [])
+        } finally {
+          await api.server.stop()
+          await directory.stop()
+        }
+      }
+    },
+  },
+  {
     attack: 'guesses passwords of users of a directory from one network',
     outcome: 'is stopped as with internal accounts',
     attempt: against(

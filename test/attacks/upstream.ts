@@ -242,6 +242,45 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'runs a provider that answers after it was disabled, deleted, or replaced by one of the same name',
+    outcome: 'signs no user in, and makes no account that would be the new provider’s',
+    attempt: inBothModes(async ({ server, upstream, userOf }) => {
+      const { providers, users } = server.store
+      const original = await providers.findByOrigin('svc', 'corp')
+      assert.ok(original)
+      const remove = async (): Promise<void> => {
+        const found = await providers.findForChange('svc', original.id)
+        assert.ok(found)
+        await providers.apply('svc', { kind: 'delete', ...found })
+      }
+      const replace = async (): Promise<void> => {
+        await remove()
+        const config = { ...original.config, issuer: 'https://other.example' }
+        await providers.insert('svc', { ...original, id: 'other', config })
+      }
+      const disable = () => providers.update('svc', { ...original, active: false })
+      const enable = () => providers.update('svc', original)
+      const restore = () => providers.insert('svc', original)
+      for (const [change, undo] of [
+        [disable, enable],
+        [remove, restore],
+        [replace, async () => {}],
+      ] as const) {
+        const browser = server.browser()
+        const { searchParams } = (await browser.send('/login/external/corp')).location()
+        upstream.nonce = searchParams.get('nonce') ?? ''
+        upstream.answer = async () => {
+          await change()
+          return upstream.usual({ sub: 'victim' })
+        }
+        await browser.send('/login/callback/corp', { query: { code: 'c', state: searchParams.get('state') ?? '' } })
+        await undo()
+        assert.equal(await userOf(browser), undefined)
+        assert.equal(await users.findByExternalId('svc', 'corp', 'victim'), undefined)
+      }
+    }),
+  },
+  {
     attack: 'posts an ID token of their own into the browser of a user who is about to sign in',
     outcome: 'signs no user in: it lacks the nonce, and the form the cookies',
     attempt: inBothModes(
