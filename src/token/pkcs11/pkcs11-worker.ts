@@ -1,8 +1,10 @@
 // The process of one session: signs what it is sent, one after the other. It has access to nothing but the token, and ends with the
 // server, or at the first failure: the next process begins with a new session.
+import type { ForeignFunctions } from './cryptoki.ts'
 import type { OpenAnswer, OpenRequest, SignAnswer, SignRequest } from './messages.ts'
-import type { ForeignFunctions, TokenSession } from './module.ts'
-import { isPinRefused, openToken } from './module.ts'
+import type { TokenSession } from './module.ts'
+import { openToken } from './module.ts'
+import { isPinRefused } from './token-failure.ts'
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
