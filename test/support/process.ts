@@ -10,6 +10,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/latchkey.cjs')
+/** What the launcher starts Node.js again with: given at once, it need not. launcher.test.ts tests that it does. */
+const FLAG = '--max-semi-space-size=8'
 const PATIENCE_MILLISECONDS = 30_000
 
 /** How a process is started. */
@@ -80,7 +82,7 @@ export function launch(
   const folder = given ?? mkdtempSync(join(tmpdir(), 'latchkey-process-'))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   const inherited = Object.entries(process.env).filter(([name]) => !/^(?:LATCHKEY_|PG[A-Z]+$|NODE_)/.test(name))
-  const child = spawn(process.execPath, [launcher, ...args], {
+  const child = spawn(process.execPath, [...(launcher === LAUNCHER ? [FLAG] : []), launcher, ...args], {
     cwd: folder,
     env: { ...Object.fromEntries(inherited), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -175,6 +177,13 @@ async function serveOn(port: number, options: ProcessOptions): Promise<ServerPro
   })
   let ending: Ending | undefined
   void started.ended.then(result => (ending = result))
+  try {
+    await started.printed(/Latchkey (?:\S+ )?is ready/) // with several workers, when all of them are
+  } catch (error) {
+    if (ending !== undefined) return ending
+    started.signal('SIGKILL')
+    throw error
+  }
   while (!(await isHealthy(port, basePath))) {
     if (ending !== undefined) return ending
     if (performance.now() - begin > PATIENCE_MILLISECONDS) {
@@ -184,7 +193,6 @@ async function serveOn(port: number, options: ProcessOptions): Promise<ServerPro
     await pause(10)
   }
   const readyMilliseconds = performance.now() - begin
-  await started.printed(/Latchkey (?:\S+ )?is ready/) // with several workers, when all of them are
   return {
     pid: started.pid,
     folder: started.folder,
