@@ -14,6 +14,7 @@ import type { MasterVault } from '../../src/base/secrets.ts'
 import { applyBootstrap } from '../../src/bootstrap.ts'
 import { openTokenKeys } from '../../src/bootstrap/token-keys.ts'
 import { openVault } from '../../src/bootstrap/vault.ts'
+import type { Config } from '../../src/config.ts'
 import { loadConfig } from '../../src/config.ts'
 import { openMail } from '../../src/mail/mailer.ts'
 import type { AddressedMail } from '../../src/mail/mailer.ts'
@@ -170,6 +171,30 @@ export const defaultBootstrap = {
 let migrated: Uint8Array | undefined
 const prepared = new Map<string, Uint8Array>()
 
+/** What configurations were read as, by their text; for servers of other tests, which read and check the same text. */
+const configurations = new Map<string, Config>()
+/** A setting that names a file, whose content may differ the next time. */
+const NAMES_FILE = /"\w*(?:file|tls)":/i
+
+/** Reads the configuration from a file, in a folder that is removed again at once unless the configuration names files. */
+async function readConfig({ config, mode = 'standard', playground = false, database }: ServerOptions) {
+  const settings = { base_url: 'http://localhost:8080', bootstrap: defaultBootstrap, ...config, compatibility: mode }
+  const text = JSON.stringify(settings)
+  const recipe = JSON.stringify([text, playground])
+  const isKept = database === undefined && !NAMES_FILE.test(text)
+  const known = isKept ? configurations.get(recipe) : undefined
+  if (known) return { config: known, recipe }
+  const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
+  const file = join(folder, 'latchkey.json')
+  await writeFile(file, text)
+  const options = { ...(!playground && { config: file }), database: database ?? 'sqlite::memory:' }
+  const read = await loadConfig({ options, env: {}, cwd: folder })
+  if (!isKept) return { config: read, recipe, folder }
+  await rm(folder, { recursive: true })
+  configurations.set(recipe, read)
+  return { config: read, recipe }
+}
+
 const sharedKeys = new Map<SigningAlgorithm, ReturnType<typeof generateKey>>()
 
 /** The key of the algorithm that all servers of the process sign with, unless their configuration names another. */
@@ -181,22 +206,17 @@ const sharedKey: typeof generateKey = (algorithm, random) => {
 
 /** Starts a server; the test stops it. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
   const clock = options.clock ?? createTestClock()
   const random = createRandom()
-  const file = join(folder, 'latchkey.json')
-  const settings = { base_url: 'http://localhost:8080', bootstrap: defaultBootstrap, ...options.config }
-  await writeFile(file, JSON.stringify({ ...settings, compatibility: options.mode ?? 'standard' }))
   const database = options.database ?? 'sqlite::memory:'
-  const source = options.playground ? { database } : { config: file, database }
-  const config = await loadConfig({ options: source, env: {}, cwd: folder })
+  const { config, recipe: configuration, folder } = await readConfig(options)
   const faults: unknown[] = []
   const events: AuditEvent[] = []
   const lines: string[] = []
   const refusals: string[] = []
   const hashCost = options.hashCost ?? { memoryKib: 64, passes: 1 }
   const memory = database === 'sqlite::memory:' ? new DatabaseSync(':memory:') : undefined
-  const recipe = JSON.stringify([settings, options.playground, options.mode, hashCost, clock.now(), options.masterKeys])
+  const recipe = JSON.stringify([configuration, hashCost, clock.now(), options.masterKeys])
   const image = prepared.get(recipe) ?? migrated
   if (image) memory?.deserialize(image)
   const { changes } = config.databaseOptions
@@ -330,7 +350,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       await app.trail?.stop()
       tokenKeys?.close()
       await store.close()
-      await rm(folder, { recursive: true })
+      if (folder !== undefined) await rm(folder, { recursive: true })
     },
   }
 }
