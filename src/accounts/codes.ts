@@ -8,7 +8,7 @@ import type { OneTimeCode } from '../model/tokens/token.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
-import type { GroupCaller } from '../users/group-rights.ts'
+import type { GroupCaller } from '../users/groups/group-rights.ts'
 
 /** The client for which the user began, and the URL to go to afterwards; from the request, not yet checked. */
 export interface RequestedReturn {

@@ -7,7 +7,7 @@ import { userNameKey } from '../model/users/user.ts'
 import { newUser } from '../users/new-user.ts'
 import type { UserDraft } from '../users/new-user.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
-import { newGroup } from '../users/default-groups.ts'
+import { newGroup } from '../users/groups/default-groups.ts'
 import { upsert } from './ledger.ts'
 
 /** The key under which a user is remembered: names are unique within an origin, ignoring case. */

@@ -12,7 +12,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import { MAX_GROUP_TEXT } from '../records/group.ts'
 import { isGroupPattern } from '../records/provider.ts'
 import type { NamedGroup, Store } from '../store/store.ts'
-import { defaultGroupsOf, newGroup } from '../users/default-groups.ts'
+import { defaultGroupsOf, newGroup } from '../users/groups/default-groups.ts'
 import type { ExternalGroups, ExternalRefusal } from './source.ts'
 
 /** The groups here that a user is to be in because the provider says so, and the roles that it names. */

@@ -4,7 +4,7 @@ import type { User } from '../model/users/user.ts'
 import type { UserGroups } from '../model/tokens/scopes.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
-import { defaultGroupsOf } from '../users/default-groups.ts'
+import { defaultGroupsOf } from '../users/groups/default-groups.ts'
 
 /** Names of the user's groups: direct, through nested groups, and the zone's default ones, with the zone's filter. */
 export type GroupsOf = (zone: Zone, user: User) => Promise<UserGroups>

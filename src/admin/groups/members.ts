@@ -1,8 +1,8 @@
 // The members of a group, one at a time.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group } from '../../model/users/group.ts'
-import { noSuchMember } from '../../users/group-refusals.ts'
-import type { GroupDeps, Groups } from '../../users/groups.ts'
+import { noSuchMember } from '../../users/groups/group-refusals.ts'
+import type { GroupDeps, Groups } from '../../users/groups/groups.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { noSuchResource } from '../resources/refusal.ts'

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import type { Caller } from '../../users/caller.ts'
-import type { GroupCaller } from '../../users/group-rights.ts'
+import type { GroupCaller } from '../../users/groups/group-rights.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 

@@ -2,7 +2,7 @@
 // independent of requests and replies.
 import type { Zone } from '../../model/zones/zone.ts'
 import type { CursorPage, CursorQuery, ListQuery, Page } from '../../store/store.ts'
-import type { GroupCaller } from '../../users/group-rights.ts'
+import type { GroupCaller } from '../../users/groups/group-rights.ts'
 import type { Json, Names } from './attribute.ts'
 import type { Condition } from './meta.ts'
 import type { Selection } from './selection.ts'

@@ -12,7 +12,7 @@ import { asksForSecondFactor, isAbout, secondFactorPolicy } from '../../model/us
 import type { Service } from '../../model/service.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import { createGroupRights } from '../../users/group-rights.ts'
+import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import type { PageWriter } from '../../web/pages.ts'

@@ -4,7 +4,7 @@ import type { ScopeTrace, Rule } from '../../model/rules.ts'
 import { scopeMatches } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import { defaultGroupsOf } from '../../users/default-groups.ts'
+import { defaultGroupsOf } from '../../users/groups/default-groups.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { ExplainedScope, Reason } from './explanation.ts'
 

@@ -1,12 +1,12 @@
 // Mappings of groups of providers to groups here (`/Groups/External`), for every API.
-import type { Clock } from '../base/clock.ts'
-import type { ExternalGroup, Group } from '../model/users/group.ts'
-import type { Zone } from '../model/zones/zone.ts'
-import { MAX_GROUP_TEXT } from '../records/group.ts'
-import type { Store } from '../store/store.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { ExternalGroup, Group } from '../../model/users/group.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import { MAX_GROUP_TEXT } from '../../records/group.ts'
+import type { Store } from '../../store/store.ts'
 import type { GroupReport } from './group-events.ts'
 import type { GroupCaller, GroupRights } from './group-rights.ts'
-import { refuseResource } from './refusal.ts'
+import { refuseResource } from '../refusal.ts'
 
 /** Characters of the origin of a member or a mapping. */
 export const MAX_ORIGIN_LENGTH = 36

@@ -1,6 +1,6 @@
 // The events of the audit trail for changes of groups.
-import type { Audit, AuditEventType } from '../model/audit/event.ts'
-import type { Group } from '../model/users/group.ts'
+import type { Audit, AuditEventType } from '../../model/audit/event.ts'
+import type { Group } from '../../model/users/group.ts'
 import type { GroupCaller } from './group-rights.ts'
 
 /** Reports a change of the group; `facts` are added to its name. */

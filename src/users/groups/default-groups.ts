@@ -1,14 +1,14 @@
 // The groups that every user of a zone has, without being a member: names that the zone's settings list.
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/random.ts'
-import type { Behaviour } from '../model/compatibility.ts'
-import { CONTACT_SCOPES } from '../model/tokens/scopes.ts'
-import { missingGroups } from '../model/users/group.ts'
-import type { Group } from '../model/users/group.ts'
-import type { Service } from '../model/service.ts'
-import type { Zone } from '../model/zones/zone.ts'
-import { defaultGroups } from '../model/zones/zone.ts'
-import type { Store } from '../store/store.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { CONTACT_SCOPES } from '../../model/tokens/scopes.ts'
+import { missingGroups } from '../../model/users/group.ts'
+import type { Group } from '../../model/users/group.ts'
+import type { Service } from '../../model/service.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import { defaultGroups } from '../../model/zones/zone.ts'
+import type { Store } from '../../store/store.ts'
 
 /** Names of the groups that every user of the zone has (row A7 of docs/compatibility.md). */
 export const defaultGroupsOf = (

@@ -1,15 +1,15 @@
 // Which callers may grant the rights of a group. A caller who may change groups could otherwise become an administrator:
 // UAA lets every caller with `scim.write` do that (docs/compatibility.md, "Unsafe or broken in UAA"). The same holds for
 // accounts with such rights.
-import type { Group } from '../model/users/group.ts'
-import { OAuthError } from '../model/oauth-error.ts'
-import { isAdministrative } from '../model/tokens/restricted-scopes.ts'
-import { scopesInZone } from '../model/tokens/scopes-in-zone.ts'
-import type { Service } from '../model/service.ts'
-import type { User } from '../model/users/user.ts'
-import type { Zone } from '../model/zones/zone.ts'
-import type { Store } from '../store/store.ts'
-import type { Caller } from './caller.ts'
+import type { Group } from '../../model/users/group.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { isAdministrative } from '../../model/tokens/restricted-scopes.ts'
+import { scopesInZone } from '../../model/tokens/scopes-in-zone.ts'
+import type { Service } from '../../model/service.ts'
+import type { User } from '../../model/users/user.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { Caller } from '../caller.ts'
 
 /** The caller of a change of groups. */
 export interface GroupCaller extends Caller {

@@ -1,7 +1,7 @@
 // Refusals of changes to groups, in the words of UAA's API.
-import type { Group, Member } from '../model/users/group.ts'
-import { InvalidNesting, NoSuchMember } from '../store/store.ts'
-import { refuseResource } from './refusal.ts'
+import type { Group, Member } from '../../model/users/group.ts'
+import { InvalidNesting, NoSuchMember } from '../../store/store.ts'
+import { refuseResource } from '../refusal.ts'
 
 /** The refusal of a member that the group does not have. */
 export const noSuchMember = (groupId: string, memberId: string): Error =>

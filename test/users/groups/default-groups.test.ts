@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { systemClock } from '../../src/base/clock.ts'
-import { createRandom } from '../../src/base/random.ts'
-import { behaviourOf } from '../../src/model/compatibility.ts'
-import type { CompatibilityMode } from '../../src/model/compatibility.ts'
-import { isAdministrative } from '../../src/model/tokens/restricted-scopes.ts'
-import { serviceNamed } from '../../src/model/service.ts'
-import { openStore } from '../../src/store/open.ts'
-import { createGroupsShown } from '../../src/users/default-groups.ts'
-import { group, user, zone } from '../store/records.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { createRandom } from '../../../src/base/random.ts'
+import { behaviourOf } from '../../../src/model/compatibility.ts'
+import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
+import { isAdministrative } from '../../../src/model/tokens/restricted-scopes.ts'
+import { serviceNamed } from '../../../src/model/service.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { createGroupsShown } from '../../../src/users/groups/default-groups.ts'
+import { group, user, zone } from '../../store/records.ts'
 
 const service = serviceNamed('svc')
 
