@@ -10,11 +10,21 @@ import type { Zone } from '../../model/zones/zone.ts'
 import { defaultGroups } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
 
+/** What decides which groups are default groups of a zone. */
+interface DefaultGroupDeps {
+  readonly service: Service
+  readonly behaviour: Behaviour
+}
+
 /** Names of the groups that every user of the zone has (row A7 of docs/compatibility.md). */
 export const defaultGroupsOf = (
   zone: Pick<Zone, 'config'>,
-  { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
+  { service, behaviour }: DefaultGroupDeps,
 ): readonly string[] => [...defaultGroups(zone, service.name), ...(behaviour.contactScopesForAll ? CONTACT_SCOPES : [])]
+
+/** Whether every user of the zone has the group; names are compared without regard to case. */
+export const isDefaultGroup = (zone: Zone, name: string, deps: DefaultGroupDeps): boolean =>
+  defaultGroupsOf(zone, deps).some(each => each.toLowerCase() === name.toLowerCase())
 
 /** A group as `/Users` and SCIM 2.0 show it with a user. */
 export interface ShownGroup {

@@ -1,7 +1,11 @@
 // The events of the audit trail for changes of groups.
 import type { Audit, AuditEventType } from '../../model/audit/event.ts'
 import type { Group } from '../../model/users/group.ts'
+import type { MemberChange } from '../../store/store.ts'
 import type { GroupCaller } from './group-rights.ts'
+
+/** Members that an event names. */
+const MAX_REPORTED = 20
 
 /** Reports a change of the group; `facts` are added to its name. */
 export type GroupReport = (
@@ -23,3 +27,15 @@ export const createGroupEvents =
     }
     audit({ type, zoneId, principal: id, ...origin, data: JSON.stringify(data) })
   }
+
+/** The added and the removed members, for `facts`. */
+export const memberFacts = ({ add, remove }: MemberChange): readonly string[] => [
+  ...(remove === 'others' ? ['members=replaced'] : factOf('removed', remove)),
+  ...factOf(
+    'added',
+    add.map(({ memberId }) => memberId),
+  ),
+]
+
+const factOf = (name: string, ids: readonly string[]): readonly string[] =>
+  ids.length === 0 ? [] : [`${name}=${ids.slice(0, MAX_REPORTED).join(' ')}${ids.length > MAX_REPORTED ? ' …' : ''}`]

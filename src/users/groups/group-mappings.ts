@@ -6,10 +6,8 @@ import { MAX_GROUP_TEXT } from '../../records/group.ts'
 import type { Store } from '../../store/store.ts'
 import type { GroupReport } from './group-events.ts'
 import type { GroupCaller, GroupRights } from './group-rights.ts'
+import { MAX_ORIGIN_LENGTH } from './group-rules.ts'
 import { refuseResource } from '../refusal.ts'
-
-/** Characters of the origin of a member or a mapping. */
-export const MAX_ORIGIN_LENGTH = 36
 
 /** A mapping that is asked for; the name of the external group in any case. */
 type MappingDraft = Pick<ExternalGroup, 'externalGroup' | 'origin'>

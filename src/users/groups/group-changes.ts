@@ -1,0 +1,145 @@
+// Changes and deletes a group, for every API. A change reads the group and replaces the version that it read; when another
+// change was faster, it is computed again.
+import type { Clock } from '../../base/clock.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Service } from '../../model/service.ts'
+import type { Group, Member } from '../../model/users/group.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
+import type { MemberChange, Store } from '../../store/store.ts'
+import { noSuchResource, refuseResource, tooManyConflicts } from '../refusal.ts'
+import { isDefaultGroup } from './default-groups.ts'
+import { memberFacts } from './group-events.ts'
+import type { GroupReport } from './group-events.ts'
+import { refusalOf, staleGroup, toDefaultGroup } from './group-refusals.ts'
+import type { GroupCaller, GroupRights } from './group-rights.ts'
+import { checkDraft, checkMembers } from './group-rules.ts'
+import type { GroupDraft } from './group-rules.ts'
+
+/** A change of one group. */
+export interface GroupChange {
+  /** The version that it may replace; absent for any version. */
+  readonly expected?: number | undefined
+  readonly by: GroupCaller
+}
+
+/** Groups of every zone. */
+export interface GroupChanges {
+  /** Replaces what `compute` gives; it may run again if others change the group meanwhile. */
+  change(zone: Zone, id: string, compute: Compute, change: GroupChange): Promise<Group>
+  /** Deletes the group with its memberships and mappings, and returns its last state; members are not among it. */
+  delete(zone: Zone, id: string, change: GroupChange): Promise<Group>
+}
+
+type Compute = (group: Group) => GroupDraft & { readonly members: MemberChange }
+
+interface ChangeDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly service: Service
+  readonly behaviour: Behaviour
+  readonly rights: GroupRights
+  readonly report: GroupReport
+}
+
+/** A change is computed again this often when others are faster. */
+const MAX_ATTEMPTS = 8
+
+/** One instance serves every zone. */
+export function createGroupChanges(deps: ChangeDeps): GroupChanges {
+  const { store, rights, report, clock } = deps
+
+  async function replace(
+    zone: Zone,
+    before: Group,
+    { members, ...draft }: ReturnType<Compute>,
+    by: GroupCaller,
+  ): Promise<Group> {
+    checkDraft(zone, draft, deps)
+    checkMembers(members.add)
+    if (draft.displayName !== before.displayName) {
+      rights.checkNames(zone, [before.displayName, draft.displayName], by)
+    }
+    const after = { ...changed(before, draft), updatedAt: clock.now() }
+    await checkAdditions(zone, after, { add: members.add, by, deps })
+    await store.groups.change(zone.id, after, members)
+    const written = { ...after, version: before.version + 1 }
+    report('GroupModifiedEvent', written, { by, facts: memberFacts(members) })
+    return written
+  }
+
+  /** The answer to a failed write; `ChangedMeanwhile` unchanged. */
+  async function failureOf(cause: unknown, zone: Zone, id: string, compute: Compute): Promise<unknown> {
+    if (!(cause instanceof AlreadyExists)) return refusalOf(cause, { group: id, code: 'scim' })
+    const { displayName } = compute(await findGroup(store, zone, id))
+    const message = `A group with displayName: ${displayName} already exists`
+    return refuseResource('invalid_scim_resource', message, { cause })
+  }
+
+  return {
+    change: (zone, id, compute, { expected, by }) =>
+      repeated(id, async () => {
+        try {
+          const before = await findGroup(store, zone, id)
+          if (expected !== undefined && before.version !== expected) throw staleGroup('updating', id)
+          return await replace(zone, before, compute(before), by)
+        } catch (cause) {
+          throw await failureOf(cause, zone, id, compute)
+        }
+      }),
+
+    delete: (zone, id, { expected, by }) =>
+      repeated(id, async () => {
+        const group = await findGroup(store, zone, id)
+        if (expected !== undefined && group.version !== expected) throw staleGroup('deleting', id)
+        await store.groups.delete(zone.id, id, group.version)
+        report('GroupDeletedEvent', group, { by })
+        return group
+      }),
+  }
+}
+
+/** Refuses an id that the zone does not have. */
+export async function findGroup(store: Store, zone: Zone, id: string): Promise<Group> {
+  const group = await store.groups.find(zone.id, id)
+  if (!group) throw noSuchResource('Group', id)
+  return group
+}
+
+/** Repeats an attempt that lost against another change. */
+async function repeated<T>(id: string, attempt: () => Promise<T>): Promise<T> {
+  for (let count = 0; count < MAX_ATTEMPTS; count += 1) {
+    try {
+      return await attempt()
+    } catch (cause) {
+      if (!(cause instanceof ChangedMeanwhile)) throw cause
+    }
+  }
+  throw tooManyConflicts('group', id)
+}
+
+function changed(group: Group, draft: GroupDraft): Group {
+  const { description: _, externalId: current, ...kept } = group
+  const { displayName, description, externalId = current } = draft
+  return {
+    ...kept,
+    displayName,
+    ...(description !== undefined && { description }),
+    ...(externalId !== undefined && externalId !== null && { externalId }),
+  }
+}
+
+async function checkAdditions(
+  zone: Zone,
+  group: Group,
+  { add, by, deps }: { readonly add: readonly Member[]; readonly by: GroupCaller; readonly deps: ChangeDeps },
+): Promise<void> {
+  const { store, rights } = deps
+  if (add.length === 0) return
+  if (isDefaultGroup(zone, group.displayName, deps)) throw toDefaultGroup()
+  if (await rights.mayGive(zone, group, by)) return
+  // Callers who may not add members may list existing ones again.
+  for (const { memberId } of add) {
+    if (!(await store.groups.findMember(zone.id, group.id, memberId))) await rights.checkGroup(zone, group, by)
+  }
+}
