@@ -1,0 +1,146 @@
+// Makes one attempt at a mail that this process has claimed, and keeps its outcome: the mail is deleted or waits for the next
+// attempt.
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { WaitingMail } from '../model/mail.ts'
+import type { MailStore } from '../store/store.ts'
+import type { MailCounts, MailOutcome } from './mail-counts.ts'
+import { openMail } from './mailer.ts'
+import { delayAfter, jittered } from './retry-delay.ts'
+import type { ServerPause } from './server-pause.ts'
+import type { Delivery, OutgoingMail, Transport } from './transport.ts'
+
+/** Dependencies of `createDeliverer`. */
+export interface DelivererDeps {
+  readonly mails: Pick<MailStore, 'delete' | 'postpone'>
+  readonly transport: Transport
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: {
+    readonly info: (message: string) => void
+    readonly warn: (message: string) => void
+    readonly fault: (message: string, cause: unknown) => void
+  }
+  /** Resolves after so many milliseconds, or at once when the signal is aborted. */
+  readonly pause: (milliseconds: number, signal: AbortSignal) => Promise<void>
+}
+
+/** What the attempts of one process share. */
+interface Shared {
+  readonly counts: MailCounts
+  readonly serverPause: ServerPause
+  /** Extends the lease of this process; called during an attempt. */
+  readonly renewLease: () => Promise<unknown>
+}
+
+/** Delivers a claimed mail; returns whether the server takes mails, as far as this attempt has shown. */
+type Deliverer = (waiting: WaitingMail) => Promise<'available' | 'unavailable'>
+
+type Failed = Exclude<Delivery, { outcome: 'sent' }>
+
+/** How soon a lease is renewed. */
+const RENEW_MS = 5000
+const MAX_ATTEMPT_MS = 180_000
+
+/** Remembers the mails that were sent and could not be deleted. */
+export function createDeliverer(deps: DelivererDeps, { counts, serverPause, renewLease }: Shared): Deliverer {
+  const { mails, vault, clock, random, log } = deps
+  /** Mails that could not be deleted because the database failed. */
+  const sentBefore = new Set<string>()
+
+  async function finish(waiting: WaitingMail, outcome: MailOutcome): Promise<'available'> {
+    await mails.delete(waiting)
+    sentBefore.delete(waiting.id)
+    counts.add(outcome)
+    return 'available'
+  }
+
+  async function defer(waiting: WaitingMail, mail: OutgoingMail, { reason }: Failed): Promise<void> {
+    const next = new Date(clock.now().getTime() + jittered(delayAfter(waiting.attempts), random))
+    if (next >= waiting.usefulUntil) {
+      log.warn(`${nameOf(mail)} is given up after ${waiting.attempts} attempts: ${reason}`)
+      await finish(waiting, 'expired')
+      return
+    }
+    counts.add('deferred')
+    log.info(`${nameOf(mail)} waits until ${next.toISOString()}: ${reason}`)
+    await mails.postpone(waiting, next, waiting.attempts)
+  }
+
+  async function keepOutcome(
+    waiting: WaitingMail,
+    mail: OutgoingMail,
+    delivery: Delivery,
+  ): Promise<'available' | 'unavailable'> {
+    switch (delivery.outcome) {
+      case 'sent':
+        sentBefore.add(waiting.id)
+        return finish(waiting, 'sent')
+      case 'refused':
+        log.warn(`${nameOf(mail)} is refused and given up: ${delivery.reason}`)
+        return finish(waiting, 'refused')
+      case 'deferred':
+        await defer(waiting, mail, delivery)
+        return 'available'
+      case 'unavailable':
+        counts.add('unavailable')
+        await mails.postpone(waiting, serverPause.begin(delivery.reason), waiting.attempts - 1)
+        return 'unavailable'
+      case 'interrupted':
+        counts.add('unavailable')
+        serverPause.begin(delivery.reason)
+        await defer(waiting, mail, delivery)
+        return 'unavailable'
+    }
+  }
+
+  return async waiting => {
+    if (sentBefore.has(waiting.id)) return finish(waiting, 'sent')
+    if (waiting.usefulUntil.getTime() <= clock.now().getTime()) return finish(waiting, 'expired')
+    const mail = opened(waiting, vault, log)
+    if (!mail) return finish(waiting, 'unreadable')
+    const state = await keepOutcome(waiting, mail, await attempt(mail, deps, renewLease))
+    if (state === 'available') serverPause.end()
+    return state
+  }
+}
+
+function opened(waiting: WaitingMail, vault: Vault, log: DelivererDeps['log']): OutgoingMail | undefined {
+  try {
+    const { id, createdAt } = waiting
+    return { ...openMail(vault, waiting), id, createdAt }
+  } catch (cause) {
+    log.fault('a mail of the queue cannot be opened, and is deleted: was the master key changed?', cause)
+    return undefined
+  }
+}
+
+/** Renews the lease as long as the attempt lasts, and ends an attempt that lasts too long. */
+async function attempt(
+  mail: OutgoingMail,
+  { transport, pause, log }: Pick<DelivererDeps, 'transport' | 'pause' | 'log'>,
+  renewLease: () => Promise<unknown>,
+): Promise<Delivery> {
+  const over = new AbortController()
+  const tooLong = new AbortController()
+  const watch = async (): Promise<void> => {
+    for (let elapsed = RENEW_MS; ; elapsed += RENEW_MS) {
+      await pause(RENEW_MS, over.signal)
+      if (over.signal.aborted) return
+      if (elapsed >= MAX_ATTEMPT_MS) tooLong.abort()
+      await renewLease().catch((cause: unknown) => log.fault('mail queue', cause))
+    }
+  }
+  const watching = watch()
+  try {
+    return await transport.send(mail, tooLong.signal)
+  } finally {
+    over.abort()
+    await watching
+  }
+}
+
+/** For the log, which must not have the address. */
+const nameOf = ({ id, to }: OutgoingMail): string => `mail ${id} to …${to.slice(to.lastIndexOf('@'))}`

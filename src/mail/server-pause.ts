@@ -1,0 +1,48 @@
+// The pause while the mail server takes no mail at all: it doubles with each failure, and ends with the first answer to a mail.
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { jittered, untilThen } from './retry-delay.ts'
+
+/** Says when the server is asked again. */
+export interface ServerPause {
+  /** Stops asking the server for a while; returns until when. */
+  begin(reason: string): Date
+  /** The server has answered. */
+  end(): void
+  /** Milliseconds that are left of it; 0 or less without a pause. */
+  left(): number
+}
+
+/** The shortest pause. */
+export const MIN_PAUSE_MS = 5000
+const MAX_PAUSE_MS = 300_000
+
+/** Logs its begin and its end, with the server's `host:port`. */
+export function createServerPause({
+  server,
+  clock,
+  random,
+  log,
+}: {
+  readonly server: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: { readonly info: (message: string) => void; readonly warn: (message: string) => void }
+}): ServerPause {
+  /** 0 while the server takes mails. */
+  let pauseMs = 0
+  let pausedUntil = 0
+  return {
+    begin(reason) {
+      if (pauseMs === 0) log.warn(`the mail server ${server} is unavailable, all mails wait: ${reason}`)
+      pauseMs = Math.min(Math.max(2 * pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS)
+      pausedUntil = clock.now().getTime() + jittered(pauseMs, random)
+      return new Date(pausedUntil)
+    },
+    end() {
+      if (pauseMs > 0) log.info(`the mail server ${server} is available again`)
+      pauseMs = 0
+    },
+    left: () => untilThen(pausedUntil, clock.now().getTime(), 2 * MAX_PAUSE_MS),
+  }
+}
