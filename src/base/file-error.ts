@@ -13,6 +13,8 @@ export function reasonOf(error: unknown): string {
     case 'EACCES':
     case 'EPERM':
       return 'permission denied'
+    case 'EROFS':
+      return 'the disk is read-only'
     case 'ENOSPC':
       return 'the disk is full'
     default:

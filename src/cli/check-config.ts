@@ -16,7 +16,9 @@ export const checkConfig: Command = {
       process.stdout.write(`${JSON.stringify(EDITOR_SCHEMA, null, 2)}\n`)
       return 0
     }
-    const { warnings } = await loadConfig({ options })
+    const { warnings, file } = await loadConfig({ options })
+    if (file === undefined)
+      process.stderr.write('latchkey: warning: no file was checked: name it by --config or LATCHKEY_CONFIG\n')
     for (const warning of warnings) process.stderr.write(`latchkey: warning: ${warning}\n`)
     process.stdout.write('ok\n')
     return 0

@@ -1,6 +1,8 @@
 // The entry of the process, which the launcher loads.
 import { runCommand } from './run-command.ts'
 
+const END_MILLISECONDS = 1000
+
 // The reader of the output may be gone, as in `latchkey --help | head -1`. That must neither end a server nor print a stack.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -9,4 +11,8 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const status = await runCommand(process.argv.slice(2))
-if (status !== undefined) process.exitCode = status
+if (status !== undefined) {
+  process.exitCode = status
+  // A connection that failed halfway must not keep the process of a command that has ended.
+  setTimeout(() => process.exit(), END_MILLISECONDS).unref()
+}

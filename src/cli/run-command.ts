@@ -1,5 +1,6 @@
 // Runs a command of the command line and maps errors to a message and an exit status. 2: the command line or the
 // configuration is wrong, so a restart does not help. 1: any other error.
+import { reasonOf } from '../base/file-error.ts'
 import { MissingMasterKey } from '../base/secrets.ts'
 import { BootstrapError } from '../bootstrap/bootstrap-error.ts'
 import { MasterKeyUnavailable } from '../config/master-key.ts'
@@ -76,7 +77,7 @@ function linesOf(error: unknown, command: Command | undefined): readonly string[
     return [`${error.message} (see ${[programName(), ...(command ? [command.name] : [])].join(' ')} --help)`]
   // Expected errors are printed as their message; any other is a bug and is printed with its stack.
   const isExpected = EXPECTED.some(kind => error instanceof kind) || isSystemError(error)
-  return [isExpected ? error.message : (error.stack ?? error.message)]
+  return [isExpected ? messageOf(error) : (error.stack ?? error.message)]
 }
 
 const EXPECTED = [
@@ -87,6 +88,13 @@ const EXPECTED = [
   StartFailure,
   CommandFailure,
 ]
+
+/** Of an error of the file system, a sentence instead of the name of a system call. */
+function messageOf(error: Error): string {
+  if (!('syscall' in error) || !('path' in error)) return error.message
+  const reason = reasonOf(error)
+  return reason === error.message ? reason : `${String(error.path)} cannot be read or written: ${reason}`
+}
 
 /** For example a folder without write permission or an unreachable host. */
 const isSystemError = (error: Error): boolean => 'code' in error && /^E[A-Z]+$/.test(String(error.code))

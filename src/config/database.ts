@@ -55,9 +55,29 @@ export function databaseOptionsOf(
     migrate_at_start: migratesAtStart = true,
     read_replicas: hosts = [],
   } = (problems.hasValidTypes('database_options') ? file : undefined) ?? {}
-  requireTlsFiles(database, problems)
+  requireUsableUrl(database, problems)
   return { changes, migratesAtStart, replicas: replicasOf(database, hosts, problems) }
 }
+
+/** As `pg` reads it, which throws for what is no URL, and takes an unknown `sslmode` for none. */
+function requireUsableUrl(database: string, problems: Problems): void {
+  if (!isPostgres(database)) return
+  const url = URL.parse(database.replace('@/', '@host/')) // without a host, but with ?host=
+  if (!url || url.hash !== '' || url.pathname.includes('@')) {
+    problems.add('database', NO_URL)
+    return
+  }
+  const mode = url.searchParams.get('sslmode')
+  if (mode !== null && !SSL_MODES.includes(mode)) {
+    problems.add('database', `sslmode must be one of ${SSL_MODES.join(', ')}`)
+  }
+  requireTlsFiles(database, problems)
+}
+
+const NO_URL =
+  'must be a URL with one host; special characters of the user and the password are percent-encoded, such as @ as %40, / as %2F, ? as %3F and # as %23'
+
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
 
 /** The files that a URL names; `pg` reads them at the first connection, and names no setting when one is missing. */
 function requireTlsFiles(database: string, problems: Problems): void {

@@ -6,6 +6,7 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
+  rmSync,
   statSync,
   unlinkSync,
   writeFileSync,
@@ -239,10 +240,15 @@ const isMissing = (error: unknown): boolean => error instanceof Error && 'code' 
 
 /** Creates the file atomically unless it exists, so that concurrent processes get the same key. */
 function createKey(path: string, random: Random): readonly Buffer[] {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const key = random.bytes(KEY_BYTES)
   const draft = `${path}.${random.hex(8)}`
-  writeFileSync(draft, `${key.toString('hex')}\n`, { flag: 'wx', mode: 0o600, flush: true })
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(draft, `${key.toString('hex')}\n`, { flag: 'wx', mode: 0o600, flush: true })
+  } catch (cause) {
+    rmSync(draft, { force: true })
+    throw new MasterKeyUnavailable(`the master key cannot be written to ${path}: ${reasonOf(cause)}`, { cause })
+  }
   try {
     linkSync(draft, path)
   } catch {

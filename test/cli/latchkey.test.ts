@@ -119,7 +119,13 @@ describe('latchkey', () => {
       stdout: /^$/,
       stderr: /^latchkey: --host: /,
     },
-    { name: 'check-config says ok without a file', args: ['check-config'], status: 0, stdout: /^ok\n$/, stderr: /^$/ },
+    {
+      name: 'check-config says ok without a file, and that none was checked',
+      args: ['check-config'],
+      status: 0,
+      stdout: /^ok\n$/,
+      stderr: /^latchkey: warning: no file was checked: name it by --config or LATCHKEY_CONFIG\n$/,
+    },
     // Covers latchkey: check-config
     {
       name: 'check-config says ok',

@@ -51,8 +51,8 @@ describe('database_options', () => {
       problem: 'read_replicas[0]: must be a host name or an IP address, perhaps with a port',
     },
     {
-      name: 'of a URL with several hosts',
-      database: 'postgres://u:p@a:1,b:2/latchkey',
+      name: 'of a URL without a host',
+      database: 'postgres://u@/latchkey?host=/run/postgresql',
       hosts: 'r1',
       problem: 'read_replicas: needs a database URL with one host, or with none and ?host=',
     },
@@ -83,6 +83,28 @@ describe('database_options', () => {
     assert.match(warning, /^database_options\.read_replicas: the connection to r1\.example has no verified TLS/)
     assert.deepEqual(others, [])
     assert.deepEqual(await warningsOf('postgres://u:p@localhost/x?sslmode=verify-full'), [])
+  })
+
+  it('refuse a URL that pg cannot read, or reads otherwise, without repeating it', async () => {
+    const urls = [
+      'postgres://u:hid?den@db/x',
+      'postgres://u:hid/den@db/x',
+      'postgres://u:hid#den@db/x',
+      'postgres://u:hidden@a:1,b:2/x',
+      'postgres://u:hidden@db:99999/x',
+    ]
+    for (const url of urls) {
+      const [problem = '', ...others] = await problemsOf(loadText(folder, `database: "${url}"`))
+      assert.match(problem, /^database: must be a URL with one host; special characters .* percent-encoded/, url)
+      assert.deepEqual(others, [])
+      assert.doesNotMatch(problem, /hid/)
+    }
+  })
+
+  it('refuse a URL with an unknown sslmode, which pg would ignore', async () => {
+    assert.deepEqual(await problemsOf(loadText(folder, 'database: postgres://u:p@db/x?sslmode=verify_full')), [
+      'database: sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full, no-verify',
+    ])
   })
 
   it('refuse a URL with a TLS file that cannot be read', async () => {

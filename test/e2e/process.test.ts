@@ -110,6 +110,12 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       lines: [/^latchkey: (?!.*hidden).*database/],
     },
     {
+      name: 'reports in one line that the master key cannot be written',
+      args: () => ['serve', '--database', 'sqlite:/proc/latchkey.db'],
+      status: 1,
+      lines: [/^latchkey: the master key cannot be written to \/proc\/latchkey\.key: no such file$/],
+    },
+    {
       name: 'reports in one line that the folder of the database cannot be made',
       args: () => ['serve', '--database', `sqlite:${inRoot('no.db/below/latchkey.db')}`],
       status: 1,
@@ -119,7 +125,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       name: 'reports in one line that the file is no database',
       args: () => ['serve', '--database', `sqlite:${inRoot('no.db')}`],
       status: 1,
-      lines: [/^latchkey: .*not a database/],
+      lines: [/^latchkey: .*not a database; check the path in database, or restore a backup$/],
     },
     // Covers latchkey serve: rule: exit status 2 with every problem of the configuration
     // Covers configuration file: rule: unknown keys and wrong types stop the start
@@ -176,6 +182,16 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       assertRefused(await runToEnd(args(), { ...(env && { env }) }), status, lines)
     })
   }
+
+  const trusts = process.env['LATCHKEY_TEST_POSTGRES'] !== undefined // that server may ask for no password
+  it('reports in one line, and ends, that the URL of PostgreSQL lacks a password', { skip: trusts }, async () => {
+    const database = await freshDatabase('postgres')
+    const url = new URL(database.url)
+    url.password = ''
+    const line = /^latchkey: the database cannot be reached: it asks for a password, and its URL has none$/
+    assertRefused(await runToEnd(['serve', '--database', url.href]), 1, [line])
+    await database.drop()
+  })
 
   for (const kind of DATABASE_KINDS) {
     it(`stops at a ${kind} database that was made under another master key, or for another service`, async () => {

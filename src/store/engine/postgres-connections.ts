@@ -205,11 +205,29 @@ function isPassing(error: unknown): boolean {
     : /time|terminated/.test(error.message)
 }
 
+/** Some reasons of `pg` and of Node.js are advice for programmers. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (/client password must be/.test(error.message)) return 'it asks for a password, and its URL has none'
+  if ('code' in error && UNTRUSTED.has(String(error.code)))
+    return 'no authority that this server trusts issued its certificate; name the authority by sslrootcert in its URL'
+  return error.message
+}
+
+/** Codes of OpenSSL, by way of Node.js. */
+const UNTRUSTED: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
 /** Translates an error of `pg` to one of the store; programming errors stay as they are. */
 export function translate(error: unknown): unknown {
   if (error instanceof TypeError) return error
   if (!(error instanceof DatabaseError)) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = reasonOf(error)
     const Kind = isPassing(error) ? StoreUnreachable : StoreUnavailable
     return new Kind(`the database cannot be reached: ${reason}`, { cause: error })
   }

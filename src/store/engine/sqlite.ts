@@ -6,6 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { stopwatch } from '../../base/clock.ts'
+import { reasonOf } from '../../base/file-error.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { type Change, readChange, writeChange } from '../changes.ts'
 import {
@@ -52,8 +53,7 @@ export async function openSqlite(location: string, options: SqliteOptions): Prom
     return await open(location, options)
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new StoreUnavailable(`cannot open the database ${location}: ${reason}`, { cause: error })
+    throw new StoreUnavailable(`cannot open the database ${location}: ${reasonOf(error)}`, { cause: error })
   }
 }
 
@@ -282,6 +282,10 @@ const UNIQUE = 2067
 const PRIMARY_KEY = 1555
 const BUSY = 5
 const REFUSALS = new Set([BUSY, 6, 7, 8, 10, 11, 13, 14, 15, 26]) // locked, memory, read-only, I/O, corrupt, full, …
+const ADVICE: ReadonlyMap<number, string> = new Map([
+  [8, 'check the permissions of the file and of its folder'],
+  [26, 'check the path in database, or restore a backup'],
+])
 
 function translated<T>(work: () => T): T {
   try {
@@ -292,8 +296,11 @@ function translated<T>(work: () => T): T {
     if (code === UNIQUE || code === PRIMARY_KEY) {
       throw new AlreadyExists(nounOf(/failed: (\w+)\./.exec(error.message)?.[1]), { cause: error })
     }
-    if (REFUSALS.has(code & 0xff))
-      throw new StoreUnavailable(`the database refuses: ${error.message}`, { cause: error })
+    if (REFUSALS.has(code & 0xff)) {
+      const advice = ADVICE.get(code & 0xff)
+      const reason = advice === undefined ? error.message : `${error.message}; ${advice}`
+      throw new StoreUnavailable(`the database refuses: ${reason}`, { cause: error })
+    }
     throw error
   }
 }
