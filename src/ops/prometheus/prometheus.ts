@@ -2,13 +2,13 @@
 // where a management port is configured.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
-import { stopwatch } from '../base/clock.ts'
-import { OAuthError } from '../model/oauth-error.ts'
-import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from './endpoints.ts'
-import type { OutboundExchange } from '../base/outbound.ts'
-import type { Signature } from '../model/tokens/signature.ts'
+import { stopwatch } from '../../base/clock.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from '../endpoints.ts'
+import type { OutboundExchange } from '../../base/outbound.ts'
+import type { Signature } from '../../model/tokens/signature.ts'
 import { type Series, SeriesHistogram } from './histogram.ts'
-import type { Instrument } from './instrument.ts'
+import type { Instrument } from '../instrument.ts'
 
 /** The metrics of one process. */
 interface Prometheus extends Instrument {
