@@ -8,6 +8,7 @@ import { bodyForm } from '../web/route.ts'
 export const UNKNOWN_ENDPOINT = 'unknown'
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
 const GRANTS: ReadonlySet<string> = new Set(TOKEN_GRANT_TYPES)
 
 /** The pattern of the route below the base path, such as `/Users/:id`. */
@@ -19,6 +20,9 @@ export function endpointOf(route: string | undefined, basePath: string): string 
 
 /** The method, or `other`: Node accepts some thirty. */
 export const methodOf = ({ method }: FastifyRequest): string => (METHODS.has(method) ? method : 'other')
+
+/** The class of a status by its first digit; 0 for none. */
+export const statusClassOf = (firstDigit: number): string => STATUS_CLASSES[firstDigit] ?? UNKNOWN_ENDPOINT
 
 /** Whether the endpoint issues tokens by grants. */
 export const issuesTokens = (endpoint: string): boolean =>

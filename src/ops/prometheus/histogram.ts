@@ -59,6 +59,19 @@ export class SeriesHistogram<Label extends string> extends Histogram {
   }
 }
 
+/** Finds a series by the values of its labels, or adds it. */
+export function seriesFinder<Labels extends string[]>(
+  add: (...labels: Labels) => Series,
+): (...labels: Labels) => Series {
+  const cache = new Map<string, Series>()
+  return (...labels) => {
+    const key = labels.join(' ')
+    let series = cache.get(key)
+    if (series === undefined) cache.set(key, (series = add(...labels)))
+    return series
+  }
+}
+
 function createSeries(bounds: readonly number[]): CountedSeries {
   const counts = Array.from({ length: bounds.length + 1 }, () => 0)
   let sum = 0
