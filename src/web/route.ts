@@ -100,7 +100,7 @@ export interface RegisteredRoute extends RouteConfig {
   readonly url: string
 }
 
-/** Collects the route table; throws for a route that does not declare its access and audience. */
+/** Collects the route table, and adds HEAD to GET; throws for a route that does not declare its access and audience. */
 export function watchRoutes(
   app: FastifyInstance,
   prepare: (route: RouteOptions, config: RouteConfig) => void,
@@ -109,7 +109,12 @@ export function watchRoutes(
   app.addHook('onRoute', route => {
     const { access, audience, zone, body, withoutDatabase, refuses } = route.config ?? {}
     if (!access || !audience) throw new Error(`${String(route.method)} ${route.url} does not state who may call it`)
-    const methods = Array.isArray(route.method) ? route.method : [route.method]
+    const methods = new Set([route.method].flat())
+    if (methods.has('GET') && route.exposeHeadRoute !== false) {
+      // Not a route of its own, as Fastify adds by default: those took a quarter of the time that all routes take.
+      methods.add('HEAD')
+      route.method = [...methods]
+    }
     const config = {
       access,
       audience,

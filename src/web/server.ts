@@ -59,6 +59,7 @@ export function createHttpServer({
       ? { https: { ...tls, ...CONNECTIONS, handshakeTimeout: 10_000, rejectUnauthorized: false } as never }
       : { http: CONNECTIONS }),
     return503OnClosing: false,
+    exposeHeadRoutes: false, // watchRoutes adds HEAD to routes of GET
     forceCloseConnections: 'idle',
     rewriteUrl: behaviour.exactPaths ? withoutPrefix : raw => withoutTrailingSlash(withoutPrefix(raw), urls),
     // Only these proxies may name the caller's address: see docs/decisions/0015-caller-addresses.md.
