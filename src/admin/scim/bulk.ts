@@ -159,9 +159,11 @@ function readOperation(sent: unknown): Sent {
   return { operation: { method, endpoint, id: decoded, bulkId: bulk || undefined, version: tag, data, references } }
 }
 
+/** Undefined where it could not be encoded again, as half of a surrogate pair. */
 function decode(id: string): string | undefined {
   try {
-    return decodeURIComponent(id)
+    const decoded = decodeURIComponent(id)
+    return decoded.isWellFormed() ? decoded : undefined
   } catch {
     return undefined // the caller refuses it
   }
