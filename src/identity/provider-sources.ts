@@ -74,11 +74,11 @@ export function createProviderSources(
   async function providerOf(zone: Zone, type: string, issuer: string): Promise<OpenedProvider | undefined> {
     const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
     const opened = await Promise.all(active.map(async provider => ({ provider, source: await open(zone, provider) })))
-    const named = await Promise.all(opened.map(async ({ source }) => source.isIssuer?.(issuer)))
-    // No provider can bar another one by calling itself the same in its document.
-    const counts = named.includes('record') ? 'record' : 'document'
-    const [found, second] = opened.filter((_, index) => named[index] === counts)
-    return second ? undefined : found
+    const found = opened.filter(({ source }) => source.issuerInRecord === issuer)
+    // No provider can bar another one by calling itself the same in its document, or delay it by not publishing one.
+    if (found.length > 0) return onlyOne(found)
+    const inDocuments = await Promise.all(opened.map(async ({ source }) => source.issuerInDocument?.()))
+    return onlyOne(opened.filter((_, index) => inDocuments[index] === issuer))
   }
 
   /** By the list of the store, which is another one after every change. */
@@ -109,3 +109,5 @@ export function createProviderSources(
     providerOf,
   }
 }
+
+const onlyOne = <T>([first, second]: readonly T[]): T | undefined => (second === undefined ? first : undefined)

@@ -231,8 +231,10 @@ export interface IdentitySource {
   readonly readLogoutToken?: (token: string) => Promise<LogoutTokenReading>
   /** Verifies the requests for a logout that the provider sends by browser. */
   readonly readLogoutRequest?: (message: LogoutMessage) => Promise<LogoutRequestReading>
-  /** Who says that the provider is the issuer of this name: its record, or only the provider's own document. */
-  readonly isIssuer?: (issuer: string) => Promise<'record' | 'document' | undefined>
+  /** The issuer that the record names. */
+  readonly issuerInRecord?: string | undefined
+  /** The issuer of a record that names none: that of the provider's own document, which may have to be fetched. */
+  readonly issuerInDocument?: () => Promise<string | undefined>
   /** Accepts the provider's assertions. */
   readonly assertion?: AssertionReader
 }

@@ -80,6 +80,23 @@ async function assertRefused(server: TestServer, parts: ResponseParts & { origin
 /** Attacks of SAML providers, their administrators and their users. */
 export const samlProviderAttacks: readonly Attack[] = [
   {
+    attack: 'runs a provider whose metadata address does not answer',
+    outcome: 'delays no user of another provider: what that one’s record names is found without it',
+    attempt: async () => {
+      for (const mode of MODES)
+        await against(
+          (clock, site) => [samlRecord(clock, 'corp'), samlRecord(clock, 'silent', { metaDataLocation: site })],
+          async (server, site) => {
+            const answer = await signInAt(server, server.browser())
+            assert.equal(answer.status, 302, answer.text)
+            assert.ok(await server.store.users.findByExternalId('svc', 'corp', 'person-1'))
+            assert.equal(site.asked, 0)
+          },
+          mode,
+        )
+    },
+  },
+  {
     attack: 'a provider names another user’s account: an internal user, or one of another provider',
     outcome: 'its users have accounts of their own, whatever their names and addresses',
     attempt: () =>

@@ -15,6 +15,7 @@ import { createOidcSettings } from './oidc-settings.ts'
 import { createTokenCheck, partyProblem, refuse } from './oidc-token.ts'
 import type { KeyFinder } from './oidc-token.ts'
 import { signOutUrl } from './sign-out.ts'
+import { stringOf } from './oidc-request.ts'
 import type { OidcRecord } from './oidc-request.ts'
 
 /** The type of OpenID Connect providers. */
@@ -52,11 +53,9 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     ...(mayRelay(provider) && { relay: relayTo(provider, readerOf(provider, behaviour)) }),
     signOut: signOut => Promise.resolve(signOutUrl(provider.config, settings.peek(provider, 'logout') ?? {}, signOut)),
     readLogoutToken: token => readLogoutToken(provider, token),
-    async isIssuer(claimed) {
-      if ((await settings.read(provider)).issuer !== claimed) return undefined
-      const { config }: OidcRecord = provider
-      return config.issuer === claimed ? 'record' : 'document'
-    },
+    issuerInRecord: ownIssuer(provider),
+    issuerInDocument: async () =>
+      ownIssuer(provider) === undefined ? (await settings.read(provider)).issuer : undefined,
     assertion: {
       async read(assertion) {
         const used = await settings.read(provider)
@@ -84,6 +83,8 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     },
   }
 }
+
+const ownIssuer = ({ config }: OidcRecord): string | undefined => stringOf(config.issuer)
 
 /** Maps verified claims to a user. */
 function read(

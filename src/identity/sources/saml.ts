@@ -93,11 +93,9 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
     },
     signOut: async signOut => (await load()).logout.request(record, signOut),
     readLogoutRequest: async message => (await load()).logout.read(record, message),
-    async isIssuer(claimed) {
-      if (record.externalKey !== undefined) return record.externalKey === claimed ? 'record' : undefined
-      const { providers } = await load()
-      return (await providers.entityIdOf(record)) === claimed ? 'document' : undefined
-    },
+    issuerInRecord: record.externalKey,
+    issuerInDocument: async () =>
+      record.externalKey === undefined ? (await load()).providers.entityIdOf(record) : undefined,
   })
 
   return {
