@@ -1,18 +1,23 @@
 // How many requests to other servers may be under way at once.
 import { OutboundError } from './outbound-error.ts'
 
-/** Concurrent requests for each purpose: in total, per zone, and per zone and host, since one host may be slow. */
+/**
+ * Concurrent requests for each purpose: in total, per zone, per identity provider, which may use many hosts, and per zone and
+ * host, since one host may be slow.
+ */
 const MAX_CONCURRENT = {
-  background: { all: 128, zone: 8, host: 4 },
-  'sign-in': { all: 128, zone: 32, host: 16 },
-  directory: { all: 256, zone: 8, host: 8 },
+  background: { all: 128, zone: 8, provider: 6, host: 4 },
+  'sign-in': { all: 128, zone: 32, provider: 24, host: 16 },
+  directory: { all: 256, zone: 8, provider: 8, host: 8 },
   /** Connections that wait for the next talk. */
-  kept: { all: 512, zone: 8, host: 8 },
+  kept: { all: 512, zone: 8, provider: 8, host: 8 },
 } as const
 
 /** Whose slot it is: a zone's, for one purpose. */
 interface SlotOwner {
   readonly zoneId: string
+  /** Its origin. */
+  readonly provider?: string | undefined
   readonly purpose: keyof typeof MAX_CONCURRENT
 }
 
@@ -22,13 +27,15 @@ type TakeSlot = (host: string, label: string, owner: SlotOwner) => () => void
 /** Makes one set of limits. */
 export function createOutboundSlots(): TakeSlot {
   const underWay = createCounts()
-  return (host, label, { zoneId, purpose }) => {
+  return (host, label, { zoneId, provider, purpose }) => {
     const max = MAX_CONCURRENT[purpose]
-    const limits = [
+    const keyOf = (...parts: readonly string[]): string => JSON.stringify([purpose, zoneId, ...parts])
+    const limits: (readonly [key: string, limit: number])[] = [
       [purpose, max.all],
-      [JSON.stringify([purpose, zoneId]), max.zone],
-      [JSON.stringify([purpose, zoneId, host]), max.host],
-    ] as const
+      [keyOf(), max.zone],
+      [keyOf('host', host), max.host],
+    ]
+    if (provider !== undefined) limits.push([keyOf('provider', provider), max.provider])
     if (limits.some(([key, limit]) => underWay.of(key) >= limit)) {
       throw new OutboundError('busy', `${label}: too many requests are under way`)
     }

@@ -32,6 +32,8 @@ interface OutboundJson {
 export interface OutboundShare {
   /** The zone whose configuration names the address. */
   readonly zoneId: string
+  /** The origin of the identity provider that is asked, so that it leaves connections to the others of the zone. */
+  readonly provider?: string
   /** `sign-in`: a user waits for the result; `directory`: for that of a directory. Each has slots of its own. */
   readonly purpose: 'sign-in' | 'directory' | 'background'
 }

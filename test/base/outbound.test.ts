@@ -316,6 +316,14 @@ describe('an outbound request that is allowed', () => {
     assert.equal(await isBusy(outbound, ofZone('a', 'sign-in')), false)
   })
 
+  it('is refused when a provider has too many under way, whatever the hosts, and no other provider of the zone is', async () => {
+    const outbound = endless()
+    const ofProvider = (provider: string) => ({ ...ofZone('a', 'sign-in'), provider })
+    for (const host of hosts(24)) void outbound.getJson(host, ofProvider('evil')).catch(() => {})
+    assert.equal(await isBusy(outbound, ofProvider('evil')), true)
+    assert.equal(await isBusy(outbound, ofProvider('good')), false)
+  })
+
   it('is refused when too many are under way in total, but not for a sign-in', async () => {
     const outbound = endless()
     for (let zone = 0; zone < 16; zone += 1) {

@@ -36,7 +36,11 @@ type CodeExchange = (
 ) => Promise<Redeemed | RedirectRefusal>
 
 /** `sign-in`: connections reserved for users who return from a provider. */
-export const shareOf = ({ zoneId }: IdentityProvider): OutboundShare => ({ zoneId, purpose: 'sign-in' })
+export const shareOf = ({ zoneId, originKey }: IdentityProvider): OutboundShare => ({
+  zoneId,
+  provider: originKey,
+  purpose: 'sign-in',
+})
 
 /** The refusal of a provider that did not answer, or not as its protocol says; the detail is for the log. */
 export const unavailable = (detail: string): RedirectRefusal => ({ outcome: 'unavailable', detail })

@@ -38,7 +38,8 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
     onPages: false,
     async check({ remoteAddress }, attempt) {
       // `background`: leaves the connections that are reserved for users who return from a provider.
-      const share: OutboundShare = { zoneId: provider.zoneId, purpose: 'background' }
+      const { zoneId, originKey } = provider
+      const share: OutboundShare = { zoneId, provider: originKey, purpose: 'background' }
       const settings = await deps.settings.read(provider, { wanted: 'endpoints' })
       const { tokenUrl, relyingPartyId } = settings
       if (tokenUrl === undefined || relyingPartyId === undefined) {
