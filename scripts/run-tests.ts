@@ -8,6 +8,7 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isatty } from 'node:tty'
 import { postgresUrl } from '../test/support/postgres.ts'
+import { rsaKeyPair } from '../test/support/rsa-keys.ts'
 import { type Needs, needsOf, shardsOf } from './fast-tests.ts'
 import { TEST_TIMEOUT_MS } from './file-timeout.ts'
 
@@ -184,6 +185,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
       hint: 'PostgreSQL does not start',
       run: async () => {
         postgres = await postgresUrl() // ends with this process
+        rsaKeyPair() // once, not in each of the processes
       },
     },
     {

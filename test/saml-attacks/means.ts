@@ -19,11 +19,12 @@ export interface Target {
 /** Entity ids of the two providers. */
 export const ENTITY_IDS = { idp: 'https://idp.example/saml', rival: 'https://rival.example/saml' } as const
 
+const ownKey = samlTestKey()
+
 /** Makes what attackers have; `inResponseTo` is the request that the server waits for an answer to. */
 export function createMeans({ endpoint, to, clock, keys, entityIds = ENTITY_IDS, encryptTo }: Target) {
   const idp = createSamlIdp({ clock, to, key: keys.idp, entityId: entityIds.idp })
   const rival = createSamlIdp({ clock, to, key: keys.rival, entityId: entityIds.rival })
-  const ownKey = samlTestKey()
   return (inResponseTo: string | null = null): Means => ({
     endpoint,
     idp,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import type { CommandOptions, Config } from '../../src/config.ts'
 import { ConfigError, loadConfig } from '../../src/config.ts'
+import { rsaKeyPair } from './rsa-keys.ts'
 
 /** An environment of a test's own. */
 export type Env = Readonly<Record<string, string>>
@@ -37,8 +38,9 @@ export async function problemsOf(loading: Promise<Config>): Promise<readonly str
   return []
 }
 
-/** A fresh private key in PKCS#8 PEM; the detail is the length of an RSA key or the curve. */
+/** A private key in PKCS#8 PEM; the detail is the length of an RSA key or the curve. */
 export function privatePem(type: 'rsa' | 'ec' | 'ed25519', detail: number | string = ''): string {
+  if (type === 'rsa' && detail === 2048) return rsaKeyPair().privateKey
   const { privateKey } = pairOf(type, detail)
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }

@@ -2,21 +2,15 @@
 // signed with xml-crypto's signing half and encrypted with xml-encryption. Messages are plain strings, so that a test can
 // break them; whoever looks for something here should find it in the protocol's words.
 import type { BinaryLike, KeyLike } from 'node:crypto'
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  createSign,
-  generateKeyPairSync,
-  randomBytes,
-  sign,
-} from 'node:crypto'
+import { createHash, createPrivateKey, createPublicKey, createSign, randomBytes, sign } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { SignedXml } from 'xml-crypto'
 import { encrypt } from 'xml-encryption'
 import type { EncryptionAlgorithm, KeyEncryptionAlgorithm } from 'xml-encryption'
 import type { Clock } from '../../src/base/clock.ts'
 import { certificateOf } from './certificate.ts'
+import { privatePem } from './config.ts'
+import { inTurn } from './rsa-keys.ts'
 
 /** A key pair of a provider. */
 export interface SamlTestKey {
@@ -26,16 +20,13 @@ export interface SamlTestKey {
   readonly certificate: string
 }
 
-/** Makes a key pair with its self-signed certificate. */
+/** A key pair with its self-signed certificate. */
 export function samlTestKey(kind: 'rsa' | 'ec' = 'rsa'): SamlTestKey {
-  const format = { privateKeyEncoding: { type: 'pkcs8', format: 'pem' } } as const
-  const publicKeyEncoding = { type: 'spki', format: 'pem' } as const
-  const { privateKey } =
-    kind === 'rsa'
-      ? generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding, ...format })
-      : generateKeyPairSync('ec', { namedCurve: 'P-256', publicKeyEncoding, ...format })
+  const privateKey = kind === 'rsa' ? privatePem('rsa', 2048) : privatePem('ec', 'P-256')
   return { privateKey, certificate: certificateOf(privateKey, { name: 'provider' }) }
 }
+
+const nextKey = inTurn(8, () => samlTestKey())
 
 /** The base64 of a PEM, as XML contains it. */
 export const pemBody = (pem: string): string => pem.replace(/-----[^-]+-----|\s/g, '')
@@ -250,7 +241,7 @@ export function createSamlIdp({
   clock,
   to,
   entityId = 'https://idp.example/saml',
-  key = samlTestKey(),
+  key = nextKey(),
 }: {
   readonly clock: Clock
   readonly to: KnownServiceProvider

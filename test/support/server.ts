@@ -26,6 +26,7 @@ import type { Store } from '../../src/store/store.ts'
 import { generateKey } from '../../src/token/key-generation.ts'
 import type { TestClock } from './clock.ts'
 import { createTestClock } from './clock.ts'
+import { rsaKeyPair } from './rsa-keys.ts'
 
 /** How a test server differs from the default one. */
 export interface ServerOptions {
@@ -199,7 +200,9 @@ const sharedKeys = new Map<SigningAlgorithm, ReturnType<typeof generateKey>>()
 
 /** The key of the algorithm that all servers of the process sign with, unless their configuration names another. */
 const sharedKey: typeof generateKey = (algorithm, random) => {
-  const key = sharedKeys.get(algorithm) ?? generateKey(algorithm, random)
+  const isRsa = /^[RP]S/.test(algorithm)
+  const make = () => (isRsa ? Promise.resolve({ algorithm, ...rsaKeyPair() }) : generateKey(algorithm, random))
+  const key = sharedKeys.get(algorithm) ?? make()
   sharedKeys.set(algorithm, key)
   return key
 }
