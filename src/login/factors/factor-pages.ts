@@ -46,19 +46,19 @@ type FactorPageDeps = FactorDeps & SecondFactorDeps & PasskeySignInDeps & Securi
 export function factorPages(app: FastifyInstance, deps: FactorPageDeps): void {
   deferredRoutes<FactorPage>(app, ROUTES, {
     async load() {
-      const [{ createFactors }, secondFactor, passkeySignIn, security, newFactors] = await Promise.all([
+      const [{ createFactors }, ...pages] = await Promise.all([
         import('../../accounts/factors.ts'),
-        import('./second-factor.ts'),
-        import('./passkey-sign-in.ts'),
-        import('./security.ts'),
-        import('./new-factors.ts'),
+        import('./second-factor.ts').then(module => module.secondFactorHandlers),
+        import('./passkey-sign-in.ts').then(module => module.passkeySignInHandlers),
+        import('./security.ts').then(module => module.securityHandlers),
+        import('./new-passkey.ts').then(module => module.newPasskeyHandlers),
+        import('./new-app.ts').then(module => module.newAppHandlers),
+        import('./rename-passkey.ts').then(module => module.renamePasskeyHandlers),
+        import('./remove-factor.ts').then(module => module.removeFactorHandlers),
       ])
       const factors = createFactors(deps)
       return on => {
-        secondFactor.secondFactorHandlers(on, deps, factors)
-        passkeySignIn.passkeySignInHandlers(on, deps, factors)
-        security.securityHandlers(on, deps, factors)
-        newFactors.newFactorHandlers(on, deps, factors)
+        for (const register of pages) register(on, deps, factors)
       }
     },
   })

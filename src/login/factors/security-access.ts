@@ -55,7 +55,7 @@ type Answer = (request: FastifyRequest, reply: FastifyReply, entry: Entry) => Pr
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 /** Shared by the pages. */
-interface SecurityAccess {
+export interface SecurityAccess {
   /** For any signed-in user. */
   readonly entered: (answer: Answer) => Handler
   /** For users who have just signed in; others sign in and come back, to the page of the form that they sent. */
@@ -64,6 +64,8 @@ interface SecurityAccess {
   readonly pathOf: (request: FastifyRequest, path?: string) => string
   readonly goTo: (request: FastifyRequest, reply: FastifyReply, path: string) => FastifyReply
   readonly done: (request: FastifyRequest, reply: FastifyReply, what: SecurityDone) => FastifyReply
+  /** For a factor that the user does not have. */
+  readonly unknown: (request: FastifyRequest, reply: FastifyReply) => FastifyReply
   readonly showCodes: (request: FastifyRequest, reply: FastifyReply, shown: NewCodes) => Promise<FastifyReply>
 }
 
@@ -84,6 +86,8 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
     reply.redirect(urls.ofZone(request.zone) + path, 302)
   const done = (request: FastifyRequest, reply: FastifyReply, what: SecurityDone): FastifyReply =>
     goTo(request, reply, `${PATH}?done=${what}`)
+  const unknown = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    goTo(request, reply, `${PATH}?error=unknown`)
 
   /** Where the zone asks this user for nothing, the pages are not there. */
   async function entryOf(request: FastifyRequest): Promise<Entry> {
@@ -124,7 +128,7 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
     return pages.send(reply, page)
   }
 
-  return { entered, fresh, pathOf, goTo, done, showCodes }
+  return { entered, fresh, pathOf, goTo, done, unknown, showCodes }
 }
 
 /** The form of the request. */

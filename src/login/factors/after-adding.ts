@@ -1,0 +1,27 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Factors } from '../../accounts/factors.ts'
+import { levelOf } from '../../model/sessions/assurance.ts'
+import type { ProvenFactor, SignedInUser } from '../../web/sessions/session.ts'
+import { ownerOf } from './second-factor-task.ts'
+import type { SecurityAccess, SecurityDeps } from './security-access.ts'
+
+/** A factor that the user has just added, and where they go from there. */
+interface Added {
+  readonly signedIn: SignedInUser
+  readonly factor: ProvenFactor
+  readonly continueUrl: string
+}
+
+/** Leads on after a factor was added: users who have no recovery codes see new ones first. */
+type AfterAdding = (request: FastifyRequest, reply: FastifyReply, added: Added) => Promise<FastifyReply>
+
+/** One instance serves every zone. */
+export const createAfterAdding =
+  ({ sessions, pages }: SecurityDeps, factors: Factors, { goTo, showCodes }: SecurityAccess): AfterAdding =>
+  async (request, reply, { signedIn, factor, continueUrl }) => {
+    // Adding a first factor proves it; otherwise the next request would ask for it.
+    const isFirst = levelOf(signedIn.session.signIn.acr) === '1'
+    if (isFirst && !(await sessions.strengthen(request, reply, signedIn, factor))) return goTo(request, reply, '/login')
+    const codes = await factors.firstRecoveryCodes(await ownerOf(request, signedIn, pages))
+    return codes ? showCodes(request, reply, { signedIn, codes, continueUrl }) : goTo(request, reply, continueUrl)
+  }

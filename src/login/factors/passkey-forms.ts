@@ -1,0 +1,65 @@
+// The two pages on which a browser makes a passkey for an account: the user's own choice, and the offer after a sign-in.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Passkeys } from '../../factors/passkeys.ts'
+import { siteName } from '../../pages/layout.ts'
+import type { Chrome } from '../../pages/layout.ts'
+import { newPasskeyPage, offerPage } from '../../pages/security-forms.ts'
+import type { SignedInUser } from '../../web/sessions/session.ts'
+import { ceremonyOf, nameOfBrowser } from './second-factor-task.ts'
+import type { Problem, SecurityAccess, SecurityDeps } from './security-access.ts'
+
+/** A page to show, and what went wrong before. */
+interface ShownForm {
+  readonly signedIn: SignedInUser
+  /** The name that was sent. */
+  readonly name?: string
+  readonly problem?: Problem
+}
+
+/** Shows them; with status 422 if there is a problem. */
+interface PasskeyForms {
+  readonly showNew: (request: FastifyRequest, reply: FastifyReply, shown: ShownForm) => Promise<FastifyReply>
+  readonly showOffer: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    shown: Omit<ShownForm, 'name'>,
+  ) => Promise<FastifyReply>
+}
+
+/** One instance serves every zone. */
+export function createPasskeyForms(
+  { pages, urls }: SecurityDeps,
+  passkeys: Passkeys,
+  { pathOf }: SecurityAccess,
+): PasskeyForms {
+  const optionsOf = async (request: FastifyRequest, signedIn: SignedInUser, chrome: Chrome) =>
+    passkeys.registrationOptions(ceremonyOf(request, signedIn, urls), {
+      user: signedIn.user,
+      siteName: siteName(chrome),
+    })
+
+  return {
+    async showNew(request, reply, { signedIn, name, problem }) {
+      const chrome = await pages.chrome(request, reply, { form: true })
+      const page = newPasskeyPage(chrome, {
+        action: pathOf(request, '/passkey'),
+        options: await optionsOf(request, signedIn, chrome),
+        name: name ?? nameOfBrowser(request, chrome),
+        back: pathOf(request),
+        problem: problem?.(chrome),
+      })
+      return pages.send(reply.status(problem ? 422 : 200), page)
+    },
+    async showOffer(request, reply, { signedIn, problem }) {
+      const chrome = await pages.chrome(request, reply, { form: true })
+      const page = offerPage(chrome, {
+        add: pathOf(request, '/passkey'),
+        options: await optionsOf(request, signedIn, chrome),
+        name: nameOfBrowser(request, chrome),
+        decline: pathOf(request, '/offer'),
+        problem: problem?.(chrome),
+      })
+      return pages.send(reply.status(problem ? 422 : 200), page)
+    },
+  }
+}
