@@ -72,6 +72,8 @@ const MAX_RSA_BITS = 8192 // the cost of verifying grows with its square
 const MAX_TEXTS = 500
 /** More than any party has; both are kept in memory. */
 const MAX_KEYS = 500
+/** Of one party; each takes 3 KB outside of the heap. */
+const MAX_OPENED = 50
 const MAX_TEXT_LENGTH = 64 * 1024 // as of published ones
 const MAX_URL_LENGTH = 2000
 
@@ -151,21 +153,31 @@ function keySetOf(document: unknown): KeySet {
   if (list.length > MAX_KEYS) throw new UnusableDocument('the document has too many keys')
   const published = list.filter(isJsonRecord).filter(isPublic)
   const jwks: readonly Jwk[] = published.map(essence)
-  const opened = new Map<Jwk, KeyObject | undefined>()
+  const opened = new Map<Jwk, KeyObject>()
+  const unusable = new Set<Jwk>()
 
   function openOnce(jwk: Jwk): KeyObject | undefined {
-    if (!opened.has(jwk)) opened.set(jwk, open(jwk))
-    return opened.get(jwk)
+    if (unusable.has(jwk)) return undefined
+    const key = opened.get(jwk) ?? open(jwk)
+    if (!key) {
+      unusable.add(jwk)
+      return undefined
+    }
+    if (!opened.has(jwk) && opened.size >= MAX_OPENED) opened.clear()
+    opened.set(jwk, key)
+    return key
   }
 
   return {
     thumbprints: new Set(published.flatMap(jwk => thumbprintIn(jwk) ?? [])),
     find(wanted) {
-      const [key, another] = jwks
-        .filter(jwk => fits(jwk, wanted))
-        .map(openOnce)
-        .filter(found => found !== undefined)
-      return another ? undefined : key
+      let found: KeyObject | undefined
+      for (const jwk of jwks) {
+        const key = fits(jwk, wanted) ? openOnce(jwk) : undefined
+        if (key && found) return undefined // without opening the others, which would be kept
+        found ??= key
+      }
+      return found
     },
   }
 }

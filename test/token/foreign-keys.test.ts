@@ -141,6 +141,19 @@ describe('a key of others', () => {
     }
   })
 
+  it('costs little where many fit: two are opened, and not all', async () => {
+    const many = Array.from({ length: 280 }, () => jwkOf('P-521'))
+    const jwks = setOf(...many)
+    const cpuOf = async (work: () => unknown): Promise<number> => {
+      const before = process.threadCpuUsage()
+      await work()
+      return process.threadCpuUsage(before).user
+    }
+    const all = await cpuOf(() => many.map(key => createPublicKey({ key, format: 'jwk' })))
+    const used = await cpuOf(() => inText.find({ jwks }, { alg: 'ES512', kid: undefined }))
+    assert.ok(used < all / 2, `${used} of ${all} µs`)
+  })
+
   for (const jwks of ['', '{', 'null', '[]', '5', '{}', '{"keys":{}}']) {
     it(`is not looked for in ${JSON.stringify(jwks)}`, async () => {
       await assert.rejects(inText.find({ jwks }, RS256), UnusableDocument)
