@@ -4,11 +4,12 @@ import { dirname, resolve } from 'node:path'
 import { systemClock } from './base/clock.ts'
 import type { Clock } from './base/clock.ts'
 import { isLoopbackHost } from './base/loopback.ts'
-import { auditOf } from './config/audit.ts'
+import { auditOf, auditWarnings } from './config/audit.ts'
 import type { Config } from './config/config.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
 import type { Environment } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
+import { environmentWarnings } from './config/environment-names.ts'
 import { exampleSecretWarnings } from './config/example-secrets.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { masterKeyOf } from './config/master-key.ts'
@@ -195,6 +196,7 @@ export async function loadConfig({
     zoneConfig: zone.config,
     bootstrap,
     warnings: [
+      ...environmentWarnings(env),
       ...warningsOf({
         baseUrl,
         database,
@@ -211,6 +213,7 @@ export async function loadConfig({
       ...mutualTlsWarnings(bootstrap, mutualTls),
       ...(ofClients ?? []),
       ...(await providerWarnings(bootstrap, service)),
+      ...auditWarnings(file.audit),
       ...exampleSecretWarnings(bootstrap, baseUrl),
       ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),
     ],

@@ -205,7 +205,7 @@ describe('a single value', () => {
       name: 'keys of a section that are not indented',
       text: 'listen:\nhost: 127.0.0.1\nsame_site: lax',
       want: [
-        'listen: must be a mapping',
+        'listen: must be a mapping: it is empty',
         'host: is not a known key here: it belongs below listen, smtp or statsd',
         'same_site: is not a known key here: it belongs below session',
       ],

@@ -1,7 +1,9 @@
 // The key `audit`: the stored audit trail. The log has the audit trail in any case.
 import { isLoopbackHost } from '../base/loopback.ts'
 import type { AuditSettings, AuditWebhook } from '../model/audit/audit-settings.ts'
+import { AUDIT_EVENT_TYPES } from '../model/audit/event.ts'
 import type { AuditEventType } from '../model/audit/event.ts'
+import { nearest } from './nearest.ts'
 import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 
@@ -91,6 +93,22 @@ export function auditOf(file: AuditFile | undefined, problems: Problems): AuditS
   // Checked against nothing: a type of a later version must not prevent the start of this one.
   const excluded = (file.exclude ?? []) as readonly AuditEventType[]
   return { days: file.days ?? DEFAULT_DAYS, excluded, webhooks }
+}
+
+/** Warnings about settings without effect. */
+export function auditWarnings(file: AuditFile | undefined): readonly string[] {
+  if (file === undefined) return []
+  const idle = Object.keys(file).filter(name => name !== 'enabled')
+  if (file.enabled !== true && idle.length > 0) {
+    return [`audit: ${idle.join(', ')} without effect, because audit.enabled is not true`]
+  }
+  const known: readonly string[] = AUDIT_EVENT_TYPES
+  return (file.exclude ?? [])
+    .filter(type => !known.includes(type))
+    .map(type => {
+      const meant = nearest(type, known)
+      return `audit.exclude: ${type} is no event of this version${meant === undefined ? '' : `; is ${meant} meant?`}`
+    })
 }
 
 function keyOf(secret: string | undefined): Buffer | undefined {

@@ -51,7 +51,7 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
     if (types.length > 0 && !types.some(type => isOfType(value, type))) {
       return refuse(
         'type',
-        `must be ${types.map(type => TYPE_TEXTS[type] ?? type).join(' or ')}${quotingHint(value, types)}`,
+        `must be ${types.map(type => TYPE_TEXTS[type] ?? type).join(' or ')}${typeHint(value, types)}`,
       )
     }
     if (schema.enum !== undefined && !schema.enum.includes(value)) {
@@ -117,7 +117,8 @@ const TYPE_TEXTS: Readonly<Record<string, string>> = {
 }
 
 /** YAML tells strings from numbers and from true and false by quotes. */
-function quotingHint(value: unknown, types: readonly string[]): string {
+function typeHint(value: unknown, types: readonly string[]): string {
+  if (value === null) return ': it is empty'
   if (types.includes('string') && (typeof value === 'number' || typeof value === 'boolean')) return ': put it in quotes'
   if (typeof value !== 'string') return ''
   const isNumber = types.includes('integer') && /^-?\d+$/.test(value)

@@ -26,7 +26,10 @@ const ALGORITHMS = [
   'authorization_signed_response_alg',
 ] as const
 
-/** Attributes whose name looks mistyped, what the profile of a client rules out, and algorithms without a key. */
+/**
+ * Attributes whose name looks mistyped, scopes without effect, what the profile of a client rules out, and algorithms
+ * without a key.
+ */
 export function clientWarnings(
   { clients, identityZones }: Pick<Bootstrap, 'clients' | 'identityZones'>,
   rules: {
@@ -50,6 +53,7 @@ export function clientWarnings(
     zone.clients
       .flatMap(client => [
         ...nameWarnings(client),
+        ...scopeWarnings(client, rules.service),
         ...profileWarnings(client, zone, rules),
         ...keyWarnings(client, zone),
       ])
@@ -71,6 +75,28 @@ function nameWarnings(record: ClientRecord): readonly ClientWarning[] {
     return { clientId: record.client_id, message: `${name} is kept as an attribute without effect; is ${meant} meant?` }
   })
 }
+
+const UAA_NAMES = new Set(['admin', 'none', 'offline_token', 'resource', 'user'].map(rest => `uaa.${rest}`))
+
+/** Scopes are for users, authorities for the client itself; both are often confused, and copied from a UAA. */
+function scopeWarnings(record: ClientRecord, service: string): readonly ClientWarning[] {
+  const { definition } = clientFromJson(takeHomePage(record).rest, clientRules({ service, compatibility: 'standard' }))
+  const { scope, authorities, authorizedGrantTypes: grants } = definition
+  const warn = (message: string): ClientWarning => ({ clientId: record.client_id, message })
+  const isForItself = grants.length > 0 && grants.every(grant => grant === 'client_credentials')
+  const isConfused = isForItself && isNamed(record['scope']) && !isNamed(record['authorities'])
+  const foreign = service === 'uaa' ? [] : [...scope, ...authorities].filter(name => UAA_NAMES.has(name))
+  return [
+    ...(isConfused ? [warn('scope has no effect with client_credentials alone; is authorities meant?')] : []),
+    ...[...new Set(foreign)].map(name =>
+      warn(`${name} has no effect, because the service name is ${service}; is ${name.replace('uaa', service)} meant?`),
+    ),
+  ]
+}
+
+/** A list, or words in a string. */
+const isNamed = (given: unknown): boolean =>
+  Array.isArray(given) ? given.length > 0 : typeof given === 'string' && given !== ''
 
 function profileWarnings(
   record: ClientRecord,

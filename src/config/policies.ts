@@ -64,6 +64,9 @@ export const lockoutSchema = section('When failed sign-ins lock an account.', {
 /** The policies, as far as their types are correct. */
 export function policiesOf(file: PoliciesFile, problems: Problems): GlobalPolicies {
   const passwordPolicy = problems.hasValidTypes('password') ? file.password?.policy?.global : undefined
+  if (passwordPolicy && (passwordPolicy.minLength ?? 0) > (passwordPolicy.maxLength ?? Infinity)) {
+    problems.add('password.policy.global.minLength', 'must not be greater than maxLength')
+  }
   const lockout = problems.hasValidTypes('authentication') ? file.authentication?.policy?.global : undefined
   return {
     ...(passwordPolicy && { passwordPolicy: { ...passwordPolicy } }),

@@ -37,6 +37,18 @@ describe('audit', () => {
     })
   })
 
+  it('warns of what has no effect', async () => {
+    assert.deepEqual((await load({ enabled: true, days: 7, exclude: ['TokenIssuedEvent'] })).warnings, [])
+    assert.deepEqual((await load({ enabled: false })).warnings, [])
+    assert.deepEqual((await load({ days: 7, webhooks: [{ name: 'a', url, secret }] })).warnings, [
+      'audit: days, webhooks without effect, because audit.enabled is not true',
+    ])
+    assert.deepEqual((await load({ enabled: true, exclude: ['TokenIssueEvent', 'Unheard'] })).warnings, [
+      'audit.exclude: TokenIssueEvent is no event of this version; is TokenIssuedEvent meant?',
+      'audit.exclude: Unheard is no event of this version',
+    ])
+  })
+
   const wrong: { name: string; audit: unknown; want: RegExp }[] = [
     { name: 'no days', audit: { days: 0 }, want: /^audit\.days: / },
     { name: 'an unknown key', audit: { retention: 1 }, want: /^audit\.retention: / },

@@ -48,6 +48,25 @@ describe('clients of the configuration that cannot work', () => {
     assert.deepEqual(await warned(meant), [])
   })
 
+  it('are named at the start: scopes of a client without users', async () => {
+    const machine = { client_secret: 's', authorized_grant_types: ['client_credentials'], redirect_uri: [] }
+    const confused = ['client bank: scope has no effect with client_credentials alone; is authorities meant?']
+    assert.deepEqual(await warned({ ...machine, scope: ['jobs.run'] }), confused)
+    assert.deepEqual(await warned({ ...machine, scope: 'jobs.run' }), confused)
+    assert.deepEqual(await warned({ ...machine, scope: [], authorities: ['jobs.run'] }), [])
+    assert.deepEqual(await warned({ ...machine, scope: ['a.b'], authorities: ['jobs.run'] }), [])
+    assert.deepEqual(await warned({ client_secret: 's', scope: ['openid'] }), [])
+  })
+
+  it('are named at the start: scopes of a UAA, where the service has another name', async () => {
+    const authorities = ['uaa.admin', 'uaa.jobs', 'clients.read']
+    assert.deepEqual(await warned({ client_secret: 's', authorities, scope: ['openid', 'uaa.user'] }), [
+      'client bank: uaa.user has no effect, because the service name is svc; is svc.user meant?',
+      'client bank: uaa.admin has no effect, because the service name is svc; is svc.admin meant?',
+    ])
+    assert.deepEqual(await warned({ client_secret: 's', authorities }, { service: 'uaa' }), [])
+  })
+
   it('are named at the start: signatures that there is no key for', async () => {
     const signed = { client_secret: 's', id_token_signed_response_alg: 'ES256' }
     const missing = /^client bank: id_token_signed_response_alg is ES256, and the configuration has no such key/

@@ -32,6 +32,11 @@ authentication:
       want: /password\.policy\.global\.minLength: .*password\.policy\.global\.refuseOwnWords: /s,
     },
     {
+      name: 'lengths that no password can have',
+      text: 'password: { policy: { global: { minLength: 50, maxLength: 10 } } }',
+      want: /^password\.policy\.global\.minLength: must not be greater than maxLength$/,
+    },
+    {
       name: 'unknown rules',
       text: 'authentication: { policy: { global: { countFailuresWithin: 1 } } }',
       want: /authentication\.policy\.global\.countFailuresWithin: /,

@@ -56,3 +56,18 @@ it('names a directory of the configuration that cannot be used', async () => {
     `${because} userSearchFilter must contain {0}`,
   ])
 })
+
+it('names a SAML provider whose metadata is neither a URL nor usable', async () => {
+  const saml = async (metaDataLocation: string): Promise<readonly string[]> => {
+    const identity_providers = [{ type: 'saml', originKey: 'corp', name: 'Corp', config: { metaDataLocation } }]
+    const smtp = { host: 'localhost', from: 'id@example.org' }
+    return (await loadText(folder, JSON.stringify({ smtp, bootstrap: { identity_providers } }))).warnings
+  }
+  const because =
+    'identity provider corp: it cannot be used as it is: config.metaDataLocation: must be an http or https URL, or the metadata itself'
+  assert.deepEqual(await saml('https://idp.example/metadata'), [])
+  assert.deepEqual(await saml('idp.example/metadata'), [because])
+  const [broken = '', ...others] = await saml('<xml>')
+  assert.ok(broken.startsWith(`${because}: `), broken)
+  assert.deepEqual(others, [])
+})

@@ -64,7 +64,10 @@ describe('bootstrap records', () => {
     {
       name: 'client_credentials without a credential',
       bootstrap: client({ client_secret: null, jwks: null }),
-      want: ['clients[0].client_secret: must be a string', 'clients[0].jwks: must be a string or a mapping'],
+      want: [
+        'clients[0].client_secret: must be a string: it is empty',
+        'clients[0].jwks: must be a string or a mapping: it is empty',
+      ],
     },
     {
       name: 'client_credentials with an empty secret',

@@ -32,62 +32,66 @@ export const ALL_REVOKED = 'all revoked'
  * `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`, `AuditTrailAlteredEvent`, changes of second factors, of
  * initial access tokens, and of keys on the command line.
  */
-export type AuditEventType =
-  | 'UserAuthenticationSuccess'
-  | 'UserAuthenticationFailure'
-  | 'UserNotFound'
-  | 'UnverifiedUserAuthentication'
-  | 'IdentityProviderAuthenticationSuccess'
-  | 'IdentityProviderAuthenticationFailure'
-  | 'PrincipalAuthenticationFailure'
-  | 'ClientAuthenticationSuccess'
-  | 'ClientAuthenticationFailure'
-  | 'GroupCreatedEvent'
-  | 'GroupModifiedEvent'
-  | 'GroupDeletedEvent'
-  | 'UserCreatedEvent'
-  | 'UserModifiedEvent'
-  | 'UserVerifiedEvent'
-  | 'UserDeletedEvent'
-  | 'UserAccountUnlockedEvent'
-  | 'MfaAuthenticationSuccess'
-  | 'MfaAuthenticationFailure'
-  | 'MfaFactorAddedEvent'
-  | 'MfaFactorModifiedEvent'
-  | 'MfaFactorRemovedEvent'
-  | 'PasswordChangeSuccess'
-  | 'PasswordChangeFailure'
-  | 'PasswordResetRequest'
-  | 'EmailChangedEvent'
-  | 'SessionsEndedEvent'
-  | 'ApprovalModifiedEvent'
-  | 'TokenIssuedEvent'
-  | 'TokenExchangedEvent'
-  | 'TokenRefusedEvent'
-  | 'DeviceApprovedEvent'
-  | 'DeviceDeniedEvent'
-  | 'TokenRevocationEvent'
-  | 'ClientJwtChangeSuccess'
-  | 'ClientJwtChangeFailure'
-  | 'IdentityProviderCreatedEvent'
-  | 'IdentityProviderModifiedEvent'
-  | 'IdentityZoneCreatedEvent'
-  | 'IdentityZoneModifiedEvent'
-  | 'EntityDeletedEvent'
-  | 'ClientCreateSuccess'
-  | 'ClientUpdateSuccess'
-  | 'ClientDeleteSuccess'
-  | 'ClientApprovalsDeleted'
-  | 'RegistrationTokenCreatedEvent'
-  | 'RegistrationTokenDeletedEvent'
-  | 'SecretChangeSuccess'
-  | 'SecretChangeFailure'
-  | 'AuditEventsLostEvent'
-  | 'AuditTrailAlteredEvent'
-  | 'SigningKeyCreatedEvent'
-  | 'SigningKeyActivatedEvent'
-  | 'SigningKeyRetiredEvent'
-  | 'MasterKeyResealedEvent'
+export const AUDIT_EVENT_TYPES = [
+  'UserAuthenticationSuccess',
+  'UserAuthenticationFailure',
+  'UserNotFound',
+  'UnverifiedUserAuthentication',
+  'IdentityProviderAuthenticationSuccess',
+  'IdentityProviderAuthenticationFailure',
+  'PrincipalAuthenticationFailure',
+  'ClientAuthenticationSuccess',
+  'ClientAuthenticationFailure',
+  'GroupCreatedEvent',
+  'GroupModifiedEvent',
+  'GroupDeletedEvent',
+  'UserCreatedEvent',
+  'UserModifiedEvent',
+  'UserVerifiedEvent',
+  'UserDeletedEvent',
+  'UserAccountUnlockedEvent',
+  'MfaAuthenticationSuccess',
+  'MfaAuthenticationFailure',
+  'MfaFactorAddedEvent',
+  'MfaFactorModifiedEvent',
+  'MfaFactorRemovedEvent',
+  'PasswordChangeSuccess',
+  'PasswordChangeFailure',
+  'PasswordResetRequest',
+  'EmailChangedEvent',
+  'SessionsEndedEvent',
+  'ApprovalModifiedEvent',
+  'TokenIssuedEvent',
+  'TokenExchangedEvent',
+  'TokenRefusedEvent',
+  'DeviceApprovedEvent',
+  'DeviceDeniedEvent',
+  'TokenRevocationEvent',
+  'ClientJwtChangeSuccess',
+  'ClientJwtChangeFailure',
+  'IdentityProviderCreatedEvent',
+  'IdentityProviderModifiedEvent',
+  'IdentityZoneCreatedEvent',
+  'IdentityZoneModifiedEvent',
+  'EntityDeletedEvent',
+  'ClientCreateSuccess',
+  'ClientUpdateSuccess',
+  'ClientDeleteSuccess',
+  'ClientApprovalsDeleted',
+  'RegistrationTokenCreatedEvent',
+  'RegistrationTokenDeletedEvent',
+  'SecretChangeSuccess',
+  'SecretChangeFailure',
+  'AuditEventsLostEvent',
+  'AuditTrailAlteredEvent',
+  'SigningKeyCreatedEvent',
+  'SigningKeyActivatedEvent',
+  'SigningKeyRetiredEvent',
+  'MasterKeyResealedEvent',
+] as const
+
+/** A type of event. */
+export type AuditEventType = (typeof AUDIT_EVENT_TYPES)[number]
 
 /** Records an event; never throws and never blocks. */
 export type Audit = (event: AuditEvent) => void
