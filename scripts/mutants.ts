@@ -650,7 +650,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'an index answers without replicas',
-    'store/listing.ts',
+    'store/listing/listing.ts',
     "quick ? 'scan' : 'search'",
     "'search'",
     'store/replicas',

@@ -7,7 +7,7 @@ import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/tokens/signing-key.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { type Database, isStorable, type Outage } from './database.ts'
-import type { Outline } from './listing.ts'
+import type { Outline } from './listing/outline.ts'
 import { StoreUnavailable } from './store.ts'
 
 const KINDS = ['zones', 'clients', 'providers', 'keys', 'everything'] as const

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseFilter } from '../../src/model/filters/filter.ts'
-import { isQuick, isSeekable } from '../../src/store/filter-plan.ts'
+import { isQuick, isSeekable } from '../../src/store/listing/filter-plan.ts'
 import { userAttributes } from '../../src/store/users/user-attributes.ts'
 
 const { attributes } = userAttributes({ jsonText: column => column }).scim

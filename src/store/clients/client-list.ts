@@ -6,9 +6,9 @@ import type { Caches } from '../changes.ts'
 import { remembered } from '../changes.ts'
 import { CLIENT_COLUMNS, toClient } from './client-rows.ts'
 import type { Database } from '../database.ts'
-import type { Attribute } from '../filter-sql.ts'
-import type { Listing } from '../listing.ts'
-import { readPage } from '../listing.ts'
+import type { Attribute } from '../listing/filter-sql.ts'
+import type { Listing } from '../listing/listing.ts'
+import { readPage } from '../listing/listing.ts'
 import type { ClientStore } from '../store.ts'
 
 // UAA's column names, and two columns that are not part of the record.

@@ -4,8 +4,8 @@ import { userNameKey } from '../../model/users/user.ts'
 import { filterAttributes, sortOrders } from '../../records/record.ts'
 import { userFields } from '../../records/user.ts'
 import type { Database } from '../database.ts'
-import type { Attribute, ValueRows } from '../filter-sql.ts'
-import type { Listing } from '../listing.ts'
+import type { Attribute, ValueRows } from '../listing/filter-sql.ts'
+import type { Listing } from '../listing/listing.ts'
 import type { IndexedAttribute } from './user-values.ts'
 
 /** What lists filter and sort by. */

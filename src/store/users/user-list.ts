@@ -1,7 +1,8 @@
 // Lists of users, and their number.
 import type { Database } from '../database.ts'
-import type { Listing, Outline } from '../listing.ts'
-import { readFrom, readPage } from '../listing.ts'
+import type { Listing } from '../listing/listing.ts'
+import type { Outline } from '../listing/outline.ts'
+import { readFrom, readPage } from '../listing/listing.ts'
 import { toUser } from './user-rows.ts'
 import { USER_COLUMNS } from '../schema.ts'
 import type { UserRow } from '../schema.ts'

@@ -1,5 +1,5 @@
 // Derives from a filter how its rows are found.
-import type { Filter } from '../model/filters/filter.ts'
+import type { Filter } from '../../model/filters/filter.ts'
 import type { Attribute, Filterable } from './filter-sql.ts'
 
 type Filtered = Omit<Filterable, 'table'>

@@ -1,15 +1,17 @@
 // Pages of a table's rows, filtered and sorted by request: by number with a total (`readPage`), or from a position on
 // (`readFrom`), which costs the same at any depth. The query planners cannot estimate how many rows a filter finds, and that
 // decides how to find a page. So rows are counted first, for `readFrom` only as far as it matters.
-import type { Filter } from '../model/filters/filter.ts'
-import { InvalidFilter } from '../model/filters/filter.ts'
-import type { Database, Value } from './database.ts'
-import { statementOnce } from './database.ts'
+import type { Filter } from '../../model/filters/filter.ts'
+import { InvalidFilter } from '../../model/filters/filter.ts'
+import type { Database, Value } from '../database.ts'
+import { statementOnce } from '../database.ts'
 import type { Attribute, Condition, Filterable } from './filter-sql.ts'
 import { compileFilter } from './filter-sql.ts'
 import { isEverything, isQuick, isSeekable } from './filter-plan.ts'
 import { beyond, hide, orderBy, positionArgs, positionOf } from './listing-order.ts'
-import type { CursorQuery, ListQuery, Position } from './store.ts'
+import { nearest, remember } from './outline.ts'
+import type { Outline } from './outline.ts'
+import type { CursorQuery, ListQuery, Position } from '../store.ts'
 
 /** A table whose rows are listed by zone; its key is not null and indexed together with the zone. */
 export interface Listing extends Filterable {
@@ -34,13 +36,6 @@ export interface Listing extends Filterable {
   readonly outline: (zoneId: string, load: () => Promise<Outline>) => Promise<Outline>
 }
 
-/** All rows of a zone. */
-export interface Outline {
-  readonly total: number
-  /** Positions in the listing's `walk`, by number; every page read adds its own, so that the next page starts near one. */
-  readonly places: Map<number, Position>
-}
-
 /** A page of rows with the total on all pages. */
 interface RowPage<Row> {
   readonly rows: readonly Row[]
@@ -55,7 +50,6 @@ interface CursorRows<Row> {
 }
 
 const EVERYTHING: Condition = { text: 'true', args: {} }
-const MAX_REMEMBERED_PAGES = 200
 /** Sorting this few rows is faster than walking an index. */
 const SMALL_LIST = 1000
 /** As `SMALL_LIST`, where only a page of the rows is read. */
@@ -257,25 +251,3 @@ const hidden = ({ table, attributes, key }: Filterable): Filterable => ({
 
 const hiddenFold = ({ folded }: Attribute): Partial<Attribute> =>
   folded ? { folded: { ...folded, column: hide(folded.column) } } : {}
-
-/** The last known position up to `before`; the beginning has none. */
-function nearest(outline: Outline | undefined, before: number): { readonly before: number; readonly at?: Position } {
-  let found: { before: number; at?: Position } = { before: 0 }
-  for (const [place, at] of outline?.places ?? []) {
-    if (place <= before && place > found.before) found = { before: place, at }
-  }
-  return found
-}
-
-/** Caches the first and the last position of a page; evicts the oldest. */
-function remember({ places }: Outline, before: number, positions: readonly Position[]): void {
-  for (const [index, position] of positions.entries()) {
-    if (index !== 0 && index !== positions.length - 1) continue
-    places.delete(before + index)
-    places.set(before + index, position)
-  }
-  for (const oldest of places.keys()) {
-    if (places.size <= MAX_REMEMBERED_PAGES) return
-    places.delete(oldest)
-  }
-}

@@ -1,7 +1,7 @@
 // The order of a page's rows, and where one ends: keyset pagination.
-import type { Value } from './database.ts'
+import type { Value } from '../database.ts'
 import type { Listing } from './listing.ts'
-import type { Position } from './store.ts'
+import type { Position } from '../store.ts'
 
 /** The value of a column as an expression that no index serves. */
 export const hide = (column: string): string => `coalesce(${column}, ${column})`

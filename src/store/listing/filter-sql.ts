@@ -1,11 +1,11 @@
 // Compiles a filter to SQL. Columns and keywords come only from this file and the attribute tables; every value of a
 // caller is a bound parameter. Both databases give the same results: they lower ASCII only and compare the rest byte by
 // byte, and the SQL is explicit where `like`, null and order would differ.
-import { lowerAscii, timeOf } from '../model/filters/filter-match.ts'
-import type { Comparison, Filter, FilterValue } from '../model/filters/filter.ts'
-import { InvalidFilter } from '../model/filters/filter.ts'
-import type { Value } from './database.ts'
-import { isStorable } from './database.ts'
+import { lowerAscii, timeOf } from '../../model/filters/filter-match.ts'
+import type { Comparison, Filter, FilterValue } from '../../model/filters/filter.ts'
+import { InvalidFilter } from '../../model/filters/filter.ts'
+import type { Value } from '../database.ts'
+import { isStorable } from '../database.ts'
 import { isSeekable } from './filter-plan.ts'
 
 /**
