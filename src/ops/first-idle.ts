@@ -7,7 +7,7 @@ const LOOK_EVERY_MS = 1000
 /** Part of a second in which something ran. */
 const AT_REST = 0.05
 
-/** Collects once, in less than a tenth of a second, after the first second in which next to nothing is asked of the server. */
+/** Collects once, in 20 to 100 ms on an idle machine, after the first second in which next to nothing is asked of the server. */
 export function collectGarbageWhenIdle(): void {
   let before = performance.eventLoopUtilization()
   const timer = setInterval(() => {

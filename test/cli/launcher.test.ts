@@ -193,14 +193,23 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.match(stdout, /"flags":\[\]/)
   })
 
-  it('limits the arenas of glibc unless the operator did', () => {
-    const arenas = (env: Readonly<Record<string, string>>): string => {
+  it('limits what glibc keeps unless the operator did', () => {
+    const limits = (env: Readonly<Record<string, string>>): unknown => {
       const root = checkout({ pinned: true })
-      writeFileSync(join(root, 'src', 'cli', 'latchkey.ts'), `console.log(process.env['MALLOC_ARENA_MAX'])`)
-      return runLauncher(root, [], env).stdout.trim()
+      const names = `Object.entries(process.env).filter(([name]) => name.startsWith('MALLOC_'))`
+      writeFileSync(
+        join(root, 'src', 'cli', 'latchkey.ts'),
+        `console.log(JSON.stringify(Object.fromEntries(${names})))`,
+      )
+      return JSON.parse(runLauncher(root, [], env).stdout)
     }
-    assert.equal(arenas({}), '2')
-    assert.equal(arenas({ MALLOC_ARENA_MAX: '8' }), '8')
+    const chosen = { MALLOC_ARENA_MAX: '8', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '0' }
+    assert.deepEqual(limits({}), {
+      MALLOC_ARENA_MAX: '2',
+      MALLOC_MMAP_THRESHOLD_: '131072',
+      MALLOC_TRIM_THRESHOLD_: '131072',
+    })
+    assert.deepEqual(limits(chosen), chosen)
   })
 
   it('ends with the status of the program', () => {
