@@ -650,7 +650,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'an index answers without replicas',
-    'store/listing/listing.ts',
+    'store/listing/matching-rows.ts',
     "quick ? 'scan' : 'search'",
     "'search'",
     'store/replicas',

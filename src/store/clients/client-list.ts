@@ -8,7 +8,7 @@ import { CLIENT_COLUMNS, toClient } from './client-rows.ts'
 import type { Database } from '../database.ts'
 import type { Attribute } from '../listing/filter-sql.ts'
 import type { Listing } from '../listing/listing.ts'
-import { readPage } from '../listing/listing.ts'
+import { readPage } from '../listing/numbered-page.ts'
 import type { ClientStore } from '../store.ts'
 
 // UAA's column names, and two columns that are not part of the record.
