@@ -25,6 +25,7 @@ import { loadAssets } from '../web/assets.ts'
 import type { Assets } from '../web/assets.ts'
 import { createBearerGate } from '../web/callers/bearer.ts'
 import type { BearerGate } from '../web/callers/bearer.ts'
+import { createProxyNotice } from '../web/requests/proxy-notice.ts'
 import { createCertificateHook } from '../web/requests/client-certificate.ts'
 import { createCors } from '../web/cors.ts'
 import { createCsrf } from '../web/sessions/csrf.ts'
@@ -119,6 +120,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   instrument?.watch(http)
   refuseWritesToDeletedZones(http, parts.store)
   http.addHook('onRequest', createHostCheck(urls.isHttps))
+  http.addHook('onRequest', createProxyNotice(trustedProxies, log))
   if (mutualTls) http.addHook('onRequest', createCertificateHook(mutualTls, trustedProxies))
   http.addHook('onRequest', cors.onRequest)
   // Its pages are assigned below, before the first request.
