@@ -1,5 +1,6 @@
 // The other side of thread.ts: what runs in the thread.
 import { parentPort } from 'node:worker_threads'
+import { READY } from './thread.ts'
 import type { Numbered } from './thread.ts'
 
 /** Answers one question after another. If `answer` throws, the thread ends. */
@@ -7,4 +8,5 @@ export function answerQuestions(answer: (question: never) => unknown): void {
   parentPort?.on('message', ({ id, content }: Numbered<never>) => {
     parentPort?.postMessage({ id, content: answer(content) } satisfies Numbered<unknown>)
   })
+  parentPort?.postMessage({ id: READY, content: undefined } satisfies Numbered<undefined>)
 }

@@ -2,7 +2,10 @@
 import type { Worker } from 'node:worker_threads'
 import { stopwatch } from './clock.ts'
 
-/** A question sent to the thread, and its answer, with the same number. */
+/** The number of the message that says that the thread listens. */
+export const READY = 0
+
+/** A question sent to the thread, and its answer, with the same number, from 1. */
 export interface Numbered<Content> {
   readonly id: number
   readonly content: Content
@@ -12,7 +15,7 @@ export interface Numbered<Content> {
 interface Thread<Question, Answer> {
   /** Throws `ThreadEnded` when the thread ends without an answer. */
   ask(question: Question): Promise<Answer>
-  /** Whether the thread runs. Otherwise it is started, unless one has failed within the last minute. */
+  /** Whether the thread listens. If there is none, it is started, unless one has failed within the last minute. */
   isReady(): boolean
   close(): Promise<void>
 }
@@ -36,7 +39,7 @@ export function createThread<Question, Answer>({
   readonly last?: Question | undefined
 }): Thread<Question, Answer> {
   let current: Promise<Running<Question, Answer>> | undefined
-  let isOnline = false
+  let isListening = false
   let sinceFailure: (() => number) | undefined
   let idle: NodeJS.Timeout | undefined
   let asked = 0
@@ -45,10 +48,10 @@ export function createThread<Question, Answer>({
     const onEnd = (): void => {
       if (current !== thread) return // it was to end
       current = undefined
-      isOnline = false
+      isListening = false
       sinceFailure = stopwatch()
     }
-    const thread = start<Question, Answer>(file, data, { onOnline: () => (isOnline = current === thread), onEnd })
+    const thread = start<Question, Answer>(file, data, { onReady: () => (isListening = current === thread), onEnd })
     thread.catch(onEnd)
     return thread
   }
@@ -57,7 +60,7 @@ export function createThread<Question, Answer>({
   function forget(): typeof current {
     const ending = current
     current = undefined
-    isOnline = false
+    isListening = false
     return ending
   }
 
@@ -88,7 +91,7 @@ export function createThread<Question, Answer>({
         current = begin()
         idle = setTimeout(() => void endIdle(), IDLE_MILLISECONDS).unref()
       }
-      return isOnline
+      return isListening
     },
     async close() {
       clearTimeout(idle)
@@ -110,15 +113,15 @@ interface Waiting<Answer> {
 async function start<Question, Answer>(
   file: URL,
   data: unknown,
-  { onOnline, onEnd }: { readonly onOnline: () => void; readonly onEnd: () => void },
+  { onReady, onEnd }: { readonly onReady: () => void; readonly onEnd: () => void },
 ): Promise<Running<Question, Answer>> {
   const worker = await begin(file, data)
   const waiting = new Map<number, Waiting<Answer>>()
   let lastId = 0
   let isEnding = false
   worker.unref() // an idle thread keeps no process alive
-  worker.on('online', onOnline)
   worker.on('message', ({ id, content }: Numbered<Answer>) => {
+    if (id === READY) return onReady()
     const asker = waiting.get(id)
     waiting.delete(id)
     if (waiting.size === 0 && !isEnding) worker.unref() // one that ends keeps it alive until it has
