@@ -7,7 +7,8 @@ import { freshnessOf } from '../model/sessions/fresh-sign-in.ts'
 import { SECOND_FACTOR_PATH } from '../model/sessions/sign-in-demands.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Denial } from '../web/sessions/denial.ts'
-import type { Sessions, SignedInUser } from '../web/sessions/session.ts'
+import type { SignedInUser } from '../web/sessions/current-session.ts'
+import type { Sessions } from '../web/sessions/session.ts'
 
 /** Dependencies of `createFreshSignIn`. */
 interface FreshSignInDeps {

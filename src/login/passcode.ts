@@ -15,7 +15,8 @@ import type { Limits } from '../web/limits/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { sendJson } from '../web/requests/json.ts'
 import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
-import type { Sessions, SignedInUser } from '../web/sessions/session.ts'
+import type { SignedInUser } from '../web/sessions/current-session.ts'
+import type { Sessions } from '../web/sessions/session.ts'
 
 /** Dependencies of `passcodeEndpoint`. */
 interface PasscodeDeps {

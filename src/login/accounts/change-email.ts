@@ -22,7 +22,8 @@ import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
 import { createFreshSignIn } from '../fresh-sign-in.ts'
 import {
   checkOwnAccounts,

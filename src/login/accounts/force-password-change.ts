@@ -15,7 +15,8 @@ import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
 
 /** Dependencies of `forcePasswordChangeEndpoints`. */
 interface ForcePasswordChangeDeps extends NewPasswordDeps {

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { levelOf } from '../../model/sessions/assurance.ts'
-import type { ProvenFactor, SignedInUser } from '../../web/sessions/session.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
+import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
 import { ownerOf } from './second-factor-task.ts'
 import type { SecurityAccess, SecurityDeps } from './security-access.ts'
 

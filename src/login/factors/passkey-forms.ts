@@ -4,7 +4,7 @@ import type { Passkeys } from '../../factors/passkeys.ts'
 import { siteName } from '../../pages/layout.ts'
 import type { Chrome } from '../../pages/layout.ts'
 import { newPasskeyPage, offerPage } from '../../pages/security-forms.ts'
-import type { SignedInUser } from '../../web/sessions/session.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { ceremonyOf, nameOfBrowser } from './second-factor-task.ts'
 import type { Problem, SecurityAccess, SecurityDeps } from './security-access.ts'
 

@@ -25,7 +25,8 @@ import type { Form } from '../../web/requests/form.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions, SignedInUser } from '../../web/sessions/session.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
 import { createFreshSignIn } from '../fresh-sign-in.ts'
 
 /** Dependencies of the pages. */

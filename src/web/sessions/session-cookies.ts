@@ -11,7 +11,7 @@ import type { CookieAttributes } from './cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
 
 /** The cookies of all zones; each method uses the zone of its request. */
-interface SessionCookies {
+export interface SessionCookies {
   /** The id that the browser sent, unverified. */
   idOf(request: FastifyRequest): string | undefined
   setId(reply: FastifyReply, id: string): void

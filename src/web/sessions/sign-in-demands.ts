@@ -5,7 +5,8 @@ import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { RememberedDevices } from './remembered-devices.ts'
-import type { Sessions, SignedInUser } from './session.ts'
+import type { SignedInUser } from './current-session.ts'
+import type { Sessions } from './session.ts'
 
 /** Open demands on signed-in users; see model/sessions/sign-in-demands.ts. */
 export interface SignInDemands {

@@ -14,7 +14,7 @@ import { ownPath } from '../requests/own-path.ts'
 const MAX_SAVED_LENGTH = 2000
 
 /** Reads and writes the cookie; values are formatted by `formatSavedRequest`. */
-interface WaitingRequests {
+export interface WaitingRequests {
   /** The pending request in this zone; undefined if there is none, or it is older than an idle session may be. */
   read(request: FastifyRequest): string | undefined
   /** Sets the cookie; does nothing and returns false if the value is too long. */

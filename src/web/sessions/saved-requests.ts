@@ -1,0 +1,75 @@
+// The request that a user made before being asked to sign in: kept in the session, or in a cookie where there is none.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import { formatSavedRequest, parseSavedRequest } from '../../model/sessions/session.ts'
+import type { SavedRequest } from '../../model/sessions/session.ts'
+import type { Store } from '../../store/store.ts'
+import { PageError } from '../answers.ts'
+import { createAnonymousSessions } from '../limits/anonymous-sessions.ts'
+import type { SettableSession } from './current-session.ts'
+import { newSession } from './new-session.ts'
+import type { SessionCookies } from './session-cookies.ts'
+import type { WaitingRequests } from './waiting-request.ts'
+
+/** Saved requests of every browser. */
+export interface SavedRequests {
+  /** The request that the user made before being asked to sign in. */
+  savedRequest(request: FastifyRequest): Promise<SavedRequest | undefined>
+  /**
+   * Saves the URL to continue with after sign-in: in the current session, else in a cookie, which avoids a database row for
+   * visitors who never sign in. A URL too long for the cookie starts an anonymous session.
+   */
+  saveRequest(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
+  /** Like `saveRequest`, but always in a session, so that a sign-in at another provider can be bound to it. */
+  saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
+}
+
+/** Characters; authorization requests of real clients are shorter. */
+const MAX_SAVED_LENGTH = 4096
+
+/** One instance serves every zone. */
+export function createSavedRequests(deps: {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly current: SettableSession
+  readonly cookies: SessionCookies
+  readonly waiting: WaitingRequests
+  readonly idleSeconds: number
+}): SavedRequests {
+  const { store, current, cookies, waiting } = deps
+  const anonymousSessions = createAnonymousSessions()
+
+  async function saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void> {
+    const savedRequest = formatSavedRequest(saved)
+    if (savedRequest.length > MAX_SAVED_LENGTH) {
+      throw new PageError(400, 'The request is too long to wait for a sign-in.', { code: 'invalid_request' })
+    }
+    const session = await current.of(request)
+    if (session) {
+      await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
+      return current.set(request, { ...session, savedRequest })
+    }
+    const anonymous = newSession(deps, { zoneId: request.zone.id, lifeSeconds: deps.idleSeconds })
+    await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
+    const oldest = anonymousSessions.add(request.ip, anonymous.session)
+    if (oldest) await store.sessions.delete(oldest.zoneId, oldest.idDigest)
+    cookies.setId(reply, anonymous.id)
+    waiting.forget(request, reply)
+    return current.set(request, { ...anonymous.session, savedRequest })
+  }
+
+  return {
+    saveInSession,
+    async savedRequest(request) {
+      await current.of(request)
+      return parseSavedRequest(request.waiting)
+    },
+    async saveRequest(request, reply, saved) {
+      const text = formatSavedRequest(saved)
+      if ((await current.of(request)) || !waiting.write(reply, text)) return saveInSession(request, reply, saved)
+      request.waiting = text
+    },
+  }
+}
