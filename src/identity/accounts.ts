@@ -50,6 +50,7 @@ const NOT_PRECREATED: ExternalRefusal = {
   description: 'The user account must be pre-created. Please contact your system administrator.',
 }
 const NOT_USABLE = refuse('Unable to register user in internal UAA store.')
+const ZONE_FULL: ExternalRefusal = { ...NOT_USABLE, detail: 'The zone has as many users as it may have (maxUsers).' }
 const AMBIGUOUS = refuse('Several accounts of the identity provider have this e-mail address.')
 const notInvited = (description: string): ExternalRefusal => ({
   outcome: 'refused',
@@ -159,8 +160,8 @@ export function createAccounts(deps: {
       `${externalUser.userName}-${digest(externalUser.externalId).slice(0, 8)}`,
     ]) {
       try {
-        await store.users.insert(zone.id, { ...user, userName })
-        return { outcome: 'entered', user: { ...user, userName } }
+        const isMade = await store.users.create(zone.id, { ...user, userName }, { maxUsers: maxUsersOf(zone) })
+        return isMade ? { outcome: 'entered', user: { ...user, userName } } : ZONE_FULL
       } catch (error) {
         if (!(error instanceof AlreadyExists)) throw error
       }
@@ -297,6 +298,9 @@ function isVerified(user: User, { email, emailVerified }: ExternalUserWithRoles)
   if (email === undefined) return user.verified
   return emailVerified === true || (user.verified && user.email === email)
 }
+
+const maxUsersOf = ({ config: { userConfig: { maxUsers = -1 } = {} } }: Zone): number | undefined =>
+  maxUsers < 0 ? undefined : maxUsers
 
 /** Folds A to Z only: Unicode case folding could equate different users of a provider. */
 const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())

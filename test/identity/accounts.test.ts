@@ -99,6 +99,16 @@ describe('createAccounts', () => {
     assert.deepEqual([copy?.active, copy?.email], [false, 'new@corp.example'])
   })
 
+  it('makes no more accounts than the zone may have, also at once, and knows those that it has', async () => {
+    const small = { ...zone, config: { ...zone.config, userConfig: { maxUsers: 2 } } }
+    const as = (sub: string) => accounts.enter(small, provider(), { ...pat, userName: sub, externalId: sub })
+    assert.equal((await as('first')).outcome, 'entered')
+    const outcomes = (await Promise.all(['a', 'b', 'c'].map(as))).map(({ outcome }) => outcome)
+    assert.deepEqual(outcomes.toSorted(), ['entered', 'refused', 'refused'])
+    assert.equal(await store.users.count(zone.id), 2)
+    assert.equal((await as('first')).outcome, 'entered')
+  })
+
   // Covers shadow users: found by user name and origin; created
   it('makes an account without a password on the first visit, and finds it on the second by the external id', async () => {
     const made = await enter({ givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2' })
