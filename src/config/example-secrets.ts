@@ -20,7 +20,8 @@ export function exampleSecretWarnings(
 ): readonly string[] {
   if (isLoopbackHost(new URL(baseUrl).hostname)) return []
   const zones = [{ clients, users }, ...identityZones.map(({ bootstrap }) => bootstrap)]
-  const isExample = (secret: unknown): boolean => typeof secret === 'string' && EXAMPLES.has(secret)
+  const isExample = (secret: unknown): boolean =>
+    typeof secret === 'string' && (EXAMPLES.has(secret) || /^<.*>$/.test(secret)) // a placeholder
   return zones.flatMap(zone => [
     ...zone.clients.flatMap(client =>
       ['client_secret', 'secondary_client_secret']

@@ -18,21 +18,14 @@ const blocksOf = (language: string): readonly string[] =>
     .filter(match => match[1] === language)
     .map(match => match[2] ?? '')
 
-const USERS = `  users:
-    - userName: marissa
-      password: koala
-      emails: [{ value: marissa@example.org }]
-`
-
 describe('docs/external-login.md', () => {
   let server: ServerProcess
   const [setUp = '', code = '', approval = '', tokens = '', authenticate = '', autologin = ''] = blocksOf('sh')
   before(async () => {
     const folder = temporaryFolder()
     const [yaml = ''] = blocksOf('yaml')
-    const filled = yaml.replace('<login secret>', SECRETS.LOGIN_SECRET).replace('<shop secret>', SECRETS.SHOP_SECRET)
-    writeFileSync(join(folder, 'latchkey.yml'), filled + USERS)
-    server = await serve({ folder, args: ['--config', 'latchkey.yml', '--database', 'sqlite::memory:'] })
+    writeFileSync(join(folder, 'latchkey.yml'), yaml)
+    server = await serve({ folder, env: SECRETS, args: ['--config', 'latchkey.yml', '--database', 'sqlite::memory:'] })
   })
   after(() => server.stop('SIGKILL'))
 
