@@ -246,8 +246,18 @@ describe('latchkey restore', () => {
   const cases = [
     { name: 'without a file', args: [], status: 2, says: /'--from <value>' is missing/ },
     { name: 'a file that is not there', args: ['--from', 'none.db'], status: 1, says: /there is no file none\.db/ },
-    { name: 'what is no database', args: ['--from', 'text.db'], status: 1, says: /file is not a database/ },
-    { name: 'half a file', args: ['--from', 'short.db'], status: 1, says: /malformed|damaged/ },
+    {
+      name: 'what is no database',
+      args: ['--from', 'text.db'],
+      status: 1,
+      says: /^latchkey: text\.db is no SQLite database$/m,
+    },
+    {
+      name: 'half a file',
+      args: ['--from', 'short.db'],
+      status: 1,
+      says: /^latchkey: short\.db is damaged: use another copy$/m,
+    },
     { name: 'a backup of a newer version', args: ['--from', 'newer.db'], status: 1, says: /by a newer version/ },
     { name: 'a backup without zones', args: ['--from', 'empty.db'], status: 1, says: /empty\.db has no zones/ },
     { name: 'a backup of another service', args: ['--from', 'service.db'], status: 1, says: /service name uaa/ },

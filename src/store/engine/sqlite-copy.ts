@@ -29,9 +29,23 @@ export function copySqlite(from: string, to: string): void {
   } catch (cause) {
     for (const ending of ['', '-journal']) rmSync(`${to}${ending}`, { force: true })
     if (cause instanceof StoreUnavailable) throw cause
+    const problem = SOURCE_PROBLEMS.get(codeOf(cause))
+    if (problem !== undefined) throw new StoreUnavailable(`${from} ${problem}`, { cause })
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new StoreUnavailable(`cannot copy ${from} to ${to}: ${reason}`, { cause })
   }
+}
+
+// https://www.sqlite.org/rescode.html
+const SOURCE_PROBLEMS: ReadonlyMap<number | undefined, string> = new Map([
+  [11, 'is damaged: use another copy'],
+  [26, 'is no SQLite database'],
+])
+
+/** The primary code of an error of SQLite. */
+function codeOf(cause: unknown): number | undefined {
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'errcode') : undefined
+  return typeof code === 'number' ? code & 0xff : undefined
 }
 
 function createFile(path: string): number {
@@ -94,9 +108,9 @@ export function lockSqlite(path: string): () => void {
     }
   } catch (cause) {
     database?.close()
-    const code: unknown = cause instanceof Error ? Reflect.get(cause, 'errcode') : undefined
-    if (typeof code === 'number' && DAMAGED.has(code & 0xff)) return () => {}
-    if (typeof code === 'number' && (code & 0xff) === BUSY) {
+    const code = codeOf(cause)
+    if (code !== undefined && DAMAGED.has(code)) return () => {}
+    if (code === BUSY) {
       throw new StoreUnavailable(`${path} is in use: stop the server first`, { cause })
     }
     throw new StoreUnavailable(`cannot open ${path}: ${String(Reflect.get(Object(cause), 'message'))}`, { cause })
