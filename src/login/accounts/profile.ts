@@ -156,16 +156,18 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
   on('POST /profile', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
+    const isUpdate = form.get('update') !== undefined
+    if (!isUpdate && form.get('delete') === undefined) return back(request, reply)
     const clientId = form.get('clientId') ?? ''
-    const isKnown = (await findClientSummary(store, request.zone, clientId)) !== undefined
-    if (isKnown && form.get('update') !== undefined) {
+    if (!(await findClientSummary(store, request.zone, clientId))) {
+      return back(request, reply, 'error_message_code=request.invalid_parameter')
+    }
+    if (isUpdate) {
       const prefix = `${clientId}-`
       const ticked = form.all('checkedScopes').filter(value => value.startsWith(prefix))
       const approvedScopes = new Set(ticked.map(value => value.slice(prefix.length)))
       await decideAgain(ownerIn(request), { clientId, approvedScopes }, deps)
-    } else if (isKnown && form.get('delete') !== undefined) {
-      await replaceApprovals(ownerIn(request), { clientId, approvals: [] }, deps)
-    } else return back(request, reply, 'error_message_code=request.invalid_parameter')
+    } else await replaceApprovals(ownerIn(request), { clientId, approvals: [] }, deps)
     return back(request, reply)
   })
 

@@ -227,15 +227,22 @@ for (const mode of MODES) {
         { name: 'an unknown client to revoke', fields: { clientId: 'nemo', delete: '' } },
         { name: 'no client', fields: { update: '' } },
         { name: 'an empty client', fields: { clientId: '', delete: '' } },
-        { name: 'neither button', fields: { clientId: 'app' } },
         { name: 'a huge client', fields: { clientId: 'x'.repeat(10_000), delete: '' } },
-        { name: 'nothing', fields: {} },
       ]
       for (const { name, fields } of useless) {
         it(`changes nothing for ${name}`, async () => {
           const answer = await post(browser, '/profile', fields)
           assert.equal(answer.status, 302)
           assert.equal(answer.headers['location'], REFUSED)
+          assert.deepEqual(await stored(), APPROVED)
+        })
+      }
+
+      for (const fields of [{ clientId: 'app' }, { clientId: 'app', checkedScopes: 'app-openid' }, {}]) {
+        it(`changes nothing without a button, and shows no error, for ${JSON.stringify(fields)}`, async () => {
+          const answer = await post(browser, '/profile', fields)
+          assert.equal(answer.status, 302)
+          assert.equal(answer.headers['location'], PAGE)
           assert.deepEqual(await stored(), APPROVED)
         })
       }
