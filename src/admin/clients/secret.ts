@@ -45,10 +45,13 @@ const MESSAGES = { UPDATE: 'secret updated', ADD: 'Secret is added', DELETE: 'Se
 export function clientSecretHandler(on: On<ClientRoute>, writer: ClientWriter, deps: ClientSecretDeps): void {
   const { store, service, behaviour, audit, limits } = deps
 
-  /** Allows only the client itself: not a user with a token of it, nor a client with the same id in another zone. */
+  /**
+   * Allows only the client itself, not a client with the same id in another zone. A user with a token of the client is
+   * allowed as well: who knows the old secret could get a token of the client itself.
+   */
   function checkCaller(request: FastifyRequest, clientId: string): void {
     const { bearer, zone } = request
-    const isItself = !bearer?.user && bearer?.client.clientId === clientId && bearer.client.zoneId === zone.id
+    const isItself = bearer?.client.clientId === clientId && bearer.client.zoneId === zone.id
     if (!isItself) throw invalidClient("Bad request. Not permitted to change another client's secret")
   }
 

@@ -269,9 +269,14 @@ for (const mode of MODES) {
         }
       })
 
-      it('is not for a user who came through it', async () => {
+      it('is also for a user who came through it and knows the secret', async () => {
         const bearer = await api.userToken()
-        assertInvalid(await put({ secret: 'newer', oldSecret: 'web-secret' }, { bearer }, 'web'), ANOTHER)
+        assertInvalid(await put({ secret: 'newer', oldSecret: 'wrong' }, { bearer }, 'web'), WRONG)
+        assertInvalid(await put({ secret: 'newer', oldSecret: 'first' }, { bearer }), ANOTHER)
+        assert.equal((await put({ secret: 'newer', oldSecret: 'web-secret' }, { bearer }, 'web')).status, 200)
+        const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+        assert.equal((await api.server.token(form, { basic: ['web', 'web-secret'] })).status, 401)
+        assert.equal((await api.server.token(form, { basic: ['web', 'newer'] })).status, 200)
       })
 
       it('cannot be used to guess the secret', async () => {
