@@ -38,7 +38,7 @@ export function copySqlite(from: string, to: string): void {
 
 // https://www.sqlite.org/rescode.html
 const SOURCE_PROBLEMS: ReadonlyMap<number | undefined, string> = new Map([
-  [11, 'is damaged: use another copy'],
+  [11, 'is damaged'],
   [26, 'is no SQLite database'],
 ])
 

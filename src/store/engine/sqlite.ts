@@ -284,6 +284,7 @@ const BUSY = 5
 const REFUSALS = new Set([BUSY, 6, 7, 8, 10, 11, 13, 14, 15, 26]) // locked, memory, read-only, I/O, corrupt, full, …
 const ADVICE: ReadonlyMap<number, string> = new Map([
   [8, 'check the permissions of the file and of its folder'],
+  [11, 'restore a backup'],
   [26, 'check the path in database, or restore a backup'],
 ])
 
