@@ -1,4 +1,5 @@
 // Logout at providers and by providers, whatever their protocol.
+import { isDeepStrictEqual } from 'node:util'
 import type { Destination } from '../model/sessions/destination.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -96,19 +97,30 @@ export function createProviderLogout({
     message: string,
   ) => Promise<{ readonly provider: IdentityProvider; readonly source: IdentitySource } | undefined>
 }): ProviderLogout {
-  async function sourceOf(zone: Zone, origin: string): Promise<IdentitySource | undefined> {
+  const activeOf = async (zone: Zone, origin: string): Promise<IdentityProvider | undefined> => {
     const provider = await store.providers.findByOrigin(zone.id, origin)
-    return provider?.active === true ? open(zone, provider) : undefined
+    return provider?.active === true ? provider : undefined
   }
 
+  /** Keys may take seconds to fetch: what was read is not about the users of another provider that has the origin by now. */
+  const isUnchanged = async (zone: Zone, provider: IdentityProvider): Promise<boolean> =>
+    isDeepStrictEqual(await store.providers.findByOrigin(zone.id, provider.originKey), provider)
+
   return {
-    signOut: async (origin, signOut) => (await sourceOf(signOut.zone, origin))?.signOut?.(signOut),
-    readLogoutToken: async (zone, origin, token) =>
-      (await (await sourceOf(zone, origin))?.readLogoutToken?.(token)) ?? { outcome: 'no-provider' },
+    async signOut(origin, signOut) {
+      const provider = await activeOf(signOut.zone, origin)
+      return provider && (await open(signOut.zone, provider)).signOut?.(signOut)
+    },
+    async readLogoutToken(zone, origin, token) {
+      const provider = await activeOf(zone, origin)
+      const reading = provider && (await (await open(zone, provider)).readLogoutToken?.(token))
+      return reading && (await isUnchanged(zone, provider)) ? reading : { outcome: 'no-provider' }
+    },
     async readLogoutRequest(message) {
       const found = await issuerOf(message.zone, 'saml', Buffer.from(message.xml).toString('base64'))
       const reading = await found?.source.readLogoutRequest?.(message)
-      return found && reading ? { ...reading, origin: found.provider.originKey } : { outcome: 'no-provider' }
+      if (!found || !reading || !(await isUnchanged(message.zone, found.provider))) return { outcome: 'no-provider' }
+      return { ...reading, origin: found.provider.originKey }
     },
   }
 }

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { authorizeBootstrap, Z1_HOST } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
@@ -104,6 +107,25 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
       for (const token of [unsigned({ alg: 'none', ...TYPE }, claims), await shared]) {
         assert.equal((await send(token)).status, 400)
       }
+    }),
+  },
+  {
+    attack: 'ran the provider before it was replaced under its name, and delays the keys of a logout token until then',
+    outcome: 'ends no session of the new provider’s users',
+    attempt: staysSignedIn(async ({ rival, send, server }) => {
+      const { providers } = server.store
+      const record = await providers.findByOrigin('svc', 'corp')
+      assert.ok(record)
+      const keys = createServer((_, response) => {
+        void providers.update('svc', record).then(() => response.end(rival.jwks))
+      })
+      keys.listen(0, '127.0.0.1').unref()
+      await once(keys, 'listening')
+      const { port } = keys.address() as AddressInfo // it listens on TCP
+      const config = { ...record.config, issuer: rival.url, tokenKeyUrl: `http://127.0.0.1:${port}/` }
+      await providers.update('svc', { ...record, config })
+      assert.equal((await send(await rival.token(logoutClaims(rival.url), TYPE))).status, 400)
+      keys.close()
     }),
   },
   {
