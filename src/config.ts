@@ -161,6 +161,7 @@ export async function loadConfig({
   if (problems.list.length > 0) throw new ConfigError(problems.list)
 
   const keys = signingKeys ?? zone.signingKeys
+  const outbound = { allowPrivate: file.outbound?.allow_private ?? false }
   const { clientWarnings } = playground ? {} : await import('./config/client-warnings.ts') // the playground has none
   const ofClients = clientWarnings?.(bootstrap, { zoneConfig: zone.config, signingKeys: keys, service, compatibility })
   const sessionSameSite = file.session?.same_site === 'none' ? 'none' : 'lax'
@@ -180,7 +181,7 @@ export async function loadConfig({
     saml,
     passkeys,
     ...(mutualTls && { mutualTls }),
-    outbound: { allowPrivate: file.outbound?.allow_private ?? false },
+    outbound,
     hashCost,
     cors,
     settings,
@@ -212,7 +213,7 @@ export async function loadConfig({
       ...(await tlsWarnings(tls, { baseUrl, clock, isBehindProxy: trustedProxies.length > 0 })),
       ...mutualTlsWarnings(bootstrap, mutualTls),
       ...(ofClients ?? []),
-      ...(await providerWarnings(bootstrap, service)),
+      ...(await providerWarnings(bootstrap, { serviceName: service, allowPrivate: outbound.allowPrivate, baseUrl })),
       ...auditWarnings(file.audit),
       ...exampleSecretWarnings(bootstrap, baseUrl),
       ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),

@@ -1,4 +1,6 @@
 import type { JsonRecord } from '../base/json.ts'
+import { isLoopbackHost } from '../base/loopback.ts'
+import { addressKind } from '../base/network-address.ts'
 import { providerFromJson } from '../providers/provider-json.ts'
 import { readSamlMetadata } from '../providers/saml-metadata.ts'
 import type { Bootstrap } from './records.ts'
@@ -6,7 +8,7 @@ import type { Bootstrap } from './records.ts'
 /** Warnings about identity providers of the configuration with which sign-in is not possible yet. */
 export async function providerWarnings(
   { identityProviders, identityZones }: Pick<Bootstrap, 'identityProviders' | 'identityZones'>,
-  serviceName: string,
+  { serviceName, allowPrivate, baseUrl }: { serviceName: string; allowPrivate: boolean; baseUrl: string },
 ): Promise<readonly string[]> {
   const records = [...identityProviders, ...identityZones.flatMap(({ bootstrap }) => bootstrap.identityProviders)]
   const warnings: string[] = []
@@ -14,6 +16,7 @@ export async function providerWarnings(
     const { definition, problems } = providerFromJson({ ...record }, { serviceName })
     const directoryProblem = definition.type === 'ldap' ? await directoryProblemOf(definition.config) : undefined
     const texts = [
+      ...(allowPrivate ? [] : privateAddresses(definition.config, isLoopbackHost(new URL(baseUrl).hostname))),
       ...problems.map(({ key, message }) => `${key}: ${message}`),
       ...(definition.type === 'saml' ? metadataProblems(definition.config) : []),
       ...(directoryProblem === undefined ? [] : [`config: ${directoryProblem}`]),
@@ -21,6 +24,24 @@ export async function providerWarnings(
     warnings.push(...texts.map(text => `identity provider ${record.originKey}: it cannot be used as it is: ${text}`))
   }
   return warnings
+}
+
+/** Settings that this server connects to. */
+const TARGETS = ['baseUrl', 'discoveryUrl', 'metaDataLocation', 'tokenKeyUrl', 'tokenUrl', 'userInfoUrl']
+
+/** Names are not looked up: a check needs no network. */
+function privateAddresses(config: JsonRecord, allowsLoopback: boolean): readonly string[] {
+  return TARGETS.flatMap(name => {
+    const value = config[name]
+    const urls = typeof value === 'string' && !value.includes('<') ? value.trim().toLowerCase().split(/\s+/) : []
+    const hosts = urls.flatMap(url => URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? [])
+    return hosts
+      .filter(host => {
+        const kind = addressKind(host)
+        return kind === 'private' || (!allowsLoopback && (kind === 'loopback' || host === 'localhost'))
+      })
+      .map(host => `config.${name}: ${host} is not a public address; outbound.allow_private: true allows it`)
+  })
 }
 
 /** Metadata at a URL is read at the first sign-in. */

@@ -71,3 +71,23 @@ it('names a SAML provider whose metadata is neither a URL nor usable', async () 
   assert.ok(broken.startsWith(`${because}: `), broken)
   assert.deepEqual(others, [])
 })
+
+it('names a provider at an address that the server must not connect to', async () => {
+  const directory = async (baseUrl: string, more: object = {}): Promise<readonly string[]> => {
+    const config = { baseUrl, userDNPattern: 'uid={0},dc=example,dc=org' }
+    const identity_providers = [{ type: 'ldap', originKey: 'ldap', name: 'Directory', config }]
+    const smtp = { host: 'localhost', from: 'id@example.org' }
+    const file = { base_url: 'https://id.example.org', smtp, bootstrap: { identity_providers }, ...more }
+    return (await loadText(folder, JSON.stringify(file))).warnings
+  }
+  const about = (host: string): string =>
+    `identity provider ldap: it cannot be used as it is: config.baseUrl: ${host} is not a public address; outbound.allow_private: true allows it`
+  assert.deepEqual(await directory('ldap://10.1.2.3:3389 ldaps://directory.example.org ldaps://[fd00::1]'), [
+    about('10.1.2.3'),
+    about('fd00::1'),
+  ])
+  assert.deepEqual(await directory('ldap://localhost'), [about('localhost')])
+  assert.deepEqual(await directory('ldap://localhost', { base_url: 'http://localhost:8080' }), [])
+  assert.deepEqual(await directory('ldap://10.1.2.3', { outbound: { allow_private: true } }), [])
+  assert.deepEqual(await directory('ldaps://directory.example.org'), [])
+})
