@@ -84,8 +84,15 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     await sessions.signIn(request, reply, result.user, result)
     const signedIn = await sessions.signedIn(request)
     const demand = signedIn && (await deps.signInDemands.open(request, signedIn))
-    if (demand) return deps.signInDemands.raise(request, reply, demand, destination)
-    if (signedIn && form.get('can_passkey') === 'true' && offersPasskey(request.zone, signedIn.user, destination)) {
+    // UAA: the page that the user goes on to asks for the new password. See docs/compatibility.md, P4.
+    const isLeftToNext = demand?.name === 'password-change' && !deps.behaviour.newPasswordAtOnce
+    if (demand && !isLeftToNext) return deps.signInDemands.raise(request, reply, demand, destination)
+    if (
+      signedIn &&
+      !demand &&
+      form.get('can_passkey') === 'true' &&
+      offersPasskey(request.zone, signedIn.user, destination)
+    ) {
       await sessions.saveRequest(request, reply, { path: destination ?? '/', reauthenticate: false })
       return reply.redirect(urls.ofZone(request.zone) + OFFER_PATH, 302)
     }

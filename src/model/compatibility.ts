@@ -268,6 +268,8 @@ const rows = {
    * P4: whether a `;` in a path is a character like any other (RFC 3986 §3.3); otherwise it is refused as malicious.
    */
   plainSemicolons: { id: 'P4', standard: true, uaa: false },
+  /** P4: whether a password sign-in leads at once to the page of a required new password; otherwise the next page does. */
+  newPasswordAtOnce: { id: 'P4', standard: true, uaa: false },
   /** P4: the status of a direct visit to /rejected. */
   rejectedStatus: { id: 'P4', standard: 400, uaa: 200 },
   /** P5: minimum password length unless the policy sets one. */

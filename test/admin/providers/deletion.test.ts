@@ -186,7 +186,9 @@ for (const mode of MODES) {
 
       const page = 'http://localhost:8080/force_password_change'
       assert.equal((await browser.send('/home')).headers['location'], page)
-      assert.equal((await server.browser().signIn('marissa', 'koala')).headers['location'], page)
+      const other = server.browser()
+      await other.signIn('marissa', 'koala')
+      assert.equal((await other.send('/')).headers['location'], page)
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const refused = await server.token(form, { basic: APP })
       assert.equal(refused.json()['error_description'], 'password change required')

@@ -51,7 +51,8 @@ for (const mode of MODES) {
     /** A browser in which somebody is signed in who must choose a new password. */
     async function demanded(): Promise<Browser> {
       const browser = server.browser()
-      assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
+      const { headers } = await browser.signIn('marissa', 'koala')
+      assert.equal(headers['location'], mode === 'uaa' ? 'http://localhost:8080/' : PAGE)
       return browser
     }
     const locationOf = async (answer: Promise<TestAnswer>) => (await answer).headers['location']
@@ -114,7 +115,9 @@ for (const mode of MODES) {
     it('ends with a new password, under a new session id, at the page that was wanted', async () => {
       const browser = server.browser()
       await authorize(browser, AUTO_REQUEST)
-      await browser.signIn('marissa', 'koala')
+      const onward = (await browser.signIn('marissa', 'koala')).location()
+      if (mode === 'uaa') assert.equal(await locationOf(browser.send(onward.pathname + onward.search)), PAGE)
+      else assert.equal(onward.href, PAGE)
       const cookie = [...browser.cookies.keys()].find(name => /session/i.test(name)) ?? ''
       const old = browser.cookies.get(cookie)
       const form = browser.csrf
@@ -358,7 +361,8 @@ for (const mode of MODES) {
         assert.equal((await server.browser().signIn('marissa', 'koala')).headers['location'], 'http://localhost:8080/')
         server.clock.advance(32 * day)
         const browser = server.browser()
-        assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
+        await browser.signIn('marissa', 'koala')
+        assert.equal((await browser.send('/')).headers['location'], PAGE)
         const refused = await choose(browser, twice('reedwarbler'))
         assert.equal(refused.status, 422)
         assert.ok(
@@ -383,7 +387,9 @@ for (const mode of MODES) {
           { basic: APP },
         )
         assert.equal(late.json()['error_description'], 'password change required')
-        assert.equal((await server.browser().signIn('marissa', 'Reedwarbler1')).headers['location'], PAGE)
+        const again = server.browser()
+        await again.signIn('marissa', 'Reedwarbler1')
+        assert.equal((await again.send('/')).headers['location'], PAGE)
         assert.deepEqual(server.faults, [])
       } finally {
         await server.stop()
