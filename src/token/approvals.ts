@@ -5,7 +5,7 @@ import type { TokenGrantType } from '../model/clients/grant-types.ts'
 import { isAutoApproved } from '../model/tokens/scopes.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
-import type { VerifiedToken } from './reader.ts'
+import type { VerifiedToken } from './token-validity.ts'
 
 /** A user who gives a client the password is not asked for approval; an exchange is approved by the rule of the client. */
 const WITHOUT_APPROVAL: ReadonlySet<unknown> = new Set<TokenGrantType>([

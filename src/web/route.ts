@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/sessions/session.ts'
 import type { User } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { VerifiedToken } from '../token/reader.ts'
+import type { VerifiedToken } from '../token/token-validity.ts'
 import type { Form } from './requests/form.ts'
 
 /** The access to a route. */

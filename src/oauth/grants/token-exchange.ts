@@ -6,7 +6,7 @@ import { hasRequiredGroups, lacksRequiredGroup, lostScopes, narrow, parseScope }
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
 import type { ExchangeRule } from '../../records/token-exchange.ts'
-import type { VerifiedToken } from '../../token/reader.ts'
+import type { VerifiedToken } from '../../token/token-validity.ts'
 import { signInOf } from '../presented-sign-in.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'

@@ -6,7 +6,7 @@ import type { Service } from '../../model/service.ts'
 import { scopesInZone } from '../../model/tokens/scopes-in-zone.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
-import type { VerifiedToken } from '../../token/reader.ts'
+import type { VerifiedToken } from '../../token/token-validity.ts'
 import { PageError } from '../answers.ts'
 
 /** The zone that a request names in a header. */
