@@ -62,6 +62,9 @@ export const signInPool = (text: string, { algorithm, key }: AlgorithmKey): Prom
  */
 export async function verifyText(text: string, signature: Buffer, { algorithm, key }: AlgorithmKey): Promise<boolean> {
   const { hash, options, isQuick } = ALGORITHMS[algorithm]
+  // RFC 8017 §8.1.2, step 1: OpenSSL accepts a PSS signature without its leading zeros.
+  const { modulusLength } = key.asymmetricKeyDetails ?? {}
+  if (modulusLength !== undefined && signature.length !== Math.ceil(modulusLength / 8)) return false
   const input: VerifyKeyObjectInput = { key, ...options }
   const data = Buffer.from(text, 'latin1')
   if (isQuick) return verify(hash, data, input, signature)
