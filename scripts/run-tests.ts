@@ -20,6 +20,8 @@ const WAITING_PROCESSES = 4
 /** More than processes at a time, so that none is left with much more to do than the others. */
 const SHARDS = 8
 const BROWSER_SHARDS = 4
+/** About three files each: starting a process and loading the server takes half a second of each. */
+const PROGRAM_SHARDS = 24
 /** Whatever is broken fails in more files than these, or fails again. */
 const MAX_REPEATED_FILES = 3
 
@@ -203,21 +205,15 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
   ]
 }
 
-/**
- * What one process runs each: a file that takes long or starts programs alone, the others together. Whoever computes stands between
- * those who wait for programs.
- */
+/** What one process runs each: a file that takes long alone, the others together. What computes stands between what waits for programs. */
 function partsOf(files: readonly string[]): readonly (readonly string[])[] {
   const first = LONGEST.filter(file => files.includes(file))
   const rest = files.filter(file => !first.includes(file))
   const which = (needs: Needs): readonly string[] => rest.filter(file => needsOf(ROOT, file) === needs)
   const shards = [...shardsOf(ROOT, which('a browser'), BROWSER_SHARDS), ...shardsOf(ROOT, which('nothing'), SHARDS)]
-  const apart = which('programs')
-  const share = Math.ceil(apart.length / shards.length)
-  const mixed = shards.flatMap((shard, index) => [
-    shard,
-    ...apart.slice(index * share, (index + 1) * share).map(file => [file]),
-  ])
+  const waiting = shardsOf(ROOT, which('programs'), PROGRAM_SHARDS)
+  const share = Math.ceil(waiting.length / shards.length)
+  const mixed = shards.flatMap((shard, index) => [shard, ...waiting.slice(index * share, (index + 1) * share)])
   return [...first.map(file => [file]), ...mixed]
 }
 
