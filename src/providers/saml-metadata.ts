@@ -1,8 +1,8 @@
 // Reads the metadata of a SAML identity provider: a single EntityDescriptor without a document type (SAML 2.0 Metadata).
 // Finds the few things that a sign-in needs, in one pass, and gives them as they are written; identity/saml/ makes keys and
 // addresses of them. Does NOT verify trust or the signature.
-import { SaxesParser } from 'saxes'
 import type { SaxesTagNS } from 'saxes'
+import { saxes } from '../base/lazy-packages.ts'
 
 /** The result; the problem is shown to the author of the record. */
 type SamlMetadata =
@@ -83,6 +83,7 @@ interface Draft extends Omit<SamlProviderDescriptor, 'signing' | 'signOn' | 'log
 
 /** Parses the document; stops at the first problem. */
 function entityIn(text: string): SamlEntity {
+  const { SaxesParser } = saxes()
   const parser = new SaxesParser({ xmlns: true })
   /** Names of the open elements. */
   const path: string[] = []
