@@ -139,7 +139,8 @@ const withoutExcerpt = (message: string): string => message.replace(/:?\n[^]*$/,
 
 /** What to do about the parser's less obvious sentences. */
 function yamlHint(message: string, line: string): string {
-  if (/[[{].*\$\{/.test(line) && message.includes('flow-map'))
+  const opening = line.search(/[[{]/)
+  if (message.includes('flow-map') && opening >= 0 && line.lastIndexOf('${') > opening)
     return `; inside { } and [ ] put quotes around a value with \${`
   if (message.startsWith('Nested mappings are not allowed'))
     return '; check the indentation of the next line, and put quotes around a value with a colon and a space'
