@@ -74,6 +74,11 @@ export function createThread<Question, Answer>({
     }
   }
 
+  function endWhenIdle(): void {
+    clearTimeout(idle)
+    idle = setTimeout(() => void endIdle(), IDLE_MILLISECONDS).unref()
+  }
+
   return {
     async ask(question) {
       asked += 1
@@ -83,13 +88,13 @@ export function createThread<Question, Answer>({
         return await (await current).ask(question)
       } finally {
         asked -= 1
-        if (asked === 0) idle = setTimeout(() => void endIdle(), IDLE_MILLISECONDS).unref()
+        if (asked === 0) endWhenIdle()
       }
     },
     isReady() {
       if (current === undefined && (sinceFailure === undefined || sinceFailure() > RESTART_MILLISECONDS)) {
         current = begin()
-        idle = setTimeout(() => void endIdle(), IDLE_MILLISECONDS).unref()
+        endWhenIdle()
       }
       return isListening
     },
@@ -115,7 +120,7 @@ async function start<Question, Answer>(
   data: unknown,
   { onReady, onEnd }: { readonly onReady: () => void; readonly onEnd: () => void },
 ): Promise<Running<Question, Answer>> {
-  const worker = await begin(file, data)
+  const worker = await newWorker(file, data)
   const waiting = new Map<number, Waiting<Answer>>()
   let lastId = 0
   let isEnding = false
@@ -151,7 +156,7 @@ async function start<Question, Answer>(
 }
 
 /** Throws `ThreadEnded` where the process may have no further thread. */
-async function begin(file: URL, workerData: unknown): Promise<Worker> {
+async function newWorker(file: URL, workerData: unknown): Promise<Worker> {
   const threads = await import('node:worker_threads')
   try {
     return new threads.Worker(file, { workerData, env: {} })

@@ -1,6 +1,5 @@
 // Signs users in: asks the source of the provider, and updates or creates the account. password-providers.ts chooses the
 // providers of a password, provider-sources.ts finds all others. Does not know HTTP, sessions or tokens.
-import { isDeepStrictEqual } from 'node:util'
 import { hasControlCharacter } from '../base/control-characters.ts'
 import { loadOnce } from '../base/load-once.ts'
 import type { Random } from '../base/random.ts'
@@ -165,7 +164,7 @@ export function createIdentity(given: IdentityDeps): Identity {
   const { audit, clock, store, behaviour } = deps
   const serviceName = deps.service.name
   const sources = createProviderSources(types, deps)
-  const { open, redirectOf, claimedIssuer, providerOf } = sources
+  const { open, redirectOf, claimedIssuer, providerOf, isUnchanged } = sources
   const chooseProviders = createPasswordProviders({ store, open, serviceName })
   const aliases = createAliases(deps)
   const accounts = createAccounts({ ...deps, aliases })
@@ -222,8 +221,7 @@ export function createIdentity(given: IdentityDeps): Identity {
     externalUser: ExternalUser,
     invited?: User,
   ): Promise<Extract<AssertionResult, { outcome: 'signed-in' | 'refused' }>> {
-    // The provider may have taken seconds to answer, and its origin may be that of another one by now.
-    if (!isDeepStrictEqual(await store.providers.findByOrigin(zone.id, provider.originKey), provider)) return CHANGED
+    if (!(await isUnchanged(provider))) return CHANGED
     const resolved = externalUser.groups && (await memberships.resolve(zone, provider, externalUser.groups))
     if (resolved && 'outcome' in resolved) return resolved
     const roles = resolved && { roles: resolved.roles }

@@ -1,11 +1,11 @@
 // Logout at providers and by providers, whatever their protocol.
-import { isDeepStrictEqual } from 'node:util'
 import type { Destination } from '../model/sessions/destination.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
-import type { ExternalRefusal, IdentitySource } from './source.ts'
+import type { ProviderSources } from './provider-sources.ts'
+import type { ExternalRefusal } from './source.ts'
 
 /** A logout at the provider that follows the one here. */
 export interface SignOut {
@@ -88,23 +88,12 @@ export function createProviderLogout({
   store,
   open,
   issuerOf,
-}: {
-  readonly store: Store
-  readonly open: (zone: Zone, provider: IdentityProvider) => Promise<IdentitySource>
-  readonly issuerOf: (
-    zone: Zone,
-    type: string,
-    message: string,
-  ) => Promise<{ readonly provider: IdentityProvider; readonly source: IdentitySource } | undefined>
-}): ProviderLogout {
+  isUnchanged,
+}: { readonly store: Store } & Pick<ProviderSources, 'open' | 'issuerOf' | 'isUnchanged'>): ProviderLogout {
   const activeOf = async (zone: Zone, origin: string): Promise<IdentityProvider | undefined> => {
     const provider = await store.providers.findByOrigin(zone.id, origin)
     return provider?.active === true ? provider : undefined
   }
-
-  /** Keys may take seconds to fetch: what was read is not about the users of another provider that has the origin by now. */
-  const isUnchanged = async (zone: Zone, provider: IdentityProvider): Promise<boolean> =>
-    isDeepStrictEqual(await store.providers.findByOrigin(zone.id, provider.originKey), provider)
 
   return {
     async signOut(origin, signOut) {
@@ -114,12 +103,12 @@ export function createProviderLogout({
     async readLogoutToken(zone, origin, token) {
       const provider = await activeOf(zone, origin)
       const reading = provider && (await (await open(zone, provider)).readLogoutToken?.(token))
-      return reading && (await isUnchanged(zone, provider)) ? reading : { outcome: 'no-provider' }
+      return reading && (await isUnchanged(provider)) ? reading : { outcome: 'no-provider' }
     },
     async readLogoutRequest(message) {
       const found = await issuerOf(message.zone, 'saml', Buffer.from(message.xml).toString('base64'))
       const reading = await found?.source.readLogoutRequest?.(message)
-      if (!found || !reading || !(await isUnchanged(message.zone, found.provider))) return { outcome: 'no-provider' }
+      if (!found || !reading || !(await isUnchanged(found.provider))) return { outcome: 'no-provider' }
       return { ...reading, origin: found.provider.originKey }
     },
   }

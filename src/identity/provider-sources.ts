@@ -1,4 +1,5 @@
 // The providers of a zone with their sources: opened by the type of each, and found by origin or by issuer.
+import { isDeepStrictEqual } from 'node:util'
 import { emailDomains, linkTextOf } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -35,6 +36,8 @@ export interface ProviderSources {
   readonly issuerOf: (zone: Zone, type: string, message: string) => Promise<OpenedProvider | undefined>
   /** The one active provider of this type with this issuer. */
   readonly providerOf: (zone: Zone, type: string, issuer: string) => Promise<OpenedProvider | undefined>
+  /** Whether the record is still the same: a provider may take seconds to answer, and its origin be that of another one by then. */
+  readonly isUnchanged: (provider: IdentityProvider) => Promise<boolean>
 }
 
 /** `types` by their names; each is loaded with the first provider of its type. */
@@ -107,6 +110,8 @@ export function createProviderSources(
     problemIn: async (type, message) => (await typeOf(type))?.problemIn?.(message),
     issuerOf,
     providerOf,
+    isUnchanged: async provider =>
+      isDeepStrictEqual(await store.providers.findByOrigin(provider.zoneId, provider.originKey), provider),
   }
 }
 

@@ -16,7 +16,7 @@ export type Signatures = Uint8Array<ArrayBuffer>
 
 /** Signs off the main thread. */
 export interface SigningThread {
-  /** Whether the thread runs; otherwise it is started. It ends when idle. */
+  /** Whether the thread listens; otherwise it is started. It ends when idle. */
   isReady(): boolean
   /** Signs with this key; on the main thread if the thread fails. */
   signerOf(key: AlgorithmKey): Signer
