@@ -25,7 +25,7 @@ const PROGRAM_SHARDS = 24
 /** Whatever is broken fails in more files than these, or fails again. */
 const MAX_REPEATED_FILES = 3
 
-/** Begun first, so that none of them is left to run alone. */
+/** Begun first, each in a process of its own, so that none of them is left to run alone. */
 const LONGEST = [
   'test/attacks.test.ts',
   'test/e2e/process.test.ts',
@@ -35,6 +35,7 @@ const LONGEST = [
   'test/store/postgres.test.ts',
   'test/cli/keys.test.ts',
   'test/e2e/outage.test.ts',
+  'test/store/replicas.test.ts',
   'test/cli/killed.test.ts',
   'test/e2e/simplesamlphp.test.ts',
 ]
