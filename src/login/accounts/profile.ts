@@ -20,7 +20,6 @@ import { profileMessage, profilePage } from '../../pages/profile.ts'
 import type { ApprovedClient } from '../../pages/profile.ts'
 import type { Device, ShownEvent } from '../../pages/profile-activity.ts'
 import type { OtherProvider } from '../../pages/profile-details.ts'
-import { scopeText } from '../../pages/texts/texts.ts'
 import type { Texts } from '../../pages/texts/texts.ts'
 import type { Store } from '../../store/store.ts'
 import { decideAgain, replaceApprovals } from '../../users/approvals.ts'
@@ -37,6 +36,7 @@ import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
+import { findScopeDescriptions } from '../../web/scope-descriptions.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
@@ -110,8 +110,8 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
     /** Omits deleted clients, whose approvals have no effect. */
     async function clientsOf({ id }: User, texts: Texts): Promise<readonly ApprovedClient[]> {
       const approvals = await store.approvals.listOfUser(zone.id, id, clock.now())
-      const groups = await store.groups.findByNames(zone.id, [...new Set(approvals.map(each => each.scope))])
-      const sentences = new Map(groups.map(group => [group.displayName.toLowerCase(), group.description]))
+      const scopes = [...new Set(approvals.map(each => each.scope))]
+      const descriptionOf = await findScopeDescriptions(zone, scopes, deps)
       const byClient = Map.groupBy(approvals, approval => approval.clientId)
       const clients = await Promise.all(
         Array.from(byClient, async ([clientId, decisions]) => {
@@ -119,7 +119,7 @@ export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
           if (!client) return []
           const scopes = decisions.map(({ scope, status }) => ({
             scope,
-            text: sentences.get(scope.toLowerCase()) ?? scopeText(texts, scope, service),
+            text: descriptionOf(texts, scope),
             approved: status === 'APPROVED',
           }))
           return [{ clientId, name: client.name, scopes }]

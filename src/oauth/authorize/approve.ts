@@ -1,19 +1,17 @@
 // Approval of scopes: the page, its answer, and the records of what was decided. What was asked is kept in the session and
 // never taken from the answer, which only says yes or no.
 import type { FastifyReply } from 'fastify'
-import { addSeconds } from '../../base/clock.ts'
 import type { Approval } from '../../model/users/approval.ts'
-import { APPROVAL_SECONDS } from '../../model/users/approval.ts'
 import { displayName } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isAutoApproved } from '../../model/tokens/scopes.ts'
 import { approvalPage } from '../../pages/approval.ts'
-import { scopeText, textsIn } from '../../pages/texts/texts.ts'
-import type { Texts } from '../../pages/texts/texts.ts'
+import { textsIn } from '../../pages/texts/texts.ts'
 import { PageError, prefersPage } from '../../web/answers.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { ownPath } from '../../web/requests/own-path.ts'
-import { originOf } from '../../web/requests/request-context.ts'
+import { findScopeDescriptions } from '../../web/scope-descriptions.ts'
+import { recordDecisions } from '../approval-decisions.ts'
 import { approvalModel } from './approval-model.ts'
 import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
@@ -38,16 +36,11 @@ export async function askForApproval(
   const originalUri = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
   // A session cookie that comes with a token may belong to another user, who must not be asked for this.
   if (!program) await sessions.setPendingApproval(request, query)
-  const groups = await store.groups.findByNames(
-    request.zone.id,
-    scopes.map(each => each.scope),
-  )
-  const sentences = new Map(groups.map(group => [group.displayName.toLowerCase(), group.description]))
-  const textIn = (texts: Texts, scope: string): string =>
-    sentences.get(scope.toLowerCase()) ?? scopeText(texts, scope, service)
+  const scopeNames = scopes.map(each => each.scope)
+  const descriptionOf = await findScopeDescriptions(request.zone, scopeNames, deps)
   const path = `${urls.pathOf(request.zone)}${AUTHORIZE_PATH}`
   if (program || !prefersPage(request)) {
-    const textOf = (scope: string): string => textIn(textsIn('en'), scope) // a program has no language
+    const textOf = (scope: string): string => descriptionOf(textsIn('en'), scope) // a program has no language
     const noneScope = service.scope('none')
     const toLoginServer = program?.by === 'login-server'
     const parts = { question, form, toLoginServer, originalUri, path, noneScope, textOf, behaviour }
@@ -69,7 +62,7 @@ export async function askForApproval(
     scopes: scopes.map(({ scope, state }, index) => ({
       name: `scope.${index}`,
       value: `scope.${scope}`,
-      text: textIn(chrome.texts, scope),
+      text: descriptionOf(chrome.texts, scope),
       state,
     })),
   })
@@ -108,7 +101,7 @@ export async function takePendingRequest(
 export async function recordApproval(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
   const { request, answer, scopes } = context
   if (!answer || !scopes || scopes instanceof OAuthError) return
-  const { store, clock, audit, behaviour } = deps
+  const { behaviour } = deps
   const { client, target, forceConsent } = checkedRequest(context)
   const { user } = found(context.authenticatedUser)
   if (answer.get('user_oauth_approval') !== 'true') {
@@ -121,25 +114,13 @@ export async function recordApproval(context: AuthorizeContext, deps: AuthorizeD
     const mode = behaviour.errorsLikeSuccess ? undefined : 'query'
     throw new RedirectRefusal(target, new OAuthError('invalid_scope', description), mode)
   }
-  const { zoneId } = user
-  const { clientId } = client
-  const now = clock.now()
   const decisions = scopes
     .filter(scope => forceConsent || !isAutoApproved(client, scope))
-    .map(
-      (scope): Approval => ({
-        zoneId,
-        userId: user.id,
-        clientId,
-        scope,
-        status: ticked.includes(`scope.${scope}`) ? 'APPROVED' : 'DENIED',
-        expiresAt: addSeconds(now, APPROVAL_SECONDS),
-        updatedAt: now,
-      }),
-    )
-  await store.approvals.save(zoneId, decisions)
-  const data = decisions.map(({ scope, status }) => `${scope} ${status}`).join(', ')
-  audit({ type: 'ApprovalModifiedEvent', zoneId, principal: user.id, ...originOf(request), clientId, data })
+    .map(scope => {
+      const status: Approval['status'] = ticked.includes(`scope.${scope}`) ? 'APPROVED' : 'DENIED'
+      return { scope, status }
+    })
+  await recordDecisions(request, { user, client, decisions }, deps)
 }
 
 /** Finds the user's current approvals for the client; no look-up where everything is approved automatically. */

@@ -1,0 +1,95 @@
+// Which device a user's code belongs to, and what the user may let it have.
+import type { FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import { digest } from '../../base/secrets.ts'
+import { allowsProvider, displayName, mayUseGrant } from '../../model/clients/client.ts'
+import type { Client } from '../../model/clients/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { DeviceRequest } from '../../model/tokens/device-code.ts'
+import { userScopes } from '../../model/tokens/scopes.ts'
+import type { GrantedScopes, UserGroups } from '../../model/tokens/scopes.ts'
+import type { User } from '../../model/users/user.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import type { DeviceProblem } from '../../pages/device.ts'
+import type { Store } from '../../store/store.ts'
+import { callerKey } from '../../web/limits/limits.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import { contextOf } from '../../web/requests/request-context.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
+import { lackingLevel } from '../lacking-level.ts'
+
+/** Dependencies of the question. */
+export interface DeviceQuestionDeps {
+  readonly store: Store
+  readonly limits: Limits
+  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  readonly clock: Clock
+  readonly behaviour: Behaviour
+}
+
+const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** A device that waits for a decision, and the client that it runs. */
+interface WaitingDevice {
+  readonly code: string
+  readonly device: DeviceRequest
+  readonly client: Client
+}
+
+/** The same with what the user can let it have. */
+export interface DeviceQuestion extends WaitingDevice {
+  readonly scopes: GrantedScopes
+}
+
+/** Whether the user may decide. */
+type DeviceExamination =
+  | { readonly outcome: 'decide'; readonly question: DeviceQuestion }
+  | { readonly outcome: 'problem'; readonly problem: DeviceProblem }
+  /** The client requires a stronger sign-in. */
+  | { readonly outcome: 'step-up'; readonly client: Client }
+
+/** Finds the device with the code and what it asks for, as far as this user can give it. */
+export async function examineCode(
+  request: FastifyRequest,
+  { signedIn, code }: { readonly signedIn: SignedInUser; readonly code: string | undefined },
+  deps: DeviceQuestionDeps,
+): Promise<DeviceExamination> {
+  const { zone } = request
+  const { user, session } = signedIn
+  const waiting = await findWaitingDevice(request, { user, code }, deps)
+  if (!waiting) return { outcome: 'problem', problem: { kind: 'unknown' } }
+  const { client, device } = waiting
+  const refused = { outcome: 'problem', problem: { kind: 'refused', clientName: displayName(client) } } as const
+  if (!allowsProvider(client, user.origin)) return refused
+  const lacking = await lackingLevel(zone, { client, user, acr: session.signIn.acr }, deps)
+  if (lacking?.methods.length === 0) return refused
+  if (lacking) return { outcome: 'step-up', client }
+  try {
+    const scopes = userScopes(client, device.scopes, await deps.groupsOf(zone, user), deps.behaviour)
+    return { outcome: 'decide', question: { ...waiting, scopes } }
+  } catch (error) {
+    if (error instanceof OAuthError) return refused
+    throw error
+  }
+}
+
+/** The device with the code. Wrong codes are counted: by the user, who may have many addresses, and by the address. */
+function findWaitingDevice(
+  request: FastifyRequest,
+  { user, code }: { readonly user: User; readonly code: string | undefined },
+  { store, limits, clock }: DeviceQuestionDeps,
+): Promise<WaitingDevice | undefined> {
+  const { zone } = request
+  const userKey = `${zone.id} ${user.id}`
+  const caller = callerKey(contextOf(request), 'user-code')
+  const isWrong = (found: unknown): boolean => found === undefined
+  const enter = async (): Promise<WaitingDevice | undefined> => {
+    if (code === undefined) return undefined
+    const device = await store.devices.enter(zone.id, digest(code), clock.now())
+    const client = device && (await store.clients.find(zone.id, device.clientId))
+    return device && client && mayUseGrant(client, TYPE) ? { code, device, client } : undefined
+  }
+  // From the beginning, so that codes tried at once count, too.
+  return limits.wrongUserCodes.attempt(userKey, () => limits.wrongUserCodesAt.attempt(caller, enter, isWrong), isWrong)
+}
