@@ -47,6 +47,8 @@ interface LogoutDeps {
 
 /** The parameters that are repeated: in the confirmation form, and in the URL when a posted form is asked for again by GET. */
 const FORWARDED_PARAMETERS = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
+/** Together, in characters: as in the query of `/oauth/authorize`; a browser or a proxy would refuse a longer URL. */
+const MAX_FORWARDED_LENGTH = 8000
 const CONFIRMED = 'confirmed'
 /** Browsers without script count from when the frames are loaded; there is a button, too. */
 const WAIT_SECONDS = 6
@@ -90,10 +92,9 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       }
       if (isPost && !isOwnForm && !sessions.wasSent(request)) {
         // A form on another site is sent without the SameSite cookie. Redirect to GET, with which the browser sends it.
-        return reply.redirect(
-          `${urls.ofZone(request.zone)}${PATH}?${encodeNamed(form, forwardedNames(request.zone))}`,
-          303,
-        )
+        const query = encodeNamed(form, forwardedNames(request.zone))
+        if (query.length > MAX_FORWARDED_LENGTH) throw tooLong()
+        return reply.redirect(`${urls.ofZone(request.zone)}${PATH}?${query}`, 303)
       }
       if (isOwnForm && params.get(CONFIRMED) === undefined)
         return endThenGo(request, reply, { target: targets.fallback(request.zone) })
@@ -196,6 +197,7 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
       const value = params.get(name)
       return value === undefined ? [] : [[name, value] as const]
     })
+    if (fields.reduce((length, [, value]) => length + value.length, 0) > MAX_FORWARDED_LENGTH) throw tooLong()
     const chrome = await pages.chrome(request, reply, { form: true })
     const page = logoutConfirmationPage(chrome, {
       action: `${urls.pathOf(request.zone)}${PATH}`,
@@ -205,6 +207,8 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
     return pages.send(reply, page)
   }
 }
+
+const tooLong = (): PageError => new PageError(400, 'The request is too long.', { code: 'invalid_request' })
 
 const forwardedNames = (zone: AddressedZone): readonly string[] => [
   ...FORWARDED_PARAMETERS,

@@ -509,6 +509,17 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(await isSignedIn(browser), false)
   })
 
+  it('repeats no form that is too long for a URL', async () => {
+    const form = { post_logout_redirect_uri: BYE, state: 's'.repeat(8000) }
+    const browser = await signedIn(server)
+    for (const from of [server, browser]) {
+      const answer = await from.send('/logout.do', { form, headers: { origin: 'https://auto.example' } })
+      assert.equal(answer.status, 400)
+      assert.doesNotMatch(answer.text + String(answer.headers['location']), /s{1000}/)
+    }
+    assert.equal(await isSignedIn(browser), true)
+  })
+
   it('is not done by a form of just any site', async () => {
     const browser = await signedIn(server)
     const bounced = await server.send('/logout.do', { form: { x: '1' }, headers: { origin: 'https://evil.example' } })

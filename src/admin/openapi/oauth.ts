@@ -167,7 +167,7 @@ const logout = (where: Partial<Operation>): Operation => ({
     200: page('The confirmation page, or the signed-out page.'),
     302: redirect('To the target.'),
     303: redirect('To the same URL by GET, so that the browser sends its cookies.'),
-    400: 'The target is not registered for the client.',
+    400: 'The target is not registered for the client, or the form to repeat is too long.',
   },
   ...where,
 })
