@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import type { JsonWebKey } from 'node:crypto'
-import { hasShortExponent } from './rsa-exponent.ts'
+import { hasShortExponent } from './rsa-limits.ts'
 
 /** Bytes of an RSA modulus. */
 const RSA_BYTES = { min: 256, max: 512 }

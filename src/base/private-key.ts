@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import { DER, derSequence, oidOf } from './der.ts'
 import type { DerElement } from './der.ts'
 import { openEncryptedKey, openTraditionalKey, roundsOf } from './encrypted-key.ts'
-import { hasShortExponent } from './rsa-exponent.ts'
+import { hasShortExponent } from './rsa-limits.ts'
 
 /** A private key with the properties that decide which algorithms it fits. */
 export interface PrivateKey {

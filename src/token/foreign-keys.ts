@@ -6,7 +6,7 @@ import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
 import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
-import { hasShortExponent } from '../base/rsa-exponent.ts'
+import { isWithinRsaLimits } from '../base/rsa-limits.ts'
 import { isPrivateKey } from '../model/clients/client-keys.ts'
 import { createPublishedDocuments, UnusableDocument } from './published-documents.ts'
 import type { Verifications } from './verifications.ts'
@@ -65,9 +65,6 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
 
 /** The accepted algorithms, RS256 first; also published in the metadata. */
 export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
-
-const MIN_RSA_BITS = 2048 // RFC 7518 §3.3
-const MAX_RSA_BITS = 8192 // the cost of verifying grows with its square
 
 const MAX_TEXTS = 500
 /** More than any party has; both are kept in memory. */
@@ -225,7 +222,5 @@ function open(jwk: Jwk): KeyObject | undefined {
   } catch {
     return undefined
   }
-  const { modulusLength } = key.asymmetricKeyDetails ?? {}
-  const isAllowedSize = modulusLength === undefined || (modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS)
-  return isAllowedSize && hasShortExponent(key) ? key : undefined
+  return isWithinRsaLimits(key) ? key : undefined
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound } from '../../src/base/outbound.ts'
@@ -7,8 +9,10 @@ import type { MappingConfig } from '../../src/identity/sources/oidc-claims.ts'
 import { externalUserOf, UnmappableClaims } from '../../src/identity/sources/oidc-claims.ts'
 import type { SettingsPurpose } from '../../src/identity/sources/oidc-settings.ts'
 import { createOidcSettings } from '../../src/identity/sources/oidc-settings.ts'
+import { createTokenCheck } from '../../src/identity/sources/oidc-token.ts'
 import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
 import { createTestClock } from '../support/clock.ts'
+import { keyOfLongExponent } from '../support/long-exponent.ts'
 
 const NOW = new Date('2026-01-15T12:00:00Z')
 
@@ -425,5 +429,25 @@ describe('createOidcSettings', () => {
       await settingsOf(corp)
     }
     assert.equal(asked.length, 2)
+  })
+})
+
+describe('createTokenCheck', () => {
+  it('verifies with no PEM key that is too weak or takes long', async () => {
+    const inTurn = <T>(_: string, verify: () => Promise<T>): Promise<T> => verify()
+    const foreignKeys = { find: () => Promise.resolve(undefined), inTurn }
+    const check = createTokenCheck({ foreignKeys, clock: createTestClock(NOW.getTime()) })
+    const outcomeWith = async (privateKey: KeyObject): Promise<unknown> => {
+      const claims = { iss: 'issuer', aud: 'me', exp: NOW.getTime() / 1000 + 60 }
+      const signed = [{ alg: 'RS256' }, claims].map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      const signature = sign('sha256', Buffer.from(signed.join('.')), privateKey).toString('base64url')
+      const tokenKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString()
+      return (await check([...signed, signature].join('.'), { issuer: 'issuer', relyingPartyId: 'me', tokenKey }))
+        .outcome
+    }
+    const rsa = (modulusLength: number): KeyObject => generateKeyPairSync('rsa', { modulusLength }).privateKey
+    assert.equal(await outcomeWith(rsa(2048)), 'verified')
+    assert.equal(await outcomeWith(rsa(1024)), 'refused')
+    assert.equal(await outcomeWith(keyOfLongExponent()), 'refused')
   })
 })

@@ -2,7 +2,7 @@
 // are sent to. One reader, for the record's author and for every sign-in.
 import { X509Certificate } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { hasShortExponent } from '../../base/rsa-exponent.ts'
+import { isWithinRsaLimits } from '../../base/rsa-limits.ts'
 import { readSamlMetadata } from '../../providers/saml-metadata.ts'
 import type { SamlEndpoint, SamlEntity } from '../../providers/saml-metadata.ts'
 import { SamlProblem } from './problem.ts'
@@ -105,17 +105,13 @@ function certificateIn(text: string): Certificate | undefined {
   }
 }
 
-const MIN_RSA_BITS = 2048
-/** Larger ones make verification slow, which the provider's administrators would decide for all. */
-const MAX_RSA_BITS = 8192
 const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1'])
 
 /** Whether a signature of the key proves something, and takes little time to verify. */
 function isStrong(key: KeyObject): boolean {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
   if (type === 'ec') return CURVES.has(details?.namedCurve ?? '')
-  const bits = details?.modulusLength ?? 0
-  return type === 'rsa' && bits >= MIN_RSA_BITS && bits <= MAX_RSA_BITS && hasShortExponent(key)
+  return type === 'rsa' && isWithinRsaLimits(key)
 }
 
 const BINDINGS: Readonly<Record<string, keyof Endpoints>> = {

@@ -6,6 +6,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
+import { isWithinRsaLimits } from '../../base/rsa-limits.ts'
 import { sameSecret } from '../../base/secrets.ts'
 import type { ExternalRefusal } from '../source.ts'
 import type { ForeignClaims } from './oidc-claims.ts'
@@ -55,6 +56,12 @@ export const refuse = (reason: ExternalRefusal['reason'], description: string, d
   ...(detail !== undefined && { detail }),
 })
 
+function strongKey(pem: string): KeyObject {
+  const key = createPublicKey(pem)
+  if (isWithinRsaLimits(key)) return key
+  throw new Error('the RSA key of the provider has too few or too many bits, or too long an exponent')
+}
+
 /** Uses only keys from the provider's record or its discovery document. */
 export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinder; clock: Clock }): TokenCheck {
   /** Never reads keys from the token's header (`jku`, `x5u`, `jwk`). */
@@ -62,7 +69,7 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     { tokenKey, tokenKeyUrl, refetchesKeys }: OidcSettings,
     { share, ...wanted }: { kid: string | undefined; alg: string; share: OutboundShare | undefined },
   ): Promise<KeyObject | undefined> {
-    if (tokenKey?.startsWith('-----BEGIN')) return createPublicKey(tokenKey)
+    if (tokenKey?.startsWith('-----BEGIN')) return strongKey(tokenKey)
     if (tokenKey !== undefined) return foreignKeys.find({ jwks: tokenKey }, wanted)
     if (tokenKeyUrl !== undefined)
       return foreignKeys.find(
