@@ -198,7 +198,7 @@ for (const mode of MODES) {
       )
     })
 
-    for (const status of [401, 403, 404, 410]) {
+    for (const status of [401, 403, 404, 410, 502]) {
       it(`logs an answer of ${status}, which may be of what stands before the application, and tries again`, async () => {
         shop.tokens.length = 0
         shop.answer = status
@@ -206,7 +206,8 @@ for (const mode of MODES) {
         await visit(browser, 'shop')
         await leave(browser)
         await deliver()
-        assert.ok(server.lines.includes(`back-channel logout: shop answers ${status}`))
+        const line = `back-channel logout: shop was not notified, and is retried: it answers ${status}`
+        assert.ok(server.lines.includes(line))
         assert.equal((await server.store.endedSessions.waiting()).count, 1)
         shop.answer = 200
         server.clock.advance(11)
@@ -214,6 +215,23 @@ for (const mode of MODES) {
         assert.deepEqual([shop.tokens.length, (await server.store.endedSessions.waiting()).count], [2, 0])
       })
     }
+
+    it('logs once that an application cannot be reached', async () => {
+      await changeClient(server, 'bank', { backchannelLogoutUri: 'http://127.0.0.1:1/bye' })
+      const browser = await signedIn(server)
+      await visit(browser, 'bank')
+      await leave(browser)
+      await deliver()
+      server.clock.advance(11)
+      await deliver()
+      const reason = 'http://127.0.0.1:1: cannot be reached (ECONNREFUSED)'
+      const line = `back-channel logout: bank was not notified, and is retried: ${reason}`
+      assert.equal(server.lines.filter(each => each === line).length, 1)
+      await changeClient(server, 'bank', { backchannelLogoutUri: bank.url })
+      server.clock.advance(3600)
+      assert.equal(await deliver(), 1)
+      assert.equal((await server.store.endedSessions.waiting()).count, 0)
+    })
 
     it('begins no attempt while the process stops', async () => {
       shop.tokens.length = 0

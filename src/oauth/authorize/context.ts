@@ -92,7 +92,7 @@ export interface AuthorizeDeps extends RefusalDeps {
   readonly behaviour: Behaviour
   readonly settings: TokenSettings
   readonly audit: Audit
-  readonly log: { fault(message: string, cause: unknown): void }
+  readonly log: { fault(message: string, cause: unknown): void; refusal(message: string): void }
 }
 
 /** What `prompt` and `max_age` ask of the sign-in (OpenID Connect Core §3.1.2.1). */

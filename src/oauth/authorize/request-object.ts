@@ -44,8 +44,8 @@ interface RequestObjectDeps {
   readonly urls: Urls
 }
 
-const refuse = (description: string, cause?: unknown): OAuthError =>
-  new OAuthError('invalid_request_object', description, { cause })
+const refuse = (description: string, cause?: unknown, detail?: string): OAuthError =>
+  new OAuthError('invalid_request_object', description, { cause, detail })
 
 /** What a verified object says. */
 interface VerifiedObject {
@@ -63,8 +63,8 @@ export async function readObject(received: ReceivedObject, deps: RequestObjectDe
   const key = await deps.foreignKeys
     .find({ jwks: client.jwks, jwksUri: client.jwksUri, share: outboundShareOf(client, 'sign-in') }, { alg, kid })
     .catch((cause: unknown) => {
-      if (cause instanceof UnusableDocument) throw refuse('The client has no usable keys for its request object', cause)
-      throw cause
+      if (!(cause instanceof UnusableDocument)) throw cause
+      throw refuse('The client has no usable keys for its request object', cause, cause.message)
     })
   if (!key) throw refuse('No key of the client fits the request object')
   const claims = await deps.foreignKeys.inTurn(received.zone.id, () => verified(jwt, key, alg))

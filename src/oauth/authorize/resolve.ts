@@ -68,7 +68,10 @@ export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): P
       },
     }
   } catch (cause) {
-    if (cause instanceof OAuthError) throw refusalTo(client, { context, cause }, deps)
+    if (cause instanceof OAuthError) {
+      if (cause.detail !== undefined) deps.log.refusal(`${cause.error}: ${cause.detail}`)
+      throw refusalTo(client, { context, cause }, deps)
+    }
     if (!(cause instanceof MalformedInput)) throw cause
     const error = new OAuthError('invalid_request_object', 'The request object has a parameter that is not text')
     throw refusalTo(client, { context, cause: error }, deps)
@@ -142,8 +145,8 @@ async function fetchObject(
   { zone, client }: ReferenceContext,
   { outbound, fetchedObjects }: AuthorizeDeps,
 ): Promise<string> {
-  const refuse = (description: string, cause?: unknown): OAuthError =>
-    new OAuthError('invalid_request_uri', description, { cause })
+  const refuse = (description: string, cause?: OutboundError): OAuthError =>
+    new OAuthError('invalid_request_uri', description, { cause, detail: cause?.message })
   const [address = '', fragment] = uri.split('#')
   const isRegistered = client.requestUris?.some(one => one === uri || one === address) === true
   if (!isRegistered) throw refuse('The request_uri is not registered for this client')

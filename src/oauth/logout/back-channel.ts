@@ -95,17 +95,23 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       if (status < 300) return delivered()
       // §2.8: the application understood, and will not. Any other status may be of what stands before it.
       if (status === 400) return refused(client, 'it answers 400')
-      if (status < 500 && ended.attempts === 1) log.warn(`back-channel logout: ${clientId} answers ${status}`)
-      return left(`it answers ${status}`)
+      return failed(ended, left(`it answers ${status}`))
     } catch (cause) {
       if (!(cause instanceof OutboundError)) throw cause
       if (cause.failure === 'forbidden') return refused(client, cause.message)
       const isBusy = cause.failure === 'busy'
       if (!isBusy) breaker.report(key, 'failed')
-      return left(cause.message, isBusy)
+      return isBusy ? left(cause.message, isBusy) : failed(ended, left(cause.message))
     } finally {
       leave()
     }
+  }
+
+  /** Logs the first failure only: the address may be wrong, and the next line about it is hours away. */
+  function failed({ attempts }: EndedSession, pending: PendingClient): PendingClient {
+    const { clientId, why } = pending
+    if (attempts === 1) log.warn(`back-channel logout: ${clientId} was not notified, and is retried: ${why}`)
+    return pending
   }
 
   function delivered(): undefined {

@@ -257,6 +257,7 @@ describe('request objects (RFC 9101)', () => {
   it('needs keys of the client', async () => {
     const reported = await refusalOf(await object(as('without-keys')), { client_id: 'without-keys' })
     assert.match(reported, /no usable keys/)
+    assert.ok(server.refusals.includes('invalid_request_object: there are no keys'), 'the log says why')
   })
 
   it('is demanded of a client that must sign its requests', async () => {
@@ -457,6 +458,8 @@ describe('request objects (RFC 9101)', () => {
       answers('<html>')
       assert.match(await refused(`${FILES}/request`), /^invalid_request_object: /)
       assert.match(await refused('https://10.0.0.1/request'), /^invalid_request_uri: .*cannot be fetched/)
+      const reason = 'https://10.0.0.1: leads to an address that is not allowed'
+      assert.ok(server.refusals.includes(`invalid_request_uri: ${reason}`), 'the log says why')
     })
   })
 })
