@@ -1,0 +1,125 @@
+// A registered client changes its metadata (RFC 7592 §2.2).
+import type { FastifyRequest } from 'fastify'
+import type { Clock } from '../../base/clock.ts'
+import type { Requester } from '../../base/fair-queue.ts'
+import { memberOf } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import { digest } from '../../base/secrets.ts'
+import { applyWrites, update } from '../../clients/changes.ts'
+import type { ClientWrite } from '../../clients/changes.ts'
+import { isSecretOf, newSecret } from '../../clients/secrets.ts'
+import type { SecretDeps } from '../../clients/secrets.ts'
+import type { Audit } from '../../model/audit/event.ts'
+import type { Client } from '../../model/clients/client.ts'
+import { isElevated } from '../../model/clients/registration.ts'
+import type { RegistrationPolicy } from '../../model/clients/registration.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { Service } from '../../model/service.ts'
+import { ChangedMeanwhile } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
+import { callerKey } from '../../web/limits/limits.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import { jsonBody } from '../../web/requests/json.ts'
+import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
+import { defineClient, withMembersOf } from './definition.ts'
+import type { DefinitionDeps } from './definition.ts'
+import { linksOf, refuseForeignLinks, refuseForeignRedirects } from './foreign-hosts.ts'
+import { invalidMetadata, readMetadata } from './metadata.ts'
+import type { RegisteredClient } from './register.ts'
+import { findRegisteredCaller, openPolicy, TOKEN_LENGTH } from './registration-access.ts'
+import type { OfClient, RegistrationAccessDeps } from './registration-access.ts'
+
+/** Dependencies of changes. */
+export interface ChangeDeps extends DefinitionDeps, RegistrationAccessDeps, SecretDeps {
+  readonly audit: Audit
+  readonly limits: Pick<Limits, 'registrations'>
+  readonly clock: Clock
+}
+
+/** Members of an answer, which a request must not have (RFC 7592 §2.2). */
+const OF_ANSWERS = [
+  'registration_access_token',
+  'registration_client_uri',
+  'client_secret_expires_at',
+  'client_id_issued_at',
+]
+
+/** Replaces the metadata of the calling client, and its registration access token. */
+export async function changeRegistration(
+  request: FastifyRequest<OfClient>,
+  deps: ChangeDeps,
+): Promise<RegisteredClient> {
+  const { clock, random, behaviour, limits } = deps
+  const { zone } = request
+  const policy = openPolicy(zone, deps)
+  const stored = await findRegisteredCaller(request, deps)
+  const { client: existing } = stored
+  const { clientId } = existing
+  const sent = jsonBody(request)
+  const requester = requesterOf(request)
+  await limits.registrations.take(callerKey({ zone, remoteAddress: undefined }, 'registration', clientId))
+  checkMembers(sent, existing)
+  checkElevation(existing, policy, deps.service)
+  await checkSecret(sent, { existing, requester }, deps)
+  const requested = readMetadata(sent, { zone, policy, behaviour })
+  const keepsSecret = requested.needsSecret && existing.secrets.length > 0
+  const secret = requested.needsSecret && !keepsSecret ? random.urlSafe(TOKEN_LENGTH) : undefined
+  const definition = await defineClient(zone, { requested, clientId, secret }, deps)
+  const addedUris = definition.redirectUris.filter(uri => !existing.redirectUris.includes(uri))
+  const isTrusted = (await deps.store.clients.findMetadata(zone.id, clientId))?.createdBy !== 'registration'
+  if (!isTrusted) {
+    const shown = linksOf(existing)
+    const addedLinks = linksOf(definition).filter(link => !shown.includes(link))
+    await refuseForeignRedirects(zone.id, addedUris, deps)
+    await refuseForeignLinks(zone.id, addedLinks, deps)
+  }
+  const token = random.urlSafe(TOKEN_LENGTH)
+  const secrets = secret === undefined ? [] : [await newSecret(secret, requester, deps)]
+  const client: Client = {
+    ...withMembersOf(existing, definition),
+    secrets: keepsSecret ? existing.secrets : secrets,
+    registration: { tokenDigest: digest(token), responseTypes: requested.responseTypes },
+    updatedAt: clock.now(),
+  }
+  // Users approved what they saw: where it leads, and who it says it is.
+  const forgetApprovals = addedUris.length > 0 || client.name !== existing.name
+  await commitRegistration(request, update(stored, client, { forgetApprovals }), deps)
+  return { client, token, secret }
+}
+
+function checkMembers(sent: JsonRecord, { clientId }: Client): void {
+  if (memberOf(sent, 'client_id') !== clientId) throw invalidMetadata('client_id must be that of the client')
+  const unwanted = OF_ANSWERS.find(name => (memberOf(sent, name) ?? undefined) !== undefined)
+  if (unwanted !== undefined) throw invalidMetadata(`${unwanted} must not be sent`)
+}
+
+function checkElevation(existing: Client, policy: RegistrationPolicy, service: Service): void {
+  if (!isElevated(existing, policy, service)) return
+  throw new OAuthError('access_denied', 'An administrator has taken over this client')
+}
+
+/** A secret may be sent again, but not chosen. */
+async function checkSecret(
+  sent: JsonRecord,
+  { existing, requester }: { readonly existing: Client; readonly requester: Requester },
+  { clientSecrets }: SecretDeps,
+): Promise<void> {
+  const sentSecret = memberOf(sent, 'client_secret') ?? undefined
+  if (sentSecret === undefined) return
+  const isOwn =
+    typeof sentSecret === 'string' && (await isSecretOf(existing.secrets, sentSecret, { clientSecrets, requester }))
+  if (!isOwn) throw invalidMetadata('client_secret must be that of the client')
+}
+
+/** Applies the change or deletion, unless somebody else was faster. */
+export async function commitRegistration(
+  request: FastifyRequest,
+  write: ClientWrite,
+  { store, audit }: { readonly store: Store; readonly audit: Audit },
+): Promise<void> {
+  const facts = { store, audit, origin: auditOriginOf(request) }
+  await applyWrites(request.zone.id, [write], facts).catch((cause: unknown) => {
+    if (!(cause instanceof ChangedMeanwhile)) throw cause
+    throw new OAuthError({ error: 'invalid_request', status: 409 }, 'The client was changed meanwhile', { cause })
+  })
+}
