@@ -3,14 +3,15 @@ import { OutboundError } from './outbound-error.ts'
 
 /**
  * Concurrent requests for each purpose: in total, per zone, per identity provider, which may use many hosts, and per zone and
- * host, since one host may be slow.
+ * host, since one host may be slow. `late`: per zone once half of the total is taken, and per provider once its zone has only
+ * left what a single provider cannot take. So a few that cooperate leave something to all others.
  */
 const MAX_CONCURRENT = {
-  background: { all: 128, zone: 8, provider: 6, host: 4 },
-  'sign-in': { all: 128, zone: 32, provider: 24, host: 16 },
-  directory: { all: 256, zone: 8, provider: 8, host: 8 },
+  background: { all: 128, zone: 8, provider: 6, host: 4, late: { zone: 4, provider: 1 } },
+  'sign-in': { all: 128, zone: 32, provider: 24, host: 16, late: { zone: 4, provider: 2 } },
+  directory: { all: 256, zone: 8, provider: 8, host: 8, late: { zone: 4, provider: 8 } },
   /** Connections that wait for the next talk. */
-  kept: { all: 512, zone: 8, provider: 8, host: 8 },
+  kept: { all: 512, zone: 8, provider: 8, host: 8, late: { zone: 4, provider: 8 } },
 } as const
 
 /** Whose slot it is: a zone's, for one purpose. */
@@ -30,12 +31,16 @@ export function createOutboundSlots(): TakeSlot {
   return (host, label, { zoneId, provider, purpose }) => {
     const max = MAX_CONCURRENT[purpose]
     const keyOf = (...parts: readonly string[]): string => JSON.stringify([purpose, zoneId, ...parts])
+    const isLate = underWay.of(purpose) >= max.all / 2
+    const isLateInZone = underWay.of(keyOf()) >= max.provider
     const limits: (readonly [key: string, limit: number])[] = [
       [purpose, max.all],
-      [keyOf(), max.zone],
+      [keyOf(), isLate ? max.late.zone : max.zone],
       [keyOf('host', host), max.host],
     ]
-    if (provider !== undefined) limits.push([keyOf('provider', provider), max.provider])
+    if (provider !== undefined) {
+      limits.push([keyOf('provider', provider), isLateInZone ? max.late.provider : max.provider])
+    }
     if (limits.some(([key, limit]) => underWay.of(key) >= limit)) {
       throw new OutboundError('busy', `${label}: too many requests are under way`)
     }

@@ -326,11 +326,33 @@ describe('an outbound request that is allowed', () => {
 
   it('is refused when too many are under way in total, but not for a sign-in', async () => {
     const outbound = endless()
-    for (let zone = 0; zone < 16; zone += 1) {
+    for (let zone = 0; zone < 24; zone += 1) {
       for (const host of hosts(8)) void outbound.getJson(host, ofZone(`z${zone}`)).catch(() => {})
     }
     assert.equal(await isBusy(outbound, ofZone('a')), true)
     assert.equal(await isBusy(outbound, ofZone('a', 'sign-in')), false)
+  })
+
+  for (const purpose of ['sign-in', 'background', 'directory'] as const) {
+    it(`leaves something to all others when sixteen zones take as much as they get (${purpose})`, async () => {
+      const outbound = endless()
+      for (let zone = 0; zone < 16; zone += 1) {
+        for (const host of hosts(32)) void outbound.getJson(host, ofZone(`z${zone}`, purpose)).catch(() => {})
+      }
+      for (let zone = 0; zone < 8; zone += 1) {
+        const share = ofZone(`other${zone}`, purpose)
+        assert.equal(await isBusy(outbound, share), false)
+      }
+    })
+  }
+
+  it('leaves something to the other providers of a zone when four of them take as much as they get', async () => {
+    const outbound = endless()
+    const ofProvider = (provider: string) => ({ ...ofZone('a', 'sign-in'), provider })
+    for (let provider = 0; provider < 4; provider += 1) {
+      for (const host of hosts(24)) void outbound.getJson(host, ofProvider(`evil${provider}`)).catch(() => {})
+    }
+    assert.equal(await isBusy(outbound, ofProvider('good')), false)
   })
 
   it('is refused when a zone has too many to one host, and another zone may still go there', async () => {
