@@ -5,12 +5,12 @@ const FILE_TIMEOUT_MS = 300_000
 export const TEST_TIMEOUT_MS = 120_000
 
 /** Ends this process after the time, with the problem and what is still open; the timer itself keeps nothing alive. */
-export const exitAfter = (milliseconds: number, problem: string): NodeJS.Timeout =>
+export const exitAfter = (milliseconds: number, problem: () => string): NodeJS.Timeout =>
   setTimeout(() => {
-    console.error(`${problem} Still open: ${process.getActiveResourcesInfo().join(', ')}`)
+    console.error(`${problem()} Still open: ${process.getActiveResourcesInfo().join(', ')}`)
     process.exit(1)
   }, milliseconds).unref()
 
 if (process.env['NODE_TEST_CONTEXT'] !== undefined) {
-  exitAfter(FILE_TIMEOUT_MS, `This test file is not finished after ${FILE_TIMEOUT_MS / 1000} s.`)
+  exitAfter(FILE_TIMEOUT_MS, () => `This test file is not finished after ${FILE_TIMEOUT_MS / 1000} s.`)
 }

@@ -7,6 +7,7 @@ import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { dot } from 'node:test/reporters'
+import { inspect } from 'node:util'
 import { exitAfter, TEST_TIMEOUT_MS } from './file-timeout.ts'
 
 /** Longer than any test may take. */
@@ -23,8 +24,18 @@ events.on('test:diagnostic', ({ message }) => {
 events.on('test:summary', ({ success }) => {
   if (!success) process.exitCode = 1
 })
-// What a failed test left open would keep this process alive for good.
-const watchdog = exitAfter(IDLE_TIMEOUT_MS, `No test has ended for ${IDLE_TIMEOUT_MS / 1000} s.`)
+// What a failed test left open would keep this process alive for good. The reporter shows errors at the end only.
+const underWay = new Set<string>()
+const errors: string[] = []
+events.on('test:start', ({ name }) => underWay.add(name))
+events.on('test:pass', ({ name }) => underWay.delete(name))
+events.on('test:fail', ({ name, details }) => {
+  underWay.delete(name)
+  errors.push(`${name}: ${inspect(details.error)}`)
+})
+const watchdog = exitAfter(IDLE_TIMEOUT_MS, () =>
+  [`No test has ended for ${IDLE_TIMEOUT_MS / 1000} s. Under way: ${[...underWay].join(' > ')}.`, ...errors].join('\n'),
+)
 events.on('data', () => watchdog.refresh())
 await Promise.all([
   pipeline(events.compose(dot), process.stdout, { end: false }),
