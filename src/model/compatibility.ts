@@ -41,6 +41,8 @@ const rows = {
   fullRightsChallenge: { id: 'M12', standard: true, uaa: false },
   /** M13: whether `Bearer` in the Authorization header must be followed by a space. */
   spaceAfterBearer: { id: 'M13', standard: true, uaa: false },
+  /** M14: whether the refusal of a provider's `config` names the setting. */
+  namesBadSetting: { id: 'M14', standard: true, uaa: false },
   /**
    * A1: which list of checks in oauth/authorize/authorize.ts applies. The lists differ in their order, and in the
    * checks of A3, A4, A8, A12, A14 and A20.

@@ -180,7 +180,9 @@ for (const mode of MODES) {
     it('refuse as many domains of a provider as a body may have', async () => {
       const emailDomain = words(49_000)
       const answer = await api.send('POST', '/identity-providers', oidc('many', { emailDomain }))
-      assert.deepEqual([answer.status, answer.text], [400, 'Invalid provider configuration.'])
+      assert.equal(answer.status, 400)
+      assert.ok(answer.text.length < 200, answer.text)
+      assert.match(answer.text, /^Invalid provider configuration\./)
     })
 
     describe('for zones', () => {

@@ -8,6 +8,7 @@ import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { allowsMoreGuesses, lockoutPolicy } from '../../model/zones/identity-provider.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { externalKeyOf, movedSecret, providerFromJson, providerToJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition, ProviderRules } from '../../providers/provider-json.ts'
@@ -31,6 +32,7 @@ export type ServerSettings = Pick<TokenSettings, 'aliasEntities'>
 export interface ProviderChangeDeps {
   readonly store: Store
   readonly service: Service
+  readonly behaviour: Behaviour
   readonly settings: ServerSettings
   readonly vault: Vault
   readonly outbound: Outbound
@@ -59,12 +61,18 @@ interface ProviderChanges {
 }
 
 /** Reads a record as the API takes it; every problem is a refusal: a `MalformedInput` or an `OAuthError`. */
-export function readProvider(json: JsonRecord, rules: ProviderRules): ProviderDefinition {
+export function readProvider(
+  json: JsonRecord,
+  { behaviour, ...rules }: ProviderRules & { readonly behaviour: Behaviour },
+): ProviderDefinition {
   const { definition, problems } = providerFromJson(json, rules)
   const malformed = problems.find(({ kind }) => kind === 'malformed')
   if (malformed) throw new MalformedInput(`${malformed.key} ${malformed.message}`)
-  if (problems.some(({ kind }) => kind === 'unreadable')) {
-    throw refuseWith(400, 'Invalid provider configuration.')
+  const unreadable = problems.find(({ kind }) => kind === 'unreadable')
+  if (unreadable) {
+    // Of the descriptions of the settings, so that no value is repeated.
+    const reason = behaviour.namesBadSetting ? ` ${unreadable.key} ${unreadable.message}.` : ''
+    throw refuseWith(400, `Invalid provider configuration.${reason}`)
   }
   const [first] = problems
   if (first) throw refuseRecord(422, `${first.key} ${first.message}`)
@@ -73,7 +81,7 @@ export function readProvider(json: JsonRecord, rules: ProviderRules): ProviderDe
 
 /** One instance serves every zone. */
 export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges {
-  const { store, service, vault, clock, random } = deps
+  const { store, service, behaviour, vault, clock, random } = deps
   const aliases = createAliases(deps)
   const readEntityId = createEntityIdReader(deps)
   const rights = createGroupRights(deps)
@@ -152,7 +160,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
 
   return {
     async create(zoneId, json, caller) {
-      const given = readProvider(json, { serviceName })
+      const given = readProvider(json, { serviceName, behaviour })
       const others = await othersIn(zoneId)
       if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
       checkListed({ id: zoneId, config: given.config }, caller)
@@ -169,7 +177,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     async replace(zoneId, id, { json, caller }) {
       const { provider: before, revision } = await find(zoneId, id)
       const opened = openProviderSecrets(before, vault)
-      const given = readProvider(json, { serviceName, before: opened })
+      const given = readProvider(json, { serviceName, behaviour, before: opened })
       const moved = movedSecret(json, opened.config, given.config)
       // A caller who knows it can send it again; any other could have it sent to a server of their own.
       if (moved !== undefined && !rights.isAdministrator({ id: zoneId }, caller)) {

@@ -6,6 +6,7 @@ import type { JsonRecord } from '../../base/json.ts'
 import { TooManyHashes } from '../../base/passwords.ts'
 import type { Directories, DirectoryAttempt, DirectoryResult } from '../../identity/directory/directory.ts'
 import { readDirectorySettings, UnusableDirectory } from '../../identity/directory/settings.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import { echoOf } from '../../providers/provider-json.ts'
 import type { Service } from '../../model/service.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -20,6 +21,7 @@ import type { ProviderRoute } from './routes.ts'
 /** Dependencies of `providerTestHandler`. */
 export interface ProviderTestDeps {
   readonly service: Service
+  readonly behaviour: Behaviour
   readonly directories: Directories
   readonly log: { refusal(message: string): void; fault(message: string, cause: unknown): void }
 }
@@ -38,10 +40,10 @@ const TEXTS = {
 
 /** `POST /identity-providers/test` (§7). */
 export function providerTestHandler(on: On<ProviderRoute>, deps: ProviderTestDeps): void {
-  const { service, log, directories } = deps
+  const { service, behaviour, log, directories } = deps
 
   async function ask(provider: JsonRecord, attempt: DirectoryAttempt): Promise<DirectoryResult | Fault> {
-    const { config: settings } = readProvider(provider, { serviceName: service.name })
+    const { config: settings } = readProvider(provider, { serviceName: service.name, behaviour })
     try {
       return await directories.authenticate(readDirectorySettings(settings), attempt)
     } catch (cause) {

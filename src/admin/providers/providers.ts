@@ -1,7 +1,6 @@
 // What answers the routes of identity providers. changes.ts makes the changes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit, AuditEventType } from '../../model/audit/event.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { echoOf, providerToJson } from '../../providers/provider-json.ts'
@@ -23,7 +22,6 @@ import type { ProviderRoute } from './routes.ts'
 
 /** Dependencies of `providerHandlers`. */
 export interface ProviderDeps extends ProviderChangeDeps {
-  readonly behaviour: Behaviour
   readonly audit: Audit
 }
 

@@ -6,6 +6,7 @@ import fastify from 'fastify'
 import type { RouteHandlerMethod } from 'fastify'
 import { providerTestHandler } from '../../../src/admin/providers/directory-test.ts'
 import { TooManyHashes } from '../../../src/base/passwords.ts'
+import { behaviourOf } from '../../../src/model/compatibility.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
 import { parseQuery } from '../../../src/web/requests/query.ts'
 import { startFakeDirectory } from '../../support/fake-directory.ts'
@@ -299,6 +300,7 @@ describe('what goes wrong on our side', () => {
     app.decorateRequest('zone', { getter: () => ({ id: 'svc' }) as AddressedZone })
     const deps = {
       service: serviceNamed('svc'),
+      behaviour: behaviourOf('standard'),
       directories: { authenticate: () => Promise.reject(thrown), close: () => {} },
       log: { refusal: () => {}, fault: (_: string, cause: unknown) => void faults.push(cause) },
     }

@@ -225,10 +225,18 @@ for (const mode of MODES) {
         it(`refuses as config ${name}, in a sentence`, async () => {
           const answer = await api.call({ method: 'POST', json: { ...oidc('x'), config } })
           assert.equal(answer.status, 400, answer.text)
-          assert.equal(answer.text, 'Invalid provider configuration.')
+          const [sentence, reason] = answer.text.split(/(?<=^[^.]*\.)/)
+          assert.equal(sentence, 'Invalid provider configuration.')
+          assert.match(reason ?? '', mode === 'uaa' ? /^$/ : /^ config(?:\.scopes)? (?:must be|is not)/)
           assert.match(String(answer.headers['content-type']), /^text\/plain/)
         })
       }
+
+      it('names the member that is wrong, and repeats no value', async () => {
+        const answer = await api.call({ method: 'POST', json: oidc('x', { relyingPartySecret: [SECRET_MARK] }) })
+        const reason = mode === 'uaa' ? '' : ' config.relyingPartySecret must be a string.'
+        assert.deepEqual([answer.status, answer.text], [400, `Invalid provider configuration.${reason}`])
+      })
 
       const invalid: readonly { name: string; json: Members }[] = [
         { name: 'without a name', json: oidc('x', {}, { name: undefined }) },
@@ -423,7 +431,7 @@ for (const mode of MODES) {
         const before = await api.read(id)
         assert.equal((await put(id, oidc('strict', { tokenUrl: null }))).status, 422)
         assert.equal((await put(id, oidc('strict', {}, { name: null }))).status, 422)
-        assert.equal((await put(id, oidc('strict', {}, { config: '{' }))).text, 'Invalid provider configuration.')
+        assert.match((await put(id, oidc('strict', {}, { config: '{' }))).text, /^Invalid provider configuration\./)
         assert.equal((await put(id, '{')).status, 400)
         assert.equal((await put(id, oidc('strict', {}, { version: 'x' }))).status, 400)
         assert.deepEqual(await api.read(id), before)
