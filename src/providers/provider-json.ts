@@ -1,4 +1,5 @@
 // Reads and shows the JSON of identity providers for the bootstrap and the provider API, so that both accept the same.
+import { hasControlCharacter } from '../base/control-characters.ts'
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
@@ -65,6 +66,9 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const originKey = before?.originKey ?? named ?? ''
   if ((named ?? originKey).length > MAX_ORIGIN_LENGTH)
     refuse('originKey', `has more than ${MAX_ORIGIN_LENGTH} characters`, 'invalid')
+  // A record that has such an origin stays as it is.
+  if (!before && named !== undefined && !canStandInPath(named))
+    refuse('originKey', 'must be more than dots, without control characters', 'invalid')
   if (type.length > MAX_NAME_LENGTH) refuse('type', `has more than ${MAX_NAME_LENGTH} characters`, 'invalid')
   if (name === undefined) refuse('name', 'must be given', 'invalid')
   else if (name.length > MAX_NAME_LENGTH) refuse('name', `has more than ${MAX_NAME_LENGTH} characters`, 'invalid')
@@ -104,6 +108,9 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   }
   return { definition, problems }
 }
+
+/** Browsers resolve a segment of dots, even in an encoded form: no callback would arrive. */
+const canStandInPath = (origin: string): boolean => !/^\.{1,2}$/.test(origin) && !hasControlCharacter(origin)
 
 /** The name of a secret that the request omits, and that would go to another place than in the record before. */
 export function movedSecret(json: JsonRecord, before: JsonRecord, after: JsonRecord): string | undefined {

@@ -55,6 +55,17 @@ const oauth = {
   cacheJwks: true,
 }
 
+describe('an origin that fits in no URL', () => {
+  it('is refused in a new record, and stays in one that has it', () => {
+    const dots = read('oauth2.0', {}, { originKey: '..' })
+    assert.ok(kinds(dots).includes('originKey invalid'))
+    const before = stored(dots)
+    const after = providerFromJson({ type: 'oauth2.0', originKey: '..', name: 'New', config: {} }, { ...rules, before })
+    assert.ok(!kinds(after).includes('originKey invalid'))
+    assert.equal(after.definition.originKey, '..')
+  })
+})
+
 describe('linkByEmail', () => {
   for (const type of ['ldap', 'saml', 'oauth2.0', 'oidc1.0']) {
     it(`is a setting of ${type}, which is shown where it is set`, () => {

@@ -245,6 +245,10 @@ for (const mode of MODES) {
         { name: 'without an origin', json: oidc('x', {}, { originKey: undefined }) },
         { name: 'of SAML without an origin', json: saml('x', {}, { originKey: null }) },
         { name: 'with an origin that is too long', json: oidc('x'.repeat(37)) },
+        ...['.', '..', 'a\r\nb', '\u0085'].map(origin => ({
+          name: `with the origin ${JSON.stringify(origin)}, which fits in no URL`,
+          json: oidc('x', {}, { originKey: origin }),
+        })),
         { name: 'of the internal type elsewhere', json: { type: 'svc', originKey: 'more', name: 'x' } },
         { name: 'of the origin of the internal accounts', json: oidc('svc') },
         { name: 'of SAML at the origin of the directory', json: saml('ldap') },
