@@ -98,6 +98,19 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(answers, /"access_token":"/)
   })
 
+  it('explains a scope as docs/explain.md shows', () => {
+    const [token = ''] = blocksOf('Administer it', 'sh').join('\n').split('\n\n')
+    const page = readFileSync(join(ROOT, 'docs/explain.md'), 'utf8')
+    const command = blocksIn(page, 'sh').find(block => block.includes('curl')) ?? ''
+    const shown = JSON.parse(blocksIn(page, 'json')[0] ?? '') as { request: Record<string, string> }
+    const script = `${token}\nTOKEN=$(token)\n${command.replace('https://id.example.org', 'http://localhost:8080')}`
+    const answered = JSON.parse(paste(script)) as typeof shown
+    shown.request['user_id'] = answered.request['user_id'] ?? ''
+    const common = Object.fromEntries(Object.entries(answered).filter(([name]) => Object.hasOwn(shown, name)))
+    assert.deepEqual(common, shown)
+    assert.deepEqual(JSON.parse(paste(`${token}\n${blocksOf('Administer it', 'sh').at(-1) ?? ''}`)), answered)
+  })
+
   it('has users made, found, changed, signed out and deleted, by either API', () => {
     const [clients = '', users = '', scim = ''] = blocksOf('Administer it', 'sh')
     const [token = ''] = clients.split('\n\n')
@@ -113,7 +126,7 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
   })
 })
 
-describe('docs/users.md', { skip: !has('curl') && 'curl is not installed' }, () => {
+describe('docs/people.md', { skip: !has('curl') && 'curl is not installed' }, () => {
   it('does what it says, from the first command to the last', async () => {
     const server = await serve({ args: ['--database', 'sqlite::memory:'] })
     try {

@@ -174,6 +174,8 @@ for (const mode of MODES) {
       ['from', 'yesterday'],
       ['to', '2026-13-01T00:00:00Z'],
       ['outcome', 'good'],
+      ['clientId', 'app'],
+      ['user', 'marissa'],
     ] as const) {
       it(`refuses ${name}=${value}`, async () => {
         const bearer = await machineToken(server, 'auditor')

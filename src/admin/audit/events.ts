@@ -22,7 +22,7 @@ export interface AuditEndpointDeps {
 const DEFAULT_COUNT = 100
 const MAX_COUNT = 500
 const MAX_TYPES = 20
-const ONCE = ['principal', 'actor', 'client_id', 'outcome', 'from', 'to', 'before', 'count']
+const ONCE: readonly string[] = ['principal', 'actor', 'client_id', 'outcome', 'from', 'to', 'before', 'count']
 
 /** Answers `GET /audit/events`, including the events of this process that are not stored yet. */
 export function auditHandlers(on: On<AuditRoute>, { store, behaviour, trail }: AuditEndpointDeps): void {
@@ -30,12 +30,21 @@ export function auditHandlers(on: On<AuditRoute>, { store, behaviour, trail }: A
     if (!trail) throw new OAuthError('not_found', 'This server does not store the audit trail')
     const query = queryForm(request)
     refuseRepeated(query, ONCE, behaviour)
+    refuseUnknown(query)
     const wanted = readQuery(query)
     await trail.flush()
     const { entries, next } = await store.audit.find(request.zone.id, wanted)
     const answer = { events: entries.map(auditEntryToJson), ...(next !== undefined && { next }) }
     return sendJson(reply.header('cache-control', 'no-store'), answer)
   })
+}
+
+/** A mistyped filter would return events of others as if they were those asked for. */
+function refuseUnknown({ names }: Form): void {
+  const unknown = names.find(name => name !== 'type' && !ONCE.includes(name))
+  if (unknown === undefined) return
+  const known = [...ONCE, 'type'].join(', ')
+  throw new OAuthError('invalid_request', `There is no parameter ${unknown.slice(0, 100)}: there are ${known}`)
 }
 
 function readQuery(query: Form): AuditQuery {

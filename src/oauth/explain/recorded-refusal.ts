@@ -33,7 +33,8 @@ export async function explainRecorded(
   const event = recordedEvent(entry)
   const facts = factsOf(event)
   const planned = facts && plannedFrom(entry, facts)
-  const explanation = { ...emptyExplanation('refused'), ...(planned && (await explainPlanned(zone, planned, deps))) }
+  const decision = auditEntryToJson(entry)['outcome'] === 'success' ? 'granted' : 'refused'
+  const explanation = { ...emptyExplanation(decision), ...(planned && (await explainPlanned(zone, planned, deps))) }
   return {
     ...explanation,
     ...(!planned && { not_checked: [missingIn(entry, facts)] }),
@@ -122,7 +123,7 @@ function plannedFrom({ clientId }: AuditEntry, facts: Readonly<Record<string, st
 const NEEDS_TOKEN: ReadonlySet<string> = new Set(['refresh_token', 'urn:ietf:params:oauth:grant-type:token-exchange'])
 
 function missingIn({ type }: AuditEntry, facts: Readonly<Record<string, string>> | undefined): string {
-  if (!facts) return `An event ${type} does not say what was asked: only TokenRefusedEvent does, so nothing is planned.`
+  if (!facts) return `An event ${type} does not say what was asked: only TokenRefusedEvent does.`
   const grantType = facts['grant_type']
   if (grantType !== undefined && NEEDS_TOKEN.has(grantType)) {
     return `What ${grantType} would get now: the token that was sent is not kept. Ask with it.`

@@ -119,6 +119,7 @@ for (const mode of MODES) {
       const [issued] = await eventsOf(server, { type: 'TokenIssuedEvent' }, { id: 'root' })
       const other = await explained(server, { event: issued?.number ?? 0 })
       assert.match(other.not_checked.join(), /TokenIssuedEvent does not say what was asked/)
+      assert.equal(other.decision, 'granted', 'the event is none of a refusal')
     })
 
     it('says why nothing is known', async () => {
