@@ -21,7 +21,7 @@ import type { Sessions } from '../web/sessions/session.ts'
 import { MAX_PATH_LENGTH } from './attempts.ts'
 import { createTypedNames } from './typed-name.ts'
 import { contextOf } from '../web/requests/request-context.ts'
-import { createSignInPage } from './sign-in-page.ts'
+import { showSignInPage } from './sign-in-page.ts'
 import type { SignInPageDeps } from './sign-in-page.ts'
 
 /** Dependencies of `loginEndpoints`. */
@@ -38,7 +38,6 @@ interface LoginDeps extends SignInPageDeps {
 /** `GET /login` and `POST /login.do`. */
 export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   const { identity, sessions, denial, csrf, urls, signInTargets } = deps
-  const showPage = createSignInPage(deps)
   const typedNames = createTypedNames({ urls })
   const config = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
 
@@ -55,7 +54,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     }
     // UAA: forgets the name. See docs/compatibility.md, P3.
     const typedName = deps.behaviour.keepTypedName ? typedNames.take(request, reply) : undefined
-    return showPage(request, reply, { query, signInTarget, ...(query.get('error') !== undefined && { typedName }) })
+    const shownName = query.get('error') === undefined ? undefined : typedName
+    return showSignInPage({ request, reply, query, signInTarget, typedName: shownName }, deps)
   })
 
   app.post('/login.do', { config }, async (request, reply) => {
@@ -117,7 +117,8 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
       if (typed !== undefined) fields.set(name, typed)
     }
     const query = parseForm(fields.toString())
-    return showPage(request, reply.status(403), { query, signInTarget: await signInTargets.of(request, form) })
+    const signInTarget = await signInTargets.of(request, form)
+    return showSignInPage({ request, reply: reply.status(403), query, signInTarget }, deps)
   }
 }
 
