@@ -535,14 +535,14 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the version that a change replaces',
-    'users/users.ts',
+    'users/user-changes.ts',
     'if (expected !== undefined && before.version !== expected) {',
     'if (expected !== undefined && before.version < 0) {',
     'admin/users/change',
   ),
   mutant(
     'access of somebody who was deactivated',
-    'users/users.ts',
+    'users/user-changes.ts',
     'const ends = (before.active && !wanted.active) ||',
     'const ends =',
     'admin/users/change',

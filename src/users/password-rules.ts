@@ -8,9 +8,10 @@ import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { CommonPasswords } from './common-passwords.ts'
+import { refuseResource } from './refusal.ts'
 
 /** The user whose password it will be. */
-export type PasswordOwner = Pick<User, 'userName' | 'email' | 'givenName' | 'familyName'>
+type PasswordOwner = Pick<User, 'userName' | 'email' | 'givenName' | 'familyName'>
 
 /** Dependencies of `passwordProblem`. */
 export interface PasswordRuleDeps {
@@ -45,4 +46,14 @@ export async function passwordProblem(
     common: refused.common && isCommonPassword(password, await commonPasswords.load()),
     ownWords: refused.ownWords && isMadeOfNames(password, names),
   })
+}
+
+/** Refuses a password that the policy does not accept. */
+export async function checkPassword(
+  zone: Zone,
+  password: { readonly password: string; readonly owner: PasswordOwner },
+  deps: PasswordRuleDeps,
+): Promise<void> {
+  const problem = await passwordProblem(zone, password, deps)
+  if (problem !== undefined) throw refuseResource('invalid_password', problem)
 }
