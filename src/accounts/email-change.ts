@@ -38,16 +38,18 @@ export async function emailProblem(
   { user, email }: { readonly user: User; readonly email: string },
   { store, service }: Pick<EmailChangeDeps, 'store' | 'service'>,
 ): Promise<'invalid' | 'taken' | undefined> {
-  if (!isAddressFor(user, email, service)) return 'invalid'
-  if (!nameFollows(user)) return undefined
+  const problem = addressProblem(user, email, service)
+  if (problem !== undefined || !nameFollows(user)) return problem
   const namesake = await store.users.findByName(zone.id, user.origin, email)
   return namesake === undefined || namesake.id === user.id ? undefined : 'taken'
 }
 
-/** Whether a mail can be sent there and, where the name follows, the address can be a name. */
-export function isAddressFor(user: User, email: string, service: Service): boolean {
-  if (!isMailAddress(email)) return false
-  return !nameFollows(user) || isUserName(email, user.origin, service)
+/** The same, as far as other accounts do not matter. UAA: a name that is the address already counts as taken. */
+export function addressProblem(user: User, email: string, service: Service): 'invalid' | 'taken' | undefined {
+  if (!isMailAddress(email)) return 'invalid'
+  if (!nameFollows(user)) return undefined
+  if (!isUserName(email, user.origin, service)) return 'invalid'
+  return user.userName === email && user.email === email ? 'taken' : undefined
 }
 
 /** Whether an account of the origin can have the name. */

@@ -8,19 +8,21 @@ import { profileLink } from './profile-link.ts'
 import type { SentEmail } from './texts/texts.ts'
 
 /** Properties of the form. */
-interface ChangeEmailProps {
+export interface ChangeEmailProps {
   readonly current: string
   readonly newEmail: string
   readonly clientId: string
   readonly redirectUri: string
-  readonly isWrong: boolean
+  readonly problem?: 'invalid' | 'taken' | undefined
 }
 
 /** The page of `/change_email`. */
 export function changeEmailPage(chrome: Chrome, props: ChangeEmailProps): Html {
-  const { emailChange, signUp } = chrome.texts
-  const { isWrong } = props
-  const body = html`${isWrong && alert({ kind: 'error', text: signUp.problems.invalid_email })}<p class="lead email-display">${emailChange.current(
+  const { emailChange, signUp, descriptions } = chrome.texts
+  const { problem } = props
+  const isWrong = problem !== undefined
+  const text = problem === 'taken' ? descriptions.emailTaken : signUp.problems.invalid_email
+  const body = html`${isWrong && alert({ kind: 'error', text })}<p class="lead email-display">${emailChange.current(
     html`<strong>${isolated(props.current)}</strong>`,
   )}</p>
 <form action="${chrome.basePath}/change_email.do" method="post" novalidate="novalidate" accept-charset="UTF-8">

@@ -190,7 +190,7 @@ const reset = {
   email: 'kai@shop.example',
   demands: ['Password must be at least 8 characters in length.'],
 }
-const email = { current: 'kai@shop.example', newEmail: '', clientId: '', redirectUri: '', isWrong: false }
+const email = { current: 'kai@shop.example', newEmail: '', clientId: '', redirectUri: '' }
 const signUp = { email: '', clientId: 'app', redirectUri: '', demands: newPassword.demands }
 
 const tiles = [
@@ -516,7 +516,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       problem: 'Please enter a valid current password.',
     }),
     'change-email': changeEmailPage(spoken(signedIn), email),
-    'change-email-refused': changeEmailPage(spoken(signedIn), { ...email, newEmail: hostile, isWrong: true }),
+    'change-email-refused': changeEmailPage(spoken(signedIn), { ...email, newEmail: hostile, problem: 'invalid' }),
     'verify-email': verifyEmailPage(spoken(signedIn), {
       code: 'abc',
       userName: 'kai',

@@ -4,7 +4,7 @@ import { sendAccountMail } from '../../accounts/account-mails.ts'
 import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
 import { issueCode, peekCode } from '../../accounts/codes.ts'
 import type { RequestedReturn } from '../../accounts/codes.ts'
-import { changeEmail, emailProblem, isAddressFor } from '../../accounts/email-change.ts'
+import { addressProblem, changeEmail, emailProblem } from '../../accounts/email-change.ts'
 import type { EmailChangeDeps } from '../../accounts/email-change.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
 import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
@@ -12,6 +12,7 @@ import type { Background } from '../../base/background.ts'
 import type { User } from '../../model/users/user.ts'
 import { EMAIL_CHANGE_PATH } from '../../model/sessions/fresh-sign-in.ts'
 import { changeEmailPage, emailSentPage, verifyEmailPage } from '../../pages/change-email.ts'
+import type { ChangeEmailProps } from '../../pages/change-email.ts'
 import { PageError } from '../../web/answers.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
@@ -106,7 +107,8 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     { user, form }: { readonly user: User; readonly form: Form },
   ): Promise<FastifyReply> {
     const email = requiredField(form, 'newEmail').trim()
-    if (!isAddressFor(user, email, service)) return showForm(request, reply, { user, form, isWrong: true })
+    const problem = addressProblem(user, email, service)
+    if (problem !== undefined) return showForm(request, reply, { user, form, problem })
     await countMail(request, email, deps.limits)
     await countMail(request, user.id, deps.limits)
     const { zone } = request
@@ -141,7 +143,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
   async function showForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { user, form, isWrong = false }: { readonly user: User; readonly form: Form; readonly isWrong?: boolean },
+    { user, form, problem }: Pick<ChangeEmailProps, 'problem'> & { readonly user: User; readonly form: Form },
   ): Promise<FastifyReply> {
     const { clientId = '', redirectUri = '' } = readRequestedReturn(form)
     const page = changeEmailPage(await pages.chrome(request, reply, { form: true }), {
@@ -149,9 +151,9 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
       newEmail: form.get('newEmail')?.trim() ?? '',
       clientId,
       redirectUri,
-      isWrong,
+      problem,
     })
-    return pages.send(reply.status(isWrong ? 422 : 200), page)
+    return pages.send(reply.status(problem === undefined ? 200 : 422), page)
   }
 
   on('GET /email_sent', async (request, reply) => {

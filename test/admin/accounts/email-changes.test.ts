@@ -159,6 +159,7 @@ for (const mode of MODES) {
       await codeFor('marissa', 'taken@shop.example')
       const { id: userId } = await named('nadia@new.example')
       isBare(await verification({ userId, email: 'TAKEN@shop.example' }), 409)
+      isBare(await verification({ userId, email: 'nadia@new.example' }), 409)
     })
 
     it('refuses a name that was taken meanwhile', async () => {

@@ -143,6 +143,16 @@ for (const mode of MODES) {
       assert.equal((await userNamed(server, 'boss@new.example')).email, 'boss@new.example')
     })
 
+    it('refuses the address that the name is already', async () => {
+      const answer = await ask(await signedIn('typo@shop.example'), 'typo@shop.example')
+      assert.equal(answer.status, 422)
+      assert.match(textOf(answer.text), /There is already a user with that email address\./)
+      assert.deepEqual(
+        (await server.mails()).filter(({ to }) => to === 'typo@shop.example'),
+        [],
+      )
+    })
+
     // Covers GET /verify_email: error: invalid code
     it('works without a session, and says whose address it is in that of another user', async () => {
       isSent(await ask(await signedIn('mail@shop.example'), 'mail2@shop.example'))
