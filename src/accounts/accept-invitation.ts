@@ -96,7 +96,7 @@ type RightsDeps = Parameters<typeof createGroupRights>[0]
 /** Whether the inviter could set the password of the account, which may have been given rights since. */
 async function mayHandOver({ user, inviter }: OpenInvitation, deps: RightsDeps): Promise<boolean> {
   try {
-    await createGroupRights(deps).checkUser(user, inviter)
+    await createGroupRights(deps).checkOwner(user, inviter)
     return true
   } catch (error) {
     if (error instanceof OAuthError) return false

@@ -116,7 +116,7 @@ async function findOrCreate(
   if (user && !user.active) return failed('invitation.exception', 'The account is not active.')
   // The holder of the link sets the password of an unverified account, or is linked to one that has no owner.
   const isGivenAway = user && (origin === service.name ? !user.verified : isGivenByLink(user, provider))
-  if (isGivenAway) await createGroupRights(deps).checkUser(user, invitation.by)
+  if (isGivenAway) await createGroupRights(deps).checkOwner(user, invitation.by)
   if (user) return user
   const address = email.toLowerCase()
   const made = {

@@ -11,7 +11,6 @@ import type { Store } from '../store/store.ts'
 import { taken as takenInAliasZone } from './aliases.ts'
 import type { Aliases } from './aliases.ts'
 import type { Caller } from './caller.ts'
-import { callerIn } from './groups/group-rights.ts'
 import type { GroupCaller, GroupRights } from './groups/group-rights.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { checkPassword } from './password-rules.ts'
@@ -129,7 +128,7 @@ interface Attempt {
 
 /** Checks and writes the change; undefined if another change was faster. */
 async function replace(zone: Zone, attempt: Attempt, deps: ChangeDeps): Promise<User | undefined> {
-  const { store, clock, random, service, aliases, rights, report } = deps
+  const { store, clock, random, aliases, rights, report } = deps
   const { before, wanted, newHash, change } = attempt
   const { by } = change
   await checkChange(zone, attempt, deps)
@@ -139,9 +138,8 @@ async function replace(zone: Zone, attempt: Attempt, deps: ChangeDeps): Promise<
   const credentials = newHash === undefined ? {} : { passwordHash: newHash, passwordChangedAt: now }
   const after = { ...wanted, ...credentials, passwordRevision, updatedAt: now }
   const { user, copy } = await aliases.forChange(before, after, by.isServerAdmin === true)
-  if (copy?.before && hasOtherIdentity(copy.before, copy.user)) {
-    await rights.checkUser(copy.before, callerIn(copy.before.zoneId, by, service))
-  }
+  const copyChanges = copy?.before !== undefined && hasOtherIdentity(copy.before, copy.user)
+  if (copyChanges || hasOtherIdentity(before, wanted)) await rights.checkOwner(before, by)
   const written = await store.users.replace(zone.id, before, user, copy).catch(async (cause: unknown) => {
     throw copy && (await isFree(user, cause, store)) ? takenInAliasZone(cause) : cause
   })
@@ -155,7 +153,7 @@ async function replace(zone: Zone, attempt: Attempt, deps: ChangeDeps): Promise<
 
 async function checkChange(
   zone: Zone,
-  { before, wanted, newHash, change: { expected, by, password } }: Attempt,
+  { before, wanted, newHash, change: { expected, password } }: Attempt,
   deps: ChangeDeps,
 ): Promise<void> {
   if (wanted.origin !== before.origin) {
@@ -169,7 +167,6 @@ async function checkChange(
   if (expected !== undefined && before.version !== expected) {
     throw staleVersion('user', before.id, before.version, expected)
   }
-  if (hasOtherIdentity(before, wanted)) await deps.rights.checkUser(before, by)
 }
 
 /** Whether a name that is taken is so in the zone of the copy. */

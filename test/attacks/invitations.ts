@@ -27,7 +27,8 @@ const withSaml = (attempt: (api: InviteApi) => Promise<void>) => async (): Promi
     const clock = createTestClock()
     const corp = samlRecord(clock, 'corp', { emailDomain: ['corp.example'], attributeMappings: {} })
     const bootstrap = { ...inviteBootstrap, identity_providers: [corp] }
-    const api = await startInvitationServer({ mode, clock, config: { bootstrap } })
+    const login = { aliasEntitiesEnabled: true }
+    const api = await startInvitationServer({ mode, clock, config: { bootstrap, login } })
     try {
       await attempt(api)
       assert.deepEqual(api.server.faults, [])
@@ -38,9 +39,21 @@ const withSaml = (attempt: (api: InviteApi) => Promise<void>) => async (): Promi
 }
 
 /** Makes the account an administrator. */
-async function promote({ server: { store } }: InviteApi, memberId: string): Promise<void> {
-  const group = (await store.groups.findByName('svc', 'svc.admin')) ?? assert.fail()
-  await store.groups.addMember('svc', { groupId: group.id, memberId, memberType: 'USER', origin: 'svc' })
+async function promote({ server: { store } }: InviteApi, memberId: string, zoneId = 'svc'): Promise<void> {
+  const group = (await store.groups.findByName(zoneId, 'svc.admin')) ?? assert.fail()
+  await store.groups.addMember(zoneId, { groupId: group.id, memberId, memberType: 'USER', origin: 'svc' })
+}
+
+/** Gives the account of the default zone a copy in `z1`. */
+async function putAlias(api: InviteApi, id: string): Promise<TestAnswer> {
+  const answer = await api.server.send(`/Users/${id}`, {
+    method: 'PATCH',
+    bearer: await api.tokenOf('root'),
+    body: JSON.stringify({ aliasZid: 'z1' }),
+    headers: { 'content-type': 'application/json', 'if-match': '*' },
+  })
+  assert.equal(answer.status, 200, answer.text)
+  return answer
 }
 
 const twice = (password: string) => ({ password, password_confirmation: password })
@@ -103,6 +116,34 @@ export const invitationAttacks: readonly Attack[] = [
       await signInAt(server, server.browser(), { nameId: 'chief', start: trusted.path })
       assert.equal((await users.findByExternalId('svc', 'corp', 'chief'))?.id, id)
       assert.ok((await api.linkFor('chief@corp.example')).path, 'for an account in use it gives nothing')
+    }),
+  },
+  {
+    attack: 'invites the copy of an administrator of another zone, to sign in there once the copy is theirs',
+    outcome:
+      'only a caller who has the rights in both zones is given the link, and one from before does not work any more',
+    attempt: withSaml(async api => {
+      const { server } = api
+      const { providers, users } = server.store
+      const corp = (await providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+      await providers.update('svc', { ...corp, aliasId: 'there', aliasZoneId: 'z1' })
+      await providers.insert('z1', { ...corp, zoneId: 'z1', id: 'there', aliasId: corp.id, aliasZoneId: 'svc' })
+      const kept = await api.linkFor('chief@corp.example')
+      const [here = assert.fail()] = await users.findByEmail('svc', 'corp', 'chief@corp.example')
+      const { aliasId = '' } = (await putAlias(api, here.id)).json<{ aliasId?: string }>()
+      await promote(api, aliasId, 'z1')
+      assert.equal((await api.invite(['chief@corp.example'])).failed_invites[0]?.errorCode, 'invitation.exception')
+      const mallory = server.browser()
+      if ((await mallory.send(kept.path)).status === 302)
+        await signInAt(server, mallory, { nameId: 'mallory', start: kept.path })
+      assert.equal((await users.find('svc', here.id))?.externalId, undefined)
+      // The other way round, with every right of the other zone.
+      await promote(api, here.id)
+      for (const client of ['inviter', 'root']) {
+        const { failed_invites: failed } = await api.invite(['chief@corp.example'], { client, host: Z1 })
+        assert.equal(failed[0]?.errorCode, 'invitation.exception', client)
+      }
+      assert.equal((await api.invite(['chief@corp.example'], { client: 'root' })).new_invites.length, 1)
     }),
   },
   {

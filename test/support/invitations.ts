@@ -99,7 +99,14 @@ export const inviteBootstrap = {
       id: 'z1',
       subdomain: 'z1',
       name: 'Zone 1',
-      bootstrap: { clients: [program('inviter', ['scim.invite']), program('alone', ['scim.invite'])] },
+      bootstrap: {
+        groups: [{ displayName: 'svc.admin' }],
+        clients: [
+          program('inviter', ['scim.invite']),
+          program('alone', ['scim.invite']),
+          program('root', ['svc.admin', 'scim.invite']),
+        ],
+      },
     },
   ],
 }

@@ -23,6 +23,13 @@ export interface GroupCaller extends Caller {
 export const callerIn = (zoneId: string, by: GroupCaller, service: Service): GroupCaller =>
   by.ofDefaultZone && zoneId !== service.name ? { ...by, scopes: scopesInZone(by.scopes, zoneId, service) } : by
 
+/** The caller, for what a change does to the copy of a user of the zone: in the default zone the scopes of others are none. */
+function callerAtCopy({ zoneId, aliasZoneId }: User, by: GroupCaller, service: Service): GroupCaller {
+  if (zoneId === service.name) return callerIn(aliasZoneId ?? '', by, service)
+  const isServerAdmin = by.ofDefaultZone && by.scopes.includes(service.scope('admin'))
+  return { ...by, scopes: isServerAdmin ? by.scopes : [] }
+}
+
 /** Refuses callers who would grant more rights than they have. */
 export interface GroupRights {
   /** Whether the caller administers the zone, and so may give everything in it. */
@@ -33,6 +40,8 @@ export interface GroupRights {
   checkGroup(zone: Zone, group: Group, by: GroupCaller): Promise<void>
   /** For changes that would make it possible to sign in as the user, who may be an administrator. */
   checkUser(user: User, by: GroupCaller): Promise<void>
+  /** The same for changes of what identifies the user: a sign-in writes that to the copy in another zone, too. */
+  checkOwner(user: User, by: GroupCaller): Promise<void>
   /** The same for every account of the origin, those that its mappings would make administrators among them. */
   checkOrigin(zone: Pick<Zone, 'id'>, origin: string, by: GroupCaller): Promise<void>
   /** The same as `checkGroup`, as an answer. */
@@ -67,6 +76,11 @@ export function createGroupRights({
     )
   }
 
+  async function checkUser({ id, zoneId }: Pick<User, 'id' | 'zoneId'>, by: GroupCaller): Promise<void> {
+    const name = lacking({ id: zoneId }, await store.groups.namesOfUser(zoneId, id), by)
+    if (name !== undefined) refuse(name)
+  }
+
   function refuse(name: string): never {
     const message = `Only who has the scope ${name} can give it to others`
     throw new OAuthError('insufficient_scope', message, { extra: { message, scope: service.scope('admin') } })
@@ -82,9 +96,11 @@ export function createGroupRights({
       const name = await lackingFor(zone, group, by)
       if (name !== undefined) refuse(name)
     },
-    async checkUser({ id, zoneId }, by) {
-      const name = lacking({ id: zoneId }, await store.groups.namesOfUser(zoneId, id), by)
-      if (name !== undefined) refuse(name)
+    checkUser,
+    async checkOwner(user, by) {
+      await checkUser(user, by)
+      const { aliasId: id, aliasZoneId: zoneId } = user
+      if (id !== undefined && zoneId !== undefined) await checkUser({ id, zoneId }, callerAtCopy(user, by, service))
     },
     async checkOrigin(zone, origin, by) {
       if (isAdministrator(zone, by)) return
