@@ -41,7 +41,7 @@ const rows = {
   fullRightsChallenge: { id: 'M12', standard: true, uaa: false },
   /** M13: whether `Bearer` in the Authorization header must be followed by a space. */
   spaceAfterBearer: { id: 'M13', standard: true, uaa: false },
-  /** M14: whether the refusal of a provider's `config` names the setting. */
+  /** M14: whether the refusal of a provider's record says what is wrong with it. */
   namesBadSetting: { id: 'M14', standard: true, uaa: false },
   /**
    * A1: which list of checks in oauth/authorize/authorize.ts applies. The lists differ in their order, and in the

@@ -76,12 +76,7 @@ export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem
   const { tokenKey, issuer, additionalAuthzParameters: added } = config
   const problems: ProviderProblem[] = []
   if (!isSet(config.relyingPartyId)) {
-    problems.push(
-      unusable(
-        'relyingPartyId',
-        'Relying Party Id must be the client-id for the UAA that is registered with the external IDP',
-      ),
-    )
+    problems.push(unusable('relyingPartyId', 'must be the id of the client that is registered at the provider'))
   }
   if (tokenKey && isPrivateKey(tokenKey)) {
     problems.push({ key: 'tokenKey', message: 'must be a public key', kind: 'invalid' })
@@ -93,10 +88,10 @@ export function checkOauth(config: OidcProviderConfig): readonly ProviderProblem
     problems.push({ key: 'linkText', message: `must have at most ${MAX_LINK_LENGTH} characters`, kind: 'invalid' })
   }
   if (config.showLinkText !== false && !isSet(config.linkText)) {
-    problems.push(unusable('linkText', 'Link Text must be specified because showLinkText is true'))
+    problems.push(unusable('linkText', 'must be set, unless showLinkText is false'))
   }
   if (Object.keys(added ?? {}).some(name => isOwnParameter(name))) {
-    const message = 'No OAuth standard parameters allowed in section additionalAuthzParameters'
+    const message = 'must not have parameters of the protocol, such as state'
     problems.push(unusable('additionalAuthzParameters', message))
   }
   return [...problems, ...checkAuthMethod(config)]
@@ -112,10 +107,10 @@ export function checkOidc(config: OidcProviderConfig): readonly ProviderProblem[
     problems.push({ key: 'jwtClientAuthentication', message, kind: 'invalid' })
   }
   if (isSet(config.discoveryUrl)) return problems // missing settings are found there, at sign-in
-  if (!isSet(config.authUrl)) problems.push(unusable('authUrl', 'Authorization URL must be a valid URL'))
-  if (!isSet(config.tokenUrl)) problems.push(unusable('tokenUrl', 'Token URL must be a valid URL'))
+  if (!isSet(config.authUrl)) problems.push(unusable('authUrl', 'must be set, because there is no discoveryUrl'))
+  if (!isSet(config.tokenUrl)) problems.push(unusable('tokenUrl', 'must be set, because there is no discoveryUrl'))
   if (!isSet(config.tokenKey) && !isSet(config.tokenKeyUrl)) {
-    problems.push(unusable('tokenKey', 'Either token key or token key URL must be specified'))
+    problems.push(unusable('tokenKey', 'or tokenKeyUrl must be set, because there is no discoveryUrl'))
   }
   return problems
 }

@@ -9,14 +9,16 @@ const path = { id: must('Id of the provider.') }
 const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise a JSON string.', queryFlag) }
 const provider = json('The provider, without its secrets.', ref('IdentityProvider'))
 
-/** An error message, or the record as sent without its secrets. */
+/** An error message, or the record as sent without its secrets, with `error` and `error_description` in `standard`. */
 const refusal = (about: string): Answer => ({
   about,
   content: { 'application/json': { type: 'object' }, 'text/plain': text },
 })
 const MISSING = refusal('Provider not found.')
 const TAKEN = refusal('Another provider has the origin, issuer or entity id, or the provider was changed concurrently.')
-const INVALID = refusal('The record is invalid; it is returned without its secrets.')
+const INVALID = refusal(
+  'The record is invalid; it is returned without its secrets, in `standard` with `error_description`.',
+)
 const UNUSABLE = refusal('The record or its metadata is malformed.')
 
 /** The settings of each type; its `config` may also be JSON text of them. */

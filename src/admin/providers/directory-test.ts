@@ -58,7 +58,7 @@ export function providerTestHandler(on: On<ProviderRoute>, deps: ProviderTestDep
     echoOf(readBody(request).provider, { raw: flagOf(request, 'rawConfig') })
 
   on('POST /identity-providers/test', (request, reply) =>
-    repeating(request, sentRecord, async () => {
+    repeating(request, { sent: sentRecord, behaviour }, async () => {
       flagOf(request, 'rawConfig') // refused before the directory is asked
       const { provider, attempt } = readBody(request)
       return answer(reply, await ask(provider, attempt))

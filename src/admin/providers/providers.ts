@@ -69,7 +69,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
     reply: FastifyReply,
     { status = 200, sent, work }: { status?: number; sent?: SentRecord; work: () => Promise<unknown> },
   ): Promise<FastifyReply> {
-    return repeating(request, sent, async () => {
+    return repeating(request, { sent, behaviour }, async () => {
       refuseRepeated(queryForm(request), ['rawConfig', 'active_only', 'originKey'], behaviour)
       return sendJson(reply, await work(), status)
     })

@@ -1,10 +1,11 @@
 // Refusals of the provider API: the record that was sent, a sentence, or a status alone.
 import type { FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError, withBody } from '../../model/oauth-error.ts'
 import { AlreadyExists, ChangedMeanwhile, TooLarge } from '../../store/store.ts'
 
-/** A refusal that repeats the record; the detail is for the log. */
+/** A refusal that repeats the record, in `standard` with the reason, which must therefore repeat no value. */
 export const refuseRecord = (status: 409 | 422, detail: string, cause?: unknown): OAuthError =>
   new OAuthError({ error: 'invalid_request', status }, detail, { detail, body: { kind: 'sent' }, cause })
 
@@ -22,7 +23,7 @@ export type SentRecord = (request: FastifyRequest) => JsonRecord
 /** Does the work; a refusal of it repeats `sent`, where it repeats anything. */
 export async function repeating<T>(
   request: FastifyRequest,
-  sent: SentRecord | undefined,
+  { sent, behaviour }: { readonly sent: SentRecord | undefined; readonly behaviour: Behaviour },
   work: () => Promise<T>,
 ): Promise<T> {
   try {
@@ -32,6 +33,7 @@ export async function repeating<T>(
     const isRefused = isConflict || thrown instanceof TooLarge
     const refusal = isRefused ? refuseRecord(isConflict ? 409 : 422, thrown.message, thrown) : thrown
     if (!sent || !(refusal instanceof OAuthError) || refusal.body?.kind !== 'sent') throw refusal
-    throw withBody(refusal, { kind: 'json', value: sent(request) })
+    const reason = behaviour.namesBadSetting && { error: refusal.error, error_description: refusal.message }
+    throw withBody(refusal, { kind: 'json', value: { ...sent(request), ...reason } })
   }
 }
