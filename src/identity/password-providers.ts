@@ -5,7 +5,7 @@ import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
-import type { PasswordSignIn } from './identity.ts'
+import type { PasswordSignIn } from './password-sign-in.ts'
 import type { ProviderSources } from './provider-sources.ts'
 
 /** Why no provider was chosen. */

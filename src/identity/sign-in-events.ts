@@ -6,7 +6,7 @@ import type { Audit, AuditEvent } from '../model/audit/event.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { RequestOrigin } from '../model/request.ts'
 import { userAgentIn } from '../model/users/user-agent.ts'
-import type { PasswordSignIn } from './identity.ts'
+import type { PasswordSignIn } from './password-sign-in.ts'
 import type { SignInResult } from './source.ts'
 
 /** An unknown name may be a password typed into the wrong field: the audit trail gets only its hash. */
@@ -17,6 +17,19 @@ export function auditSuccess(audit: Audit, event: Omit<AuditEvent, 'type'>): voi
   audit({ type: 'IdentityProviderAuthenticationSuccess', ...event })
   audit({ type: 'UserAuthenticationSuccess', ...event })
 }
+
+/** A sign-in at a provider that failed there or here, with the reason where the refusal names one for the audit trail. */
+export function auditRefusal(
+  audit: Audit,
+  event: Omit<AuditEvent, 'type' | 'data'>,
+  refusal: { readonly audit?: string | undefined },
+): void {
+  const data = refusal.audit
+  audit({ type: 'IdentityProviderAuthenticationFailure', ...event, ...(data !== undefined && { data }) })
+}
+
+/** The events of sign-ins. */
+export type SignInEvents = ReturnType<typeof createSignInEvents>
 
 /** One instance serves every zone. */
 export function createSignInEvents({ audit, behaviour }: { readonly audit: Audit; readonly behaviour: Behaviour }) {

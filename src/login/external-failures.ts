@@ -1,5 +1,5 @@
 // The page and the line of the log that each failure of a sign-in at another provider gets.
-import type { RedirectResult } from '../identity/identity.ts'
+import type { RedirectResult } from '../identity/redirect-sign-in.ts'
 
 /** The answer to a failed sign-in. */
 export interface Failure {

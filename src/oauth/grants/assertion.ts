@@ -1,6 +1,6 @@
 // Shared by the assertion grants (RFC 7521), in which a client presents a statement about a user that an issuer signed.
 // Owns the authorization that follows from a valid assertion and the errors of an invalid one; parses none itself.
-import type { AssertionResult } from '../../identity/identity.ts'
+import type { AssertionResult } from '../../identity/assertion-sign-in.ts'
 import { PROVIDER_BARRED } from '../../model/clients/client.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Refusal } from '../../model/compatibility.ts'

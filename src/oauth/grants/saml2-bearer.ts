@@ -1,5 +1,5 @@
 import { digest } from '../../base/secrets.ts'
-import type { AssertionResult } from '../../identity/identity.ts'
+import type { AssertionResult } from '../../identity/assertion-sign-in.ts'
 import { SAML_NOT_PRECREATED } from '../../model/zones/identity-provider.ts'
 import { bearerPath } from '../../model/zones/saml-paths.ts'
 import { userAgentIn } from '../../model/users/user-agent.ts'

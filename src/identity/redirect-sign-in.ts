@@ -1,0 +1,97 @@
+// Signs a user in who returns from a provider.
+import type { Audit } from '../model/audit/event.ts'
+import { allowsProvider } from '../model/clients/client.ts'
+import type { Client } from '../model/clients/client.ts'
+import type { RequestOrigin } from '../model/request.ts'
+import type { UpstreamSession } from '../model/sessions/session.ts'
+import type { User } from '../model/users/user.ts'
+import type { AccountEntry, EnteredUser } from './account-entry.ts'
+import type { NoSuchProvider } from './provider-logout.ts'
+import type { ProviderSources } from './provider-sources.ts'
+import { auditRefusal, auditSuccess, hashedName } from './sign-in-events.ts'
+import type { SignInEvents } from './sign-in-events.ts'
+import type { ExternalUser, RedirectAnswer, RedirectAttempt, RedirectRefusal } from './source.ts'
+
+/** The return of the browser from a provider. */
+export interface RedirectReturn {
+  readonly origin: string
+  readonly answer: RedirectAnswer
+  /** Without secrets for an unsolicited response. */
+  readonly attempt: RedirectAttempt | (Pick<RedirectAttempt, 'redirectUri'> & { readonly nonce?: never })
+  /** The client that the user signs in for, which must allow the provider. */
+  readonly client?: Client | undefined
+  /** The user must have signed in at the provider since; absent where any time will do. */
+  readonly authenticatedSince?: Date | undefined
+  /** Whether a provider that does not say when is believed to have done so. */
+  readonly mayOmitTime?: boolean
+  /** The account that the user was invited to, which is the only one that they may be signed in to. */
+  readonly invited?: User | undefined
+}
+
+/** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it, unless `detail` says more. */
+export type RedirectResult =
+  | (EnteredUser & { readonly upstream?: UpstreamSession | undefined })
+  | (NoSuchProvider & { readonly detail?: string })
+  | RedirectRefusal
+
+/** Completes a redirect sign-in and returns the user's account. */
+export type FinishRedirect = (from: RequestOrigin, end: RedirectReturn) => Promise<RedirectResult>
+
+/** One instance serves every zone. */
+export function createRedirectSignIn({
+  audit,
+  sources,
+  entry,
+  events,
+}: {
+  readonly audit: Audit
+  readonly sources: ProviderSources
+  readonly entry: AccountEntry
+  readonly events: SignInEvents
+}): FinishRedirect {
+  return async (from, { origin, answer, attempt, client, invited, ...demand }) => {
+    const { zone } = from
+    const found = await sources.redirectOf(zone, origin)
+    // Before redeeming the code: a user who may not use the client must not get an account.
+    if (!found || (client && !allowsProvider(client, origin))) return { outcome: 'no-provider' }
+    const { provider, redirect } = found
+    const finished =
+      attempt.nonce === undefined
+        ? await redirect.unsolicited?.(answer, attempt, zone)
+        : await redirect.finish(answer, attempt, zone)
+    if (!finished) return { outcome: 'no-provider', detail: UNASKED }
+    const facts = events.factsOf(provider, from, client)
+    const ended = finished.outcome === 'genuine' && !isRecent(finished.externalUser, demand) ? NOT_AGAIN : finished
+    if (ended.outcome !== 'genuine') {
+      auditRefusal(audit, { principal: hashedName(attempt.nonce ?? origin), ...facts }, ended)
+      return ended
+    }
+    const { externalUser, upstream } = ended
+    const result = await entry.enter(zone, provider, { externalUser, invited })
+    if (result.outcome === 'refused') {
+      auditRefusal(audit, { principal: hashedName(externalUser.userName), ...facts }, result)
+      return result
+    }
+    auditSuccess(audit, { principal: result.user.id, ...facts })
+    return { ...result, upstream }
+  }
+}
+
+/** For the log; the code is that of the audit event, which the receiver of the response reports. */
+const UNASKED =
+  'in-response-to: it answers no request, and the record does not allow sign-ins that begin at the provider (allowIdpInitiated)'
+
+const NOT_AGAIN: RedirectRefusal = {
+  outcome: 'refused',
+  reason: 'unusable',
+  description: 'Your provider did not ask you to sign in again, which the application requires.',
+}
+
+/** OpenID Connect Core §3.1.2.1 and §3.1.3.7. */
+function isRecent(
+  { authenticatedAt }: ExternalUser,
+  { authenticatedSince, mayOmitTime }: Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'>,
+): boolean {
+  if (!authenticatedSince) return true
+  return authenticatedAt ? authenticatedAt >= authenticatedSince : mayOmitTime === true
+}
