@@ -7,7 +7,7 @@ import { isLoopbackHost } from './base/loopback.ts'
 import { auditOf, auditWarnings } from './config/audit.ts'
 import type { Config } from './config/config.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
-import type { Environment } from './config/file.ts'
+import type { Environment, SecretOrigins } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
 import { environmentWarnings } from './config/environment-names.ts'
 import { exampleSecretWarnings } from './config/example-secrets.ts'
@@ -31,6 +31,7 @@ import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
 import { samlOf } from './config/saml.ts'
 import { checkRegistration } from './config/registration.ts'
 import { checkSecondFactor, secondFactorWarnings } from './config/second-factor.ts'
+import { secretFileWarnings } from './config/secret-files.ts'
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
 import { tlsOf, tlsWarnings } from './config/tls.ts'
@@ -82,9 +83,9 @@ export async function loadConfig({
   const path = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
   const playground = path === undefined
   const absolutePath = playground ? undefined : resolve(cwd, path)
-  const secretVariables = new Set<string>()
-  const file = absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, { problems, secretVariables })
-  const programEnv = programEnvironment(env, secretVariables)
+  const secrets: SecretOrigins = { variables: new Set(), files: [] }
+  const file = absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, { problems, secrets })
+  const programEnv = programEnvironment(env, secrets.variables)
 
   const sources: Sources = { env, problems }
   const listen = file.listen
@@ -210,6 +211,7 @@ export async function loadConfig({
         smtp,
         playground,
       }),
+      ...secretFileWarnings(secrets.files, { masterKey, database, tls }),
       ...(await tlsWarnings(tls, { baseUrl, clock, isBehindProxy: trustedProxies.length > 0 })),
       ...mutualTlsWarnings(bootstrap, mutualTls),
       ...(ofClients ?? []),

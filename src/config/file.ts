@@ -19,6 +19,7 @@ import type { Pkcs11File } from './pkcs11.ts'
 import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
 import { isSecret, SECRETS_IN_FILES } from './program-environment.ts'
+import type { SecretFile } from './secret-files.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
 import type { SettingsFile } from './settings.ts'
@@ -89,19 +90,29 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Members that may be given as `<name>_file`. */
 const IN_FILES = new Set([...SECRETS_IN_FILES, 'attestation_roots', 'cert', 'trusted_ca'])
 
+/** Where the secrets of the file come from. */
+export interface SecretOrigins {
+  /** Environment variables. */
+  readonly variables: Set<string>
+  readonly files: SecretFile[]
+}
+
 /**
  * Reads a YAML or JSON file, replaces variables and checks its types. Problems are added to the list; only values that
- * `problems.hasValidTypes` accepts have the declared type. Variables that stand for secrets are added to the set.
+ * `problems.hasValidTypes` accepts have the declared type. Origins of secrets are added to `secrets`.
  */
 export async function readConfigFile(
   path: string,
   env: Environment,
-  { problems, secretVariables = new Set() }: { readonly problems: Problems; readonly secretVariables?: Set<string> },
+  {
+    problems,
+    secrets = { variables: new Set(), files: [] },
+  }: { readonly problems: Problems; readonly secrets?: SecretOrigins },
 ): Promise<ConfigFile> {
   const parsed = await parseFile(path, problems)
   if (parsed === undefined) return {}
   const filledKeys = new Set<string>()
-  const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', depth: 0, filledKeys, secretVariables })
+  const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', depth: 0, filledKeys, secrets })
   await checkTypes(filled, filledKeys, problems)
   return filled as ConfigFile // as the schema ensures, except at the reported problems
 }
@@ -160,7 +171,7 @@ interface Filling {
   readonly depth: number
   /** Keys of strings with variables, which may represent numbers and booleans. */
   readonly filledKeys: Set<string>
-  readonly secretVariables: Set<string>
+  readonly secrets: SecretOrigins
 }
 
 function fill(value: unknown, outer: Filling): unknown {
@@ -181,7 +192,7 @@ function fill(value: unknown, outer: Filling): unknown {
   return Object.fromEntries(members.map(([name, member]) => readSecret(name, member, Object.keys(value), filling)))
 }
 
-function fillText(text: string, { env, problems, key, filledKeys, secretVariables }: Filling): string {
+function fillText(text: string, { env, problems, key, filledKeys, secrets }: Filling): string {
   return text.replace(/\$(\$?)\{([^}]*)\}?/g, (whole, escaped: string, inside: string) => {
     if (escaped !== '') return whole.slice(1)
     const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
@@ -190,7 +201,7 @@ function fillText(text: string, { env, problems, key, filledKeys, secretVariable
       return whole
     }
     filledKeys.add(key)
-    if (isSecret(key, text)) secretVariables.add(name)
+    if (isSecret(key, text)) secrets.variables.add(name)
     const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
     if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
     return value ?? whole
@@ -202,7 +213,7 @@ function readSecret(
   name: string,
   value: unknown,
   siblings: readonly string[],
-  { folder, problems, key }: Filling,
+  { folder, problems, secrets, key }: Filling,
 ): [string, unknown] {
   const secret = name.slice(0, -'_file'.length)
   if (!name.endsWith('_file') || !IN_FILES.has(secret) || typeof value !== 'string') return [name, value]
@@ -212,7 +223,10 @@ function readSecret(
     return [secret, value]
   }
   try {
-    return [secret, readFileSync(resolve(folder, value), 'utf8').replace(/\r?\n$/, '')]
+    const file = resolve(folder, value)
+    const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    if (SECRETS_IN_FILES.includes(secret)) secrets.files.push({ key: path, path: file, content })
+    return [secret, content]
   } catch (error) {
     problems.add(path, `${value} cannot be read: ${reasonOf(error)}`)
     return [secret, value]

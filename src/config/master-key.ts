@@ -36,7 +36,7 @@ export type MasterKeySource =
 
 /** What finds the master keys; without a source they are in a file beside the database. */
 interface KeyLocation {
-  readonly masterKey?: MasterKeySource
+  readonly masterKey?: MasterKeySource | undefined
   readonly database: string
 }
 

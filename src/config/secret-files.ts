@@ -1,0 +1,67 @@
+// Files that have one secret each, and warnings about them. What can be read by whom is decided by their folders as well.
+import { constants, realpathSync, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { TlsSettings } from './config.ts'
+import { masterKeyPath } from './master-key.ts'
+import type { MasterKeySource } from './master-key.ts'
+
+/** A `…_file` of the configuration that was read. */
+export interface SecretFile {
+  readonly key: string
+  /** Absolute. */
+  readonly path: string
+  /** Without the line break that is ignored. */
+  readonly content: string
+}
+
+/** Warnings about the files of the configuration, and those of the master key and of `listen.tls`. */
+export function secretFileWarnings(
+  files: readonly SecretFile[],
+  others: {
+    readonly masterKey: MasterKeySource | undefined
+    readonly database: string
+    readonly tls: TlsSettings | undefined
+  },
+): readonly string[] {
+  const masterKey = masterKeyPath(others)
+  const paths: readonly (readonly [key: string, path: string])[] = [
+    ...(masterKey === undefined ? [] : [['master_key_file', masterKey] as const]),
+    ...(others.tls ? [['listen.tls.private_key_file', others.tls.privateKey] as const] : []),
+    ...files.map(({ key, path }) => [key, path] as const),
+  ]
+  return [
+    ...files.filter(hasSurplusLineBreak).map(({ key, path }) => `${key}: ${path} ${SURPLUS}`),
+    ...paths.filter(([, path]) => isOpenToAll(path)).map(([key, path]) => `${key}: ${path} ${OPEN}`),
+  ]
+}
+
+const SURPLUS =
+  'begins with a line break or ends with several, of which only the last one is ignored: the others are part of the secret'
+const OPEN = 'can be read by every account of this machine: take the right from others (chmod o-r)'
+
+/** In PEM they mean nothing. */
+const hasSurplusLineBreak = ({ content }: SecretFile): boolean =>
+  /^[\r\n]|[\r\n]$/.test(content) && !content.includes('-----BEGIN')
+
+/** File systems in memory, in which Kubernetes and systemd mount secrets, with rights that matter only in one container. */
+const IN_MEMORY: ReadonlySet<number> = new Set([0x01021994, 0x858458f6])
+
+/** Whether accounts without any relation to the file can read it. */
+function isOpenToAll(path: string): boolean {
+  if (process.platform === 'win32') return false // has other rights
+  try {
+    const real = realpathSync(path)
+    if (real.startsWith('/run/')) return false // where Docker mounts secrets
+    if (!hasRight(real, constants.S_IROTH) || IN_MEMORY.has(statfsSync(real).type)) return false
+    return foldersAbove(real).every(folder => hasRight(folder, constants.S_IXOTH))
+  } catch {
+    return false // gone since it was read, or in a folder that the server may not look at
+  }
+}
+
+const hasRight = (path: string, right: number): boolean => (statSync(path).mode & right) !== 0
+
+function foldersAbove(path: string): readonly string[] {
+  const folder = dirname(path)
+  return folder === path ? [] : [folder, ...foldersAbove(folder)]
+}
