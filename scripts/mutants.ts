@@ -483,14 +483,20 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a user name of another account',
-    'identity/accounts.ts',
+    'identity/unbound-account.ts',
     'isUnbound(namesake)',
     'true',
     'identity/accounts',
     'identity/oidc',
     'login/external',
   ),
-  mutant('an unverified e-mail address', 'identity/accounts.ts', ' || emailVerified !== true', '', 'identity/accounts'),
+  mutant(
+    'an unverified e-mail address',
+    'identity/unbound-account.ts',
+    ' || emailVerified !== true',
+    '',
+    'identity/accounts',
+  ),
   mutant(
     'an approval in advance',
     'admin/approvals/approvals.ts',

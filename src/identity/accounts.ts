@@ -1,29 +1,26 @@
 // Shadow accounts of users of external providers: found, created and updated at every sign-in. Decides which account a
 // user gets; does not know how the provider authenticated them. See
 // docs/decisions/0018-identifying-upstream-users.md.
-import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
-import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { User } from '../model/users/user.ts'
-import { nameAsEmail, withEmail, withPhoneNumber } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Aliases } from '../users/aliases.ts'
-import { newUser } from '../users/new-user.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
+import { newAccount, upToDate } from './account-details.ts'
+import type { ExternalUserWithRoles } from './account-details.ts'
 import { hasOtherFormat, OTHER_FORMAT } from './name-format.ts'
-import type { ExternalUser, ExternalRefusal } from './source.ts'
+import type { ExternalRefusal } from './source.ts'
+import { asciiLower, findUnbound, isUnbound, NOT_USABLE } from './unbound-account.ts'
+import type { Origin } from './unbound-account.ts'
 
 /** The user's account, or why there is none. */
 type Entry = { readonly outcome: 'entered'; readonly user: User } | ExternalRefusal
-
-/** A user with the roles that follow from their groups; absent where the provider says nothing of them. */
-export type ExternalUserWithRoles = ExternalUser & { readonly roles?: readonly string[] }
 
 /** Shadow accounts. */
 export interface Accounts {
@@ -39,19 +36,12 @@ export interface Accounts {
   find(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry | undefined>
 }
 
-/** What a provider says of its accounts; an origin that an external login server vouches for has no provider. */
-type Origin = Pick<IdentityProvider, 'originKey' | 'config'>
-
-const refuse = (description: string): ExternalRefusal => ({ outcome: 'refused', reason: 'unusable', description })
-
 const NOT_PRECREATED: ExternalRefusal = {
   outcome: 'refused',
   reason: 'not-precreated',
   description: 'The user account must be pre-created. Please contact your system administrator.',
 }
-const NOT_USABLE = refuse('Unable to register user in internal UAA store.')
 const ZONE_FULL: ExternalRefusal = { ...NOT_USABLE, detail: 'The zone has as many users as it may have (maxUsers).' }
-const AMBIGUOUS = refuse('Several accounts of the identity provider have this e-mail address.')
 const notInvited = (description: string): ExternalRefusal => ({
   outcome: 'refused',
   reason: 'not-invited',
@@ -74,33 +64,10 @@ export function createAccounts(deps: {
   /** Brings the copy of a changed account in another zone up to date. */
   aliases?: Pick<Aliases, 'follow'>
 }): Accounts {
-  const { store, clock, random, behaviour } = deps
+  const { store, clock, random } = deps
 
   const findOwn = (zone: Zone, origin: string, { externalId }: ExternalUserWithRoles): Promise<User | undefined> =>
     store.users.findByExternalId(zone.id, origin, externalId)
-
-  /** Finds a pre-created account for this user that has never been used. */
-  async function findUnbound(
-    zone: Zone,
-    { originKey, config }: Origin,
-    externalUser: ExternalUserWithRoles,
-  ): Promise<User | ExternalRefusal | undefined> {
-    const { userName, externalId, nameIsAssigned = false, email, emailVerified } = externalUser
-    // Any other name may be chosen by the user at the provider.
-    const isTheirs = userName === externalId || nameIsAssigned
-    const namesake = isTheirs ? await store.users.findByName(zone.id, originKey, userName) : undefined
-    const isSameName =
-      namesake?.userName === userName ||
-      (nameIsAssigned && namesake && asciiLower(namesake.userName) === asciiLower(userName))
-    if (namesake && isSameName && isUnbound(namesake)) return namesake.active ? namesake : NOT_USABLE
-    const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
-    if (linkByEmail !== true || email === undefined || emailVerified !== true) return undefined
-    const found = await store.users.findByEmail(zone.id, originKey, email)
-    const [first, second] = found.filter(
-      user => user.active && isUnbound(user) && asciiLower(user.email) === asciiLower(email),
-    )
-    return second ? AMBIGUOUS : first
-  }
 
   /** Writes the account with the provider's user name or, if that is taken, with its current name. */
   async function withName<T>(user: User, before: User, write: (user: User) => Promise<T>): Promise<T> {
@@ -154,7 +121,7 @@ export function createAccounts(deps: {
   }
 
   async function create(zone: Zone, origin: string, externalUser: ExternalUserWithRoles): Promise<Entry> {
-    const user = newAccount(zone, origin, externalUser)
+    const user = newAccount({ zoneId: zone.id, origin }, externalUser, deps)
     for (const userName of [
       externalUser.userName,
       `${externalUser.userName}-${digest(externalUser.externalId).slice(0, 8)}`,
@@ -174,24 +141,6 @@ export function createAccounts(deps: {
     return NOT_USABLE
   }
 
-  function newAccount(zone: Zone, origin: string, externalUser: ExternalUserWithRoles): User {
-    const { userName, givenName, familyName, phoneNumber, externalId, externalIdFormat, email } = externalUser
-    const draft = {
-      userName,
-      origin,
-      email: email ?? assumedEmail(userName, origin),
-      ...(givenName !== undefined && { givenName }),
-      ...(familyName !== undefined && { familyName }),
-      ...(phoneNumber !== undefined && { phoneNumber }),
-      externalId,
-      active: true,
-      verified: email !== undefined && externalUser.emailVerified === true,
-    }
-    // Without a password, so it cannot be used with one here.
-    const user = newUser(draft, { zoneId: zone.id }, deps)
-    return withDetails({ ...user, ...(externalIdFormat !== undefined && { externalIdFormat }) }, externalUser)
-  }
-
   async function enterOwn(zone: Zone, own: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
     if (!own.active) return NOT_USABLE
     if (!hasOtherFormat(own, externalUser)) return update(zone, own, externalUser)
@@ -201,7 +150,7 @@ export function createAccounts(deps: {
   async function find(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry | undefined> {
     const own = await findOwn(zone, provider.originKey, externalUser)
     if (own) return enterOwn(zone, own, externalUser)
-    const unbound = await findUnbound(zone, provider, externalUser)
+    const unbound = await findUnbound(zone, { provider, externalUser }, deps)
     if (!unbound || 'outcome' in unbound) return unbound
     if (hasOtherFormat(unbound, externalUser) && externalUser.isRequestedFormat !== true) return OTHER_FORMAT
     const bound = await bind(zone, unbound, externalUser)
@@ -234,81 +183,5 @@ export function createAccounts(deps: {
   }
 }
 
-/** Not linked to an external id, and without a password. */
-const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId && passwordHash === undefined
-
-/** Returns the same object if nothing changed. Keeps values that the provider omits: access tokens have fewer claims. */
-function upToDate(user: User, externalUser: ExternalUserWithRoles): User {
-  const { email, givenName, familyName, phoneNumber, externalIdFormat } = externalUser
-  const claimed = {
-    ...(externalIdFormat !== undefined && { externalIdFormat }),
-    ...(email !== undefined && { email }),
-    ...(givenName !== undefined && { givenName }),
-    ...(familyName !== undefined && { familyName }),
-    ...(phoneNumber !== undefined && { phoneNumber }),
-    verified: isVerified(user, externalUser),
-  }
-  const detailed = withDetails(user, externalUser)
-  const differs = Object.entries(claimed).some(([member, value]) => Reflect.get(user, member) !== value)
-  if (!differs && detailed === user) return user
-  const updated = withPhoneNumber(withEmail(detailed, email ?? user.email), phoneNumber ?? user.phoneNumber)
-  return { ...updated, ...claimed, userName: externalUser.userName }
-}
-
-/** The account with the provider's roles and attributes; the same object if it has them already. */
-function withDetails(user: User, { roles, attributes }: ExternalUserWithRoles): User {
-  const { profile: { custom, ...profile } = {}, providerRoles, ...rest } = user
-  const newRoles = roles ?? providerRoles ?? []
-  // Attributes that the provider does not map are set by the APIs, and stay.
-  const newCustom = Object.fromEntries(
-    Object.entries({ ...custom, ...(attributes && limited(attributes)) }).filter(
-      ([name, values]) => values.length > 0 && name !== '__proto__',
-    ),
-  )
-  if (isDeepStrictEqual([newRoles, newCustom], [providerRoles ?? [], { ...custom }])) return user
-  const newProfile = { ...profile, ...(Object.keys(newCustom).length > 0 && { custom: newCustom }) }
-  return {
-    ...rest,
-    ...(newRoles.length > 0 && { providerRoles: newRoles }),
-    ...(Object.keys(newProfile).length > 0 && { profile: newProfile }),
-  }
-}
-
-/** As many as the APIs accept. */
-const MAX_ATTRIBUTE_VALUES = 100
-/** Characters of all of them together, each with its name: they are read with the account, and stand in tokens. */
-const MAX_ATTRIBUTES_LENGTH = 65_536
-
-/** One value can be mapped to many attributes; what exceeds the limit is left out. */
-function limited(
-  attributes: NonNullable<ExternalUserWithRoles['attributes']>,
-): NonNullable<ExternalUserWithRoles['attributes']> {
-  let left = MAX_ATTRIBUTES_LENGTH
-  return Object.fromEntries(
-    Object.entries(attributes).map(([name, values]) => [
-      name,
-      values.slice(0, MAX_ATTRIBUTE_VALUES).filter(value => (left -= name.length + value.length) >= 0),
-    ]),
-  )
-}
-
-/** The provider's claim decides; without one, an unchanged address stays verified. */
-function isVerified(user: User, { email, emailVerified }: ExternalUserWithRoles): boolean {
-  if (emailVerified === false) return false
-  if (email === undefined) return user.verified
-  return emailVerified === true || (user.verified && user.email === email)
-}
-
 const maxUsersOf = ({ config: { userConfig: { maxUsers = -1 } = {} } }: Zone): number | undefined =>
   maxUsers < 0 ? undefined : maxUsers
-
-/** Folds A to Z only: Unicode case folding could equate different users of a provider. */
-const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
-
-/** The address of a user whose provider names none: the name, if it is one, or else a placeholder. */
-export const assumedEmail = (userName: string, origin: string): string =>
-  nameAsEmail(userName) ?? placeholderEmail(userName, origin)
-
-/** Placeholder, because every account has an address; it cannot receive mail and is never used for look-ups. */
-const placeholderEmail = (userName: string, origin: string): string =>
-  `${userName.replaceAll('@', '')}@user.from.${origin}.cf`

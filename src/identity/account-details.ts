@@ -1,0 +1,107 @@
+// What the claims of a provider make of an account: its names, addresses, roles and attributes.
+import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
+import { nameAsEmail, withEmail, withPhoneNumber } from '../model/users/user.ts'
+import type { User } from '../model/users/user.ts'
+import { newUser } from '../users/new-user.ts'
+import type { ExternalUser } from './source.ts'
+
+/** A user with the roles that follow from their groups; absent where the provider says nothing of them. */
+export type ExternalUserWithRoles = ExternalUser & { readonly roles?: readonly string[] }
+
+/** The account of a user who has none yet. */
+export function newAccount(
+  { zoneId, origin }: { readonly zoneId: string; readonly origin: string },
+  externalUser: ExternalUserWithRoles,
+  deps: { readonly clock: Clock; readonly random: Random },
+): User {
+  const { userName, givenName, familyName, phoneNumber, externalId, externalIdFormat, email } = externalUser
+  const draft = {
+    userName,
+    origin,
+    email: email ?? assumedEmail(userName, origin),
+    ...(givenName !== undefined && { givenName }),
+    ...(familyName !== undefined && { familyName }),
+    ...(phoneNumber !== undefined && { phoneNumber }),
+    externalId,
+    active: true,
+    verified: email !== undefined && externalUser.emailVerified === true,
+  }
+  // Without a password, so it cannot be used with one here.
+  const user = newUser(draft, { zoneId }, deps)
+  return withDetails({ ...user, ...(externalIdFormat !== undefined && { externalIdFormat }) }, externalUser)
+}
+
+/**
+ * The account with the claims; the same object if nothing changed. Keeps values that the provider omits: access tokens have
+ * fewer claims.
+ */
+export function upToDate(user: User, externalUser: ExternalUserWithRoles): User {
+  const { email, givenName, familyName, phoneNumber, externalIdFormat } = externalUser
+  const claimed = {
+    ...(externalIdFormat !== undefined && { externalIdFormat }),
+    ...(email !== undefined && { email }),
+    ...(givenName !== undefined && { givenName }),
+    ...(familyName !== undefined && { familyName }),
+    ...(phoneNumber !== undefined && { phoneNumber }),
+    verified: isVerified(user, externalUser),
+  }
+  const detailed = withDetails(user, externalUser)
+  const differs = Object.entries(claimed).some(([member, value]) => Reflect.get(user, member) !== value)
+  if (!differs && detailed === user) return user
+  const updated = withPhoneNumber(withEmail(detailed, email ?? user.email), phoneNumber ?? user.phoneNumber)
+  return { ...updated, ...claimed, userName: externalUser.userName }
+}
+
+/** The account with the provider's roles and attributes; the same object if it has them already. */
+function withDetails(user: User, { roles, attributes }: ExternalUserWithRoles): User {
+  const { profile: { custom, ...profile } = {}, providerRoles, ...rest } = user
+  const newRoles = roles ?? providerRoles ?? []
+  // Attributes that the provider does not map are set by the APIs, and stay.
+  const newCustom = Object.fromEntries(
+    Object.entries({ ...custom, ...(attributes && limited(attributes)) }).filter(
+      ([name, values]) => values.length > 0 && name !== '__proto__',
+    ),
+  )
+  if (isDeepStrictEqual([newRoles, newCustom], [providerRoles ?? [], { ...custom }])) return user
+  const newProfile = { ...profile, ...(Object.keys(newCustom).length > 0 && { custom: newCustom }) }
+  return {
+    ...rest,
+    ...(newRoles.length > 0 && { providerRoles: newRoles }),
+    ...(Object.keys(newProfile).length > 0 && { profile: newProfile }),
+  }
+}
+
+/** As many as the APIs accept. */
+const MAX_ATTRIBUTE_VALUES = 100
+/** Characters of all of them together, each with its name: they are read with the account, and stand in tokens. */
+const MAX_ATTRIBUTES_LENGTH = 65_536
+
+/** One value can be mapped to many attributes; what exceeds the limit is left out. */
+function limited(
+  attributes: NonNullable<ExternalUserWithRoles['attributes']>,
+): NonNullable<ExternalUserWithRoles['attributes']> {
+  let left = MAX_ATTRIBUTES_LENGTH
+  return Object.fromEntries(
+    Object.entries(attributes).map(([name, values]) => [
+      name,
+      values.slice(0, MAX_ATTRIBUTE_VALUES).filter(value => (left -= name.length + value.length) >= 0),
+    ]),
+  )
+}
+
+/** The provider's claim decides; without one, an unchanged address stays verified. */
+function isVerified(user: User, { email, emailVerified }: ExternalUserWithRoles): boolean {
+  if (emailVerified === false) return false
+  if (email === undefined) return user.verified
+  return emailVerified === true || (user.verified && user.email === email)
+}
+
+/** The address of a user whose provider names none: the name, if it is one, or else a placeholder. */
+export const assumedEmail = (userName: string, origin: string): string =>
+  nameAsEmail(userName) ?? placeholderEmail(userName, origin)
+
+/** Placeholder, because every account has an address; it cannot receive mail and is never used for look-ups. */
+const placeholderEmail = (userName: string, origin: string): string =>
+  `${userName.replaceAll('@', '')}@user.from.${origin}.cf`

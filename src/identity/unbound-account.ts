@@ -1,0 +1,46 @@
+// Accounts that were made before their user has signed in: which of them a user of a provider gets.
+import type { Behaviour } from '../model/compatibility.ts'
+import type { User } from '../model/users/user.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
+import type { Zone } from '../model/zones/zone.ts'
+import type { Store } from '../store/store.ts'
+import type { ExternalRefusal, ExternalUser } from './source.ts'
+
+/** What a provider says of its accounts; an origin that an external login server vouches for has no provider. */
+export type Origin = Pick<IdentityProvider, 'originKey' | 'config'>
+
+const unusable = (description: string): ExternalRefusal => ({ outcome: 'refused', reason: 'unusable', description })
+
+/** The refusal of a user whom no account can be given. */
+export const NOT_USABLE = unusable('Unable to register user in internal UAA store.')
+const AMBIGUOUS = unusable('Several accounts of the identity provider have this e-mail address.')
+
+/** Whether the account is not linked to an external id, and has no password. */
+export const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId && passwordHash === undefined
+
+/** Finds a pre-created account for this user that has never been used. */
+export async function findUnbound(
+  { id: zoneId }: Zone,
+  { provider, externalUser }: { readonly provider: Origin; readonly externalUser: ExternalUser },
+  { store, behaviour }: { readonly store: Store; readonly behaviour: Behaviour },
+): Promise<User | ExternalRefusal | undefined> {
+  const { originKey, config } = provider
+  const { userName, externalId, nameIsAssigned = false, email, emailVerified } = externalUser
+  // Any other name may be chosen by the user at the provider.
+  const isTheirs = userName === externalId || nameIsAssigned
+  const namesake = isTheirs ? await store.users.findByName(zoneId, originKey, userName) : undefined
+  const isSameName =
+    namesake?.userName === userName ||
+    (nameIsAssigned && namesake && asciiLower(namesake.userName) === asciiLower(userName))
+  if (namesake && isSameName && isUnbound(namesake)) return namesake.active ? namesake : NOT_USABLE
+  const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
+  if (linkByEmail !== true || email === undefined || emailVerified !== true) return undefined
+  const found = await store.users.findByEmail(zoneId, originKey, email)
+  const [first, second] = found.filter(
+    user => user.active && isUnbound(user) && asciiLower(user.email) === asciiLower(email),
+  )
+  return second ? AMBIGUOUS : first
+}
+
+/** Folds A to Z only: Unicode case folding could equate different users of a provider. */
+export const asciiLower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
