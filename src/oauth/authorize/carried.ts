@@ -21,6 +21,7 @@ export const BEGUN = 'begun'
 /** The parameters that the endpoint or a page of the sign-in reads, including those that are refused after the sign-in. */
 const CARRIED: readonly string[] = [
   'response_type',
+  'grant_type', // read nowhere; UAA's clients send it, and UAA repeats it
   'response_mode',
   'client_id',
   'redirect_uri',

@@ -520,7 +520,7 @@ for (const mode of MODES) {
           const cookie = isStandard ? 'svc-session' : 'JSESSIONID'
           const before = browser.cookies.get(cookie)
           server.clock.advance(seconds)
-          let asked = await authorize(browser, { ...AUTO_REQUEST, ...demand })
+          let asked = await authorize(browser, { ...AUTO_REQUEST, ...demand, grant_type: 'authorization_code' })
           assert.equal(asked.status, 302)
           if (isStandard) {
             assert.equal(browser.cookies.get(cookie), before)
@@ -529,6 +529,7 @@ for (const mode of MODES) {
             assert.equal(asked.location().pathname, '/oauth/authorize')
             assert.equal(asked.location().searchParams.has('prompt'), false)
             assert.equal(asked.location().searchParams.has('max_age'), false)
+            assert.equal(asked.location().searchParams.get('grant_type'), 'authorization_code')
             assert.equal(browser.cookies.get(cookie), undefined, 'the old session ends at once')
             asked = await browser.send(asked.location().pathname + asked.location().search)
           }
