@@ -377,7 +377,7 @@ for (const mode of MODES) {
       const cases: readonly (readonly [LdapConfig, RegExp])[] = [
         [{ baseUrl: 'ldap://localhost:1' }, /localhost:1: cannot be reached/],
         [{ baseUrl: 'nonsense' }, /baseUrl must be/],
-        [{ bindPassword: 'x' }, /bindUserDn: answered with result code 49/],
+        [{ bindPassword: 'x' }, /bindUserDn: answered with result code 49 \(invalidCredentials\)/],
         [{ userSearchBase: 'dc=x' }, /userSearchBase/],
         [{ baseUrl: slapd.tlsUrl }, /certificate is not trusted/],
       ]

@@ -143,18 +143,25 @@ async function translated<T>(stream: MessageStream, run: () => Promise<T>): Prom
       throw new DirectoryError('unreachable', stream.failure?.message ?? 'closed the connection')
     }
     const { code } = cause
-    throw new DirectoryError(FAILURES.get(code) ?? 'misconfigured', `answered with result code ${code}`)
+    const { name, failure = 'misconfigured' } = RESULTS.get(code) ?? {}
+    throw new DirectoryError(failure, `answered with result code ${code}${name ? ` (${name})` : ''}`)
   }
 }
 
-const FAILURES: ReadonlyMap<number, DirectoryFailure> = new Map([
-  [19, 'refused'], // constraintViolation: some directories, after too many tries
-  [48, 'refused'], // inappropriateAuthentication: the entry has no password
-  [49, 'refused'], // invalidCredentials
-  [50, 'refused'], // insufficientAccessRights
-  [53, 'refused'], // unwillingToPerform: Active Directory, for accounts that may not sign in
-  [16, 'missing'], // noSuchAttribute
-  [32, 'missing'], // noSuchObject
-  [51, 'unreachable'], // busy
-  [52, 'unreachable'], // unavailable
+/** The results that directories give for wrong settings and refused users, by their names in RFC 4511. */
+const RESULTS: ReadonlyMap<number, { readonly name: string; readonly failure?: DirectoryFailure }> = new Map([
+  [2, { name: 'protocolError' }], // StartTLS at a directory without it
+  [8, { name: 'strongerAuthRequired' }],
+  [10, { name: 'referral' }],
+  [13, { name: 'confidentialityRequired' }],
+  [16, { name: 'noSuchAttribute', failure: 'missing' }],
+  [19, { name: 'constraintViolation', failure: 'refused' }], // some directories, after too many tries
+  [32, { name: 'noSuchObject', failure: 'missing' }],
+  [34, { name: 'invalidDNSyntax' }],
+  [48, { name: 'inappropriateAuthentication', failure: 'refused' }], // the entry has no password
+  [49, { name: 'invalidCredentials', failure: 'refused' }],
+  [50, { name: 'insufficientAccessRights', failure: 'refused' }],
+  [51, { name: 'busy', failure: 'unreachable' }],
+  [52, { name: 'unavailable', failure: 'unreachable' }],
+  [53, { name: 'unwillingToPerform', failure: 'refused' }], // Active Directory, for accounts that may not sign in
 ])

@@ -203,7 +203,7 @@ describe('simple bind', () => {
 
   it('reports a pattern that is no DN, rather than an unknown user', async () => {
     const result = await authenticate({ userDNPattern: 'cn={0},nothing' }, 'marissa')
-    assert.deepEqual(result, { outcome: 'misconfigured', reason: 'answered with result code 34' })
+    assert.deepEqual(result, { outcome: 'misconfigured', reason: 'answered with result code 34 (invalidDNSyntax)' })
   })
 
   it('searches groups as the account where there is one, and as the user where there is none', async () => {
@@ -212,7 +212,10 @@ describe('simple bind', () => {
     assert.equal(found(await authenticate(groups, 'marissa')).groups.length, 3)
     assert.equal(found(await authenticate({ ...groups, ...account }, 'marissa')).groups.length, 3)
     const wrong = await authenticate({ ...groups, ...account, bindPassword: 'x' }, 'marissa')
-    assert.deepEqual(wrong, { outcome: 'misconfigured', reason: 'bindUserDn: answered with result code 49' })
+    assert.deepEqual(wrong, {
+      outcome: 'misconfigured',
+      reason: 'bindUserDn: answered with result code 49 (invalidCredentials)',
+    })
   })
 })
 
@@ -246,14 +249,16 @@ describe('a search', () => {
     })
   }
 
+  const answered = (setting: string, result: string): string => `${setting}: answered with result code ${result}`
+  const badAccount = answered('bindUserDn', '49 (invalidCredentials)')
   const mistakes: readonly (readonly [name: string, config: Config, reason: string])[] = [
     // Covers ldap config: bindPassword
-    ['an account with a wrong password', { bindPassword: 'x' }, 'bindUserDn: answered with result code 49'],
+    ['an account with a wrong password', { bindPassword: 'x' }, badAccount],
     // Covers ldap config: bindUserDn
-    ['an account that is not there', { bindUserDn: `cn=x,${PEOPLE}` }, 'bindUserDn: answered with result code 49'],
-    ['an account whose name is no DN', { bindUserDn: 'me@' }, 'bindUserDn: answered with result code 34'],
+    ['an account that is not there', { bindUserDn: `cn=x,${PEOPLE}` }, badAccount],
+    ['an account whose name is no DN', { bindUserDn: 'me@' }, answered('bindUserDn', '34 (invalidDNSyntax)')],
     // Covers ldap config: userSearchBase
-    ['a place that is not there', { userSearchBase: 'dc=x' }, 'userSearchBase: answered with result code 32'],
+    ['a place that is not there', { userSearchBase: 'dc=x' }, answered('userSearchBase', '32 (noSuchObject)')],
     ['a filter that is none', { userSearchFilter: '(cn={0}' }, 'userSearchFilter is no filter'],
     [
       'a filter of an endless depth',
@@ -367,7 +372,7 @@ describe('groups', () => {
   it('that cannot be searched are a mistake in the record, not none', async () => {
     assert.deepEqual(await authenticate({ ...SCOPES, groupSearchBase: 'dc=x' }, 'marissa'), {
       outcome: 'misconfigured',
-      reason: 'groups: answered with result code 32',
+      reason: 'groups: answered with result code 32 (noSuchObject)',
     })
   })
 })

@@ -159,7 +159,7 @@ describe('a directory that refers to another', () => {
     )
     assert.deepEqual(await ask(refers), {
       outcome: 'misconfigured',
-      reason: 'userSearchBase: answered with result code 10',
+      reason: 'userSearchBase: answered with result code 10 (referral)',
     })
   })
 
@@ -414,7 +414,7 @@ describe('StartTLS', () => {
     const refuses: Answer = (socket, { id }) => void socket.write(message(id, result(0x78, 2)))
     assert.deepEqual(await ask(refuses, START), {
       outcome: 'misconfigured',
-      reason: 'answered with result code 2',
+      reason: 'answered with result code 2 (protocolError)',
     })
     assert.ok(!directory?.received().includes('hush-hush'))
   })
