@@ -68,6 +68,11 @@ export function createAccountEntry(
           )
         : await accounts.enter(zone, provider, { ...externalUser, ...roles })
       if (entry.outcome === 'refused') return entry
+      // The deletion of a provider ends with its accounts, and must leave none that is made meanwhile to the next one.
+      if (!(await isUnchanged(provider))) {
+        if (entry.isNew === true) await deps.store.users.delete(zone.id, entry.user.id)
+        return CHANGED
+      }
       if (resolved) await memberships.apply(zone, entry.user, resolved)
       const { amr, acr: named = [], authenticatedAt } = externalUser
       const acr = withLevel(mappedLevel(named, provider.config['acrMapping']), foreignClasses(named))

@@ -20,7 +20,7 @@ import { asciiLower, findUnbound, isUnbound, NOT_USABLE } from './unbound-accoun
 import type { Origin } from './unbound-account.ts'
 
 /** The user's account, or why there is none. */
-type Entry = { readonly outcome: 'entered'; readonly user: User } | ExternalRefusal
+type Entry = { readonly outcome: 'entered'; readonly user: User; readonly isNew?: boolean } | ExternalRefusal
 
 /** Shadow accounts. */
 export interface Accounts {
@@ -128,7 +128,7 @@ export function createAccounts(deps: {
     ]) {
       try {
         const isMade = await store.users.create(zone.id, { ...user, userName }, { maxUsers: maxUsersOf(zone) })
-        return isMade ? { outcome: 'entered', user: { ...user, userName } } : ZONE_FULL
+        return isMade ? { outcome: 'entered', user: { ...user, userName }, isNew: true } : ZONE_FULL
       } catch (error) {
         if (!(error instanceof AlreadyExists)) throw error
       }

@@ -36,7 +36,10 @@ export interface ProviderSources {
   readonly issuerOf: (zone: Zone, type: string, message: string) => Promise<OpenedProvider | undefined>
   /** The one active provider of this type with this issuer. */
   readonly providerOf: (zone: Zone, type: string, issuer: string) => Promise<OpenedProvider | undefined>
-  /** Whether the record is still the same: a provider may take seconds to answer, and its origin be that of another one by then. */
+  /**
+   * Whether the record in the database is still the same: a provider may take seconds to answer, and its origin be that of another
+   * one by then, which this process need not have heard of.
+   */
   readonly isUnchanged: (provider: IdentityProvider) => Promise<boolean>
 }
 
@@ -111,7 +114,7 @@ export function createProviderSources(
     issuerOf,
     providerOf,
     isUnchanged: async provider =>
-      isDeepStrictEqual(await store.providers.findByOrigin(provider.zoneId, provider.originKey), provider),
+      isDeepStrictEqual(await store.providers.findStored(provider.zoneId, provider.originKey), provider),
   }
 }
 

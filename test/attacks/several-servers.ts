@@ -4,6 +4,7 @@ import { freshDatabase } from '../support/databases.ts'
 import { hiddenFields } from '../support/forms.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
+import { startUpstream, upstreamRecord } from '../support/upstream.ts'
 import type { Attack } from './attack.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -164,6 +165,34 @@ export const severalServersAttacks: readonly Attack[] = [
       one.clock.advance(3600)
       const again = await other.send('/forgot_password.do', { form: { username: 'joel' }, ...from('203.0.113.1') })
       assert.equal(again.status, 302)
+    }),
+  },
+  {
+    attack: 'runs a provider that another server replaces by one of the same name while it answers',
+    outcome: 'signs no user in, although this server has not heard of it yet',
+    attempt: against(async ([one, other]) => {
+      const upstream = await startUpstream(one.clock)
+      try {
+        const internal = (await one.store.providers.findByOrigin('svc', 'svc')) ?? assert.fail()
+        const { config, ...named } = upstreamRecord(upstream, 'corp')
+        const { relyingPartySecret: _, ...settings } = config // which would have to be sealed
+        const record = { ...internal, ...named, config: settings, id: 'first' }
+        await one.store.providers.insert('svc', record)
+        const browser = other.browser()
+        const { searchParams } = (await browser.send('/login/external/corp')).location()
+        upstream.nonce = searchParams.get('nonce') ?? ''
+        upstream.answer = async () => {
+          const found = (await one.store.providers.findForChange('svc', 'first')) ?? assert.fail()
+          await one.store.providers.apply('svc', { kind: 'delete', ...found })
+          await one.store.providers.insert('svc', { ...record, id: 'second' })
+          return upstream.usual({ sub: 'victim' })
+        }
+        await browser.send('/login/callback/corp', { query: { code: 'c', state: searchParams.get('state') ?? '' } })
+        assert.equal((await browser.send('/profile')).status, 302)
+        assert.equal(await one.store.users.findByExternalId('svc', 'corp', 'victim'), undefined)
+      } finally {
+        await upstream.stop()
+      }
     }),
   },
 ]

@@ -8,7 +8,7 @@ import { createTestClock } from '../support/clock.ts'
 import { APP, MODES } from '../support/oauth.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { signInUpstream, startUpstream } from '../support/upstream.ts'
 import type { Attack } from './attack.ts'
 import { inBothModes, providerAt } from './identity.ts'
 
@@ -239,6 +239,28 @@ export const upstreamAttacks: readonly Attack[] = [
         assert.equal(await userOf(browser), undefined)
       }
       assert.equal(upstream.requests.length, 0)
+    }),
+  },
+  {
+    attack:
+      'returns from a provider that is replaced by one of the same name at the instant at which the account is made',
+    outcome: 'signs no user in, and makes no account that would be the new provider’s',
+    attempt: inBothModes(async ({ server, upstream, userOf }) => {
+      const { providers, users } = server.store
+      const original = (await providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+      const unchanged = { ...users }
+      const create: typeof users.create = async (...args) => {
+        const found = (await providers.findForChange('svc', original.id)) ?? assert.fail()
+        await providers.apply('svc', { kind: 'delete', ...found })
+        await providers.insert('svc', { ...original, id: 'other' })
+        return unchanged.create(...args)
+      }
+      Object.assign(users, { create })
+      const browser = server.browser()
+      await signInUpstream(browser, upstream, { origin: 'corp', claims: { sub: 'victim' } })
+      assert.equal((await providers.findByOrigin('svc', 'corp'))?.id, 'other')
+      assert.equal(await userOf(browser), undefined)
+      assert.equal(await users.findByExternalId('svc', 'corp', 'victim'), undefined)
     }),
   },
   {
