@@ -550,6 +550,21 @@ describe('a second start', () => {
     assert.deepEqual((await clientOf(store, 'app')).secrets, [])
   })
 
+  it('takes a secret away that left the file, and keeps the other one with its revision', async () => {
+    const store = await open()
+    const secretsBehind = async (secrets: object) => {
+      await start(store, { bootstrap: { clients: [{ ...app, ...secrets }] } })
+      return (await clientOf(store, 'app')).secrets
+    }
+    // A new revision would make issued tokens invalid.
+    const [old] = await secretsBehind({ client_secret: 'old' })
+    const both = await secretsBehind({ client_secret: 'old', secondary_client_secret: 'new' })
+    assert.deepEqual([both.length, both[0]], [2, old])
+    const after = await secretsBehind({ client_secret: 'new' })
+    assert.deepEqual(after, both.slice(1))
+    assert.equal(await hashing.verify(after[0]?.hash ?? '', 'new'), true)
+  })
+
   it('keeps a secret that the file never gave', async () => {
     const store = await open()
     const bare = { client_id: 'bare', authorized_grant_types: ['password'] }

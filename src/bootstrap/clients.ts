@@ -15,8 +15,9 @@ import { upsert } from './ledger.ts'
 const SECRET_SOURCE = 'client-secret'
 
 /**
- * Writes the client as the configuration defines it. Secrets are replaced only if they differ. Without a secret in the
- * configuration, secrets set by the API are kept and one set by an earlier configuration is removed.
+ * Writes the client as the configuration defines it. A secret that it has already keeps its revision, and with it the tokens
+ * that were issued under it; every other one is removed. Without a secret in the configuration, secrets set by the API are kept
+ * and those set by an earlier configuration are removed.
  */
 export async function applyClient(
   zoneId: string,
@@ -27,19 +28,18 @@ export async function applyClient(
   const { definition, secrets } = clientFromJson(rest, rules)
   const { clientId } = definition
   const hashing = { clientSecrets: passwords, random }
-  const hashed = (): Promise<readonly ClientSecret[]> =>
-    Promise.all(secrets.map(secret => newSecret(secret, undefined, hashing)))
 
-  async function remaining(existing: readonly ClientSecret[]): Promise<readonly ClientSecret[]> {
+  async function secretsAfter(existing: readonly ClientSecret[]): Promise<readonly ClientSecret[]> {
     if (secrets.length === 0) {
       const source = await store.bootstrap.applied(zoneId, SECRET_SOURCE, clientId)
       return source === 'configuration' ? [] : existing
     }
-    for (const secret of secrets) {
-      const matches = await Promise.all(existing.map(({ hash }) => passwords.verify(hash, secret)))
-      if (!matches.includes(true)) return hashed()
-    }
-    return existing
+    return Promise.all(
+      secrets.map(async secret => {
+        const matches = await Promise.all(existing.map(({ hash }) => passwords.verify(hash, secret)))
+        return existing[matches.indexOf(true)] ?? newSecret(secret, undefined, hashing)
+      }),
+    )
   }
 
   await upsert({
@@ -51,7 +51,7 @@ export async function applyClient(
       const client = {
         ...definition,
         zoneId,
-        secrets: await remaining(existing),
+        secrets: await secretsAfter(existing),
         ...(incarnation !== undefined && { incarnation }),
         createdAt,
         updatedAt: clock.now(),
