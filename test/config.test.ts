@@ -330,7 +330,12 @@ describe('a single value', () => {
     {
       name: 'a key that stands there twice',
       text: 'service: a\nservice: b',
-      want: ['PATH: Map keys must be unique at line 2, column 1'],
+      want: ['PATH: Map keys must be unique at line 2, column 1; service is there already: join the two parts'],
+    },
+    {
+      name: 'a key that stands twice in one line',
+      text: 'listen: { port: 1, port: 2 }',
+      want: ['PATH: Map keys must be unique at line 1, column 20; port is there already: join the two parts'],
     },
     {
       name: 'a file with two documents',

@@ -115,7 +115,7 @@ async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, de
     const data = `verifies until ${stamp(expiresAt)}`
     await record({ zoneId: zone.id, principal: keyId, data }, 'SigningKeyRetiredEvent', deps)
     return atOnce
-      ? `${keyId} is worth nothing from now on, and neither is any token that it signed.\n`
+      ? `${keyId} is expired: tokens that it signed are refused from now on.\n`
       : `${keyId} is retired; it verifies until the last token that it may have signed has expired.\n`
   }
   const isThere = (await store.keys.list(zone.id)).some(key => key.keyId === keyId)

@@ -33,7 +33,7 @@ export async function runMasterKeyAction(
     if (action === 'reseal') {
       await claimDatabase(storage, config.service) // a database of an earlier version has no key of digests yet
       const count = await resealAll(store, vault)
-      output = `Sealed ${count} records anew.\n`
+      output = `Re-encrypted ${count} records.\n`
       if (count > 0) {
         const [first = ''] = vault.keyIds
         const event = { zoneId: config.service, principal: first, data: `${count} records` }

@@ -131,7 +131,9 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
     const line = content.split('\n')[(linePos?.[0].line ?? 0) - 1] ?? ''
     problems.add(
       path,
-      code === 'MULTIPLE_DOCS' ? SEVERAL_DOCUMENTS : `${withoutExcerpt(message)}${yamlHint(message, line)}`,
+      code === 'MULTIPLE_DOCS'
+        ? SEVERAL_DOCUMENTS
+        : `${withoutExcerpt(message)}${yamlHint(message, line, (linePos?.[0].col ?? 1) - 1)}`,
     )
   }
   if (document.errors.length > 0) return undefined
@@ -149,13 +151,15 @@ async function parseFile(path: string, problems: Problems): Promise<unknown> {
 const withoutExcerpt = (message: string): string => message.replace(/:?\n[^]*$/, '')
 
 /** What to do about the parser's less obvious sentences. */
-function yamlHint(message: string, line: string): string {
+function yamlHint(message: string, line: string, column: number): string {
   const opening = line.search(/[[{]/)
   if (message.includes('flow-map') && opening >= 0 && line.lastIndexOf('${') > opening)
     return `; inside { } and [ ] put quotes around a value with \${`
   if (message.startsWith('Nested mappings are not allowed'))
     return '; check the indentation of the next line, and put quotes around a value with a colon and a space'
-  return ''
+  if (!message.startsWith('Map keys must be unique')) return ''
+  const [, key] = /^["']?([\w.-]+)/.exec(line.slice(column)) ?? []
+  return key === undefined ? '' : `; ${key} is there already: join the two parts`
 }
 
 const SEVERAL_DOCUMENTS = 'has several documents, separated by ---; only one is allowed'

@@ -50,7 +50,7 @@ describe('latchkey master-key beside a running server with two workers', () => {
     const done = await run('reseal')
     assert.match(
       done.stdout,
-      new RegExp(`^Sealed 2 records anew.\nKEY.*\n${secondId} +2  seals\n${firstId} +0  opens\n$`),
+      new RegExp(`^Re-encrypted 2 records.\nKEY.*\n${secondId} +2  seals\n${firstId} +0  opens\n$`),
     )
     assert.equal(done.status, 0)
     write(second)
