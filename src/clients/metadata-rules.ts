@@ -3,7 +3,8 @@ import { isAbsoluteUri } from '../base/absolute-uri.ts'
 import { subjectProblem } from '../model/clients/mutual-tls.ts'
 import { sectorProblem } from '../model/tokens/subject.ts'
 import { backchannelProblem, frontchannelProblem, initiateLoginProblem } from './logout-uris.ts'
-import type { ClientDefinition, ClientProblem } from './client-json.ts'
+import type { ClientDefinition } from './client-json.ts'
+import type { ClientProblem } from './client-rules.ts'
 
 /** The members that rules look at. */
 type RuledMembers = Partial<ClientDefinition> & Pick<ClientDefinition, 'redirectUris' | 'authorizedGrantTypes'>

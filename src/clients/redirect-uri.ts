@@ -2,7 +2,7 @@
 // ones of the reference system (row A15) or, where the operator wants them, its strict ones. URIs that they do not
 // allow are never redirected to.
 import type { Client } from '../model/clients/client.ts'
-import { isRedirectPattern } from './client-json.ts'
+import { isRedirectPattern } from './redirect-uri-form.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 

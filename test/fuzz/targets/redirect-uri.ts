@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { isRedirectPattern } from '../../../src/clients/client-json.ts'
+import { isRedirectPattern } from '../../../src/clients/redirect-uri-form.ts'
 import { acceptsHost, fitsLogoutEntry, resolveRedirectUri } from '../../../src/clients/redirect-uri.ts'
 import { anyText, changed, changes, jumble } from '../changes.ts'
 import { target } from '../target.ts'

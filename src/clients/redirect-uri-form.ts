@@ -1,0 +1,20 @@
+// What a client may register as a redirect URI; redirect-uri.ts compares it with what a request names.
+import { isParsableUrl } from '../base/parsable-url.ts'
+
+/** Schemes that contain a program or document: a redirect to one would execute it. */
+const UNSAFE_SCHEME = /^(?:javascript|data|vbscript):/i
+
+/** Row A15: an absolute URI for exact comparison: no wildcard, no fragment (RFC 6749 §3.1.2). */
+export function isExactRedirectUri(uri: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:[^\s#*]+$/i.test(uri) && !UNSAFE_SCHEME.test(uri) && isParsableUrl(uri)
+}
+
+/**
+ * UAA: `scheme://[user:pw@]host[:port][/path]`; `*` anywhere but in the last two labels of the host, or as whole port.
+ */
+export function isRedirectPattern(uri: string): boolean {
+  const parts =
+    /^[a-z*][a-z0-9+.*-]*:\/\/(?:[^\s,@/]+@)?(\[[0-9a-f:.]+\]|[a-z0-9_.*-]+)(?::(?:\d+|\*))?(?:\/[^\s,]*)?$/i
+  const host = parts.exec(uri)?.[1]
+  return host !== undefined && !UNSAFE_SCHEME.test(uri) && !host.split('.').slice(-2).join('').includes('*')
+}
