@@ -6,7 +6,7 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
-import { groupCallerOf } from '../resources/caller.ts'
+import { serverCallerOf } from '../resources/caller.ts'
 import type { Json } from './attribute.ts'
 import { runBulk } from './bulk.ts'
 import { listOfAll, resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
@@ -74,7 +74,7 @@ export function createHandlers(deps: ScimDeps): Handlers {
   const contextOf = (request: FastifyRequest): Context => ({
     zone: request.zone,
     base: baseOf(request),
-    by: groupCallerOf(request, service),
+    by: serverCallerOf(request, service),
   })
 
   const typeOf = ({ routeOptions: { url = '' } }: FastifyRequest): Resources =>

@@ -190,6 +190,31 @@ for (const mode of MODES) {
       assert.deepEqual(await api.read(user.id), user)
     })
 
+    it('follow changes by SCIM 2.0, and are deleted with the other by it, from either zone', async () => {
+      const scim = (method: string, id: string, request: object, body?: unknown) =>
+        api.send(method, `/scim/v2/Users/${id}`, body, request)
+      const rename = (givenName: string) => ({
+        schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
+        Operations: [{ op: 'replace', path: 'name.givenName', value: givenName }],
+      })
+      const user = await create()
+      const id = user.aliasId ?? ''
+      for (const [at, request] of [
+        [user.id, {}],
+        [id, IN_Z1],
+      ] as const) {
+        const answer = await scim('PATCH', at, request, rename(`New ${at}`))
+        assert.equal(answer.status, 200, answer.text)
+        assert.equal((await copyOf(user)).name.givenName, `New ${at}`)
+      }
+      const byZone = { by: 'admin-of-z1', ...IN_Z1 } as const
+      assert.equal((await scim('PATCH', id, byZone, rename('Other'))).status, 400)
+      assert.equal((await scim('DELETE', id, byZone)).status, 400)
+      const gone = await scim('DELETE', id, IN_Z1)
+      assert.equal(gone.status, 204, gone.text)
+      assert.equal(await api.server.store.users.find('svc', user.id), undefined)
+    })
+
     it('are not for administrators of the other zone alone', async () => {
       const byZone = { by: 'admin-of-z1', ...IN_Z1_ANY } as const
       const body = newUserBody('from-z1', { origin: 'corp', aliasZid: 'svc' })
