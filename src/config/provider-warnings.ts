@@ -1,13 +1,18 @@
 import type { JsonRecord } from '../base/json.ts'
 import { isLoopbackHost } from '../base/loopback.ts'
 import { addressKind } from '../base/network-address.ts'
+import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import { providerFromJson } from '../providers/provider-json.ts'
 import { readSamlMetadata } from '../providers/saml-metadata.ts'
-import type { Bootstrap } from './records.ts'
+import type { Bootstrap, ZoneBootstrap } from './records.ts'
 
-/** Warnings about identity providers of the configuration with which sign-in is not possible yet. */
+/** Warnings about identity providers of the configuration with which sign-in is not possible yet, and about groups of none. */
 export async function providerWarnings(
-  { identityProviders, identityZones }: Pick<Bootstrap, 'identityProviders' | 'identityZones'>,
+  {
+    identityProviders,
+    externalGroups,
+    identityZones,
+  }: Pick<Bootstrap, 'identityProviders' | 'externalGroups' | 'identityZones'>,
   { serviceName, allowPrivate, baseUrl }: { serviceName: string; allowPrivate: boolean; baseUrl: string },
 ): Promise<readonly string[]> {
   const records = [...identityProviders, ...identityZones.flatMap(({ bootstrap }) => bootstrap.identityProviders)]
@@ -23,7 +28,24 @@ export async function providerWarnings(
     ]
     warnings.push(...texts.map(text => `identity provider ${record.originKey}: it cannot be used as it is: ${text}`))
   }
-  return warnings
+  return [
+    ...warnings,
+    ...groupWarnings({ identityProviders, externalGroups }, serviceName),
+    ...identityZones.flatMap(zone => groupWarnings(zone.bootstrap, serviceName)),
+  ]
+}
+
+/** Accounts of the internal provider have no groups elsewhere. */
+function groupWarnings(
+  { identityProviders, externalGroups }: Pick<ZoneBootstrap, 'identityProviders' | 'externalGroups'>,
+  serviceName: string,
+): readonly string[] {
+  const known = new Set(identityProviders.flatMap(({ originKey, type }) => (type === serviceName ? [] : [originKey])))
+  const unknown = externalGroups.map(({ origin = LDAP_ORIGIN }) => origin).filter(origin => !known.has(origin))
+  return [...new Set(unknown)].map(
+    origin =>
+      `external_groups: those of the origin ${origin} have no effect until the API creates the provider, which the configuration lacks`,
+  )
 }
 
 /** Settings that this server connects to. */

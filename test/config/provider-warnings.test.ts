@@ -91,3 +91,25 @@ it('names a provider at an address that the server must not connect to', async (
   assert.deepEqual(await directory('ldap://10.1.2.3', { outbound: { allow_private: true } }), [])
   assert.deepEqual(await directory('ldaps://directory.example.org'), [])
 })
+
+it('names the origins of external groups that no provider has, in every zone', async () => {
+  const mapped = (...origins: readonly (string | undefined)[]) =>
+    origins.map((origin, index) => ({ displayName: 'cloud.read', externalGroup: `group-${index}`, origin }))
+  const load = async (bootstrap: object): Promise<readonly string[]> => {
+    const smtp = { host: 'localhost', from: 'id@example.org' }
+    return (await loadText(folder, JSON.stringify({ smtp, bootstrap }))).warnings
+  }
+  const providers = { identity_providers: [{ ...provider, config: usable }] }
+  const because = (origin: string): string =>
+    `external_groups: those of the origin ${origin} have no effect until the API creates the provider, which the configuration lacks`
+  assert.deepEqual(await load({ ...providers, external_groups: mapped('partner') }), [])
+  assert.deepEqual(await load({ ...providers, external_groups: mapped('partner', 'partnr', 'partnr', undefined) }), [
+    because('partnr'),
+    because('ldap'),
+  ])
+  const inZone = { external_groups: mapped('partner') }
+  assert.deepEqual(
+    await load({ ...providers, identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Z', bootstrap: inZone }] }),
+    [because('partner')],
+  )
+})
