@@ -8,7 +8,6 @@ import type { App, AppDeps } from './app.ts'
 import { buildApp } from './app.ts'
 import { createPasswords } from './base/passwords.ts'
 import { pauseUnless } from './base/pause.ts'
-import { createRandom } from './base/random.ts'
 import type { MasterVault } from './base/secrets.ts'
 import { applyBootstrap } from './bootstrap.ts'
 import type { Sighup } from './bootstrap/sighup.ts'
@@ -17,12 +16,12 @@ import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli
 import { appliedText, migrationProgress, newerText, openAwaitedStorage, stopSignals } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
+import { openLog } from './main/log.ts'
 import { listenFailure, withUsablePort } from './main/port.ts'
 import { startTasks } from './main/tasks.ts'
 import { readBuildFacts } from './ops/build.ts'
 import { collectGarbageWhenIdle } from './ops/first-idle.ts'
 import { combined } from './ops/instrument.ts'
-import { createLog } from './ops/log.ts'
 import type { Log } from './ops/log.ts'
 import type { Management } from './ops/management.ts'
 import type { Measuring } from './ops/measuring.ts'
@@ -52,38 +51,6 @@ async function openSighup({ masterKey }: Config): Promise<Sighup | undefined> {
   const { listenForSighup } = await import('./bootstrap/sighup.ts')
   return listenForSighup()
 }
-
-/** The log, and the traces, which it names. The code that relates log lines to requests is loaded only where it is configured. */
-async function openLog(config: Config): Promise<Omit<Contact, 'sighup'>> {
-  const tracing = await openTracing(config)
-  const { requests } = config.log
-  if (requests === 'none') return { log: createLog(), tracing }
-  const { createRequestLog } = await import('./ops/request-log.ts')
-  const log: Log = createLog(
-    { fd: 1 },
-    createRequestLog({
-      random: createRandom(),
-      trustedProxies: config.listen.trustedProxies,
-      basePath: basePathOf(config),
-      traceIdOf: tracing?.traceIdOf,
-      onAnswer: requests === 'all' ? answered => log.request(answered) : undefined,
-    }),
-  )
-  return { log, tracing }
-}
-
-async function openTracing(config: Config): Promise<Tracing | undefined> {
-  if (!config.tracing) return undefined
-  const { createTracing } = await import('./ops/tracing.ts')
-  return createTracing({
-    scheme: new URL(config.baseUrl).protocol.slice(0, -1),
-    basePath: basePathOf(config),
-    version: readBuildFacts().version,
-    database: config.database,
-  })
-}
-
-const basePathOf = ({ baseUrl }: Config): string => new URL(baseUrl).pathname.replace(/\/+$/, '')
 
 /** Runs until one of `stopSignals`; rejects when the database or the port is unavailable. */
 export async function start(given: Config): Promise<void> {
