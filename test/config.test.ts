@@ -513,6 +513,12 @@ describe('texts filled from elsewhere', () => {
     })
   }
 
+  it('takes an empty secret where the file says that it may be one', async () => {
+    const client = '{ client_id: a, client_secret: "${EMPTY:-}", authorized_grant_types: [password] }'
+    const { bootstrap } = await load(`bootstrap: { clients: [ ${client} ] }`, { env: { EMPTY: '' } })
+    assert.equal(bootstrap.clients[0]?.['client_secret'], '')
+  })
+
   it('turns a variable into the number that belongs there', async () => {
     const config = await load('listen: { port: "${PORT}" }\nsmtp: { host: h, secure: "${TLS}" }', {
       env: { PORT: '81', TLS: 'true' },
@@ -556,6 +562,21 @@ bootstrap:
       want: /^database: \$\{DB is not a variable/,
     },
     {
+      name: 'a variable within a default',
+      text: 'database: "sqlite:${NO:-${DB}}"',
+      want: /^database: \$\{NO:-\$\{DB\} is not a variable: a default cannot have another one in it$/,
+    },
+    {
+      name: 'an empty variable for a secret',
+      text: `bootstrap: { clients: [ { client_id: a, client_secret: "\${EMPTY}", authorized_grant_types: password } ] }`,
+      want: /^bootstrap\.clients\[0\]\.client_secret: the environment variable EMPTY is empty; \$\{EMPTY:-\} allows that$/,
+    },
+    {
+      name: 'an empty file for a secret',
+      text: 'bootstrap: { clients: [ { client_id: a, client_secret_file: empty, authorized_grant_types: password } ] }',
+      want: /^bootstrap\.clients\[0\]\.client_secret_file: empty is empty$/,
+    },
+    {
       name: 'a secret file that is not there',
       text: 'master_key_file: gone',
       want: /^master_key_file: gone cannot be read: no such file$/,
@@ -568,7 +589,8 @@ bootstrap:
   ]
   for (const { name, text, want } of refused) {
     it(`refuses ${name}, and reports nothing else`, async () => {
-      const got = await problemsOf(load(text, { env: { DB: 'x' } }))
+      writeFileSync(join(folder, 'empty'), '\n')
+      const got = await problemsOf(load(text, { env: { DB: 'x', EMPTY: '' } }))
       assert.equal(got.length, 1)
       assert.match(got[0] ?? '', want)
     })

@@ -200,16 +200,31 @@ function fillText(text: string, { env, problems, key, filledKeys, secrets }: Fil
   return text.replace(/\$(\$?)\{([^}]*)\}?/g, (whole, escaped: string, inside: string) => {
     if (escaped !== '') return whole.slice(1)
     const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
-    if (name === '' || !whole.endsWith('}')) {
-      problems.add(nameOf(key), `${whole} is not a variable; write $\${ for a literal \${`)
+    const problem = formProblem(whole, { name, fallback })
+    if (problem !== undefined) {
+      problems.add(nameOf(key), problem)
       return whole
     }
     filledKeys.add(key)
-    if (isSecret(key, text)) secrets.variables.add(name)
+    const standsForSecret = isSecret(key, text)
+    if (standsForSecret) secrets.variables.add(name)
     const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
     if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
+    // A client with an empty secret is everybody's.
+    if (value === '' && fallback === undefined && standsForSecret && whole === text) {
+      problems.add(nameOf(key), `the environment variable ${name} is empty; \${${name}:-} allows that`)
+    }
     return value ?? whole
   })
+}
+
+/** Why `${…}` cannot be read. */
+function formProblem(
+  whole: string,
+  { name, fallback }: { readonly name: string; readonly fallback: string | undefined },
+): string | undefined {
+  if (name === '' || !whole.endsWith('}')) return `${whole} is not a variable; write $\${ for a literal \${`
+  return fallback?.includes('${') ? `${whole} is not a variable: a default cannot have another one in it` : undefined
 }
 
 /** Turns `<secret>_file: path` into `<secret>: content`. */
@@ -229,6 +244,7 @@ function readSecret(
   try {
     const file = resolve(folder, value)
     const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    if (content === '') problems.add(path, `${value} is empty`)
     if (SECRETS_IN_FILES.includes(secret)) secrets.files.push({ key: path, path: file, content })
     return [secret, content]
   } catch (error) {
