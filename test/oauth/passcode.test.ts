@@ -4,6 +4,7 @@ import { addSeconds } from '../../src/base/clock.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { newPasscode } from '../../src/model/users/passcode.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { digest } from '../../src/base/secrets.ts'
 import { signedIn } from '../support/authorize.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
@@ -40,6 +41,10 @@ const bootstrap = {
     client('foreign', { allowedproviders: ['ldap'] }),
     client('strict', { required_user_groups: ['cloud.write'] }),
     client('open', { client_secret: '' }),
+  ],
+  users: [
+    ...defaultBootstrap.users,
+    { userName: 'federated', origin: 'corp', verified: false, emails: [{ value: 'federated@corp.example' }] },
   ],
   identity_zones: [
     {
@@ -290,13 +295,32 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, theirs, { host: Z1 }))
     })
 
-    // Covers POST /oauth/token grant_type=password passcode: error: user gone
-    it('refuses a deleted user', async () => {
+    it('accepts a user of a provider that does not vouch for addresses', async () => {
+      const user = await server.store.users.findByName('svc', 'corp', 'federated')
+      assert.ok(user && !user.verified)
+      const tokens = tokensOf(await redeem(server, await issuedTo(user)))
+      assert.equal((await verified(server, tokens.access_token)).payload['user_id'], user.id)
+    })
+
+    /** One that a session of the user would have. */
+    async function issuedTo({ id: userId, passwordRevision }: Pick<User, 'id'> & Partial<User>): Promise<string> {
       const zoneId = 'svc'
       const value = newPasscode(createRandom(), behaviourOf(mode))
       const expiresAt = addSeconds(server.clock.now(), 60)
-      const code = { zoneId, purpose: 'passcode', userId: 'nobody', codeDigest: digest(value), expiresAt } as const
-      await server.store.oneTimeCodes.save(zoneId, code)
+      await server.store.oneTimeCodes.save(zoneId, {
+        zoneId,
+        purpose: 'passcode',
+        userId,
+        ...(passwordRevision && { passwordRevision }),
+        codeDigest: digest(value),
+        expiresAt,
+      })
+      return value
+    }
+
+    // Covers POST /oauth/token grant_type=password passcode: error: user gone
+    it('refuses a deleted user', async () => {
+      const value = await issuedTo({ id: 'nobody' })
       await refused(server, mode, () => redeem(server, value), {
         ...GONE,
         challenge: mode === 'uaa' ? `${BASIC}"Invalid user."` : null,
