@@ -94,7 +94,7 @@ export function assembleAdmin(app: FastifyInstance, given: AdminParts): void {
   codeEndpoints(app, parts)
   invitationEndpoints(app, { ...parts, store: stored })
   passwordEndpoints(app, parts)
-  providerEndpoints(app, { ...parts, outbound: given.outbound.for('provider') })
+  providerEndpoints(app, { ...parts, policies: config.policies, outbound: given.outbound.for('provider') })
   userEndpoints(app, parts)
   emailChangeEndpoints(app, parts)
   const groups = createGroups(parts)

@@ -2,21 +2,26 @@ import { isJsonRecord } from '../base/json.ts'
 import type { GlobalPolicies, IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Store } from '../store/store.ts'
 
+/** The provider as it counts: one of the internal accounts has the policies of the server in the place of those that it lacks. */
+export function withPoliciesOfServer<P extends Pick<IdentityProvider, 'originKey' | 'config'>>(
+  provider: P,
+  internalOrigin: string,
+  policies: GlobalPolicies,
+): P {
+  if (provider.originKey !== internalOrigin) return provider
+  const missing = Object.entries(policies).filter(([name]) => !isJsonRecord(provider.config[name]))
+  if (missing.length === 0) return provider
+  return { ...provider, config: { ...provider.config, ...Object.fromEntries(missing) } }
+}
+
 /**
  * The store, in which internal providers without a policy get the server's policy on every read. The API that changes
  * providers reads and writes what is stored.
  */
 export function withGlobalPolicies(store: Store, internalOrigin: string, policies: GlobalPolicies): Store {
-  const names = Object.entries(policies)
-  if (names.length === 0) return store
-
-  function completed(provider: IdentityProvider): IdentityProvider {
-    if (provider.originKey !== internalOrigin) return provider
-    const missing = names.filter(([name]) => !isJsonRecord(provider.config[name]))
-    if (missing.length === 0) return provider
-    return { ...provider, config: { ...provider.config, ...Object.fromEntries(missing) } }
-  }
-
+  if (Object.keys(policies).length === 0) return store
+  const completed = (provider: IdentityProvider): IdentityProvider =>
+    withPoliciesOfServer(provider, internalOrigin, policies)
   const { providers } = store
   return {
     ...store,

@@ -9,7 +9,7 @@ import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { allowsMoreGuesses, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
+import type { GlobalPolicies, IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { externalKeyOf, movedSecret, providerFromJson, providerToJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition, ProviderRules } from '../../providers/provider-json.ts'
 import { openProviderSecrets, sealProviderSecrets } from '../../providers/provider-secrets.ts'
@@ -18,6 +18,7 @@ import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
 import { callerIn, createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
+import { withPoliciesOfServer } from '../../users/global-policies.ts'
 import { wordsOf } from '../../records/kinds.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { createAliases } from './alias.ts'
@@ -34,6 +35,8 @@ export interface ProviderChangeDeps {
   readonly service: Service
   readonly behaviour: Behaviour
   readonly settings: ServerSettings
+  /** Of the server, for internal providers without their own. */
+  readonly policies: GlobalPolicies
   readonly vault: Vault
   readonly outbound: Outbound
   readonly clock: Clock
@@ -137,7 +140,8 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     by: GroupCaller,
   ): Promise<void> {
     const before = await store.providers.findByOrigin(zoneId, originKey) // with the policy of the server, if it has none
-    if (!before || !allowsMoreGuesses(lockoutPolicy(given), lockoutPolicy(before))) return
+    const after = withPoliciesOfServer(given, serviceName, deps.policies)
+    if (!before || !allowsMoreGuesses(lockoutPolicy(after), lockoutPolicy(before))) return
     await rights.checkOrigin({ id: zoneId }, originKey, by)
   }
 
