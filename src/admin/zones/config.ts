@@ -21,7 +21,7 @@ import { isOwnHost } from '../../web/zones/zone.ts'
 import type { ZoneBody } from './body.ts'
 import type { SentKeys } from './keys.ts'
 import { readSigningKeys } from './keys.ts'
-import { keptSettings } from './kept-settings.ts'
+import { keptSettings, keptTokenPolicy } from './kept-settings.ts'
 import { secondFactorAfter } from './second-factor.ts'
 import { malformed } from './refusal.ts'
 
@@ -94,12 +94,11 @@ export function createZoneConfigReader(deps: ZoneConfigDeps): ZoneConfigReader {
       await refuseForeignIssuer(config.issuer, subdomain)
     }
     checkZoneConfig(config, defaults)
-    const { activeKeyId: _, ...policy } = tokenPolicy ?? {}
+    const { activeKeyId: _, ...policy } = { ...tokenPolicy, ...keptTokenPolicy(sent, before?.zone.config.tokenPolicy) }
+    const wholePolicy = { ...policy, ...(activeKeyId !== undefined && { activeKeyId }) }
     const whole: ZoneConfig = {
       ...config,
-      ...((tokenPolicy ?? activeKeyId) && {
-        tokenPolicy: { ...policy, ...(activeKeyId !== undefined && { activeKeyId }) },
-      }),
+      ...((tokenPolicy ?? Object.keys(wholePolicy).length > 0) && { tokenPolicy: wholePolicy }),
       ...(samlConfig && {
         samlConfig: { ...samlConfig, ...(Object.keys(samlKeys).length > 0 && { keys: samlKeys }) },
       }),

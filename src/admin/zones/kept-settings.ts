@@ -10,6 +10,7 @@ const KEPT = [
   'profile',
   'registration',
   'requirePushedRequests',
+  'require_nonce',
 ] as const satisfies readonly (keyof ZoneConfig)[]
 
 /**
@@ -19,4 +20,12 @@ const KEPT = [
 export function keptSettings(sent: JsonRecord, before: ZoneConfig | undefined): Partial<ZoneConfig> {
   const names = before ? KEPT.filter(name => memberOf(sent, name) === undefined && before[name] !== undefined) : []
   return Object.fromEntries(names.map(name => [name, before?.[name]]))
+}
+
+type TokenPolicy = NonNullable<ZoneConfig['tokenPolicy']>
+
+/** The same for the one member of `tokenPolicy` that UAA does not have. */
+export function keptTokenPolicy(sent: JsonRecord, { accessTokenType }: TokenPolicy = {}): TokenPolicy {
+  const isNamed = memberOf(memberOf(sent, 'tokenPolicy'), 'accessTokenType') !== undefined
+  return isNamed || accessTokenType === undefined ? {} : { accessTokenType }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { memberOf } from '../../../src/base/json.ts'
 import { MODES } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
@@ -43,6 +44,25 @@ for (const mode of MODES) {
       assert.deepEqual(await after({ protocols: { dpop: true } }), [{ dpop: true }, true, false])
       const none = { protocols: null, requirePushedRequests: null, requireDpopNonce: null }
       assert.deepEqual(await after(none), [undefined, undefined, undefined])
+    })
+
+    it('stay with the other settings that UAA does not have', async () => {
+      const zone = { id: 'newer', subdomain: 'newer', name: 'x' }
+      const tokenPolicy = { accessTokenType: 'at+jwt', accessTokenValidity: 60 }
+      const config = { require_nonce: true, tokenPolicy }
+      assert.equal((await sendJson(server, 'POST', '/identity-zones', { ...zone, config }, { bearer })).status, 201)
+      const after = async (change: unknown): Promise<readonly unknown[]> => {
+        const body = { ...zone, config: change }
+        const answer = await sendJson(server, 'PUT', `/identity-zones/${zone.id}`, body, { bearer })
+        assert.equal(answer.status, 200, answer.text)
+        const { require_nonce, tokenPolicy } = answer.json<ZoneAnswer>().config
+        return [require_nonce, memberOf(tokenPolicy, 'accessTokenType'), memberOf(tokenPolicy, 'accessTokenValidity')]
+      }
+      assert.deepEqual(await after({}), [true, 'at+jwt', -1])
+      assert.deepEqual(await after({ tokenPolicy: { accessTokenValidity: 90 } }), [true, 'at+jwt', 90])
+      assert.deepEqual(await after({ require_nonce: false, tokenPolicy: null }), [false, 'at+jwt', -1])
+      const none = { require_nonce: null, tokenPolicy: { accessTokenType: null } }
+      assert.deepEqual(await after(none), [undefined, undefined, -1])
     })
 
     for (const protocols of [{ dpoop: false }, { dpop: 'false' }, [], true]) {
