@@ -39,7 +39,8 @@ for (const mode of MODES) {
         },
       })
       const mapped = { attributeMappings: { 'user.attribute.team': 'team' } }
-      const identity_providers = [record('corp'), record('mapped', mapped)]
+      const checked = { attributeMappings: { email_verified: 'checked' } }
+      const identity_providers = [record('corp'), record('mapped', mapped), record('checked', checked)]
       server = await startServer({ mode, clock, config: { bootstrap: { ...defaultBootstrap, identity_providers } } })
     })
     beforeEach(() => {
@@ -92,6 +93,18 @@ for (const mode of MODES) {
       const none = { sub: 's3', email: undefined, email_verified: true }
       const unverified = { sub: 's3', ...NAMES, email: 'boss@corp.example' }
       assert.equal((await signIn('corp', none, { body: unverified }))?.verified, false)
+    })
+
+    it('verifies no other address by the claim that the record maps', async () => {
+      const reported = { sub: 's7', ...NAMES, email: 'other@corp.example', checked: true }
+      assert.equal((await signIn('checked', { sub: 's7' }, { body: reported }))?.verified, false)
+      const own = { sub: 's8', email: 'pat@corp.example', checked: true }
+      assert.equal((await signIn('checked', { sub: 's8' }, { body: own }))?.verified, true)
+      const none = { sub: 's9', email: undefined, checked: true }
+      assert.equal(
+        (await signIn('checked', none, { body: { sub: 's9', ...NAMES, email: 'x@y.example' } }))?.verified,
+        false,
+      )
     })
 
     it('supplies what the record maps', async () => {

@@ -43,18 +43,24 @@ export async function completed(
   if (answer.outcome !== 'described') return lacksMapped ? answer : unchanged
   // OpenID Connect Core §5.3.2: otherwise it may be about another user.
   if (answer.claims['sub'] !== claims['sub']) return refuse('untrusted', 'The userinfo response is about another user.')
-  return { outcome: 'described', claims: merged(claims, answer.claims, claimsFor(config.attributeMappings, 'email')) }
+  return { outcome: 'described', claims: merged(claims, answer.claims, config) }
 }
 
-/** The token takes precedence. `email_verified` stays with the address that it was asserted for. */
-function merged(token: ForeignClaims, userinfo: ForeignClaims, [email = 'email']: readonly string[]): ForeignClaims {
+/** The token takes precedence. What verifies an address, also by a mapped claim, stays with the address that it was asserted for. */
+function merged(
+  token: ForeignClaims,
+  userinfo: ForeignClaims,
+  { attributeMappings: mappings }: OidcProviderConfig,
+): ForeignClaims {
+  const [email = 'email'] = claimsFor(mappings, 'email')
   const all: Record<string, unknown> = { ...userinfo, ...token }
   for (const name of OF_THE_TOKEN) if (!Object.hasOwn(token, name)) delete all[name]
   const address = memberOf(token, email) ?? undefined
+  if (address !== undefined && memberOf(userinfo, email) === address) return all
   const source = address === undefined ? userinfo : token
-  if (address === undefined || memberOf(userinfo, email) !== address) {
-    delete all['email_verified']
-    if (Object.hasOwn(source, 'email_verified')) all['email_verified'] = source['email_verified']
+  for (const name of ['email_verified', ...claimsFor(mappings, 'email_verified')]) {
+    delete all[name]
+    if (Object.hasOwn(source, name)) all[name] = source[name]
   }
   return all
 }
