@@ -57,7 +57,7 @@ import { createCommonPasswords } from './users/common-passwords.ts'
 import { withGlobalPolicies } from './users/global-policies.ts'
 import { createUsers } from './users/users.ts'
 import { createLimits } from './web/limits/limits.ts'
-import { createVerifiedTokens, remembering } from './web/limits/rate-limit.ts'
+import { createVerifiedTokens, remembering } from './web/limits/verified-tokens.ts'
 import type { RegisteredRoute } from './web/route.ts'
 import { createSecretGuesses } from './web/limits/secret-guesses.ts'
 
