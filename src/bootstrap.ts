@@ -4,13 +4,14 @@ import type { BootstrapDeps } from './bootstrap/deps.ts'
 import { BootstrapError } from './bootstrap/bootstrap-error.ts'
 import { applyClient } from './bootstrap/clients.ts'
 import type { Ledger } from './bootstrap/ledger.ts'
+import { refuseUnfinishedImport } from './bootstrap/imported.ts'
 import { createLedger, inBatches, upsert } from './bootstrap/ledger.ts'
 import { disarmPlayground, markPlayground } from './bootstrap/playground.ts'
 import { sealedSamlKeys, withSamlKeys } from './bootstrap/saml-keys.ts'
 import { applySigningKeys } from './bootstrap/signing-keys.ts'
 import { claimDatabase, fitsDatabase } from './bootstrap/vault.ts'
 import { applyExternalGroup, applyGroup, applyUser, groupNamed, userKey } from './bootstrap/users.ts'
-import type { ZoneBootstrap } from './config.ts'
+import type { Config, ZoneBootstrap } from './config.ts'
 import type { Vault } from './base/secrets.ts'
 import type { SamlKeys } from './config/saml.ts'
 import type { ProviderRecord } from './config/records.ts'
@@ -34,12 +35,11 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
   const { store, config, log } = deps
   const { service, bootstrap } = config
   await refuseForeignDatabase(deps)
+  await refuseUnfinishedImport(store, service)
   const ledger = createLedger(store, deps.vault)
   const all = { ...deps, ledger }
 
-  const main = { id: service, subdomain: '', name: service, active: true, config: config.zoneConfig }
-  const mainZone = withDefaultGroups(main, bootstrap.defaultGroups ?? standardGroups(service))
-  await applyZone({ zone: mainZone, samlKeys: config.saml.keys, bootstrap }, all)
+  await applyZone({ ...mainZoneOf(config), bootstrap }, all)
   await claimDatabase(deps, service)
   if (config.signingKeys !== undefined) await applySigningKeys(service, config.signingKeys, all)
   if (config.playground) await markPlayground(service, deps)
@@ -51,6 +51,44 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
   }
   if (ledger.applied > 0) log(`bootstrap: ${ledger.applied} records written`)
 }
+
+/**
+ * Counts the definitions of the default zone and its internal provider as applied: what an import wrote stays until the file says
+ * something else of them.
+ */
+export async function adoptMainZone({
+  store,
+  vault,
+  config,
+}: Pick<BootstrapDeps, 'store' | 'vault' | 'config'>): Promise<void> {
+  const ledger = createLedger(store, vault)
+  const { zone, samlKeys } = mainZoneOf(config)
+  const definition = zoneRecord(zone, samlKeys)
+  await ledger.once({ zoneId: zone.id, kind: 'zone', key: zone.id, definition }, async () => {})
+  const [internal] = providersOf(config.bootstrap, config.service)
+  if (internal === undefined) return
+  const of = { zoneId: zone.id, kind: 'provider', key: internal.originKey, definition: internal } as const
+  await ledger.once(of, async () => {})
+}
+
+/** The default zone as the file defines it. */
+function mainZoneOf({ service, zoneConfig, bootstrap, saml }: Config): {
+  readonly zone: ZoneDefinition
+  readonly samlKeys: SamlKeys | undefined
+} {
+  const main = { id: service, subdomain: '', name: service, active: true, config: zoneConfig }
+  return { zone: withDefaultGroups(main, bootstrap.defaultGroups ?? standardGroups(service)), samlKeys: saml.keys }
+}
+
+/** What the ledger compares. */
+const zoneRecord = (zone: ZoneDefinition, samlKeys: SamlKeys | undefined): object =>
+  samlKeys ? { ...zone, samlKeys } : zone
+
+/** The providers of a zone; without a definition of its own the internal one is the first. */
+const providersOf = ({ identityProviders }: ZoneBootstrap, service: string): readonly ProviderRecord[] =>
+  identityProviders.some(({ originKey }) => originKey === service)
+    ? identityProviders
+    : [{ originKey: service, type: service, name: service }, ...identityProviders]
 
 /** Throws `BootstrapError` for a database of another service or another master key; accepts an empty one. */
 export async function refuseForeignDatabase({
@@ -101,7 +139,7 @@ async function applyZone(
   const zoneId = zone.id
   const now = clock.now()
   const made: Zone = { ...zone, version: 0, createdAt: now, updatedAt: now }
-  const definition = samlKeys ? { ...zone, samlKeys } : zone
+  const definition = zoneRecord(zone, samlKeys)
   await ledger.once({ zoneId, kind: 'zone', key: zoneId, definition }, async () => {
     const given = samlKeys && (await sealedSamlKeys(zoneId, samlKeys, vault))
     return upsert({
@@ -118,10 +156,7 @@ async function applyZone(
   if ((await store.zones.find(zoneId)) === undefined) return false
 
   const { service } = config
-  const providers = bootstrap.identityProviders.some(({ originKey }) => originKey === service)
-    ? bootstrap.identityProviders
-    : [{ originKey: service, type: service, name: service }, ...bootstrap.identityProviders]
-  await inBatches(providers, definition =>
+  await inBatches(providersOf(bootstrap, service), definition =>
     ledger.once({ zoneId, kind: 'provider', key: definition.originKey, definition }, () =>
       applyProvider(zoneId, definition, deps),
     ),

@@ -21,8 +21,7 @@ import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
 import { passkeysOf } from './config/passkeys.ts'
 import { policiesOf } from './config/policies.ts'
-import type { Problems } from './config/problems.ts'
-import { ConfigError, createProblems } from './config/problems.ts'
+import { ConfigError, createProblems, type Problems } from './config/problems.ts'
 import { programEnvironment } from './config/program-environment.ts'
 import { providerWarnings } from './config/provider-warnings.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
@@ -37,6 +36,7 @@ import { smtpOf } from './config/smtp.ts'
 import { tlsOf, tlsWarnings } from './config/tls.ts'
 import { databaseOptionsOf } from './config/database.ts'
 import { tracingOf } from './config/tracing.ts'
+import { readUaaDatabaseUrl } from './config/uaa-database.ts'
 import { warningsOf } from './config/warnings.ts'
 import type { CompatibilityMode } from './model/compatibility.ts'
 
@@ -226,6 +226,9 @@ export async function loadConfig({
 /** The `npm run` script of this project that started the process, if one did. */
 export const npmScript = (env: Environment = process.env): string | undefined =>
   env['npm_package_name'] === 'latchkey' ? env['npm_lifecycle_event'] : undefined
+
+/** See `readUaaDatabaseUrl`. */
+export const uaaDatabaseUrl = (option: string | undefined): string => readUaaDatabaseUrl(option, process.env)
 
 interface Sources {
   readonly env: Environment

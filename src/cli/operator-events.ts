@@ -5,13 +5,14 @@ import type { AuditEvent } from '../model/audit/event.ts'
 import { createAuditRecorder } from '../ops/audit/recorder.ts'
 import type { Storage } from './storage.ts'
 
-/** Key operations by an operator. */
+/** Key operations and imports by an operator. */
 export type OperatorEvent = Pick<AuditEvent, 'zoneId' | 'principal' | 'data'> & {
   readonly type:
     | 'SigningKeyCreatedEvent'
     | 'SigningKeyActivatedEvent'
     | 'SigningKeyRetiredEvent'
     | 'MasterKeyResealedEvent'
+    | 'RecordsImportedEvent'
 }
 
 /** Stores what has been done; nothing where the trail is not stored. A failure is printed only, because it undoes nothing. */

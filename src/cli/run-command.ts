@@ -21,6 +21,7 @@ const commands = async (): Promise<readonly Command[]> => [
   (await import('./audit.ts')).audit,
   (await import('./explain.ts')).explainCommand,
   (await import('./migrate.ts')).migrate,
+  (await import('./import-uaa.ts')).importUaa,
   (await import('./backup.ts')).backup,
   (await import('./backup.ts')).restore,
   (await import('./health.ts')).health,

@@ -37,6 +37,10 @@ export function openStorageBeside(config: Config): Promise<Storage> {
   return openStorage(config, () => {}, { refusesPending: true })
 }
 
+/** Opens the database and the master key of a server that is still to start, and makes both where they are missing. */
+export const openStorageToFill = (config: Config): Promise<Storage> =>
+  openStorage(config, () => {}, { refusesPending: !config.databaseOptions.migratesAtStart })
+
 async function openStorage(
   config: Config,
   onError: (cause: unknown) => void,

@@ -60,18 +60,18 @@ export function databaseOptionsOf(
 }
 
 /** As `pg` reads it, which throws for what is no URL, and takes an unknown `sslmode` for none. */
-function requireUsableUrl(database: string, problems: Problems): void {
+export function requireUsableUrl(database: string, problems: Problems, key = 'database'): void {
   if (!isPostgres(database)) return
   const url = URL.parse(database.replace('@/', '@host/')) // without a host, but with ?host=
   if (!url || url.hash !== '' || url.pathname.includes('@')) {
-    problems.add('database', NO_URL)
+    problems.add(key, NO_URL)
     return
   }
   const mode = url.searchParams.get('sslmode')
   if (mode !== null && !SSL_MODES.includes(mode)) {
-    problems.add('database', `sslmode must be one of ${SSL_MODES.join(', ')}`)
+    problems.add(key, `sslmode must be one of ${SSL_MODES.join(', ')}`)
   }
-  requireTlsFiles(database, problems)
+  requireTlsFiles(database, problems, key)
 }
 
 const NO_URL =
@@ -80,7 +80,7 @@ const NO_URL =
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
 
 /** The files that a URL names; `pg` reads them at the first connection, and names no setting when one is missing. */
-function requireTlsFiles(database: string, problems: Problems): void {
+function requireTlsFiles(database: string, problems: Problems, key: string): void {
   if (!isPostgres(database) || !URL.canParse(database)) return
   const { searchParams } = new URL(database)
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
@@ -89,7 +89,7 @@ function requireTlsFiles(database: string, problems: Problems): void {
     try {
       readSmallFile(path, MAX_TLS_FILE_BYTES)
     } catch (error) {
-      problems.add('database', `${name} ${path} cannot be read: ${reasonOf(error)}`)
+      problems.add(key, `${name} ${path} cannot be read: ${reasonOf(error)}`)
     }
   }
 }

@@ -12,6 +12,7 @@ const NAMES = [
   'NO_INSTALL',
   'PORT',
   'SERVICE',
+  'UAA_DATABASE',
   'WORKERS',
 ]
 

@@ -62,6 +62,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   pages: ['base', 'records', 'model'],
   web: ['base', 'records', 'model', 'store', 'token', 'clients', 'pages'],
   ops: ['base', 'records', 'model', 'store', 'web'],
+  uaa: ['base', 'records', 'model', 'store', 'token', 'clients', 'users', 'providers', 'zones'],
   oauth: BELOW_AREAS,
   login: BELOW_AREAS,
   admin: BELOW_AREAS,

@@ -1,6 +1,7 @@
 // Reads the record of a zone in a request: types, lengths, and the syntax of id and subdomain.
 import type { JsonRecord } from '../../base/json.ts'
 import { isJsonRecord } from '../../base/json.ts'
+import { isSubdomain, isZoneId } from '../../model/zones/zone-names.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { invalidZone, malformed } from './refusal.ts'
 import { MAX_SECONDS } from '../../records/kinds.ts'
@@ -60,17 +61,9 @@ export function refuseUnnamed(body: ZoneBody): void {
   if (problems.length > 0) throw invalidZone(problems.join('\r\n'))
 }
 
-// The id is part of scopes such as `zones.<id>.clients.admin`, which must be valid (RFC 6749 §3.3) and unambiguous: an
-// id with a dot, such as `x.clients`, would make `zones.x.clients.admin` a right in two zones, and one with a star in
-// all. Commas and plus signs also separate scopes.
-const ID = /^[\x21\x23-\x29\x2d\x30-\x5b\x5d-\x7e]{1,36}$/
-
-/** The subdomain prefixes the host name in URLs of the zone, and is a path segment in some. */
-const SUBDOMAIN = /^[a-z0-9_](?:[a-z0-9._-]{0,253}[a-z0-9_])?$/
-
 /** Throws for an invalid id of a new zone. */
 export function refuseBadId(id: string): void {
-  if (ID.test(id)) return
+  if (isZoneId(id)) return
   throw invalidZone(
     'The id must have at most 36 characters of ASCII, without white space, dots, commas, plus signs, stars, slashes and quotes.',
   )
@@ -84,9 +77,7 @@ export function refuseBadNames(
   { subdomain, name }: ZoneBody,
   before?: { readonly subdomain: string; readonly name: string },
 ): void {
-  const labels = subdomain.split('.')
-  const isHost = SUBDOMAIN.test(subdomain) && labels.every(label => label !== '' && label.length <= 63)
-  if (subdomain !== before?.subdomain && !isHost) {
+  if (subdomain !== before?.subdomain && !isSubdomain(subdomain)) {
     throw invalidZone('The subdomain must be made of letters, digits, hyphens and dots, as a host name is.')
   }
   if (name !== before?.name && name.length > 255) throw invalidZone('The name must have at most 255 characters.')

@@ -12,6 +12,7 @@ import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Urls } from '../../model/urls.ts'
 import { readSettings } from '../../records/settings.ts'
 import { zoneConfigSettings } from '../../records/zone-config.ts'
+import { issuerProblem } from '../../model/zones/zone-names.ts'
 import { checkZoneConfig, InvalidZoneConfig, refuseForeignEntityId } from '../../model/zones/zone-rules.ts'
 import { readSamlKeys } from '../../zones/saml-keys.ts'
 import { standardDefaultGroups } from '../../model/zones/zone.ts'
@@ -121,18 +122,9 @@ function refuseGroupNames({ userConfig }: ZoneConfig): void {
   throw malformed('The name of a group must have 1 to 255 characters')
 }
 
-/** It is in every token. */
-const MAX_ISSUER_LENGTH = 1000
-
 function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
-  const url = /^https?:\/\/\S+$/.test(issuer) && URL.canParse(issuer) ? new URL(issuer) : undefined
-  // OpenID Connect Discovery §3: no query and no fragment. A user or password would only obscure the host.
-  if (!url || url.username !== '' || url.password !== '' || /[?#\\]/.test(issuer)) {
-    throw malformed('config.issuer must be a URL without user, query and fragment')
-  }
-  if (issuer.length > MAX_ISSUER_LENGTH) {
-    throw malformed(`config.issuer must have at most ${MAX_ISSUER_LENGTH} characters`)
-  }
+  const problem = issuerProblem(issuer)
+  if (problem !== undefined) throw malformed(`config.issuer ${problem}`)
   if (activeKeyId !== undefined) return
   throw new InvalidZoneConfig(
     'You cannot set issuer value unless you have set your own signing key for this identity zone.',

@@ -30,7 +30,7 @@ export const ALL_REVOKED = 'all revoked'
 /**
  * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`, `TokenRefusedEvent`,
  * `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`, `AuditTrailAlteredEvent`, changes of second factors, of
- * initial access tokens, and of keys on the command line.
+ * initial access tokens, and of keys and imports on the command line.
  */
 export const AUDIT_EVENT_TYPES = [
   'UserAuthenticationSuccess',
@@ -88,6 +88,7 @@ export const AUDIT_EVENT_TYPES = [
   'SigningKeyActivatedEvent',
   'SigningKeyRetiredEvent',
   'MasterKeyResealedEvent',
+  'RecordsImportedEvent',
 ] as const
 
 /** A type of event. */

@@ -1,0 +1,41 @@
+import { loadConfig, uaaDatabaseUrl } from '../config.ts'
+import type { Command } from './command.ts'
+import { readOptions, UsageError } from './command.ts'
+
+const KINDS = {
+  config: 'string',
+  database: 'string',
+  from: 'string',
+  apply: 'boolean',
+  'skip-refused': 'boolean',
+} as const
+
+/** How an import is run. */
+export interface ImportCall {
+  /** The URL of UAA's database. */
+  readonly from: string
+  /** Whether to write; else to a database that is removed afterwards. */
+  readonly applies: boolean
+  /** Whether to finish without the rows that cannot be taken. */
+  readonly skipsRefused: boolean
+}
+
+/** `latchkey import-uaa`: fills a new database with the records of a UAA, or says what that would do. */
+export const importUaa: Command = {
+  name: 'import-uaa',
+  summary: 'Fill a new database from that of a UAA, or say what that would do (the default).',
+  options: `    --config FILE      Configuration of the server to be     (LATCHKEY_CONFIG)
+    --database URL     As for serve; a new one               (LATCHKEY_DATABASE)
+    --from URL         UAA's database, postgres://...; read only (LATCHKEY_UAA_DATABASE)
+    --apply            Write; without it, everything is read, checked and named that cannot be taken
+    --skip-refused     With --apply: finish without what cannot be taken
+`,
+  async run(args) {
+    const { from: given, apply = false, 'skip-refused': skipsRefused = false, ...options } = readOptions(args, KINDS)
+    if (skipsRefused && !apply) throw new UsageError("Option '--skip-refused' needs '--apply'")
+    const call: ImportCall = { from: uaaDatabaseUrl(given), applies: apply, skipsRefused }
+    const config = await loadConfig({ options })
+    const { runImport } = await import('./import-uaa-work.ts') // loads the store, so only for a valid command line
+    return runImport(config, call)
+  },
+}

@@ -1,0 +1,98 @@
+// Reads the PostgreSQL database of a UAA for an import: in one read-only transaction, so that all rows are of one moment, and a page
+// at a time. Knows the tables of UAA, and not what they become here.
+import { Client } from 'pg'
+import { clientConfig, translate } from '../engine/postgres-connections.ts'
+import { StoreUnavailable } from '../store.ts'
+import { UAA_TABLES, type UaaRow, type UaaTable, type UaaTableName } from './tables.ts'
+
+/** An open database of a UAA. */
+export interface UaaDatabase {
+  /** Every row of the table, in the order of its key. */
+  rows<T extends UaaTableName>(table: T): AsyncGenerator<UaaRow<T>>
+  close(): Promise<void>
+}
+
+const CONNECT_MS = 10_000
+/** The first page of a large table may have to be sorted. */
+const QUERY_MS = 600_000
+
+/** Connects to the `postgres://` URL. Throws `StoreUnavailable`. */
+export async function openUaaDatabase(url: string): Promise<UaaDatabase> {
+  const options = {
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: QUERY_MS,
+    application_name: 'latchkey import-uaa',
+  }
+  const client = new Client({ ...clientConfig(url), ...options })
+  client.on('error', () => {}) // the next statement fails
+  const query = async (text: string, values: readonly unknown[] = []): Promise<readonly object[]> => {
+    try {
+      return (await client.query<object>(text, [...values])).rows
+    } catch (error) {
+      throw ofSource(error)
+    }
+  }
+  await client.connect().catch((error: unknown) => {
+    throw ofSource(error)
+  })
+  try {
+    await query('begin transaction isolation level repeatable read read only')
+    // It is idle while what was read is written, and in use for as long as that takes.
+    await query(`set local idle_in_transaction_session_timeout = 0`)
+    await refuseOther(query)
+  } catch (error) {
+    await client.end()
+    throw error
+  }
+  return {
+    rows: table => pagesOf(UAA_TABLES[table], query) as AsyncGenerator<never>, // as the columns of the table are cast
+    close: () => client.end(),
+  }
+}
+
+type Query = (text: string, values?: readonly unknown[]) => Promise<readonly object[]>
+
+/** The messages are about another database than that of the server. */
+function ofSource(error: unknown): unknown {
+  const translated = translate(error)
+  if (!(translated instanceof Error)) return translated
+  return new StoreUnavailable(`UAA's database: ${translated.message}`, { cause: error })
+}
+
+async function refuseOther(query: Query): Promise<void> {
+  const rows = await query(
+    `select table_name || '.' || column_name as name from information_schema.columns
+     where table_schema = any (current_schemas(false))`,
+  )
+  const there = new Set(rows.map(row => String(Reflect.get(row, 'name')).toLowerCase()))
+  const tables: readonly UaaTable[] = Object.values(UAA_TABLES)
+  const missing = tables.flatMap(({ name, key, needs }) =>
+    [...new Set([...key, ...needs])].map(column => `${name}.${column}`).filter(column => !there.has(column)),
+  )
+  if (missing.length === 0) return
+  const isOther = !there.has('identity_zone.id')
+  throw new StoreUnavailable(
+    isOther
+      ? "UAA's database: there is no table identity_zone in it"
+      : `UAA's database lacks ${missing.join(', ')}: bring UAA to its schema 4.110 or a later one first`,
+  )
+}
+
+async function* pagesOf({ name, columns, key, pageSize }: UaaTable, query: Query): AsyncGenerator<object> {
+  const selected = Object.entries(columns).map(([column, [sql]]) => `${sql} as "${column}"`)
+  // The columns of the key as they are, for the index; in the result as text, which is compared with it again.
+  const keys = key.map((column, index) => `cast(${name}.${column} as text) as key_${index}`)
+  const place = `(${key.map(column => `${name}.${column}`).join(', ')})`
+  const order = key.map(column => `${name}.${column}`).join(', ')
+  const behind = `where ${place} > (${key.map((_, index) => `$${index + 1}`).join(', ')})`
+  const text = (where: string): string =>
+    `select ${[...selected, ...keys].join(', ')} from ${name} ${where} order by ${order} limit ${pageSize}`
+  let after: readonly unknown[] | undefined
+  for (;;) {
+    const page = await query(text(after ? behind : ''), after ?? [])
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined || page.length < pageSize) return
+    after = key.map((_, index) => Reflect.get(last, `key_${index}`))
+  }
+}

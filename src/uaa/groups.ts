@@ -1,0 +1,122 @@
+// The groups of a UAA, their members, and what groups of other providers they stand for.
+import { isKeepable } from '../records/kinds.ts'
+import { MAX_GROUP_TEXT } from '../records/group.ts'
+import type { Group, MemberType } from '../model/users/group.ts'
+import type { UaaRow } from '../store/uaa/tables.ts'
+import { AlreadyExists, InvalidNesting, NoSuchMember } from '../store/store.ts'
+import { type ImportDeps, zoneProblem } from './import-deps.ts'
+import { inPortions } from './in-portions.ts'
+import { storedTime, storedVersion } from './stored-json.ts'
+
+/** Writes every group with its members and mappings. */
+export async function importGroups(deps: ImportDeps): Promise<void> {
+  const { source } = deps
+  await inPortions(source.rows('groups'), row => importGroup(row, deps))
+}
+
+const ID = /^[\x21\x22\x24-\x2e\x30-\x3e\x40-\x5b\x5d-\x7e]{1,36}$/
+
+async function importGroup(row: UaaRow<'groups'>, deps: ImportDeps): Promise<void> {
+  const { store, clock, report } = deps
+  const zoneId = row.zoneId ?? ''
+  const displayName = row.displayName ?? ''
+  const name = `${displayName} (zone ${zoneId})`
+  const problem = zoneProblem(row.zoneId, deps.zones)
+  if (problem && 'refused' in problem) return report.refused('group', name, problem.refused)
+  if (problem) return report.leftOut('group', name, problem.leftOut)
+  const description = row.description ?? ''
+  const isText = isKeepable([displayName, description]) && description.length <= MAX_GROUP_TEXT
+  if (!isText || displayName.trim() === '' || displayName.length > MAX_GROUP_TEXT) {
+    return report.refused(
+      'group',
+      name,
+      `its name must have 1 to ${MAX_GROUP_TEXT} characters, its description at most that`,
+    )
+  }
+  if (!ID.test(row.id ?? '')) return report.refused('group', name, 'its id is not one of 1 to 36 visible characters')
+  const updatedAt = storedTime(row.updated) ?? clock.now()
+  const group: Group = {
+    zoneId,
+    id: row.id ?? '',
+    displayName,
+    ...(description !== '' && { description }),
+    version: storedVersion(row.version),
+    createdAt: storedTime(row.created) ?? updatedAt,
+    updatedAt,
+  }
+  try {
+    await store.groups.insert(zoneId, group)
+    report.taken('group')
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error
+    if ((await store.groups.find(zoneId, group.id)) !== undefined) report.same('group')
+    else report.refused('group', name, 'another group of the zone has its name, in any case')
+  }
+}
+
+/** Adds the members, after the users and the groups. */
+export async function importMembers(deps: ImportDeps): Promise<void> {
+  const { source } = deps
+  await inPortions(source.rows('members'), row => importMember(row, deps))
+}
+
+const isMemberType = (type: string | null): type is MemberType => type === 'USER' || type === 'GROUP'
+
+const NESTING: Readonly<Record<InvalidNesting['problem'], string>> = {
+  itself: 'a group cannot be in itself',
+  cycle: 'the groups would be in one another',
+  'too deep': 'the groups would be nested too deep',
+  'too many': 'the group would be in too many others',
+}
+
+async function importMember(row: UaaRow<'members'>, deps: ImportDeps): Promise<void> {
+  const { store, report, rules } = deps
+  const { groupId, memberId, memberType } = row
+  const name = `of ${memberType ?? ''} ${memberId ?? ''} in group ${groupId ?? ''}`
+  const problem = zoneProblem(row.zoneId, deps.zones)
+  if (problem && 'refused' in problem) return report.refused('membership', name, problem.refused)
+  if (problem || row.zoneId === null) return report.leftOut('membership', name, 'its group is gone')
+  if (groupId === null || memberId === null || !isMemberType(memberType) || !isKeepable([groupId, memberId])) {
+    return report.refused('membership', name, 'it has no member that is a USER or a GROUP')
+  }
+  const origin = row.origin || rules.service.name
+  try {
+    const outcome = await store.groups.insertMember(row.zoneId, { groupId, memberId, memberType, origin })
+    if (outcome === 'added') report.taken('membership')
+    else if (outcome === 'same') report.same('membership')
+    else report.refused('membership', name, 'its group is refused')
+  } catch (error) {
+    // UAA leaves memberships behind when it deletes an account; they are of none of the zone's users.
+    if (error instanceof NoSuchMember) report.leftOut('membership', name, 'its zone has no such member')
+    else if (error instanceof InvalidNesting) report.refused('membership', name, NESTING[error.problem])
+    else throw error
+  }
+}
+
+/** Adds the mappings of groups of other providers. */
+export async function importExternalGroups(deps: ImportDeps): Promise<void> {
+  const { source } = deps
+  await inPortions(source.rows('externalGroups'), row => importExternalGroup(row, deps))
+}
+
+async function importExternalGroup(row: UaaRow<'externalGroups'>, deps: ImportDeps): Promise<void> {
+  const { store, clock, report } = deps
+  const externalGroup = (row.externalGroup ?? '').trim().toLowerCase()
+  const name = `${externalGroup} for group ${row.groupId ?? ''}`
+  const problem = zoneProblem(row.zoneId, deps.zones)
+  if (problem && 'refused' in problem) return report.refused('external group', name, problem.refused)
+  if (problem || row.zoneId === null || row.groupId === null) {
+    return report.leftOut('external group', name, 'its group is gone')
+  }
+  if (externalGroup === '' || !isKeepable([externalGroup, row.origin ?? ''])) {
+    return report.refused('external group', name, 'it has no name that can be kept')
+  }
+  if ((await store.groups.find(row.zoneId, row.groupId)) === undefined) {
+    return report.refused('external group', name, 'its group is refused')
+  }
+  // Older versions knew no other provider.
+  const mapping = { groupId: row.groupId, externalGroup, origin: row.origin || 'ldap' }
+  if (await store.groups.findExternal(row.zoneId, mapping)) return report.same('external group')
+  await store.groups.addExternal(row.zoneId, { ...mapping, createdAt: storedTime(row.created) ?? clock.now() })
+  report.taken('external group')
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '../base/clock.ts'
+import type { Passwords } from '../base/passwords.ts'
+import type { Random } from '../base/random.ts'
+import type { Vault } from '../base/secrets.ts'
+import type { ClientRules } from '../clients/client-rules.ts'
+import type { Store } from '../store/store.ts'
+import type { UaaDatabase } from '../store/uaa/uaa-database.ts'
+import type { ImportReport } from './report.ts'
+
+/** What every part of an import needs. */
+export interface ImportDeps {
+  readonly source: UaaDatabase
+  readonly store: Store
+  readonly vault: Vault
+  readonly passwords: Passwords
+  readonly clock: Clock
+  readonly random: Random
+  /** The rules of clients, with the service, which is UAA's. */
+  readonly rules: ClientRules
+  /** The SAML entity id of the default zone. */
+  readonly samlEntityId: string
+  /** Whether the issuer would be another URL of this server than the zone's own. */
+  readonly isForeignIssuer: (issuer: string, subdomain: string) => boolean
+  readonly report: ImportReport
+  readonly zones: TakenZones
+}
+
+/** The zones of the source by id, each with whether it was taken. */
+type TakenZones = Map<string, boolean>
+
+/** Why a row of a zone cannot be taken, if it cannot. */
+export function zoneProblem(
+  zoneId: string | null,
+  zones: TakenZones,
+): { readonly refused: string } | { readonly leftOut: string } | undefined {
+  const isTaken = zoneId === null ? undefined : zones.get(zoneId)
+  if (isTaken === true) return undefined
+  if (isTaken === false) return { refused: `its zone ${zoneId} is refused` }
+  return { leftOut: zoneId === null ? 'what it belongs to is gone' : `its zone ${zoneId} is gone` }
+}

@@ -1,0 +1,157 @@
+// The users of a UAA with their hashed passwords. The id stays, which is `sub` in tokens.
+import { isJsonRecord, stringsIn } from '../base/json.ts'
+import * as v from 'valibot'
+import { hasControlCharacter } from '../base/control-characters.ts'
+import { isKeepable } from '../records/kinds.ts'
+import { profileKind } from '../records/profile.ts'
+import type { Profile } from '../records/profile.ts'
+import { OAuthError } from '../model/oauth-error.ts'
+import { passwordHashProblem } from '../model/users/password-hash.ts'
+import type { User } from '../model/users/user.ts'
+import type { UaaRow } from '../store/uaa/tables.ts'
+import { AlreadyExists } from '../store/store.ts'
+import { checkLengths } from '../users/rules.ts'
+import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
+import { type ImportDeps, zoneProblem } from './import-deps.ts'
+import { inPortions } from './in-portions.ts'
+import { storedJson, storedTime, storedVersion } from './stored-json.ts'
+
+type UserRow = UaaRow<'users'>
+
+/** Writes every user, and says what will differ for some. */
+export async function importUsers(deps: ImportDeps): Promise<void> {
+  const { source, report } = deps
+  let unverified = 0
+  await inPortions(source.rows('users'), async row => {
+    const outcome = await importUser(row, deps)
+    if (outcome === 'taken' && row.verified === false && row.legacyVerification === true) unverified += 1
+  })
+  if (unverified === 0) return
+  report.note(
+    `users without a verified address who may sign in to UAA (legacy_verification_behavior) verify it here first, by a new password: ${unverified}`,
+  )
+}
+
+async function importUser(row: UserRow, deps: ImportDeps): Promise<'taken' | 'same' | 'not taken'> {
+  const { store, report } = deps
+  const zoneId = row.zoneId ?? ''
+  const name = `${row.id ?? ''} (${row.userName ?? ''}, zone ${zoneId})`
+  const problem = zoneProblem(row.zoneId, deps.zones)
+  if (problem) {
+    if ('refused' in problem) report.refused('user', name, problem.refused)
+    else report.leftOut('user', name, problem.leftOut)
+    return 'not taken'
+  }
+  const user = readUser(row, deps)
+  if (typeof user === 'string') {
+    report.refused('user', name, user)
+    return 'not taken'
+  }
+  try {
+    await store.users.insert(zoneId, user)
+    report.taken('user')
+    return 'taken'
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error
+    if ((await store.users.find(zoneId, user.id)) !== undefined) {
+      report.same('user')
+      return 'same'
+    }
+    report.refused('user', name, 'another user of its origin has its name, in another form or case, or its external id')
+    return 'not taken'
+  }
+}
+
+/** An id is part of addresses. */
+const ID = /^[\x21\x22\x24-\x2e\x30-\x3e\x40-\x5b\x5d-\x7e]{1,36}$/
+
+/** The record, or what is wrong with the row. */
+function readUser(row: UserRow, deps: ImportDeps): User | string {
+  const { clock, random, rules } = deps
+  const { info: _, ...columns } = row
+  if (!Object.values(columns).every(isKeepable)) return 'it holds characters that cannot be kept'
+  const id = row.id ?? ''
+  if (!ID.test(id)) return 'its id is not one of 1 to 36 visible characters'
+  const userName = row.userName ?? ''
+  if (userName.trim() === '' || hasControlCharacter(userName)) return 'it has no user name that can be shown'
+  const origin = row.origin ?? ''
+  if (origin === '') return 'it has no origin'
+  const stored = row.password ?? ''
+  // Accounts of other providers have the hash of an empty password in UAA, which must open none of them.
+  const hash = origin === rules.service.name ? stored.replace(/^\{bcrypt\}/, '') : ''
+  const hashProblem = hash === '' ? undefined : passwordHashProblem(hash)
+  if (hashProblem !== undefined) return `the hash of its password ${hashProblem}`
+  const now = clock.now()
+  const updatedAt = storedTime(row.updated) ?? now
+  const user: User = {
+    zoneId: row.zoneId ?? '',
+    id,
+    userName,
+    origin,
+    ...(hash !== '' && { passwordHash: hash }),
+    // What UAA's `rev_sig` is made of: with another value, no token of UAA would stay valid.
+    passwordRevision: stored === '' ? random.urlSafe(PASSWORD_REVISION_LENGTH) : stored,
+    email: row.email ?? '',
+    ...texts(row),
+    active: row.active ?? false,
+    verified: row.verified ?? false,
+    passwordChangedAt: storedTime(row.passwordChanged) ?? updatedAt,
+    passwordChangeRequired: row.passwordChangeRequired ?? false,
+    ...times(row),
+    ...(row.aliasId && row.aliasZoneId && { aliasId: row.aliasId, aliasZoneId: row.aliasZoneId }),
+    ...detailsOf(row, deps),
+    version: storedVersion(row.version),
+    createdAt: storedTime(row.created) ?? updatedAt,
+    updatedAt,
+  }
+  return lengthProblem(user) ?? user
+}
+
+const TEXTS = ['givenName', 'familyName', 'phoneNumber', 'externalId', 'salt'] as const
+
+/** Those that are not empty; an empty salt is part of `rev_sig`, as in UAA. */
+const texts = (row: UserRow): Partial<Pick<User, (typeof TEXTS)[number]>> =>
+  Object.fromEntries(
+    TEXTS.flatMap(name => {
+      const value = row[name]
+      return value === null || (value === '' && name !== 'salt') ? [] : [[name, value]]
+    }),
+  )
+
+function times({ lastLogon, previousLogon }: UserRow): Partial<Pick<User, 'lastLogonAt' | 'previousLogonAt'>> {
+  const lastLogonAt = storedTime(lastLogon)
+  const previousLogonAt = storedTime(previousLogon)
+  return { ...(lastLogonAt && { lastLogonAt }), ...(previousLogonAt && { previousLogonAt }) }
+}
+
+function lengthProblem(user: User): string | undefined {
+  try {
+    checkLengths(user)
+    return undefined
+  } catch (error) {
+    if (error instanceof OAuthError) return error.message
+    throw error
+  }
+}
+
+/** Roles and attributes of the last sign-in with another provider. What is not of the usual form is left out, and said. */
+function detailsOf(row: UserRow, { report }: ImportDeps): Partial<Pick<User, 'providerRoles' | 'profile'>> {
+  if (row.info === null) return {}
+  const info = storedJson(row.info)
+  if (!info) {
+    report.note(
+      `user ${row.id ?? ''}: without the roles and attributes in user_info, which is no JSON that can be kept`,
+    )
+    return {}
+  }
+  const roles = stringsIn(info['roles'])
+  const attributes = isJsonRecord(info['user_attributes']) ? info['user_attributes'] : {}
+  const values = Object.entries(attributes).map(([name, value]) => [name, stringsIn(value)] as const)
+  const custom = Object.fromEntries(values.filter(([, list]) => list.length > 0))
+  const profile = v.safeParse(profileKind, Object.keys(custom).length === 0 ? {} : { custom })
+  if (!profile.success) report.note(`user ${row.id ?? ''}: without the attributes in user_info, which are too long`)
+  return {
+    ...(roles.length > 0 && { providerRoles: roles }),
+    ...(profile.success && Object.keys(custom).length > 0 && { profile: profile.output satisfies Profile }),
+  }
+}

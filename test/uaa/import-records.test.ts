@@ -1,0 +1,761 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { memberOf } from '../../src/base/json.ts'
+import { createPasswords } from '../../src/base/passwords.ts'
+import { createRandom } from '../../src/base/random.ts'
+import { createVault, digest } from '../../src/base/secrets.ts'
+import { openProviderSecrets } from '../../src/providers/provider-secrets.ts'
+import { serviceNamed } from '../../src/model/service.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { openUaaDatabase } from '../../src/store/uaa/uaa-database.ts'
+import { importRecords } from '../../src/uaa/import-records.ts'
+import { createReport, refusedIn, summaryOf } from '../../src/uaa/report.ts'
+import type { ImportReport } from '../../src/uaa/report.ts'
+import { certificateOf } from '../support/certificate.ts'
+import { privatePem } from '../support/config.ts'
+import { freshUaa, UAA_HASHES } from '../support/uaa-database.ts'
+import type { TestRow, TestUaa } from '../support/uaa-database.ts'
+
+const NOW = new Date('2026-06-01T12:00:00Z')
+const random = createRandom()
+const vault = createVault(Buffer.alloc(32, 7), random)
+const passwords = createPasswords({ concurrency: 2, cost: { memoryKib: 64, passes: 1 } })
+
+interface Run {
+  readonly lines: readonly string[]
+  readonly report: ImportReport
+  readonly isComplete: boolean
+}
+
+/** Imports everything into the store. */
+async function run(uaa: TestUaa, store: Store, { exactRedirectUri = false } = {}): Promise<Run> {
+  const source = await openUaaDatabase(uaa.url)
+  const lines: string[] = []
+  const report = createReport(line => lines.push(line))
+  try {
+    const isComplete = await importRecords({
+      source,
+      store,
+      vault,
+      passwords,
+      clock: { now: () => NOW },
+      random,
+      rules: { service: serviceNamed('uaa'), exactRedirectUri, furtherProtocols: false },
+      samlEntityId: 'sp.example',
+      isForeignIssuer: issuer => issuer.startsWith('https://uaa.example'),
+      report,
+    })
+    return { lines, report, isComplete }
+  } finally {
+    await source.close()
+  }
+}
+
+const newStore = (): Promise<Store> => openStore('sqlite::memory:', { clock: { now: () => NOW } })
+
+const user = (more: TestRow = {}): TestRow => ({
+  id: '11111111-1111-4111-8111-111111111111',
+  username: 'ann',
+  password: UAA_HASHES.koala,
+  email: 'ann@example.org',
+  ...more,
+})
+const client = (more: TestRow = {}): TestRow => ({
+  client_id: 'app',
+  client_secret: UAA_HASHES.appclientsecret,
+  scope: 'openid',
+  authorized_grant_types: 'client_credentials',
+  additional_information: '{}',
+  ...more,
+})
+const zone = (config: unknown, more: TestRow = {}): TestRow => ({
+  id: 'z1',
+  subdomain: 'z1',
+  name: 'Z1',
+  config: typeof config === 'string' ? config : JSON.stringify(config),
+  ...more,
+})
+const provider = (config: unknown, more: TestRow = {}): TestRow => ({
+  id: 'p1',
+  identity_zone_id: 'uaa',
+  name: 'P1',
+  origin_key: 'p1',
+  type: 'oidc1.0',
+  config: typeof config === 'string' ? config : JSON.stringify(config),
+  ...more,
+})
+const OIDC = {
+  authUrl: 'https://p.example/a',
+  tokenUrl: 'https://p.example/t',
+  tokenKeyUrl: 'https://p.example/k',
+  relyingPartyId: 'uaa',
+  relyingPartySecret: 'upstream-secret',
+}
+const SAML_KEY = privatePem('rsa', 2048)
+const cost31 = UAA_HASHES.koala.replace('$10$', '$31$')
+const token = (claims: object): string => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
+
+/** Rows that an import must not take, or not as they are: what is added, and the line that says so. */
+const CASES: readonly {
+  readonly name: string
+  readonly rows: readonly (readonly [table: string, row: TestRow])[]
+  readonly says: RegExp
+  /** Whether the row is written nevertheless, or has no use and is no reason to stop. */
+  readonly isAccepted?: true
+}[] = [
+  {
+    name: 'a zone whose id would be ambiguous in scopes',
+    rows: [['identity_zone', zone({}, { id: 'z1.clients' })]],
+    says: /^refused: zone z1\.clients \(Z1\): its id cannot be part of a scope$/m,
+  },
+  {
+    name: 'a zone whose subdomain is no host name',
+    rows: [['identity_zone', zone({}, { subdomain: 'a/b' })]],
+    says: /^refused: zone z1 .*its subdomain cannot be part of a host name$/m,
+  },
+  {
+    name: 'a zone with malformed settings',
+    rows: [['identity_zone', zone('{"links":')]],
+    says: /^refused: zone z1 .*config is not JSON of an object that can be kept$/m,
+  },
+  {
+    name: 'a zone with a NUL in its settings',
+    rows: [['identity_zone', zone(String.raw`{"branding":{"companyName":"a\u0000"}}`)]],
+    says: /^refused: zone z1 .*that can be kept$/m,
+  },
+  {
+    name: 'a zone with settings nested without end',
+    rows: [['identity_zone', zone(`{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)]],
+    says: /^refused: zone z1 .*that can be kept$/m,
+  },
+  {
+    name: 'a zone with a setting of another type',
+    rows: [['identity_zone', zone({ tokenPolicy: { accessTokenValidity: 'long' } })]],
+    says: /^refused: zone z1 .*config\.tokenPolicy\.accessTokenValidity must be a whole number/m,
+  },
+  {
+    name: 'a zone with a link that runs a script',
+    rows: [['identity_zone', zone({ links: { homeRedirect: 'javascript:alert(1)' } })]],
+    says: /^refused: zone z1 .*Invalid home link/m,
+  },
+  {
+    name: 'a zone with the issuer of another zone',
+    rows: [['identity_zone', zone({ issuer: 'https://uaa.example/oauth/token' })]],
+    says: /^refused: zone z1 .*config\.issuer must not be a URL of this server/m,
+  },
+  {
+    name: 'a zone with the SAML entity id of the server',
+    rows: [['identity_zone', zone({ samlConfig: { entityID: 'sp.example' } })]],
+    says: /^refused: zone z1 .*The SAML entity ID must not be that of the server/m,
+  },
+  {
+    name: 'a second zone with a SAML entity id',
+    rows: [
+      ['identity_zone', zone({ samlConfig: { entityID: 'own.example' } })],
+      ['identity_zone', zone({ samlConfig: { entityID: 'OWN.example' } }, { id: 'z2', subdomain: 'z2' })],
+    ],
+    says: /^refused: zone z2 .*another zone has its SAML entity id$/m,
+  },
+  {
+    name: 'what is in a refused zone',
+    rows: [
+      ['identity_zone', zone('no JSON')],
+      ['users', user({ identity_zone_id: 'z1' })],
+    ],
+    says: /^refused: user 1.*: its zone z1 is refused$/m,
+  },
+  {
+    name: 'what is left of a deleted zone',
+    rows: [['users', user({ identity_zone_id: 'gone' })]],
+    says: /^left out: user 1.*: its zone gone is gone$/m,
+    isAccepted: true,
+  },
+  {
+    name: 'a signing key that is too short',
+    rows: [['identity_zone', zone({ tokenPolicy: { keys: { weak: { signingKey: privatePem('rsa', 1024) } } } })]],
+    says: /^refused: signing key weak \(zone z1\): its key an RSA key needs at least 2048 bits/m,
+  },
+  {
+    name: 'a shared secret that can be guessed',
+    rows: [['identity_zone', zone({ tokenPolicy: { keys: { weak: { signingKey: 'tokenkey' } } } })]],
+    says: /^refused: signing key weak \(zone z1\): its key HS256 needs a secret of at least 32 bytes/m,
+  },
+  {
+    name: 'the certificate of another key',
+    rows: [
+      [
+        'identity_zone',
+        zone({
+          tokenPolicy: { keys: { k: { signingKey: SAML_KEY, signingCert: certificateOf(privatePem('rsa', 2048)) } } },
+        }),
+      ],
+    ],
+    says: /^note: signing key k \(zone z1\): without its certificate, which is the certificate of another key$/m,
+    isAccepted: true,
+  },
+  {
+    name: 'an active key that is not there',
+    rows: [['identity_zone', zone({ tokenPolicy: { activeKeyId: 'other', keys: { k: { signingKey: SAML_KEY } } } })]],
+    says: /^note: zone z1: none of its signing keys can be active/m,
+    isAccepted: true,
+  },
+  {
+    name: 'a SAML key without its certificate',
+    rows: [
+      ['identity_zone', zone({ samlConfig: { activeKeyId: 's', keys: { s: { key: SAML_KEY, certificate: '' } } } })],
+    ],
+    says: /^refused: SAML key \(zone z1\): /m,
+  },
+  {
+    name: 'a provider with malformed settings',
+    rows: [['identity_provider', provider('{')]],
+    says: /^refused: identity provider p1 \(zone uaa\): config is not JSON/m,
+  },
+  {
+    name: 'a provider with a prototype among its settings',
+    rows: [['identity_provider', provider('{"__proto__":{"isAdmin":true}}')]],
+    says: /^refused: identity provider p1 \(zone uaa\): config is not JSON/m,
+  },
+  {
+    name: 'a provider with a setting of another type',
+    rows: [['identity_provider', provider({ ...OIDC, showLinkText: 7 })]],
+    says: /^refused: identity provider p1 \(zone uaa\): config\.showLinkText /m,
+  },
+  {
+    name: 'a provider of the internal type with another origin',
+    rows: [['identity_provider', provider('{}', { type: 'uaa' })]],
+    says: /^refused: identity provider p1 \(zone uaa\): originKey uaa is the origin/m,
+  },
+  {
+    name: 'a provider whose key is in the configuration file of UAA',
+    rows: [
+      [
+        'identity_provider',
+        provider({ ...OIDC, jwtClientAuthentication: { kid: '${jwt.client.kid}', key: '${jwt.client.key}' } }),
+      ],
+    ],
+    says: /^refused: identity provider p1 \(zone uaa\): .*references \(\$\{\.\.\.\}\) are not resolved/m,
+  },
+  {
+    name: 'an alias of a provider that is gone',
+    rows: [['identity_provider', provider(OIDC, { alias_id: 'p2', alias_zid: 'z1' })]],
+    says: /^note: identity provider p1 \(zone uaa\): without its alias, which is gone$/m,
+    isAccepted: true,
+  },
+  {
+    name: 'a client whose hash would take hours to verify',
+    rows: [['oauth_client_details', client({ client_secret: cost31 })]],
+    says: /^refused: client app \(zone uaa\): the hash of its secret must have a cost from 4 to 12$/m,
+  },
+  {
+    name: 'a client whose secret is no hash',
+    rows: [['oauth_client_details', client({ client_secret: 'plain' })]],
+    says: /^refused: client app \(zone uaa\): the hash of its secret must be a bcrypt hash/m,
+  },
+  {
+    name: 'a client with three secrets',
+    rows: [
+      [
+        'oauth_client_details',
+        client({ client_secret: `${UAA_HASHES.koala} ${UAA_HASHES.koala} ${UAA_HASHES.koala}` }),
+      ],
+    ],
+    says: /^refused: client app \(zone uaa\): it has more than two secrets$/m,
+  },
+  {
+    name: 'a client with a secret among its attributes',
+    rows: [['oauth_client_details', client({ additional_information: '{"api_secret":"hunter2hunter2hunter2"}' })]],
+    says: /^refused: client app \(zone uaa\): api_secret looks like a secret/m,
+  },
+  {
+    name: 'a client with malformed attributes',
+    rows: [['oauth_client_details', client({ additional_information: '[1]' })]],
+    says: /^refused: client app \(zone uaa\): additional_information is not JSON/m,
+  },
+  {
+    name: 'a client with malformed keys',
+    rows: [['oauth_client_details', client({ client_jwt_config: '{"jwks":{"keys":[{"kty":"RSA","d":"AQAB"}]}}' })]],
+    says: /^refused: client app \(zone uaa\): jwks /m,
+  },
+  {
+    name: 'a client whose id is part of a path',
+    rows: [['oauth_client_details', client({ client_id: '../admin' })]],
+    says: /^refused: client \.\.\/admin \(zone uaa\): Not allowed characters/m,
+  },
+  {
+    name: 'a client with the name of the service',
+    rows: [['oauth_client_details', client({ client_id: 'uaa' })]],
+    says: /^refused: client uaa \(zone uaa\): Not allowed: uaa is a reserved client_id$/m,
+  },
+  {
+    name: 'a redirect URI that runs a script',
+    rows: [
+      [
+        'oauth_client_details',
+        client({ authorized_grant_types: 'implicit', web_server_redirect_uri: 'javascript://x/%0aalert(1)' }),
+      ],
+    ],
+    says: /^refused: client app \(zone uaa\): One of the redirect_uri is invalid/m,
+  },
+  {
+    name: 'a tile with an address that runs a script',
+    rows: [['oauth_client_details', client({ app_launch_url: 'javascript:alert(1)' })]],
+    says: /^note: client app \(zone uaa\): without its tile/m,
+    isAccepted: true,
+  },
+  {
+    name: 'a user whose hash would take hours to verify',
+    rows: [['users', user({ password: cost31 })]],
+    says: /^refused: user 1.* \(ann, zone uaa\): the hash of its password must have a cost from 4 to 12$/m,
+  },
+  {
+    name: 'a user whose password is encoded in another way',
+    rows: [['users', user({ password: '{noop}koala' })]],
+    says: /^refused: user 1.* \(ann, zone uaa\): the hash of its password must be a bcrypt hash/m,
+  },
+  {
+    name: 'a user with an escape sequence as name',
+    rows: [['users', user({ username: '\u001b[2Jann' })]],
+    says: /^refused: user 1.* \(\\u001b\[2Jann, zone uaa\): it has no user name that can be shown$/m,
+  },
+  {
+    name: 'a user whose id is part of a path',
+    rows: [['users', user({ id: '../ann' })]],
+    says: /^refused: user \.\.\/ann .*its id is not one of 1 to 36 visible characters$/m,
+  },
+  {
+    name: 'a user with the name of another in another form',
+    rows: [
+      ['users', user()],
+      ['users', user({ id: '2', username: 'ａｎｎ' })],
+    ],
+    says: /^refused: user 2 \(ａｎｎ, zone uaa\): another user of its origin has its name/m,
+  },
+  {
+    name: 'a second user with an external id',
+    rows: [
+      ['users', user({ origin: 'corp', external_id: 'x' })],
+      ['users', user({ id: '2', username: 'bob', origin: 'corp', external_id: 'x' })],
+    ],
+    says: /^refused: user 2 .*or its external id$/m,
+  },
+  {
+    name: 'details of a user that are no JSON',
+    rows: [
+      ['users', user()],
+      ['user_info', { user_id: '11111111-1111-4111-8111-111111111111', info: '{' }],
+    ],
+    says: /^note: user 1.*: without the roles and attributes/m,
+    isAccepted: true,
+  },
+  {
+    name: 'a group with the name of another in another case',
+    rows: [
+      ['groups', { id: 'g1', displayname: 'ops' }],
+      ['groups', { id: 'g2', displayname: 'OPS' }],
+    ],
+    says: /^refused: group OPS \(zone uaa\): another group of the zone has its name/m,
+  },
+  {
+    name: 'groups that are in one another',
+    rows: [
+      ['groups', { id: 'g1', displayname: 'a' }],
+      ['groups', { id: 'g2', displayname: 'b' }],
+      ['group_membership', { group_id: 'g1', member_id: 'g2', member_type: 'GROUP' }],
+      ['group_membership', { group_id: 'g2', member_id: 'g1', member_type: 'GROUP' }],
+    ],
+    says: /^refused: membership of GROUP g1 in group g2: the groups would be in one another$/m,
+  },
+  {
+    name: 'a member of another zone',
+    rows: [
+      ['identity_zone', zone({})],
+      ['users', user({ identity_zone_id: 'z1' })],
+      ['groups', { id: 'g1', displayname: 'uaa.admin' }],
+      ['group_membership', { group_id: 'g1', member_id: '11111111-1111-4111-8111-111111111111' }],
+    ],
+    says: /^left out: membership of USER 1.* in group g1: its zone has no such member$/m,
+    isAccepted: true,
+  },
+  {
+    name: 'a member of an unknown type',
+    rows: [
+      ['groups', { id: 'g1', displayname: 'a' }],
+      ['group_membership', { group_id: 'g1', member_id: 'x', member_type: 'ALL' }],
+    ],
+    says: /^refused: membership of ALL x in group g1: it has no member that is a USER or a GROUP$/m,
+  },
+  {
+    name: 'a mapping of a group that is gone',
+    rows: [['external_group_mapping', { group_id: 'g9', external_group: 'cn=x' }]],
+    says: /^left out: external group cn=x for group g9: its group is gone$/m,
+    isAccepted: true,
+  },
+  {
+    name: 'an approval with an unknown status',
+    rows: [
+      ['users', user()],
+      ['oauth_client_details', client()],
+      [
+        'authz_approvals',
+        {
+          user_id: '11111111-1111-4111-8111-111111111111',
+          client_id: 'app',
+          scope: 'openid',
+          status: 'MAYBE',
+          expiresat: '2999-01-01',
+        },
+      ],
+    ],
+    says: /^refused: approval of user 1.*: its status must be APPROVED or DENIED/m,
+  },
+  {
+    name: 'a token whose content is that of another user',
+    rows: [
+      ['users', user()],
+      ['oauth_client_details', client()],
+      [
+        'revocable_tokens',
+        {
+          token_id: 't-r',
+          client_id: 'app',
+          user_id: '11111111-1111-4111-8111-111111111111',
+          format: 'opaque',
+          response_type: 'REFRESH_TOKEN',
+          issued_at: 1,
+          expires_at: NOW.getTime() + 1000,
+          data: token({ jti: 't-r', client_id: 'app', user_id: 'another' }),
+          identity_zone_id: 'uaa',
+        },
+      ],
+    ],
+    says: /^refused: token of client app and user 1.*: its content is that of another token$/m,
+  },
+  {
+    name: 'a token that is none',
+    rows: [
+      ['oauth_client_details', client()],
+      [
+        'revocable_tokens',
+        {
+          token_id: 't',
+          client_id: 'app',
+          format: 'opaque',
+          response_type: 'ACCESS_TOKEN',
+          issued_at: 1,
+          expires_at: NOW.getTime() + 1000,
+          data: 'garbage',
+          identity_zone_id: 'uaa',
+        },
+      ],
+    ],
+    says: /^refused: token of client app: its content is no JWT$/m,
+  },
+]
+
+describe('importing the records of a UAA', () => {
+  let uaa: TestUaa
+  before(async () => {
+    uaa = await freshUaa()
+  })
+  after(() => uaa.drop())
+
+  /** With rows of this test only. */
+  async function withRows<T>(rows: readonly (readonly [string, TestRow])[], work: () => Promise<T>): Promise<T> {
+    await uaa.run(`begin`)
+    await uaa.run(`create table if not exists kept_zone as select * from identity_zone`)
+    await uaa.run(`create table if not exists kept_provider as select * from identity_provider`)
+    await uaa.run(`commit`)
+    for (const [table, row] of rows) await uaa.insert(table, row)
+    try {
+      return await work()
+    } finally {
+      const tables = [
+        'users',
+        'user_info',
+        'groups',
+        'group_membership',
+        'external_group_mapping',
+        'oauth_client_details',
+        'authz_approvals',
+        'revocable_tokens',
+      ]
+      await uaa.run(`truncate identity_zone, identity_provider, ${tables.join(', ')}`)
+      await uaa.run(`insert into identity_zone select * from kept_zone`)
+      await uaa.run(`insert into identity_provider select * from kept_provider`)
+    }
+  }
+
+  for (const { name, rows, says, isAccepted = false } of CASES) {
+    it(`names ${name}`, async () => {
+      const store = await newStore()
+      try {
+        const { lines, report } = await withRows(rows, () => run(uaa, store))
+        assert.match(lines.join('\n'), says)
+        assert.equal(refusedIn(report) > 0, !isAccepted, lines.join('\n'))
+      } finally {
+        await store.close()
+      }
+    })
+  }
+
+  it('refuses wildcards in redirect URIs where these are compared exactly', async () => {
+    const store = await newStore()
+    const row = client({
+      authorized_grant_types: 'authorization_code',
+      web_server_redirect_uri: 'https://*.app.example/cb',
+    })
+    await withRows([['oauth_client_details', row]], async () => {
+      const strict = await run(uaa, store, { exactRedirectUri: true })
+      assert.match(strict.lines.join('\n'), /^refused: client app \(zone uaa\): One of the redirect_uri is invalid/m)
+      assert.equal((await run(uaa, store)).report.counts.client.taken, 1)
+    })
+    await store.close()
+  })
+
+  // Covers import-uaa: identity_zone: active
+  it('reads nothing more where the default zone cannot be taken', async () => {
+    const store = await newStore()
+    await withRows([['users', user()]], async () => {
+      await uaa.run(`update identity_zone set active = false`)
+      const { isComplete, report } = await run(uaa, store)
+      assert.deepEqual([isComplete, report.counts.user.taken, report.counts.zone.refused], [false, 0, 1])
+    })
+    await store.close()
+  })
+
+  it('takes every row of many pages once, goes on after an interruption, and changes nothing when it is run again', async () => {
+    const store = await newStore()
+    const rows = [
+      ['groups', { id: 'g1', displayname: 'many' }],
+      ['identity_provider', provider(OIDC)],
+      ['oauth_client_details', client()],
+    ] as const
+    await withRows(rows, async () => {
+      await uaa.run(
+        `insert into users (id, username, password, email) select 'user-' || n, 'name-' || n, '${UAA_HASHES.koala}', n || '@example.org' from generate_series(1, 2345) n`,
+      )
+      await uaa.run(
+        `insert into group_membership (group_id, member_id) select 'g1', 'user-' || n from generate_series(1, 2345) n`,
+      )
+      const first = await run(uaa, store)
+      assert.deepEqual(
+        [first.report.counts.user.taken, first.report.counts.membership.taken],
+        [2345, 2345],
+        first.lines.join('\n'),
+      )
+      assert.equal(await store.users.count('uaa'), 2345)
+      await store.users.delete('uaa', 'user-7')
+      await store.users.setSalt('uaa', 'user-8', 'changed here')
+      const second = await run(uaa, store)
+      assert.deepEqual(second.report.counts.user, { taken: 1, same: 2344, leftOut: 0, refused: 0 })
+      assert.equal((await store.users.find('uaa', 'user-8'))?.salt, 'changed here')
+      const third = await run(uaa, store)
+      const taken = Object.values(third.report.counts).reduce((sum, counts) => sum + counts.taken, 0)
+      assert.deepEqual([taken, refusedIn(third.report)], [0, 0], summaryOf(third.report))
+    })
+    await store.close()
+  })
+
+  it('encrypts keys and secrets, and keeps no opaque token', async () => {
+    const store = await newStore()
+    const rows = [
+      ['identity_zone', zone({ tokenPolicy: { keys: { k: { signingKey: SAML_KEY } } } })],
+      ['identity_provider', provider(OIDC)],
+      ['oauth_client_details', client()],
+      [
+        'revocable_tokens',
+        {
+          token_id: 'the-token-itself',
+          client_id: 'app',
+          format: 'OPAQUE',
+          response_type: 'ACCESS_TOKEN',
+          issued_at: 1,
+          expires_at: NOW.getTime() + 1000,
+          data: token({ jti: 'the-token-itself', client_id: 'app', scope: ['x'] }),
+          identity_zone_id: 'uaa',
+        },
+      ],
+      [
+        'revocable_tokens',
+        {
+          token_id: 'expired',
+          client_id: 'app',
+          format: 'opaque',
+          response_type: 'ACCESS_TOKEN',
+          issued_at: 1,
+          expires_at: 2,
+          data: 'x',
+          identity_zone_id: 'uaa',
+        },
+      ],
+    ] as const
+    await withRows(rows, async () => {
+      const { lines, report } = await run(uaa, store)
+      assert.deepEqual(report.counts.token, { taken: 1, same: 0, leftOut: 1, refused: 0 }, lines.join('\n'))
+    })
+    const stored = await store.providers.findStored('uaa', 'p1')
+    assert.ok(stored)
+    assert.ok(!JSON.stringify(stored).includes('upstream-secret'))
+    assert.equal(openProviderSecrets(stored, vault).config['relyingPartySecret'], 'upstream-secret')
+    const [key] = await store.keys.list('z1')
+    assert.deepEqual([key?.keyId, key?.active, key?.sealedPrivateKey?.includes('PRIVATE')], ['k', true, false])
+    assert.equal((await store.zones.find('z1'))?.config.tokenPolicy?.activeKeyId, 'k')
+    assert.equal(memberOf((await store.zones.find('z1'))?.config.tokenPolicy, 'keys'), undefined)
+    const found = await store.tokens.find('uaa', digest('the-token-itself'))
+    assert.ok(found && !JSON.stringify(found).includes('the-token-itself'))
+    await store.close()
+  })
+
+  // Covers import-uaa: oauth_client_details: refresh_token_validity
+  it('keeps a client of everybody as one without a credential, and lifetimes of zero short', async () => {
+    const store = await newStore()
+    const row = client({
+      client_id: 'cf',
+      client_secret: UAA_HASHES[''],
+      authorized_grant_types: 'password,refresh_token',
+      access_token_validity: 0,
+      refresh_token_validity: -1,
+    })
+    await withRows([['oauth_client_details', row]], () => run(uaa, store))
+    const cf = await store.clients.find('uaa', 'cf')
+    assert.deepEqual([cf?.secrets[0]?.empty, cf?.accessTokenSeconds, cf?.refreshTokenSeconds], [true, 1, undefined])
+    await store.close()
+  })
+
+  // Covers import-uaa: users: created; lastmodified; passwd_lastmodified; passwd_change_required; phonenumber; alias_id
+  // Covers import-uaa: users: alias_zid; previous_logon_success_time; legacy_verification_behavior
+  // Covers import-uaa: identity_zone: created; lastmodified
+  // Covers import-uaa: identity_provider: created; lastmodified; alias_id; alias_zid
+  // Covers import-uaa: groups: created; lastmodified
+  // Covers import-uaa: oauth_client_details: lastmodified; required_user_groups; client_jwt_config; show_on_home_page
+  // Covers import-uaa: oauth_client_details: app_icon
+  // Covers import-uaa: authz_approvals: lastmodifiedat
+  it('keeps times, aliases, required groups, keys and tiles', async () => {
+    const store = await newStore()
+    const created = '2020-01-02 03:04:05.678'
+    const lastmodified = '2021-01-02 03:04:05'
+    const times = { created, lastmodified }
+    const [createdAt, updatedAt] = [new Date('2020-01-02T03:04:05.678Z'), new Date('2021-01-02T03:04:05Z')]
+    const alias = { identity_zone_id: 'z1', id: 'p2', alias_id: 'p1', alias_zid: 'uaa' }
+    const jwks = { keys: [{ kty: 'oct', kid: 'k', k: 'AA' }] }
+    const tile = { app_launch_url: 'https://app.example/', app_icon: Buffer.from('icon'), show_on_home_page: false }
+    const rows = [
+      ['identity_zone', zone({}, times)],
+      ['identity_provider', provider(OIDC, { ...times, alias_id: 'p2', alias_zid: 'z1' })],
+      ['identity_provider', provider(OIDC, alias)],
+      ['groups', { id: 'g1', displayname: 'a', ...times }],
+      [
+        'users',
+        user({
+          ...times,
+          id: 'u',
+          passwd_lastmodified: lastmodified,
+          passwd_change_required: true,
+          phonenumber: '+1',
+          legacy_verification_behavior: true,
+          alias_id: 'v',
+          alias_zid: 'z1',
+          previous_logon_success_time: 4000,
+        }),
+      ],
+      [
+        'oauth_client_details',
+        client({
+          ...tile,
+          lastmodified,
+          required_user_groups: 'a,b',
+          client_jwt_config: '{"jwks_uri":"https://app.example/keys"}',
+        }),
+      ],
+      ['oauth_client_details', client({ client_id: 'shared', client_jwt_config: JSON.stringify({ jwks }) })],
+      [
+        'authz_approvals',
+        {
+          user_id: 'u',
+          client_id: 'app',
+          scope: 'openid',
+          status: 'DENIED',
+          expiresat: '2999-01-01',
+          lastmodifiedat: lastmodified,
+        },
+      ],
+    ] as const
+    const { lines } = await withRows(rows, () => run(uaa, store))
+    assert.match(lines.join('\n'), /^note: users without a verified address .*: 1$/m)
+    assert.match(lines.join('\n'), /^refused: client shared \(zone uaa\): Client jwt configuration/m)
+    const timesOf = (record: { readonly createdAt: Date; readonly updatedAt: Date } | undefined) => [
+      record?.createdAt,
+      record?.updatedAt,
+    ]
+    const found = await store.users.find('uaa', 'u')
+    const [p1, group] = [await store.providers.findStored('uaa', 'p1'), await store.groups.find('uaa', 'g1')]
+    for (const record of [found, await store.zones.find('z1'), p1, group])
+      assert.deepEqual(timesOf(record), [createdAt, updatedAt])
+    assert.deepEqual(
+      [found?.passwordChangedAt, found?.passwordChangeRequired, found?.phoneNumber],
+      [updatedAt, true, '+1'],
+    )
+    assert.deepEqual([found?.aliasId, found?.aliasZoneId, found?.previousLogonAt], ['v', 'z1', new Date(4000)])
+    assert.equal(found?.verified, false)
+    assert.deepEqual([p1?.aliasId, p1?.aliasZoneId], ['p2', 'z1'])
+    const app = await store.clients.find('uaa', 'app')
+    assert.deepEqual(
+      [app?.requiredUserGroups, app?.jwksUri, app?.updatedAt],
+      [['a', 'b'], 'https://app.example/keys', updatedAt],
+    )
+    const shown = await store.clients.findMetadata('uaa', 'app')
+    assert.deepEqual(
+      [shown?.showOnHomePage, shown?.appIcon, shown?.appLaunchUrl],
+      [false, btoa('icon'), 'https://app.example/'],
+    )
+    const [approval] = await store.approvals.listAllOfUser('uaa', 'u')
+    assert.deepEqual([approval?.status, approval?.updatedAt], ['DENIED', updatedAt])
+    await store.close()
+  })
+
+  // Covers import-uaa: users: last_logon_success_time
+  // Covers import-uaa: user_info: user_id; info
+  it('keeps what UAA knows of a user of another provider, without a password', async () => {
+    const store = await newStore()
+    const rows = [
+      [
+        'users',
+        user({ id: 'u', origin: 'corp', password: UAA_HASHES[''], external_id: 'x', last_logon_success_time: 5000 }),
+      ],
+      ['user_info', { user_id: 'u', info: '{"roles":["r1"],"user_attributes":{"costCenter":["17"],"odd":"text"}}' }],
+    ] as const
+    await withRows(rows, () => run(uaa, store))
+    const found = await store.users.find('uaa', 'u')
+    assert.deepEqual([found?.passwordHash, found?.externalId, found?.lastLogonAt], [undefined, 'x', new Date(5000)])
+    assert.deepEqual([found?.providerRoles, found?.profile?.custom], [['r1'], { costCenter: ['17'] }])
+    await store.close()
+  })
+})
+
+describe('the database of a UAA', () => {
+  // Covers import-uaa: engines: schema_version
+  it('is refused where a column is missing, or every table', async () => {
+    const uaa = await freshUaa()
+    try {
+      await uaa.run(`alter table users drop column alias_zid`)
+      await assert.rejects(openUaaDatabase(uaa.url), {
+        message: "UAA's database lacks users.alias_zid: bring UAA to its schema 4.110 or a later one first",
+      })
+      await uaa.run(`drop table identity_zone`)
+      await assert.rejects(openUaaDatabase(uaa.url), {
+        message: "UAA's database: there is no table identity_zone in it",
+      })
+    } finally {
+      await uaa.drop()
+    }
+  })
+
+  it('is named when it cannot be reached', async () => {
+    await assert.rejects(
+      openUaaDatabase('postgres://127.0.0.1:1/uaa'),
+      /^StoreUnavailable: UAA's database: .*ECONNREFUSED/,
+    )
+  })
+})
