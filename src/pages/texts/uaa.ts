@@ -102,6 +102,8 @@ export const uaa: Texts = {
     problems: {
       ...en.invitation.problems,
       bad_credentials: 'Provided credentials are invalid. Please try again.',
+      'invite.email_mismatch':
+        'The authenticated email does not match the invited email. Please log in using a different account.',
       code_expired: 'Your invitation code has expired. Please request another.',
     },
   },

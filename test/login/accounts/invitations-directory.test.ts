@@ -135,7 +135,11 @@ for (const mode of MODES) {
       for (const name of ['loner', 'marissa', 'stored-plain']) {
         const answer = await accept(path, { enterprise_username: name })
         assert.equal(answer.status, 422)
-        assert.match(String(messageOf(answer)), /another email address/)
+        const words =
+          mode === 'uaa'
+            ? 'The authenticated email does not match the invited email. Please log in using a different account.'
+            : 'The account that you signed in with has another email address. Sign in with the one that was invited.'
+        assert.equal(messageOf(answer), words)
       }
       assert.equal((await invited('twin@example.org'))?.externalId, undefined)
     })
