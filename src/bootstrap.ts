@@ -1,5 +1,6 @@
 // Applies the records of the configuration to the database. Each definition is applied once: changes and deletions through
 // an API stay until the definition itself changes, which then replaces the record.
+import { compareBaseUrl } from './bootstrap/base-url.ts'
 import type { BootstrapDeps } from './bootstrap/deps.ts'
 import { BootstrapError } from './bootstrap/bootstrap-error.ts'
 import { applyClient } from './bootstrap/clients.ts'
@@ -41,6 +42,7 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
 
   await applyZone({ ...mainZoneOf(config), bootstrap }, all)
   await claimDatabase(deps, service)
+  await compareBaseUrl(service, deps)
   if (config.signingKeys !== undefined) await applySigningKeys(service, config.signingKeys, all)
   if (config.playground) await markPlayground(service, deps)
   else await disarmPlayground(service, all)

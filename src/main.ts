@@ -64,7 +64,7 @@ export async function start(given: Config): Promise<void> {
   if (config.workers > 1) return lead(config, contact)
   const parts = await prepare(config, contact)
   await closeOnFailure(parts.store, async () => {
-    await applyBootstrap({ ...parts, log: log.info })
+    await applyBootstrap({ ...parts, log: log.info, warn: log.warn })
     await listenForManagement(parts)
     await keepKeys(parts)
     await serve(parts)
@@ -105,7 +105,7 @@ async function lead(config: Config, contact: Contact): Promise<void> {
   let stopping = false
   const isStopping = (): boolean => stopping
   await closeOnFailure(parts.store, async () => {
-    await applyBootstrap({ ...parts, log: log.info })
+    await applyBootstrap({ ...parts, log: log.info, warn: log.warn })
     await parts.app.keys.active(config.service)
     await keepKeys(parts)
     const stopTasks = await startTasks({ ...parts, ...parts.app })

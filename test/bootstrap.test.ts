@@ -71,6 +71,7 @@ async function start(
     random,
     config,
     log: line => lines.push(line),
+    warn: line => lines.push(`warning: ${line}`),
   })
   return lines
 }
@@ -103,6 +104,21 @@ describe('the policy of second factors of a zone', () => {
     assert.deepEqual(await start(store, file), [text], 'at every start')
     const found = { ...file, bootstrap: { groups: [{ displayName: 'admins' }, { displayName: 'staf' }] } }
     assert.ok(!(await start(store, found)).includes(text))
+  })
+})
+
+describe('the base URL of a database', () => {
+  it('is compared with that of the last start', async () => {
+    const store = await open()
+    const warningsAt = async (base_url: string): Promise<readonly string[]> =>
+      (await start(store, { base_url })).filter(line => line.startsWith('warning: '))
+    const other = (now: string, before: string): string =>
+      `warning: base_url is ${now}, and was ${before} at the last start with this database: each refuses tokens that name the other, so servers that share a database need the same base_url`
+    assert.deepEqual(await warningsAt('https://a.example'), [], 'the first')
+    assert.deepEqual(await warningsAt('https://a.example/'), [], 'the same')
+    assert.deepEqual(await warningsAt('http://localhost:8080'), [], 'on loopback')
+    assert.deepEqual(await warningsAt('https://b.example/uaa'), [other('https://b.example/uaa', 'https://a.example')])
+    assert.deepEqual(await warningsAt('https://a.example'), [other('https://a.example', 'https://b.example/uaa')])
   })
 })
 

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import type { Store } from '../store/store.ts'
 import type { TokenKeys } from '../token/signer.ts'
 
-/** Dependencies of the bootstrap; `log` takes one line for the operator. */
+/** Dependencies of the bootstrap; `log` and `warn` take one line for the operator. */
 export interface BootstrapDeps {
   readonly store: Store
   readonly passwords: Passwords
@@ -17,4 +17,5 @@ export interface BootstrapDeps {
   readonly tokenKeys?: TokenKeys | undefined
   readonly config: Config
   readonly log: (line: string) => void
+  readonly warn: (line: string) => void
 }

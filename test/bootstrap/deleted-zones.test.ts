@@ -23,7 +23,7 @@ describe('a zone of the configuration that was deleted through the API', () => {
       const bootstrap = { clients: [{ ...client, name: clientName }], groups: [{ displayName: 'g' }] }
       const zone = { id: 'z1', subdomain: 'one', name, config: { tokenPolicy: { keys } }, bootstrap }
       const config = await loadText(folder, JSON.stringify({ bootstrap: { identity_zones: [zone] } }))
-      await applyBootstrap({ store, passwords, vault, clock, random, config, log: () => {} })
+      await applyBootstrap({ store, passwords, vault, clock, random, config, log: () => {}, warn: () => {} })
     }
     const found = async () => [
       (await store.zones.find('z1'))?.name,

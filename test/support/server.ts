@@ -240,7 +240,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   }
   const tokenKeys = await openTokenKeys({ ...config, programEnv: process.env }, log) // which say where SoftHSM is
   try {
-    await applyBootstrap({ store, passwords, vault, tokenKeys, clock, random, config, log: () => {} })
+    await applyBootstrap({ store, passwords, vault, tokenKeys, clock, random, config, log: () => {}, warn: () => {} })
   } catch (error) {
     tokenKeys?.close()
     throw error
