@@ -2,7 +2,7 @@
 import { isJsonRecord } from '../../base/json.ts'
 import type { Filter } from '../../model/filters/filter.ts'
 import type { Names } from './attribute.ts'
-import type { Operation } from './patch.ts'
+import type { Operation } from './patch-operations.ts'
 import { readTarget } from './patch-path.ts'
 
 /** What must be known of a group before a PATCH. */

@@ -1,0 +1,55 @@
+// The body of a PATCH (RFC 7644 §3.5.2).
+import { isJsonRecord } from '../../base/json.ts'
+import type { Json, Names } from './attribute.ts'
+import { ScimError } from './error.ts'
+import { readMessage } from './message.ts'
+import type { SentOperation } from './tolerances.ts'
+import { tolerated } from './tolerances.ts'
+
+/** The schema of a PATCH body. */
+export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
+const MAX_OPERATIONS = 1000
+/** Attributes that a request may name, of which operations without a path have many. Changing them blocks other requests. */
+const MAX_CHANGES = 5000
+
+const OPS = ['add', 'replace', 'remove'] as const
+/** What an operation does. */
+export type Op = (typeof OPS)[number]
+
+/** An operation with its path, which may still be absent. */
+export interface Operation {
+  readonly op: Op
+  readonly path?: string
+  readonly value?: unknown
+}
+
+/** Reads the body of a PATCH, with the tolerances. */
+export function readOperations(names: Names, body: Json): readonly Operation[] {
+  const list = readMessage(body, PATCH_SCHEMA)('Operations')
+  if (!Array.isArray(list) || list.length === 0) throw new ScimError('invalidSyntax', 'Operations must be a list')
+  const changes = list.reduce<number>((sum, each) => sum + countChanges(each), 0)
+  if (changes > MAX_CHANGES) {
+    throw new ScimError('invalidValue', `A request can change at most ${MAX_CHANGES} attributes`)
+  }
+  const operations = list.flatMap((each: unknown) => {
+    if (!isJsonRecord(each)) throw new ScimError('invalidSyntax', 'An operation must be an object')
+    return tolerated({ op: each['op'], path: each['path'] ?? undefined, value: each['value'] }, names)
+  })
+  if (operations.length > MAX_OPERATIONS) {
+    throw new ScimError('invalidValue', `A request can have at most ${MAX_OPERATIONS} operations`)
+  }
+  return operations.map(readOperation)
+}
+
+/** How many attributes an operation names; for one that is no object, what refuses it comes later. */
+const countChanges = (sent: unknown): number =>
+  isJsonRecord(sent) && isJsonRecord(sent['value']) ? Object.keys(sent['value']).length : 1
+
+function readOperation({ op: sent, path, value }: SentOperation): Operation {
+  const op = OPS.find(each => each === sent)
+  if (!op) throw new ScimError('invalidSyntax', `op must be one of ${OPS.join(', ')}`)
+  if (path !== undefined && typeof path !== 'string') throw new ScimError('invalidPath', 'path must be a string')
+  if (op === 'remove' && path === undefined) throw new ScimError('noTarget', 'remove needs a path')
+  if (op !== 'remove' && value === undefined) throw new ScimError('invalidValue', `${op} needs a value`)
+  return { op, ...(path !== undefined && { path }), value }
+}

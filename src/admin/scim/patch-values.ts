@@ -1,0 +1,177 @@
+// What PATCH changes in the values of a multi-valued attribute (RFC 7644 §3.5.2).
+import { isJsonRecord } from '../../base/json.ts'
+import type { Filter } from '../../model/filters/filter.ts'
+import type { Attribute, ResolvedPath } from './attribute.ts'
+import { named } from './attribute.ts'
+import { ScimError } from './error.ts'
+import type { Op } from './patch-operations.ts'
+import { checkCount, isPrimary, readSingle, readValue } from './reader.ts'
+import { entryFor, mayBeAbsent } from './tolerances.ts'
+import { exactValueOf, selects, sizeOf } from './value-filter.ts'
+
+/** Members of a resource that is being changed; every name in it is one of the description. */
+export type Draft = Record<string, unknown>
+
+/** Where a change happens. */
+export interface Context {
+  readonly owner: Draft
+  readonly resolved: ResolvedPath
+  /** For messages. */
+  readonly path: string
+  readonly budget: Budget
+}
+
+/**
+ * Comparisons of values, with filters and with one another, that the request may still make. They block other requests for some
+ * hundredths of a second.
+ */
+export interface Budget {
+  left: number
+}
+/** Of a request. */
+export const MAX_COMPARISONS = 25_000
+const TOO_MANY = 'The operations of the request compare too many values'
+
+const listIn = (owner: Draft, { name }: Attribute): readonly unknown[] => {
+  const list = owner[name]
+  return Array.isArray(list) ? list : []
+}
+
+/** The values that a filter selects; all without one. */
+function chosenIn(
+  list: readonly unknown[],
+  filter: Filter | undefined,
+  { resolved: { attribute }, budget }: Context,
+): ReadonlySet<unknown> {
+  if (!filter) return new Set(list)
+  const id = exactValueOf(filter, attribute)
+  if (id !== undefined) return new Set(list.filter(entry => idOf(entry) === id))
+  budget.left -= list.length * sizeOf(filter)
+  if (budget.left < 0) throw new ScimError('invalidValue', TOO_MANY)
+  return new Set(list.filter(entry => selects(filter, entry, attribute)))
+}
+
+/** Adds or replaces values, or members of those that the filter selects. */
+export function changeValues(
+  context: Context,
+  { op, filter, value }: { readonly op: Op; readonly filter: Filter | undefined; readonly value: unknown },
+): void {
+  const { owner, resolved, path, budget } = context
+  const { attribute, sub } = resolved
+  const list = listIn(owner, attribute)
+  if (!filter && !sub) {
+    const sent = Array.isArray(value) ? value : [value]
+    const read = readValue(attribute, sent, path)
+    const values: readonly unknown[] = Array.isArray(read) ? read : []
+    if (op === 'add' && !hasOwnId(attribute)) {
+      budget.left -= list.length + values.length
+      if (budget.left < 0) throw new ScimError('invalidValue', TOO_MANY)
+    }
+    owner[attribute.name] = op === 'replace' ? values : joined(attribute, list, values)
+    return
+  }
+  const chosen = chosenIn(list, filter, context)
+  if (chosen.size === 0) {
+    const entry = filter && entryFor(filter)
+    if (!entry) throw new ScimError('noTarget', `${path} has no such value`)
+    const made = readSingle(attribute, entry, attribute.name, { isPart: true })
+    const changed = changedEntry(made, { attribute, sub, value, path, op: 'add' })
+    owner[attribute.name] = joined(attribute, list, [changed])
+    return
+  }
+  const changed = list.map(entry =>
+    chosen.has(entry) ? changedEntry(entry, { attribute, sub, value, path, op }) : entry,
+  )
+  const preferred = changed.findLast((entry, index) => chosen.has(list[index]) && isPrimary(entry))
+  owner[attribute.name] = onlyPrimary(changed, preferred).filter(entry => entry !== undefined)
+}
+
+interface EntryChange {
+  readonly op: Op
+  readonly attribute: Attribute
+  readonly sub: Attribute | undefined
+  readonly value: unknown
+  readonly path: string
+}
+
+/** An entry of a list after a change of one of its members, or of all. */
+function changedEntry(entry: unknown, { op, attribute, sub, value, path }: EntryChange): unknown {
+  const members: Draft = isJsonRecord(entry) ? { ...entry } : {}
+  if (sub) {
+    const read = readValue(sub, value, path)
+    if (sub.mutability === 'immutable' && members[sub.name] !== undefined && members[sub.name] !== read) {
+      throw new ScimError('mutability', `${path} cannot be changed any more`)
+    }
+    members[sub.name] = read
+    return withoutUndefined(members)
+  }
+  if (op === 'replace') return readSingle(attribute, value, path)
+  merge(members, attribute, value, path)
+  return withoutUndefined(members)
+}
+
+/** Whether one member identifies a value, like the id of a member of a group; others are compared whole. */
+const hasOwnId = ({ subAttributes = [] }: Attribute): boolean =>
+  subAttributes.some(({ name, mutability }) => name === 'value' && mutability === 'immutable')
+
+/** The list with the values that it does not have yet. A new primary value takes the mark from the old one (§3.5.2). */
+function joined(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
+  const keyOf = hasOwnId(attribute) ? idOf : textOf
+  const known = new Set(list.map(keyOf))
+  const fresh = values.filter(value => {
+    const key = keyOf(value)
+    const isNew = !known.has(key)
+    known.add(key)
+    return isNew
+  })
+  const all = [...list, ...fresh]
+  checkCount(attribute, all, attribute.name)
+  return onlyPrimary(all, fresh.find(isPrimary))
+}
+
+/** The same text for equal values, independent of the order of their members. */
+const textOf = (entry: unknown): string =>
+  JSON.stringify(isJsonRecord(entry) ? Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1)) : entry)
+
+const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? entry['value'] : entry)
+
+/** Takes the mark of all values but the preferred one, if there is one. */
+const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unknown[] =>
+  preferred === undefined
+    ? list
+    : list.map(entry => (entry !== preferred && isPrimary(entry) ? { ...Object(entry), primary: false } : entry))
+
+/** Removes the values that the filter selects, or a member of these. */
+export function removeValues(context: Context, filter: Filter | undefined, op: Op): void {
+  const { owner, resolved, path } = context
+  const { attribute, sub } = resolved
+  const list = listIn(owner, attribute)
+  const chosen = chosenIn(list, filter, context)
+  if (chosen.size === 0 && filter && !(op === 'remove' && mayBeAbsent(attribute))) {
+    throw new ScimError('noTarget', `${path} has no such value`)
+  }
+  const left = list.flatMap(entry => {
+    if (!chosen.has(entry)) return [entry]
+    if (!sub) return []
+    const { [sub.name]: _, ...others } = isJsonRecord(entry) ? entry : {}
+    return withoutUndefined(others) ?? []
+  })
+  owner[attribute.name] = left.length > 0 ? left : undefined
+}
+
+/** Sets the members that the value has; null removes one. */
+export function merge(members: Draft, attribute: Attribute, value: unknown, path: string): void {
+  const read = readSingle(attribute, value, path, { isPart: true })
+  if (isJsonRecord(read)) Object.assign(members, read)
+  if (!isJsonRecord(value)) return
+  for (const [name, each] of Object.entries(value)) {
+    const sub = each === null ? named(attribute.subAttributes ?? [], name) : undefined
+    if (sub && sub.mutability !== 'readOnly') delete members[sub.name]
+  }
+}
+
+/** The members that have a value; undefined without any. */
+export const withoutUndefined = (members: Draft): Draft | undefined => {
+  const kept = Object.entries(members).filter(([, value]) => value !== undefined)
+  return kept.length > 0 ? Object.fromEntries(kept) : undefined
+}
