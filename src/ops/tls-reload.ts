@@ -14,26 +14,29 @@ export function reloadTlsFiles(
   files: TlsFiles,
   { log, clock }: { log: { info(message: string): void; warn(message: string): void }; clock: Clock },
 ): () => void {
-  let current = JSON.stringify(readTls(files))
+  let current: string | undefined
 
   function reload(): void {
     const read = readTls(files)
     const text = JSON.stringify(read)
     if (text === current) return
+    const isFirst = current === undefined
     current = text
-    if (read.problem === undefined) {
-      server.setSecureContext({ ...read.context })
-      log.info('TLS: the new certificate is in use')
-      const warning = certificateWarning(read.context.cert, { now: clock.now() })
-      if (warning !== undefined) log.warn(`TLS: ${files.certificate} ${warning}; callers will refuse it`)
-    } else {
+    if (read.problem !== undefined) {
       log.warn(`TLS: the old certificate stays in use: ${files[read.of]} ${read.problem}`)
+      return
     }
+    server.setSecureContext({ ...read.context })
+    if (isFirst) return // nearly always it is the one that the server was made with
+    log.info('TLS: the new certificate is in use')
+    const warning = certificateWarning(read.context.cert, { now: clock.now() })
+    if (warning !== undefined) log.warn(`TLS: ${files.certificate} ${warning}; callers will refuse it`)
   }
 
   // By comparing, not by notification: files are often links of a volume, which are exchanged somewhere else.
   const watched = [files.certificate, files.privateKey]
   for (const file of watched) watchFile(file, { interval: LOOK_EVERY_MS, persistent: false }, reload)
+  reload() // the files may have changed since the server was made
   return () => {
     for (const file of watched) unwatchFile(file, reload)
   }
