@@ -42,7 +42,7 @@ FROM scratch
 COPY --from=build /image/ /
 COPY --from=build /app/ /app/
 # The address is set here, because loopback is unreachable from outside the container.
-ENV LATCHKEY_CONFIG=/etc/latchkey/latchkey.yml LATCHKEY_HOST=0.0.0.0 HOME=/var/lib/latchkey MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
+ENV LATCHKEY_CONFIG=/etc/latchkey/latchkey.yml LATCHKEY_HOST=0.0.0.0 HOME=/var/lib/latchkey MALLOC_ARENA_MAX=2
 WORKDIR /var/lib/latchkey
 VOLUME /var/lib/latchkey/data
 EXPOSE 8080

@@ -20,7 +20,7 @@ import { openLog } from './main/log.ts'
 import { listenFailure, withUsablePort } from './main/port.ts'
 import { startTasks } from './main/tasks.ts'
 import { readBuildFacts } from './ops/build.ts'
-import { collectGarbageWhenIdle } from './ops/first-idle.ts'
+import { freeMemoryWhenIdle } from './ops/idle-memory.ts'
 import { combined } from './ops/instrument.ts'
 import type { Log } from './ops/log.ts'
 import type { Management } from './ops/management.ts'
@@ -74,7 +74,7 @@ export async function start(given: Config): Promise<void> {
   onStop(parts, () => stopServing(parts, stopTasks()))
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
-  collectGarbageWhenIdle()
+  freeMemoryWhenIdle()
 }
 
 /** A worker process; the primary process has prepared the database and purges it. */
@@ -87,7 +87,7 @@ async function follow(config: Config, contact: Contact): Promise<void> {
     })
     onStop(parts, () => stopServing(parts))
     flushCompileCache()
-    collectGarbageWhenIdle()
+    freeMemoryWhenIdle()
   } catch (error) {
     cluster.worker?.disconnect() // which would keep the process alive
     throw error

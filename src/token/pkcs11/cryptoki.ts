@@ -1,19 +1,7 @@
 // The functions of a PKCS#11 module (v2.40 and later), called by Node's foreign functions. For 64-bit systems but Windows, where
 // CK_ULONG has eight bytes.
+import type { ForeignFunctions } from '../../base/foreign-functions.ts'
 import { failureOf, TokenFailure } from './token-failure.ts'
-
-/** The part of `node:ffi` that is used; the types of the oldest supported Node.js do not have it. */
-export interface ForeignFunctions {
-  readonly DynamicLibrary: new (
-    path: string,
-  ) => {
-    getFunction(
-      name: string,
-      signature: { readonly return: string; readonly arguments: readonly string[] },
-    ): (...values: readonly (number | bigint)[]) => number | bigint
-  }
-  readonly getRawPointer: (bytes: Buffer) => bigint
-}
 
 /** Throws `TokenFailure` unless the result is CKR_OK or accepted. */
 type Call = (values: readonly (number | bigint)[], ...accepted: readonly number[]) => void

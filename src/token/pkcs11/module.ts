@@ -1,6 +1,7 @@
 // Signs with a key of a PKCS#11 module. Used in a process of its own only: a mistake of the module ends or blocks that process.
+import type { ForeignFunctions } from '../../base/foreign-functions.ts'
 import { loadCryptoki } from './cryptoki.ts'
-import type { Cryptoki, ForeignFunctions } from './cryptoki.ts'
+import type { Cryptoki } from './cryptoki.ts'
 import { createNativeMemory, ULONG_BYTES, ulongIn } from './native-memory.ts'
 import type { NativeMemory } from './native-memory.ts'
 import { keyPairOf } from './objects.ts'

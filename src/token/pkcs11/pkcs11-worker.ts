@@ -1,6 +1,6 @@
 // The process of one session: signs what it is sent, one after the other. It has access to nothing but the token, and ends with the
 // server, or at the first failure: the next process begins with a new session.
-import type { ForeignFunctions } from './cryptoki.ts'
+import { foreignFunctions } from '../../base/foreign-functions.ts'
 import type { OpenAnswer, OpenRequest, SignAnswer, SignRequest } from './messages.ts'
 import type { TokenSession } from './module.ts'
 import { openToken } from './module.ts'
@@ -13,16 +13,14 @@ function end(message: OpenAnswer | SignAnswer): void {
   process.send?.(message, () => process.disconnect())
 }
 
-async function open({ location, mechanism }: OpenRequest): Promise<TokenSession | undefined> {
+function open({ location, mechanism }: OpenRequest): TokenSession | undefined {
   try {
     if (process.platform === 'win32') throw new Error('keys in tokens are not supported on Windows')
-    // @ts-expect-error -- the types of the oldest supported Node.js do not have it
-    const functions: ForeignFunctions = await import('node:ffi')
+    const functions = foreignFunctions()
+    if (functions === undefined) throw new Error('keys in tokens need Node.js 26.1 or later')
     return openToken(location, mechanism, functions)
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_UNKNOWN_BUILTIN_MODULE'
-    const failure = isMissing ? 'keys in tokens need Node.js 26.1 or later' : reasonOf(error)
-    end({ failure, isPinRefused: isPinRefused(error) })
+    end({ failure: reasonOf(error), isPinRefused: isPinRefused(error) })
     return undefined
   }
 }
@@ -32,8 +30,8 @@ process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 process.on('SIGHUP', () => {})
 
-async function serve(request: OpenRequest): Promise<void> {
-  const session = await open(request)
+function serve(request: OpenRequest): void {
+  const session = open(request)
   if (!session) return
   let isEnding = false
   process.on('message', (input: SignRequest) => {
@@ -48,4 +46,4 @@ async function serve(request: OpenRequest): Promise<void> {
   process.send?.({ publicKey: session.publicKey } satisfies OpenAnswer)
 }
 
-process.once('message', (request: OpenRequest) => void serve(request))
+process.once('message', serve)

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { describe, it } from 'node:test'
+
+const MODULE = new URL('../../src/ops/idle-memory.ts', import.meta.url).href
+// What only the start needed survives the collections of the young, as the sources of a server do.
+const script = (more: string): string => `
+  const { freeMemoryWhenIdle } = await import(${JSON.stringify(MODULE)})
+  let kept = { text: 'x'.repeat(1000) }
+  const left = new WeakRef(kept)
+  for (let i = 0; i < 200; i += 1) new Array(100_000).fill(i)
+  ${more}
+  kept = undefined
+  freeMemoryWhenIdle()
+  const end = Date.now() + 3000
+  const look = setInterval(() => {
+    if (left.deref() !== undefined && Date.now() < end) return
+    clearInterval(look)
+    process.stdout.write(left.deref() === undefined ? 'given back' : 'kept')
+  }, 50)
+`
+
+describe('the first second of rest', () => {
+  for (const [title, more, said] of [
+    ['gives back what only the start needed, and keeps no process alive', '', 'given back'],
+    [
+      'lets nothing wait for a large heap',
+      'globalThis.large = Array.from({ length: 1_500_000 }, (_, i) => ({ i }))',
+      'kept',
+    ],
+  ] as const) {
+    it(title, () => {
+      const args = ['--input-type=module', '-e', script(more)]
+      const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 })
+      assert.deepEqual([status, stdout, stderr], [0, said, ''])
+    })
+  }
+})
+
+// Between blocks that are kept, so that glibc cannot return those that are freed by itself.
+const FRAGMENTS = `
+  const { freeMemoryWhenIdle } = await import(${JSON.stringify(MODULE)})
+  const kept = []
+  const wait = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds))
+  async function fragment() {
+    let freed = []
+    for (let i = 0; i < 2000; i += 1) {
+      freed.push(Buffer.alloc(20_000, 1))
+      kept.push(Buffer.alloc(200, 1))
+    }
+    freed = undefined
+    gc()
+    await wait(100)
+  }
+  async function isReturned() {
+    const before = process.memoryUsage.rss()
+    for (const end = Date.now() + 10_000; Date.now() < end; await wait(50)) {
+      if (before - process.memoryUsage.rss() > 20_000_000) return true
+    }
+    return false
+  }
+  await fragment()
+  freeMemoryWhenIdle()
+  const atFirst = await isReturned()
+  for (const end = Date.now() + 2500; Date.now() < end; await wait(0)) for (const until = Date.now() + 100; Date.now() < until; );
+  await fragment()
+  process.stdout.write(JSON.stringify([atFirst, await isReturned()]))
+`
+
+it('what the C library keeps is returned after the start, and after each time of work', t => {
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+  if (header.glibcVersionRuntime === undefined) return t.skip('this C library has no malloc_trim')
+  const args = ['--expose-gc', '--input-type=module', '-e', FRAGMENTS]
+  const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000 })
+  assert.deepEqual([status, stdout, stderr], [0, '[true,true]', ''])
+})
