@@ -166,8 +166,8 @@ const OWNED_PHRASES: readonly OwnedPhrase[] = [
   },
   {
     phrase: /\b(?:createRequire|getBuiltinModule)\b/g,
-    owner: /^src\/base\/lazy-packages\.ts$/,
-    rule: 'modules are loaded by `import`, or as base/lazy-packages.ts says',
+    owner: /^src\/base\/(?:lazy-packages|foreign-functions)\.ts$/,
+    rule: 'modules are loaded by `import`, but for base/lazy-packages.ts and base/foreign-functions.ts',
   },
 ]
 
