@@ -81,7 +81,7 @@ function ofType(
       headers: { 'If-None-Match': may('A version that is known.') },
       answers: {
         200: scim('The resource.', resource, VERSION),
-        304: empty('It has the version.'),
+        304: empty('It has the version, and shows nothing that changes without it.'),
         400: REFUSED,
         ...MISSING,
       },
@@ -178,7 +178,7 @@ export function scimArea(): Area {
         query: selection,
         answers: {
           200: scim('The user.', resource, MADE),
-          304: empty('It has the version.'),
+          304: empty('It has the version, and shows nothing that changes without it.'),
           403: 'The client may not use the account by its token alone.',
           404: 'The token is not that of a user.',
         },

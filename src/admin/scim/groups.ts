@@ -66,7 +66,8 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
   function shownOne(context: Context, group: Group, selection: Selection): Resource {
     const json = groupToJson(group, context.base)
     const members = selection.wants('members') && { name: 'members', pages: membersOf(context, group.id, selection) }
-    return { id: group.id, version: group.version, json: selection.of(json), ...(members && { list: members }) }
+    const { id, version } = group
+    return { id, version, json: selection.of(json), isOfVersion: !members, ...(members && { list: members }) }
   }
 
   /** The groups of a list with their members, which must not be too many. */
@@ -94,7 +95,7 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
     return records.map(group => {
       const members = byGroup.get(group.id)
       const json = { ...groupToJson(group, base), ...(members && { members }) }
-      return { id: group.id, version: group.version, json: selection.of(json) }
+      return { id: group.id, version: group.version, json: selection.of(json), isOfVersion: members === undefined }
     })
   }
 

@@ -111,9 +111,8 @@ export function createHandlers(deps: ScimDeps): Handlers {
     { id, resources }: { readonly id: string; readonly resources: Resources },
   ): Promise<FastifyReply> {
     const resource = await resources.read(contextOf(request), id, selectionOf(request, resources))
-    // The members of a group change without its version.
-    const { list, version } = resource
-    if (!list && isUnchanged(request, version)) return reply.header('etag', tagOf(version)).status(304).send()
+    const { isOfVersion, version } = resource
+    if (isOfVersion && isUnchanged(request, version)) return reply.header('etag', tagOf(version)).status(304).send()
     return send(reply, resource)
   }
 

@@ -20,6 +20,8 @@ export interface Resource {
   readonly id: string
   readonly version: number
   readonly json: Json
+  /** Whether it is the same as long as the version is: it shows nothing that changes without it, such as groups of a user. */
+  readonly isOfVersion: boolean
   /** One more member, which is read while it is sent, a page at a time. */
   readonly list?: { readonly name: string; readonly pages: AsyncIterable<readonly unknown[]> }
 }

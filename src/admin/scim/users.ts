@@ -1,5 +1,6 @@
 // The users of SCIM, over the records and rules that every API of users shares.
 import { isDeepStrictEqual } from 'node:util'
+import { memberOf } from '../../base/json.ts'
 import type { Service } from '../../model/service.ts'
 import { hasPrimaryEmail } from '../../model/users/user.ts'
 import type { User } from '../../model/users/user.ts'
@@ -43,11 +44,11 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
   ): Promise<readonly Resource[]> {
     const ids = records.map(({ id }) => id)
     const groups = selection.wants('groups') ? await groupsShown(zone, ids) : undefined
-    return records.map(user => ({
-      id: user.id,
-      version: user.version,
-      json: selection.of(userToJson(user, { base, groups: groups?.get(user.id) ?? [] })),
-    }))
+    return records.map(user => {
+      const json = selection.of(userToJson(user, { base, groups: groups?.get(user.id) ?? [] }))
+      const isOfVersion = groups === undefined && memberOf(json[OWN_USER], 'verified') === undefined
+      return { id: user.id, version: user.version, json, isOfVersion }
+    })
   }
 
   async function shownOne(context: Context, user: User, selection: Selection): Promise<Resource> {

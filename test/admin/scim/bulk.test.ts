@@ -35,7 +35,7 @@ describe('SCIM /Bulk', () => {
         most = Math.max(most, running)
         await nextTurn()
         running -= 1
-        return { id: String(userName), version: 0, json: {} }
+        return { id: String(userName), version: 0, json: {}, isOfVersion: true }
       },
     }
     const resources = creates as Resources // nothing else is called

@@ -20,14 +20,14 @@ function resourcesOf(type: ResourceType, asked: unknown[]): Resources {
   const changedOne = async ({ id, body }: Change): Promise<Resource> => {
     asked.push(body)
     if (id === 'gone') throw new ScimError(404, 'There is no such resource')
-    return { id, version: 1, json: {} }
+    return { id, version: 1, json: {}, isOfVersion: true }
   }
   const resources: Partial<Resources> = {
     names: namesOf(type),
     async create(_, body) {
       asked.push(body)
       made += 1
-      return { id: `made-${made}`, version: 0, json: {} }
+      return { id: `made-${made}`, version: 0, json: {}, isOfVersion: true }
     },
     replace: (_, change) => changedOne(change),
     patch: (_, change) => changedOne(change),
