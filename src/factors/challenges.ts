@@ -17,7 +17,7 @@ export interface ChallengeFor {
 }
 
 /** Challenges of all zones. */
-interface Challenges {
+export interface Challenges {
   /** In base64url. */
   issue(of: ChallengeFor): string
   /** Whether it was issued for this and is not too old. */

@@ -4,7 +4,7 @@ import type { User } from '../../src/model/users/user.ts'
 import { cbor, createAuthenticator } from './authenticator.ts'
 import type { AssertionLies, Credential } from './authenticator.ts'
 import { hiddenFields } from './forms.ts'
-import { userHandle } from '../../src/factors/passkeys.ts'
+import { userHandle } from '../../src/factors/ceremony.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 
 /** Sends requests with cookies. */

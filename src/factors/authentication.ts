@@ -1,0 +1,122 @@
+// The authentication with a passkey (Web Authentication Level 3 §7.2).
+import type { Clock } from '../base/clock.ts'
+import type { JsonRecord } from '../base/json.ts'
+import type { Level } from '../model/sessions/assurance.ts'
+import type { Passkey } from '../model/users/passkey.ts'
+import type { User } from '../model/users/user.ts'
+import type { Store } from '../store/store.ts'
+import { clientDataOf, identityOf, readAnswer } from './browser-answer.ts'
+import type { BrowserAnswer } from './browser-answer.ts'
+import { credentialsOf, library, refused, relyingPartyId, TIMEOUT_MILLISECONDS, userHandle } from './ceremony.ts'
+import type { Ceremony, PasskeyRefusal } from './ceremony.ts'
+import type { ChallengeFor, Challenges } from './challenges.ts'
+
+/** Dependencies of the authentication. */
+interface AuthenticationDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly challenges: Challenges
+}
+
+/** What a passkey proved. */
+export interface PasskeyProof {
+  readonly outcome: 'proved'
+  readonly userId: string
+  readonly level: Level
+  /** RFC 8176, without `mfa`. */
+  readonly amr: readonly string[]
+}
+
+const purposeFor = (user: User | undefined): ChallengeFor['purpose'] => (user ? 'second factor' : 'sign-in')
+
+/** The options of `navigator.credentials.get`: with a user for a second factor, else to identify the user. */
+export async function authenticationOptions(
+  at: Ceremony,
+  user: User | undefined,
+  { store, challenges }: AuthenticationDeps,
+): Promise<JsonRecord> {
+  const { zoneId, browser } = at
+  return {
+    rpId: relyingPartyId(at),
+    challenge: challenges.issue({ purpose: purposeFor(user), zoneId, browser, userId: user?.id }),
+    timeout: TIMEOUT_MILLISECONDS,
+    userVerification: user ? 'preferred' : 'required',
+    ...(user && { allowCredentials: await credentialsOf(zoneId, user.id, store) }),
+  }
+}
+
+/** Verifies what the browser answered, and uses the passkey. */
+export async function authenticate(
+  at: Ceremony,
+  { answer, user }: { readonly answer: string; readonly user?: User },
+  { store, clock, challenges }: AuthenticationDeps,
+): Promise<PasskeyProof | PasskeyRefusal> {
+  const { zoneId } = at
+  const of: ChallengeFor = { purpose: purposeFor(user), ...at, userId: user?.id }
+  const sent = readAnswer(answer, ['clientDataJSON', 'authenticatorData', 'signature'])
+  if (!sent) return refused('malformed')
+  const { challenge, isFramed } = clientDataOf(sent.response['clientDataJSON'] ?? '')
+  if (isFramed || !challenges.isValid(challenge, of)) return refused('challenge')
+  const passkey = await store.factors.findPasskey(zoneId, sent.id)
+  if (!passkey) return refused('unknown')
+  const handle = userHandle(zoneId, passkey.userId)
+  const { userHandle: sentHandle } = sent
+  const isTheirs = user ? passkey.userId === user.id && (sentHandle ?? handle) === handle : sentHandle === handle
+  if (!isTheirs) return refused('other-person')
+  try {
+    const verified = await verify(at, { sent, challenge, passkey, verifiesUser: !user })
+    if (!verified) return refused('invalid')
+    if (!(await challenges.use(challenge, of))) return refused('used')
+    const { counter, isBackedUp, isUserVerified } = verified
+    if (!(await store.factors.usePasskey(zoneId, passkey.credentialId, { counter, isBackedUp, at: clock.now() }))) {
+      return refused('counter')
+    }
+    return {
+      outcome: 'proved',
+      userId: passkey.userId,
+      level: passkey.isAttested ? 'phrh' : 'phr',
+      amr: [passkey.isAttested ? 'hwk' : 'pop', ...(isUserVerified ? ['user'] : [])],
+    }
+  } catch (cause) {
+    return refused('invalid', cause)
+  }
+}
+
+async function verify(
+  at: Ceremony,
+  {
+    sent,
+    challenge,
+    passkey,
+    verifiesUser,
+  }: {
+    readonly sent: BrowserAnswer
+    readonly challenge: string
+    readonly passkey: Passkey
+    readonly verifiesUser: boolean
+  },
+): Promise<{ readonly counter: number; readonly isBackedUp: boolean; readonly isUserVerified: boolean } | undefined> {
+  const { verifyAuthenticationResponse } = await library()
+  const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+    response: {
+      ...identityOf(sent),
+      response: {
+        clientDataJSON: sent.response['clientDataJSON'] ?? '',
+        authenticatorData: sent.response['authenticatorData'] ?? '',
+        signature: sent.response['signature'] ?? '',
+      },
+    },
+    expectedChallenge: challenge,
+    expectedOrigin: new URL(at.baseUrl).origin,
+    expectedRPID: relyingPartyId(at),
+    credential: {
+      id: passkey.credentialId,
+      publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),
+      counter: 0, // the database compares, for every process at once
+    },
+    requireUserVerification: verifiesUser,
+  })
+  if (!verified) return undefined
+  const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = authenticationInfo
+  return { counter, isBackedUp, isUserVerified }
+}

@@ -1,0 +1,65 @@
+// What both ceremonies of passkeys share: where they take place, what they ask for, and why they refuse.
+import { loadOnce } from '../base/load-once.ts'
+import { digest } from '../base/secrets.ts'
+import type { JsonRecord } from '../base/json.ts'
+import type { Store } from '../store/store.ts'
+
+/** Where a ceremony takes place. */
+export interface Ceremony {
+  readonly zoneId: string
+  /** Base URL of the zone: its host is the relying party's id, its origin the only one accepted. */
+  readonly baseUrl: string
+  /** What the challenge is bound to: the browser's session, or what stands for it before a sign-in. */
+  readonly browser: string
+}
+
+/** Why an answer is not accepted: one word for the audit trail, and what the library said for the log. */
+export interface PasskeyRefusal {
+  readonly outcome: 'refused'
+  readonly reason:
+    | 'malformed'
+    | 'challenge'
+    | 'unknown'
+    | 'other-person'
+    | 'attestation'
+    | 'key'
+    | 'invalid'
+    | 'counter'
+    | 'used'
+  readonly detail?: string
+}
+
+/** A question waits five minutes for its answer. */
+export const TIMEOUT_MILLISECONDS = 300_000
+
+/** Loads the library with the first answer. */
+export const library = loadOnce(() => import('@simplewebauthn/server'))
+
+/**
+ * The user handle, which an authenticator keeps with the credential: zone and user. Zones below one host share a relying
+ * party's id, and a credential of the same handle would replace the one of another zone.
+ */
+export const userHandle = (zoneId: string, userId: string): string =>
+  digest(JSON.stringify(['passkey of', zoneId, userId]))
+
+/** The refusal, with the message of what the library threw. */
+export const refused = (reason: PasskeyRefusal['reason'], cause?: unknown): PasskeyRefusal => ({
+  outcome: 'refused',
+  reason,
+  ...(cause instanceof Error && { detail: cause.message.slice(0, 300) }),
+})
+
+/** The ID of the relying party: the host of the zone. */
+export const relyingPartyId = ({ baseUrl }: Ceremony): string => new URL(baseUrl).hostname
+
+/** The passkeys of a user, as a browser is told of them. */
+export const credentialsOf = async (
+  zoneId: string,
+  userId: string,
+  { factors }: Pick<Store, 'factors'>,
+): Promise<readonly JsonRecord[]> =>
+  (await factors.passkeysOf(zoneId, userId)).map(({ credentialId: id, transports }) => ({
+    type: 'public-key',
+    id,
+    transports,
+  }))
