@@ -8,6 +8,7 @@ const KINDS = {
   from: 'string',
   apply: 'boolean',
   'skip-refused': 'boolean',
+  settings: 'string',
 } as const
 
 /** How an import is run. */
@@ -29,9 +30,17 @@ export const importUaa: Command = {
     --from URL         UAA's database, postgres://...; read only (LATCHKEY_UAA_DATABASE)
     --apply            Write; without it, everything is read, checked and named that cannot be taken
     --skip-refused     With --apply: finish without what cannot be taken
+    --settings FILE    Instead: print the configuration that a uaa.yml makes, or several with commas between
 `,
   async run(args) {
-    const { from: given, apply = false, 'skip-refused': skipsRefused = false, ...options } = readOptions(args, KINDS)
+    const { settings, ...others } = readOptions(args, KINDS)
+    if (settings !== undefined) {
+      const [other] = Object.keys(others)
+      if (other !== undefined) throw new UsageError(`Options '--settings' and '--${other}' exclude each other`)
+      const { printSettings } = await import('./uaa-settings-work.ts')
+      return printSettings(settings)
+    }
+    const { from: given, apply = false, 'skip-refused': skipsRefused = false, ...options } = others
     if (skipsRefused && !apply) throw new UsageError("Option '--skip-refused' needs '--apply'")
     const call: ImportCall = { from: uaaDatabaseUrl(given), applies: apply, skipsRefused }
     const config = await loadConfig({ options })

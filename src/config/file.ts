@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { reasonOf } from '../base/file-error.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
-import type { Schema, SchemaProblem } from './check-schema.ts'
-import { checkSchema } from './check-schema.ts'
+import { checkSchema, type Schema, type SchemaProblem } from './check-schema.ts'
 import type { AuditFile } from './audit.ts'
 import type { CorsFile } from './cors.ts'
 import type { HashCostFile } from './hash-cost.ts'
@@ -117,7 +116,8 @@ export async function readConfigFile(
   return filled as ConfigFile // as the schema ensures, except at the reported problems
 }
 
-async function parseFile(path: string, problems: Problems): Promise<unknown> {
+/** The object in a YAML or JSON file as it is; undefined where a problem is added. */
+export async function parseFile(path: string, problems: Problems): Promise<unknown> {
   let content: string
   try {
     content = readFileSync(path, 'utf8')

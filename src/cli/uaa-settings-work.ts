@@ -1,0 +1,53 @@
+import { stringify } from 'yaml'
+import { parseFile } from '../config/file.ts'
+import { ConfigError, createProblems } from '../config/problems.ts'
+import { flatSettings, translateSettings } from '../config/uaa-settings.ts'
+import type { SettingOutcome, Translation } from '../config/uaa-settings.ts'
+
+/**
+ * Prints the configuration that the files of a UAA make, later ones over earlier ones, and on standard error what became of each
+ * setting. The exit status is 1 if an operator must decide something.
+ */
+export async function printSettings(files: string): Promise<number> {
+  const problems = createProblems()
+  const parsed: unknown[] = []
+  for (const file of files.split(',')) parsed.push(await parseFile(file, problems))
+  if (problems.list.length > 0) throw new ConfigError(problems.list)
+  const translation = translationOf(files, parsed)
+  process.stdout.write(`${HEAD}${stringify(translation.config)}`)
+  process.stderr.write(reportOf(translation.outcomes))
+  return translation.outcomes.some(({ outcome }) => outcome === 'by hand') ? 1 : 0
+}
+
+const HEAD = `# Translated from the configuration of a UAA by latchkey import-uaa --settings. Add what README.md, "Run it for real" has of
+# database and master_key_file, and check it: latchkey check-config --config FILE
+`
+
+function translationOf(files: string, parsed: readonly unknown[]): Translation {
+  try {
+    return translateSettings(flatSettings(parsed))
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause
+    throw new ConfigError([{ key: files, message: cause.message }])
+  }
+}
+
+/** What comes with the database or is of no use in one line each, and what an operator must decide line by line. */
+function reportOf(outcomes: readonly SettingOutcome[]): string {
+  const keysOf = (wanted: SettingOutcome['outcome']): string =>
+    outcomes.flatMap(({ key, outcome }) => (outcome === wanted ? [shown(key)] : [])).join(', ')
+  const lines = [
+    ['taken', keysOf('taken')],
+    ["with UAA's database", keysOf('imported')],
+    ...outcomes.flatMap(({ key, outcome, why }) =>
+      outcome === 'unused' ? [['not needed', `${shown(key)}: ${why}`]] : [],
+    ),
+    ...outcomes.flatMap(({ key, outcome, why }) =>
+      outcome === 'by hand' ? [['by hand', `${shown(key)}: ${why}`]] : [],
+    ),
+  ]
+  return lines.flatMap(([head, text]) => (text === '' ? [] : [`${head}: ${text}\n`])).join('')
+}
+
+/** A name of the file, which a terminal must not obey. */
+const shown = (key: string): string => JSON.stringify(key).slice(1, -1).slice(0, 200)

@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { parse } from 'yaml'
+import { flatSettings, translateSettings } from '../../src/config/uaa-settings.ts'
+import { loadText, temporaryFolder } from '../support/config.ts'
+import { runToEnd } from '../support/process.ts'
+
+/** What becomes of the settings of one file. */
+function translated(text: string) {
+  const { config, outcomes } = translateSettings(flatSettings([parse(text)]))
+  const { service: _service, compatibility: _mode, ...settings } = config
+  return { settings, outcomes: Object.fromEntries(outcomes.map(({ key, outcome }) => [key, outcome])) }
+}
+
+/** Settings with the same meaning here, and what they become. */
+const TAKEN: readonly { readonly name: string; readonly text: string; readonly settings: object }[] = [
+  // Covers import-uaa: general: issuer.uri
+  {
+    name: 'the issuer',
+    text: 'issuer: { uri: "https://uaa.example/uaa" }',
+    settings: { base_url: 'https://uaa.example/uaa' },
+  },
+  // Covers import-uaa: general: zones.internal.hostnames; clientMaxCount; userMaxCount; groupMaxCount
+  // Covers import-uaa: general: scim.userids_enabled
+  {
+    name: 'hosts and limits, also as text',
+    text: 'zones.internal.hostnames: a.example, b.example\nclientMaxCount: "7"\nuserMaxCount: 8\ngroupMaxCount: 9\nscim: { userids_enabled: "False" }',
+    settings: {
+      zones: { internal: { hostnames: ['a.example', 'b.example'] } },
+      clientMaxCount: 7,
+      userMaxCount: 8,
+      groupMaxCount: 9,
+      scim: { userids_enabled: false },
+    },
+  },
+  // Covers import-uaa: general: uaa.limitedFunctionality.statusFile; uaa.limitedFunctionality.whitelist.endpoints
+  // Covers import-uaa: general: uaa.limitedFunctionality.whitelist.methods; uaa.health.db.rate; uaa.shutdown.sleep
+  // Covers import-uaa: general: metrics.enabled; metrics.perRequestMetrics; statsd.enabled; oauth.id_token.disable
+  // Covers import-uaa: general: authentication.enableUriEncodingCompatibilityMode; servlet.idle-timeout
+  // Covers import-uaa: general: uaa.oauth.redirect_uri.allow_unsafe_matching; servlet.session-cookie.max-age
+  {
+    name: 'how the server works',
+    text: `uaa:
+  limitedFunctionality: { statusFile: /tmp/limited, whitelist: { endpoints: [/login], methods: [GET] } }
+  health.db.rate: 5000
+  shutdown: { sleep: 1000 }
+  oauth.redirect_uri.allow_unsafe_matching: false
+metrics: { enabled: true, perRequestMetrics: true }
+statsd: { enabled: true }
+oauth: { id_token: { disable: true } }
+authentication: { enableUriEncodingCompatibilityMode: true }
+servlet: { idle-timeout: 600, session-cookie: { max-age: 3600 } }`,
+    settings: {
+      uaa: {
+        limitedFunctionality: { statusFile: '/tmp/limited', whitelist: { endpoints: ['/login'], methods: ['GET'] } },
+        health: { db: { rate: 5000 } },
+        shutdown: { sleep: 1000 },
+        oauth: { redirect_uri: { allow_unsafe_matching: false } },
+      },
+      metrics: { enabled: true, perRequestMetrics: true },
+      statsd: { enabled: true },
+      oauth: { id_token: { disable: true } },
+      authentication: { enableUriEncodingCompatibilityMode: true },
+      servlet: { 'idle-timeout': 600, 'session-cookie': { 'max-age': 3600 } },
+    },
+  },
+  // Covers import-uaa: smtp: smtp.host; smtp.port; smtp.starttls; smtp.from_address
+  {
+    name: 'the mail server',
+    text: 'smtp: { host: mail.example, port: 587, auth: true, starttls: true, from_address: id@example.org }',
+    settings: { smtp: { host: 'mail.example', port: 587, starttls: true, from: 'id@example.org' } },
+  },
+  { name: 'no mail server without a host', text: 'smtp: { port: 25, from_address: id@example.org }', settings: {} },
+  // Covers import-uaa: policies: password.policy.global.*; authentication.policy.global.*
+  {
+    name: 'the policies of all zones',
+    text: 'password.policy.global.minLength: 8\nauthentication.policy.global.lockoutAfterFailures: 3',
+    settings: {
+      password: { policy: { global: { minLength: 8 } } },
+      authentication: { policy: { global: { lockoutAfterFailures: 3 } } },
+    },
+  },
+  // Covers import-uaa: jwt: jwt.token.refresh.restrict_grant; jwt.token.claims.exclude; jwt.token.queryString.enabled
+  {
+    name: 'how tokens are made',
+    text: 'jwt: { token: { refresh: { restrict_grant: true }, claims: { exclude: [email] }, queryString: { enabled: false } } }',
+    settings: {
+      jwt: {
+        token: { refresh: { restrict_grant: true }, claims: { exclude: ['email'] }, queryString: { enabled: false } },
+      },
+    },
+  },
+  // Covers import-uaa: login and links: links.global.signup; links.global.passwd; links.global.homeRedirect
+  // Covers import-uaa: login and links: login.aliasEntitiesEnabled
+  // Covers import-uaa: SAML service provider: login.entityID
+  {
+    name: 'links, aliases and the SAML entity id',
+    text: 'links: { global: { signup: "https://a.example/", passwd: "https://b.example/", homeRedirect: "https://c.example/" } }\nlogin: { aliasEntitiesEnabled: true, entityID: sp }',
+    settings: {
+      links: {
+        global: { signup: 'https://a.example/', passwd: 'https://b.example/', homeRedirect: 'https://c.example/' },
+      },
+      login: { aliasEntitiesEnabled: true },
+      saml: { entity_id: 'sp' },
+    },
+  },
+  // Covers import-uaa: cors: cors.xhr.allowed.uris; cors.xhr.allowed.origins; cors.xhr.allowed.headers
+  // Covers import-uaa: cors: cors.xhr.allowed.methods; cors.xhr.allowed.credentials; cors.xhr.max_age
+  // Covers import-uaa: cors: cors.default.allowed.uris; cors.default.allowed.origins; cors.default.allowed.headers
+  // Covers import-uaa: cors: cors.default.allowed.methods; cors.default.allowed.credentials; cors.default.max_age
+  // Covers import-uaa: cors: cors.enforceSystemZonePolicyInAllZones
+  {
+    name: 'the policies of cross-origin requests',
+    text: `cors:
+  enforceSystemZonePolicyInAllZones: true
+  xhr: &one { max_age: 60, allowed: { uris: [/userinfo], origins: ["https://a.example"], headers: [Accept], methods: [GET], credentials: true } }
+  default: *one`,
+    settings: { cors: { enforceSystemZonePolicyInAllZones: true, xhr: CORS(), default: CORS() } },
+  },
+]
+
+function CORS(): object {
+  return {
+    max_age: 60,
+    allowed: {
+      uris: ['/userinfo'],
+      origins: ['https://a.example'],
+      headers: ['Accept'],
+      methods: ['GET'],
+      credentials: true,
+    },
+  }
+}
+
+describe('translating the settings of a UAA', () => {
+  const folder = temporaryFolder()
+
+  for (const { name, text, settings } of TAKEN) {
+    it(`takes ${name}`, async () => {
+      assert.deepEqual(translated(text).settings, settings)
+      await loadText(folder, JSON.stringify(settings)) // throws for what the configuration does not accept
+    })
+  }
+
+  const outcomes: readonly {
+    readonly name: string
+    readonly text: string
+    readonly want: Readonly<Record<string, string>>
+  }[] = [
+    // Partly covers import-uaa: oauth: oauth.client.override; oauth.client.autoapprove; oauth.user.authorities
+    // Partly covers import-uaa: oauth: oauth.clients
+    // Partly covers import-uaa: general: disableInternalAuth; disableInternalUserManagement
+    // Partly covers import-uaa: jwt: jwt.token.policy.activeKeyId; jwt.token.policy.keys.<id>.signingKey
+    // Partly covers import-uaa: jwt: jwt.token.policy.keys.<id>.signingCert; jwt.token.policy.keys.<id>.signingAlg
+    // Partly covers import-uaa: scim: scim.group_membership; scim.user.override; scim.groups as a map
+    {
+      name: 'leaves to the database what UAA writes into it',
+      text: 'oauth: { clients: { app: { secret: s3cret, scope: openid } }, user: { authorities: [openid] } }\nscim: { users: ["a|b"] }\nldap: { base: { password: s3cret } }\npassword.policy.minLength: 3\njwt.token.policy.keys.k.signingKey: s3cret',
+      want: {
+        'oauth.clients': 'imported',
+        'oauth.user.authorities': 'imported',
+        'scim.users': 'imported',
+        ldap: 'imported',
+        'password.policy': 'imported',
+        'jwt.token.policy': 'imported',
+      },
+    },
+    // Covers import-uaa: delete and inert keys: rule: inert keys are reported
+    {
+      name: 'names what had no effect',
+      text: 'multitenant: {}\nname: uaa\nencryption: { active_key_label: x }',
+      want: { name: 'unused', encryption: 'unused' },
+    },
+    {
+      name: 'leaves to the operator what has no counterpart',
+      text: 'jwt: { token: { policy: { global: { accessTokenValiditySeconds: 600 } }, signing-key: s3cret } }\nsurprise: { member: 1 }\nconstructor: 2\nrequire_https: true\nlogin: { saml: { signRequest: false, nameID: x } }',
+      want: {
+        'jwt.token.policy.global': 'by hand',
+        'jwt.token.signing-key': 'by hand',
+        'surprise.member': 'by hand',
+        constructor: 'by hand',
+        require_https: 'by hand',
+        'login.saml.signRequest': 'by hand',
+        'login.saml.nameID': 'by hand',
+      },
+    },
+    {
+      name: 'says nothing of what is so anyway',
+      text: 'login: { saml: { signRequest: true }, url: "https://u.example" }\nissuer: { uri: "https://u.example" }',
+      want: { 'login.saml.signRequest': 'unused', 'login.url': 'unused', 'issuer.uri': 'taken' },
+    },
+    {
+      name: 'leaves to the operator a value that is not accepted or refers to another',
+      text: 'clientMaxCount: many\nuserMaxCount: "${clientMaxCount}"\ncors: { xhr: { max_age: [1] } }',
+      want: { clientMaxCount: 'by hand', userMaxCount: 'by hand', 'cors.xhr.max_age': 'by hand' },
+    },
+    {
+      name: 'names a setting that is empty',
+      text: 'smtp: { host: "" }\nstatsd:',
+      want: { 'smtp.host': 'unused', statsd: 'unused' },
+    },
+  ]
+  for (const { name, text, want } of outcomes) {
+    it(name, () => {
+      assert.deepEqual(translated(text).outcomes, want)
+    })
+  }
+
+  it('refuses an alias that contains itself', () => {
+    const endless: Record<string, unknown> = {}
+    endless['again'] = endless
+    assert.throws(() => flatSettings([endless]), RangeError)
+  })
+})
+
+describe('latchkey import-uaa --settings', () => {
+  const folder = temporaryFolder()
+  const run = (...args: readonly string[]) => runToEnd(['import-uaa', ...args], { folder })
+
+  // Covers latchkey import-uaa: --settings
+  // Covers import-uaa: loading: rule: deep merge, later wins
+  // Covers import-uaa: smtp: smtp.user; smtp.password
+  it('prints a configuration that can be loaded, and no secret', async () => {
+    writeFileSync(
+      join(folder, 'uaa.yml'),
+      'issuer: { uri: "https://old.example" }\nsmtp: { host: mail.example, user: uaa, password: s3cret }\noauth: { clients: { app: { secret: s3cret } } }',
+    )
+    writeFileSync(
+      join(folder, 'more.yml'),
+      'issuer: { uri: "https://uaa.example" }\ndatabase: { url: "jdbc:postgresql://db/uaa", password: s3cret }',
+    )
+    const { status, stdout, stderr } = await run('--settings', 'uaa.yml,more.yml')
+    assert.equal(status, 1)
+    assert.equal(
+      stderr,
+      "taken: issuer.uri, smtp.host, smtp.user\nwith UAA's database: oauth.clients\nnot needed: database: it is about UAA's own database, which import-uaa reads by --from\nby hand: smtp.password: set SMTP_PASSWORD in the environment of the server\n",
+    )
+    assert.ok(!stdout.includes('s3cret'))
+    const config = await loadText(folder, stdout, { env: { SMTP_PASSWORD: 'x' } })
+    assert.deepEqual([config.service, config.compatibility, config.baseUrl], ['uaa', 'uaa', 'https://uaa.example'])
+  })
+
+  it('ends with status 0 where nothing is left to decide', async () => {
+    writeFileSync(join(folder, 'small.yml'), 'issuer: { uri: "https://uaa.example" }')
+    assert.equal((await run('--settings', 'small.yml')).status, 0)
+  })
+
+  it('refuses a file that is not there or no YAML, and other options', async () => {
+    writeFileSync(join(folder, 'bad.yml'), 'a: [1')
+    assert.deepEqual(
+      [(await run('--settings', 'missing.yml')).status, (await run('--settings', 'bad.yml')).status],
+      [2, 2],
+    )
+    assert.match(
+      (await run('--settings', 'small.yml', '--apply')).stderr,
+      /'--settings' and '--apply' exclude each other/,
+    )
+  })
+})
