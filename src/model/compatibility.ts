@@ -180,6 +180,12 @@ const rows = {
   untrustedAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
   /** C14: whether a directory is asked only about names without an internal account; otherwise after every wrong password. */
   directoryForUnknownNames: { id: 'C14', standard: true, uaa: false },
+  /** C15: where the users of a directory are if its record does not say it; otherwise such a record cannot be used. */
+  directoryPlaces: {
+    id: 'C15',
+    standard: undefined,
+    uaa: { pattern: 'cn={0},ou=Users,dc=test,dc=com', searchBase: 'dc=test,dc=com' },
+  },
   /** C11: the assertion is malformed, of an unknown provider, or matches no account. */
   unusableAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('unauthorized', 401) },
   /** C11: whether a SAML assertion of an unknown issuer is refused with that as the description. */

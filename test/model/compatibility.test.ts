@@ -112,6 +112,11 @@ describe('behaviourOf', () => {
     },
     { name: 'an unsolicited SAML sign-in (C10)', row: 'unsolicitedSignIn', want: [false, true] },
     { name: 'where a SAML sign-in begins (C10)', row: 'samlDiscoveryLinks', want: [false, true] },
+    {
+      name: 'where the users of a directory are (C15)',
+      row: 'directoryPlaces',
+      want: [undefined, 'cn={0},ou=Users,dc=test,dc=com dc=test,dc=com'],
+    },
     { name: 'no key to sign with (C11)', row: 'noSigningKey', want: ['server_error 500', 'unauthorized 401'] },
   ]
   const written = (value: unknown): unknown =>

@@ -379,6 +379,7 @@ for (const mode of MODES) {
         [{ baseUrl: 'nonsense' }, /baseUrl must be/],
         [{ bindPassword: 'x' }, /bindUserDn: answered with result code 49 \(invalidCredentials\)/],
         [{ userSearchBase: 'dc=x' }, /userSearchBase/],
+        [{ userSearchBase: null }, mode === 'uaa' ? /userSearchBase: answered with result code 32/ : /must be given/],
         [{ baseUrl: slapd.tlsUrl }, /certificate is not trusted/],
       ]
       for (const [config, reason] of cases) {

@@ -45,7 +45,7 @@ export function providerTestHandler(on: On<ProviderRoute>, deps: ProviderTestDep
   async function ask(provider: JsonRecord, attempt: DirectoryAttempt): Promise<DirectoryResult | Fault> {
     const { config: settings } = readProvider(provider, { serviceName: service.name, behaviour })
     try {
-      return await directories.authenticate(readDirectorySettings(settings), attempt)
+      return await directories.authenticate(readDirectorySettings(settings, behaviour.directoryPlaces), attempt)
     } catch (cause) {
       if (cause instanceof UnusableDirectory) return { outcome: 'misconfigured', reason: cause.message }
       if (cause instanceof TooManyHashes) throw cause

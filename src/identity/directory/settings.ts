@@ -2,6 +2,7 @@
 // which differ between directories.
 import { X509Certificate } from 'node:crypto'
 import type { JsonRecord } from '../../base/json.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
 import { UNIQUE_ID_ATTRIBUTES } from './unique-id.ts'
 
@@ -89,8 +90,11 @@ const MAX_GROUP_DEPTH = 50
 /** A few certificates. */
 const MAX_PEM_LENGTH = 32_768
 
+/** Where users are if the record does not say it. */
+type DirectoryPlaces = Behaviour['directoryPlaces']
+
 /** Reads the `config` of an `ldap` provider, whose members have the right types; throws `UnusableDirectory`. */
-export function readDirectorySettings(record: JsonRecord): DirectorySettings {
+export function readDirectorySettings(record: JsonRecord, places?: DirectoryPlaces): DirectorySettings {
   const config: LdapProviderConfig = record
   const text = (name: keyof LdapProviderConfig): string | undefined => {
     const value = Object.hasOwn(config, name) ? config[name] : undefined
@@ -128,11 +132,11 @@ export function readDirectorySettings(record: JsonRecord): DirectorySettings {
   if (!first || urls.length > MAX_URLS) throw new UnusableDirectory(`baseUrl has more than ${MAX_URLS} addresses`)
 
   const search = (): UserSearch => ({
-    base: required('userSearchBase', text('userSearchBase')),
+    base: required('userSearchBase', text('userSearchBase') ?? places?.searchBase),
     filter: withPlaceholder('userSearchFilter', trimmed('userSearchFilter') ?? 'cn={0}', '{0}'),
   })
   const patterns = (): readonly string[] => {
-    const all = required('userDNPattern', trimmed('userDNPattern'))
+    const all = required('userDNPattern', text('userDNPattern') ?? places?.pattern)
       .split(trimmed('userDNPatternDelimiter') ?? ';')
       .map(pattern => pattern.trim())
       .filter(pattern => pattern !== '')

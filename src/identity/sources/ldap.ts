@@ -1,5 +1,6 @@
 // LDAP directories: sign-in with a name and password that the directory checks, on pages and by the password grant.
 import type { Vault } from '../../base/secrets.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { requesterOf } from '../../model/request.ts'
 import { openProviderSecrets } from '../../providers/provider-secrets.ts'
@@ -17,6 +18,7 @@ const LDAP = 'ldap'
 export interface LdapDeps {
   readonly directories: Directories
   readonly vault: Vault
+  readonly behaviour: Behaviour
   /** Why a directory could not be asked, for operators only. */
   readonly log: { refusal(message: string): void }
 }
@@ -36,7 +38,7 @@ export function ldapSource(deps: LdapDeps): IdentitySourceType {
 const hasAddress = ({ config: { baseUrl } }: IdentityProvider): boolean =>
   typeof baseUrl === 'string' && baseUrl.trim() !== ''
 
-function relayTo(provider: IdentityProvider, { directories, vault, log }: LdapDeps): PasswordRelay {
+function relayTo(provider: IdentityProvider, { directories, vault, behaviour, log }: LdapDeps): PasswordRelay {
   const { zoneId, originKey } = provider
   const unavailable = (reason: string): ExternalRefusal => {
     log.refusal(`sign-in at ${JSON.stringify(originKey)} of zone ${JSON.stringify(zoneId)}: ${reason}`)
@@ -47,7 +49,7 @@ function relayTo(provider: IdentityProvider, { directories, vault, log }: LdapDe
     onPages: true,
     async check(from, { userName, password }) {
       const config: LdapProviderConfig = openProviderSecrets(provider, vault).config
-      const settings = settingsOf(config)
+      const settings = settingsOf(config, behaviour)
       if (settings instanceof UnusableDirectory) return unavailable(settings.message)
       const attempt: DirectoryAttempt = { userName, password, requester: requesterOf(from), provider: originKey }
       const result: DirectoryResult = await directories.authenticate(settings, attempt)
@@ -66,9 +68,12 @@ function relayTo(provider: IdentityProvider, { directories, vault, log }: LdapDe
   }
 }
 
-function settingsOf(config: LdapProviderConfig): DirectorySettings | UnusableDirectory {
+function settingsOf(
+  config: LdapProviderConfig,
+  { directoryPlaces }: LdapDeps['behaviour'],
+): DirectorySettings | UnusableDirectory {
   try {
-    return readDirectorySettings(config)
+    return readDirectorySettings(config, directoryPlaces)
   } catch (cause) {
     if (cause instanceof UnusableDirectory) return cause
     throw cause

@@ -102,9 +102,15 @@ for (const mode of MODES) {
         [{ baseUrl: null }, 'baseUrl must be given'],
         [{ baseUrl: '' }, 'baseUrl must be given'],
         [{ baseUrl: 'http://localhost' }, 'baseUrl must be addresses with ldap:// or ldaps://, with spaces in between'],
-        [{ userSearchBase: null }, 'userSearchBase must be given'],
-        [{ userSearchBase: 'dc=nowhere' }, 'userSearchBase: answered with result code 32'],
-        [{ bindPassword: `${SECRET_MARK} wrong` }, 'bindUserDn: answered with result code 49'],
+        [
+          { userSearchBase: null },
+          // UAA: dc=test,dc=com, which this directory does not have.
+          mode === 'uaa'
+            ? 'userSearchBase: answered with result code 32 (noSuchObject)'
+            : 'userSearchBase must be given',
+        ],
+        [{ userSearchBase: 'dc=nowhere' }, 'userSearchBase: answered with result code 32 (noSuchObject)'],
+        [{ bindPassword: `${SECRET_MARK} wrong` }, 'bindUserDn: answered with result code 49 (invalidCredentials)'],
         [{ mailSubstitute: 'a@example.org' }, 'mailSubstitute must contain {0}'],
       ]
       for (const [config, text] of mistakes) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readDirectorySettings, UnusableDirectory } from '../../../src/identity/directory/settings.ts'
+import { behaviourOf } from '../../../src/model/compatibility.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
@@ -45,6 +46,22 @@ describe('the settings of a directory', () => {
       roleAttribute: 'description',
       takesPartialResults: true,
     })
+  })
+
+  it('have the places of the mode where the record names none, but not in place of an empty one', () => {
+    const { directoryPlaces: places } = behaviourOf('uaa')
+    const { baseUrl } = BIND
+    assert.deepEqual(readDirectorySettings({ baseUrl, userDNPattern: null }, places).profile, {
+      kind: 'simple-bind',
+      patterns: ['cn={0},ou=Users,dc=test,dc=com'],
+    })
+    assert.deepEqual(readDirectorySettings({ ...SEARCH, userSearchBase: undefined }, places).profile, {
+      kind: 'search-and-bind',
+      search: { base: 'dc=test,dc=com', filter: 'cn={0}' },
+    })
+    assert.deepEqual(readDirectorySettings(BIND, places), readDirectorySettings(BIND))
+    assert.throws(() => readDirectorySettings({ baseUrl, userDNPattern: ' ' }, places), UnusableDirectory)
+    assert.equal(behaviourOf('standard').directoryPlaces, undefined)
   })
 
   it('have what the record says', () => {
