@@ -28,7 +28,7 @@ export interface UserChange {
 
 /** A change of a user's record. */
 export interface RecordChange extends UserChange {
-  /** A caller without the rights of the account can change neither its password nor what identifies its owner. */
+  /** A caller without the rights of the account can change neither its password nor what identifies its owner, nor let them in. */
   readonly by: GroupCaller
   /** A new one for an account of the internal provider, which ends all access; the password that it has changes nothing. */
   readonly password?: string | undefined
@@ -55,6 +55,10 @@ const MAX_ATTEMPTS = 8
 const IDENTITY = ['userName', 'email', 'externalId', 'salt'] as const satisfies readonly (keyof User)[]
 
 const hasOtherIdentity = (before: User, after: User): boolean => IDENTITY.some(name => before[name] !== after[name])
+
+/** Whether the change lets a user sign in who could not. */
+const letsIn = (before: User, after: User): boolean =>
+  (after.active && !before.active) || (after.verified && !before.verified)
 
 /** Replaces what `compute` changes of the user; see `Users`. */
 export async function changeUser(
@@ -139,7 +143,7 @@ async function replace(zone: Zone, attempt: Attempt, deps: ChangeDeps): Promise<
   const after = { ...wanted, ...credentials, passwordRevision, updatedAt: now }
   const { user, copy } = await aliases.forChange(before, after, by.isServerAdmin === true)
   const copyChanges = copy?.before !== undefined && hasOtherIdentity(copy.before, copy.user)
-  if (copyChanges || hasOtherIdentity(before, wanted)) await rights.checkOwner(before, by)
+  if (copyChanges || hasOtherIdentity(before, wanted) || letsIn(before, wanted)) await rights.checkOwner(before, by)
   const written = await store.users.replace(zone.id, before, user, copy).catch(async (cause: unknown) => {
     throw copy && (await isFree(user, cause, store)) ? takenInAliasZone(cause) : cause
   })

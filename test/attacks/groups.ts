@@ -312,6 +312,33 @@ export const groupAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'enables, with idps.write alone, a provider of administrators that was disabled',
+    outcome: 'is refused with 403 in both modes; it can be disabled, and other providers enabled',
+    async attempt() {
+      for (const mode of MODES) {
+        const account = {
+          userName: 'boss',
+          origin: 'has',
+          emails: [{ value: 'boss@example.org' }],
+          groups: ['svc.admin'],
+        }
+        const bootstrap = { ...providerBootstrap, users: [...providerBootstrap.users, account] }
+        const server = await startServer({ mode, config: { bootstrap } })
+        const api = providerApi(() => server)
+        const [has, other] = [await api.create(oidc('has')), await api.create(oidc('other'))]
+        const set = (origin: string, id: string, active: boolean) =>
+          api.call({ as: 'writer', method: 'PUT', path: `/${id}`, json: { ...oidc(origin), active } })
+        assert.equal((await set('has', has.id, false)).status, 200)
+        assertForbidden(await set('has', has.id, true))
+        assert.equal((await set('has', has.id, false)).status, 200)
+        for (const active of [false, true]) assert.equal((await set('other', other.id, active)).status, 200)
+        const byAdministrator = await api.call({ method: 'PUT', path: `/${has.id}`, json: oidc('has') })
+        assert.equal(byAdministrator.status, 200)
+        await server.stop()
+      }
+    },
+  },
+  {
     attack:
       'points, with idps.write alone, the provider of administrators at keys of their own, to sign in as one of them',
     outcome: 'is refused with 403 in both modes; names and links can be changed, and other providers',

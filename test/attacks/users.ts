@@ -184,6 +184,41 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'lets a deactivated or unverified administrator in again, with scim.write or scim.create alone',
+    outcome: 'is refused, by PUT, PATCH, SCIM 2.0 and both ways to verify; other accounts can be let in',
+    attempt: inBothModes(async api => {
+      const chief = await api.create('chief', { active: false, verified: false })
+      await makeAdministrator(api, chief.id)
+      const other = await api.create('other', { active: false, verified: false })
+      const patch = (value: object) => ({
+        schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
+        Operations: [{ op: 'replace', value }],
+      })
+      const attempts = (id: string, name: string): readonly [UserCallerId, string, string, object?][] => [
+        ['writer', 'PUT', `/Users/${id}`, newUserBody(name, { password: undefined, active: true, verified: false })],
+        ['writer', 'PATCH', `/Users/${id}`, { active: true }],
+        ['writer', 'PATCH', `/scim/v2/Users/${id}`, patch({ active: true })],
+        ['maker', 'GET', `/Users/${id}/verify`],
+        ['maker', 'GET', `/Users/${id}/verify-link?redirect_uri=https%3A%2F%2Fapp.example%2Fcb`],
+        ['writer', 'PATCH', `/Users/${id}`, { verified: true }],
+      ]
+      for (const [by, method, path, body] of attempts(chief.id, 'chief')) {
+        const answer = await api.send(method, path, body, { ...ANY, by })
+        assert.equal(answer.status, 403, `${method} ${path} ${answer.text}`)
+      }
+      const { active, verified } = await api.read(chief.id)
+      assert.deepEqual([active, verified], [false, false])
+      for (const [by, method, path, body] of attempts(other.id, 'other')) {
+        const answer = await api.send(method, path, body, { ...ANY, by })
+        assert.ok(answer.status < 300 || answer.status === 405, `${method} ${path} ${answer.text}`)
+      }
+      assert.equal(
+        (await api.send('PATCH', `/Users/${chief.id}`, { active: true }, { ...ANY, by: 'root' })).status,
+        200,
+      )
+    }),
+  },
+  {
     attack: 'sets the password of an administrator as a user who administers the default zone alone',
     outcome: 'is refused; other passwords can be set',
     attempt: inBothModes(async api => {

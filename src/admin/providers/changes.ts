@@ -190,7 +190,9 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       checkListed({ id: zoneId, config: given.config }, caller, before.config)
       const trusts = (provider: IdentityProvider): unknown => trustOf(provider, serviceName)
       const isInternal = before.type === serviceName
-      const changesTrust = !isInternal && !isDeepStrictEqual(trusts(opened), trusts({ ...opened, ...given }))
+      const isOther = !isInternal && !isDeepStrictEqual(trusts(opened), trusts({ ...opened, ...given }))
+      // One may have been disabled because it is not to be trusted any more.
+      const changesTrust = isOther || (given.active && !before.active)
       if (changesTrust) {
         await checkAccounts(before, caller, before.config)
         if (given.originKey !== before.originKey) await checkAccounts({ ...given, zoneId }, caller)

@@ -12,8 +12,9 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { AlreadyExists } from '../../store/store.ts'
+import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
-import { callerOf, serverCallerOf } from '../resources/caller.ts'
+import { callerOf, groupCallerOf, serverCallerOf } from '../resources/caller.ts'
 import type { UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -258,6 +259,7 @@ function staleAs422(error: unknown): unknown {
 /** The link of a mail that the caller sends; opening it leaves the password of the account unchanged. */
 function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
   const { store, service, users, urls } = deps
+  const rights = createGroupRights(deps)
   on<OfUser>('GET /Users/:id/verify-link', async (request, reply) => {
     const { zone, params, bearer } = request
     await users.checkManageable(zone, service.name)
@@ -267,6 +269,7 @@ function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
     const user = await store.users.find(zone.id, params.id)
     if (!user) throw noSuchResource('User', params.id)
     if (user.verified) throw refuseResource('user_already_verified', 'This user has already been verified.')
+    await rights.checkUser(user, groupCallerOf(request, service))
     // The URL is checked when the code is used.
     const data = { clientId: query.get('client_id') ?? bearer?.client.clientId, redirectUri }
     const { value } = await issueCode(zone, { purpose: 'sign-up', user, data }, deps)
@@ -274,11 +277,15 @@ function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
   })
 }
 
-function verifyHandler(on: On<UserRoute>, { service, users }: UserEndpointDeps): void {
+function verifyHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
+  const { store, service, users } = deps
+  const rights = createGroupRights(deps)
   on<OfUser>('GET /Users/:id/verify', async (request, reply) => {
     const { zone, params } = request
     await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
     const expected = versionOf(expectedVersion(request))
+    const before = await store.users.find(zone.id, params.id)
+    if (before?.verified === false) await rights.checkUser(before, groupCallerOf(request, service))
     const user = await users
       .verify(zone, params.id, { expected, by: callerOf(request) })
       .catch((error: unknown) => Promise.reject(staleAs422(error)))
