@@ -136,6 +136,30 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'changes ten thousand members of one request hundreds of times, to keep the server busy',
+    outcome: 'is refused once that costs hundredths of a second; a thousand members can be added one by one',
+    attempt: inBothModes(async scim => {
+      const made = await scim.send('POST', '/Groups', { body: { schemas: [GROUP_SCHEMA], displayName: 'team' } })
+      const { id } = made.json<Resource>()
+      const members = Array.from({ length: 10_000 }, (_, index) => ({ value: `m${index}`, type: 'User' }))
+      const change = (...operations: readonly Parameters<typeof patchOf>[0][]) =>
+        scim.send('PATCH', `/Groups/${id}`, { body: patchOf(...operations) })
+      for (const operation of [
+        { op: 'replace', path: 'members.type', value: 'User' },
+        { op: 'replace', path: 'members[value eq "m1"].type', value: 'User' },
+        { op: 'remove', path: 'members[value eq "m"]' },
+        { op: 'add', path: 'members', value: [{ value: 'm1' }] },
+      ]) {
+        const all = { op: 'replace', path: 'members', value: members }
+        const refused = await change(all, ...Array.from({ length: 900 }, () => operation))
+        assert.match(refused.text, /compare too many values/, operation.path)
+        assert.equal(refused.status, 400)
+      }
+      const one = await change(...members.slice(0, 1000).map(value => ({ op: 'add', path: 'members', value: [value] })))
+      assert.match(one.text, /User m0 does not exist/) // everything else about them is right
+    }),
+  },
+  {
     attack: 'adds the same address hundreds of times to a long list, or names an attribute in thousands of spellings',
     outcome: 'is refused once that costs hundredths of a second',
     attempt: inBothModes(async scim => {
