@@ -54,6 +54,7 @@ export const auditSchema = section('The stored audit trail.', {
         name: {
           type: 'string',
           pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
+          patternErrorMessage: 'must have at most 32 lower-case letters, digits and hyphens',
           description: 'Unique; what the webhook has received is kept under it.',
         },
         url: { type: 'string', description: 'An https URL.' },

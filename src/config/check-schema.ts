@@ -2,12 +2,14 @@
 // results, as a test verifies, but takes a third of a second to compile the schema, too long for a start.
 import { nearest } from './nearest.ts'
 
-/** The supported keywords; the first four are annotations. */
+/** The supported keywords; the first five are annotations. */
 export interface Schema {
   readonly $schema?: string
   readonly title?: string
   readonly description?: string
   readonly default?: unknown
+  /** What the pattern demands; a keyword of editors, such as VS Code. */
+  readonly patternErrorMessage?: string
   readonly $ref?: string
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
@@ -126,26 +128,19 @@ function typeHint(value: unknown, types: readonly string[]): string {
   return isNumber || isBoolean ? ', without quotes' : ''
 }
 
-/** What a pattern demands, where operators are likely to violate it. */
-const PATTERN_TEXTS: Readonly<Record<string, string>> = {
-  '^[a-z][a-z0-9]*$': 'must be a lower-case letter and then lower-case letters and digits',
-  '^[1-9][0-9]{0,9}$': 'must be a whole number of seconds',
-  '^[a-z0-9][a-z0-9-]{0,31}$': 'must have at most 32 lower-case letters, digits and hyphens',
-  '^/[^*?#]*(?:/\\*\\*)?$': 'must be a path that begins with /, such as /oauth/token or /login/**',
-  '^[A-Za-z]+$': 'must have letters only',
-  '^[A-Za-z0-9-]{1,64}$': 'must be the name of a header',
-  '^https?://': 'must begin with https:// or http://',
-}
-
 type Refuse = (keyword: keyof Schema, message: string, member?: string) => void
 
-function checkString(text: string, { minLength = 0, maxLength = Infinity, pattern }: Schema, refuse: Refuse): void {
+function checkString(
+  text: string,
+  { minLength = 0, maxLength = Infinity, pattern, patternErrorMessage }: Schema,
+  refuse: Refuse,
+): void {
   const { length } = Array.from(text) // characters, not UTF-16 units
   if (length < minLength)
     refuse('minLength', minLength === 1 ? 'must not be empty' : `must have ${minLength} characters`)
   if (length > maxLength) refuse('maxLength', `must have at most ${maxLength} characters`)
   if (pattern !== undefined && !new RegExp(pattern, 'u').test(text))
-    refuse('pattern', PATTERN_TEXTS[pattern] ?? `must match ${pattern}`)
+    refuse('pattern', patternErrorMessage ?? `must match ${pattern}`)
 }
 
 function checkNumber(number: number, { minimum = -Infinity, maximum = Infinity }: Schema, refuse: Refuse): void {

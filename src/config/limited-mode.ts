@@ -28,13 +28,17 @@ export const limitedModeSchema = {
       properties: {
         endpoints: {
           type: 'array',
-          items: { type: 'string', pattern: '^/[^*?#]*(?:/\\*\\*)?$' },
+          items: {
+            type: 'string',
+            pattern: '^/[^*?#]*(?:/\\*\\*)?$',
+            patternErrorMessage: 'must be a path that begins with /, such as /oauth/token or /login/**',
+          },
           default: [...DEFAULT_ENDPOINTS],
           description: 'Paths below base_url. A trailing /** includes everything below.',
         },
         methods: {
           type: 'array',
-          items: { type: 'string', pattern: '^[A-Za-z]+$' },
+          items: { type: 'string', pattern: '^[A-Za-z]+$', patternErrorMessage: 'must have letters only' },
           default: [...DEFAULT_METHODS],
           description: 'Methods.',
         },

@@ -20,6 +20,7 @@ export const mutualTlsSchema = section(
     header: {
       type: 'string',
       pattern: '^[A-Za-z0-9-]{1,64}$',
+      patternErrorMessage: 'must be the name of a header',
       default: 'Client-Cert',
       description:
         'The header in which the proxies of listen.trusted_proxies send the certificate; they must replace whatever callers send under this name.',

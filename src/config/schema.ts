@@ -208,6 +208,7 @@ export const CONFIG_SCHEMA = {
     service: {
       ...text('Replaces uaa in names of the interface: scopes, cookie names, the default zone and its provider.'),
       pattern: '^[a-z][a-z0-9]*$',
+      patternErrorMessage: 'must be a lower-case letter and then lower-case letters and digits',
       default: 'svc',
     },
     compatibility: {

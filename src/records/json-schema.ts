@@ -10,9 +10,18 @@ export function schemaOf(kind: Kind, typeMode: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...schema } = toJsonSchema(kind, {
     typeMode,
     errorMode: 'ignore', // custom checks have no keyword
+    overrideAction: ({ valibotAction, jsonSchema }) => withMessage(valibotAction, jsonSchema),
     overrideSchema: ({ jsonSchema }) => withoutImplied(jsonSchema) ?? withTypeList(jsonSchema),
   })
   return schema
+}
+
+/** Adds what the kind says about a text that its pattern does not match. */
+function withMessage<S extends object>(
+  { type, message }: { readonly type: string; readonly message?: unknown },
+  schema: S,
+): S | undefined {
+  return type === 'regex' && typeof message === 'string' ? { ...schema, patternErrorMessage: message } : undefined
 }
 
 /** Drops implied keywords (`type` beside `enum`, `propertyNames`), so that a wrong value is reported once. */

@@ -404,7 +404,7 @@ export const zoneConfigSettings = (serviceName: string) =>
         unset: undefined,
         notNull: true,
         about: 'Base of the issuer instead of the URL of the zone.',
-        schema: { pattern: '^https?://' },
+        schema: { pattern: '^https?://', patternErrorMessage: 'must begin with https:// or http://' },
       }),
       defaultIdentityProvider: string(null, { about: 'Origin of the provider used by default.' }),
       require_nonce: flag(undefined, 'Whether every authorization request that returns an ID token must have a nonce.'),

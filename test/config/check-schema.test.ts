@@ -8,7 +8,8 @@ import { CONFIG_SCHEMA } from '../../src/config/schema.ts'
 
 /** What Ajv says about the value, in our words: the place and the keyword of every problem. */
 function ajvAnswers(schema: AnySchemaObject): (value: unknown) => readonly string[] {
-  const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(schema)
+  const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, keywords: ['patternErrorMessage'] })
+  const validate = ajv.compile(schema)
   return value => {
     if (validate(value) === true) return []
     const found = (validate.errors ?? []).map(({ instancePath, keyword, params }) => {
@@ -44,7 +45,8 @@ describe('the check of the configuration', () => {
     const understood = new Set(
       (
         '$schema title description default definitions $ref type enum properties additionalProperties required ' +
-        'minProperties maxProperties items minItems maxItems minimum maximum minLength maxLength pattern'
+        'minProperties maxProperties items minItems maxItems minimum maximum minLength maxLength pattern ' +
+        'patternErrorMessage'
       ).split(' '),
     )
     const used = new Set(parts(schema).flatMap(part => Object.keys(part)))

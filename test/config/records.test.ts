@@ -119,7 +119,12 @@ describe('bootstrap records', () => {
     {
       name: 'a lifetime that is no number',
       bootstrap: client({ access_token_validity: 'soon' }),
-      want: ['clients[0].access_token_validity: must be a whole number of seconds'],
+      want: ['clients[0].access_token_validity: must be a positive number of seconds'],
+    },
+    {
+      name: 'credentials that are no list',
+      bootstrap: client({ jwt_creds: 'iss' }),
+      want: ['clients[0].jwt_creds: must be a list of objects with iss, sub and optionally aud'],
     },
     {
       name: 'a lifetime that is a list',
