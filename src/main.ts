@@ -13,11 +13,13 @@ import { applyBootstrap } from './bootstrap.ts'
 import type { Sighup } from './bootstrap/sighup.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
-import { appliedText, migrationProgress, newerText, openAwaitedStorage, stopSignals } from './cli/storage.ts'
+import { appliedText, migrationProgress, newerText, openAwaitedStorage } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { openLog } from './main/log.ts'
 import { listenFailure, withUsablePort } from './main/port.ts'
+import { listenForStop } from './main/stopping.ts'
+import type { Stopping } from './main/stopping.ts'
 import { startTasks } from './main/tasks.ts'
 import { readBuildFacts } from './ops/build.ts'
 import { freeMemoryWhenIdle } from './ops/idle-memory.ts'
@@ -29,7 +31,6 @@ import { paintTerminal } from './ops/terminal.ts'
 import type { Tracing } from './ops/tracing.ts'
 import type { Store } from './store/store.ts'
 
-const DRAIN_MS = 10_000
 const SWEEP_MS = 100
 const NO_SDK =
   'tracing.enabled has no effect: no SDK of OpenTelemetry was loaded before the server (see docs/operate.md)'
@@ -43,6 +44,7 @@ interface Contact {
   readonly log: Log
   readonly tracing: Tracing | undefined
   readonly sighup: Sighup | undefined
+  readonly stopping: Stopping
 }
 
 /** Only where it is needed: otherwise SIGHUP ends a process whose terminal is closed, as it should. */
@@ -52,13 +54,13 @@ async function openSighup({ masterKey }: Config): Promise<Sighup | undefined> {
   return listenForSighup()
 }
 
-/** Runs until one of `stopSignals`; rejects when the database or the port is unavailable. */
+/** Runs until a signal stops it; rejects when the database or the port is unavailable. */
 export async function start(given: Config): Promise<void> {
   const sighup = await openSighup(given)
-  const contact = { ...(await openLog(given)), sighup }
-  const { log, tracing } = contact
-  if (tracing && !tracing.hasSdk && !cluster.isWorker) log.warn(NO_SDK)
+  const { log, tracing } = await openLog(given)
   process.on('exit', log.flush) // writes the last lines however the process ends
+  const contact = { log, tracing, sighup, stopping: listenForStop(given, log) }
+  if (tracing && !tracing.hasSdk && !cluster.isWorker) log.warn(NO_SDK)
   if (cluster.isWorker) return follow(given, contact)
   const config = await withUsablePort(given)
   if (config.workers > 1) return lead(config, contact)
@@ -71,7 +73,7 @@ export async function start(given: Config): Promise<void> {
   })
   const stopTasks = await startTasks({ ...parts, ...parts.app })
   parts.sender?.start()
-  onStop(parts, () => stopServing(parts, stopTasks()))
+  contact.stopping.by(() => stopServing(parts, stopTasks()))
   flushCompileCache() // written at a clean exit only, unless asked for
   announce(config, log)
   freeMemoryWhenIdle()
@@ -85,7 +87,7 @@ async function follow(config: Config, contact: Contact): Promise<void> {
       await keepKeys(parts) // before the primary process may forward signals
       await serve(parts)
     })
-    onStop(parts, () => stopServing(parts))
+    contact.stopping.by(() => stopServing(parts))
     flushCompileCache()
     freeMemoryWhenIdle()
   } catch (error) {
@@ -102,8 +104,7 @@ async function lead(config: Config, contact: Contact): Promise<void> {
   const { log } = contact
   const { startWorkers, stopWorkers, restartWorkers } = await import('./main/workers.ts')
   const parts = await prepare(config, contact)
-  let stopping = false
-  const isStopping = (): boolean => stopping
+  let isStopping = false
   await closeOnFailure(parts.store, async () => {
     await applyBootstrap({ ...parts, log: log.info, warn: log.warn })
     await parts.app.keys.active(config.service)
@@ -114,16 +115,16 @@ async function lead(config: Config, contact: Contact): Promise<void> {
     if (sender) measuring?.begin(() => sender.report())
     cluster.on('message', (_worker, message) => message === MAIL_QUEUED && sender?.wake())
     // Registered before any worker starts: the first one serves before the last one is ready.
-    onStop(parts, async () => {
-      stopping = true
+    contact.stopping.by(async () => {
+      isStopping = true
       await Promise.all([stopTasks(), stopWorkers('SIGTERM')])
       await close(parts)
     })
     await listenForManagement(parts)
-    await startWorkers(config.workers, isStopping)
+    await startWorkers(config.workers, () => isStopping)
   })
   announce(config, log)
-  restartWorkers({ log, isStopping })
+  restartWorkers({ log, isStopping: () => isStopping })
 }
 
 type Parts = Omit<AppDeps, 'build' | 'instrument' | 'onMail'> & {
@@ -264,29 +265,6 @@ async function close(
   management?.close()
   tokenKeys?.close()
   await store.close()
-}
-
-/** Stops accepting, finishes open requests for at most ten seconds, then exits with status 0. */
-function onStop({ log, config }: Pick<Parts, 'log' | 'config'>, stop: () => Promise<void>): void {
-  let stopping = false
-  const handle = (signal: NodeJS.Signals): void => {
-    if (stopping) return
-    stopping = true
-    // Workers are sent a signal by this process, and by a terminal as well.
-    if (!cluster.isWorker) log.info(`stopping, by ${signal}`)
-    setTimeout(() => process.exit(0), config.operations.stoppingMilliseconds + DRAIN_MS).unref()
-    stop().then(
-      () => {
-        if (!cluster.isWorker) log.info('stopped')
-        process.exit(0)
-      },
-      (cause: unknown) => {
-        log.fault('stop', cause)
-        process.exit(1)
-      },
-    )
-  }
-  for (const signal of stopSignals(config)) process.on(signal, handle)
 }
 
 /** In a log for programs, a further line; the playground's message is always for users. */

@@ -64,20 +64,12 @@ async function openStorage(
   }
 }
 
-/**
- * The signals that stop the server. `SIGHUP` comes from scripts that expect a reload, and without a handler kills, unlogged. From a
- * terminal it means that this is closed: then nothing can be written any more, and the server ends at once. A command that
- * prints the master key is run again instead.
- */
-export const stopSignals = ({ masterKey }: Pick<Config, 'masterKey'>): readonly NodeJS.Signals[] =>
-  process.stdout.isTTY || masterKey?.from === 'command' ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
-
 const WAIT_MS = 20_000
 const RETRY_MS = 250
 
 /**
  * Opens the database and the master key for a server: waits for a database that cannot be reached, such as one that starts
- * at the same time, and says so. The signals that stop a server end the process meanwhile, with status 0.
+ * at the same time, and says so.
  */
 export async function openAwaitedStorage(
   config: Config,
@@ -91,31 +83,24 @@ export async function openAwaitedStorage(
   const { replicas: urls, migratesAtStart } = config.databaseOptions
   const onChange = (change: ReplicaChange): unknown => cluster.isWorker || logReplicaChange(change, log)
   const replicas = urls.length === 0 ? undefined : { urls, onChange }
-  const leave = (): void => process.exit(0)
   const elapsed = stopwatch()
   let waits = false
-  const signals = stopSignals(config)
-  for (const signal of signals) process.on(signal, leave)
-  try {
-    for (;;) {
-      try {
-        const storage = await openStorage(config, cause => log.fault('database', cause), {
-          ...options,
-          replicas,
-          refusesPending: !migratesAtStart,
-        })
-        if (waits) log.info('the database answers')
-        return storage
-      } catch (error) {
-        if (!(error instanceof StoreUnreachable) || elapsed() > WAIT_MS) throw error
-        if (!waits) log.warn(`waiting for the database, up to ${WAIT_MS / 1000} seconds: ${error.message}`)
-        if (!waits) log.flush()
-        waits = true
-        await pause(RETRY_MS)
-      }
+  for (;;) {
+    try {
+      const storage = await openStorage(config, cause => log.fault('database', cause), {
+        ...options,
+        replicas,
+        refusesPending: !migratesAtStart,
+      })
+      if (waits) log.info('the database answers')
+      return storage
+    } catch (error) {
+      if (!(error instanceof StoreUnreachable) || elapsed() > WAIT_MS) throw error
+      if (!waits) log.warn(`waiting for the database, up to ${WAIT_MS / 1000} seconds: ${error.message}`)
+      if (!waits) log.flush()
+      waits = true
+      await pause(RETRY_MS)
     }
-  } finally {
-    for (const signal of signals) process.off(signal, leave)
   }
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { describe, it } from 'node:test'
-import { serve } from '../support/process.ts'
+import { launch, serve } from '../support/process.ts'
 import { send } from '../support/visitor.ts'
 
 /** What the answer says of its connection, on one that the caller would keep. */
@@ -47,4 +47,19 @@ describe('uaa.shutdown.sleep', () => {
       assert.deepEqual(messages.slice(-2), ['stopping, by SIGTERM', 'stopped'])
     })
   }
+})
+
+it('is stopped with status 0 while it makes the records of its configuration', async () => {
+  // Each password takes a second.
+  const users = Array.from({ length: 64 }, (_, index) => {
+    const userName = `user-${index}`
+    return { userName, password: 'koala', emails: [{ value: `${userName}@example.org` }] }
+  })
+  const config = { passwords: { passes: 100 }, bootstrap: { users } }
+  const started = launch(['serve', '--config', 'latchkey.json'], { files: { 'latchkey.json': JSON.stringify(config) } })
+  await started.printed(/schema brought up to date/)
+  started.signal('SIGTERM')
+  const { status, signal, stdout } = await started.ended
+  assert.deepEqual({ status, signal }, { status: 0, signal: null })
+  assert.match(linesOf(stdout).at(-1)?.msg ?? '', /^(?:stopping, by SIGTERM, before the start was complete|stopped)$/)
 })

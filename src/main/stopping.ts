@@ -1,0 +1,56 @@
+// The signals that stop the server. They are handled from the start of the process on: process 1 of a container would ignore
+// one without a handler, and then serve until it is killed.
+import cluster from 'node:cluster'
+import type { Config } from '../config.ts'
+import type { Log } from '../ops/log.ts'
+
+const DRAIN_MS = 10_000
+
+/** Handles the signals. */
+export interface Stopping {
+  /**
+   * Stops by this from now on, which has ten seconds to finish open requests; until then a signal ends the process at once,
+   * because the next start continues what this one has begun. Status 0 in both cases. Call it once only.
+   */
+  by(stop: () => Promise<void>): void
+}
+
+/** Listens for the signals from now on. */
+export function listenForStop(config: Config, log: Log): Stopping {
+  let stop: (() => Promise<void>) | undefined
+  let isStopping = false
+
+  function handle(signal: NodeJS.Signals): void {
+    if (isStopping) return
+    isStopping = true
+    // Workers are sent a signal by this process, and by a terminal as well.
+    if (!cluster.isWorker) log.info(`stopping, by ${signal}${stop ? '' : ', before the start was complete'}`)
+    if (!stop) process.exit(0)
+    setTimeout(() => process.exit(0), config.operations.stoppingMilliseconds + DRAIN_MS).unref()
+    stop().then(
+      () => {
+        if (!cluster.isWorker) log.info('stopped')
+        process.exit(0)
+      },
+      (cause: unknown) => {
+        log.fault('stop', cause)
+        process.exit(1)
+      },
+    )
+  }
+
+  for (const signal of stopSignals(config)) process.on(signal, handle)
+  return {
+    by(given) {
+      stop = given
+    },
+  }
+}
+
+/**
+ * The signals. `SIGHUP` comes from scripts that expect a reload, and without a handler kills, unlogged. From a terminal it means
+ * that this is closed: then nothing can be written any more, and the server ends at once. A command that prints the master key
+ * is run again instead.
+ */
+const stopSignals = ({ masterKey }: Pick<Config, 'masterKey'>): readonly NodeJS.Signals[] =>
+  process.stdout.isTTY || masterKey?.from === 'command' ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
