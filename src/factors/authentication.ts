@@ -63,25 +63,31 @@ export async function authenticate(
   const { userHandle: sentHandle } = sent
   const isTheirs = user ? passkey.userId === user.id && (sentHandle ?? handle) === handle : sentHandle === handle
   if (!isTheirs) return refused('other-person')
-  try {
-    const verified = await verify(at, { sent, challenge, passkey, verifiesUser: !user })
-    if (!verified) return refused('invalid')
-    if (!(await challenges.use(challenge, of))) return refused('used')
-    const { counter, isBackedUp, isUserVerified } = verified
-    if (!(await store.factors.usePasskey(zoneId, passkey.credentialId, { counter, isBackedUp, at: clock.now() }))) {
-      return refused('counter')
-    }
-    return {
-      outcome: 'proved',
-      userId: passkey.userId,
-      level: passkey.isAttested ? 'phrh' : 'phr',
-      amr: [passkey.isAttested ? 'hwk' : 'pop', ...(isUserVerified ? ['user'] : [])],
-    }
-  } catch (cause) {
-    return refused('invalid', cause)
+  const question = { sent, challenge, passkey, verifiesUser: !user }
+  const verified = await verify(at, question).catch((cause: unknown) => refused('invalid', cause))
+  if (verified.outcome === 'refused') return verified
+  if (!(await challenges.use(challenge, of))) return refused('used')
+  const { counter, isBackedUp, isUserVerified } = verified
+  if (!(await store.factors.usePasskey(zoneId, passkey.credentialId, { counter, isBackedUp, at: clock.now() }))) {
+    return refused('counter')
+  }
+  return {
+    outcome: 'proved',
+    userId: passkey.userId,
+    level: passkey.isAttested ? 'phrh' : 'phr',
+    amr: [passkey.isAttested ? 'hwk' : 'pop', ...(isUserVerified ? ['user'] : [])],
   }
 }
 
+/** What the library found in a valid answer. */
+interface VerifiedAnswer {
+  readonly outcome: 'verified'
+  readonly counter: number
+  readonly isBackedUp: boolean
+  readonly isUserVerified: boolean
+}
+
+/** Uses nothing but the answer and the passkey. Whatever it throws, the answer is invalid. */
 async function verify(
   at: Ceremony,
   {
@@ -95,7 +101,7 @@ async function verify(
     readonly passkey: Passkey
     readonly verifiesUser: boolean
   },
-): Promise<{ readonly counter: number; readonly isBackedUp: boolean; readonly isUserVerified: boolean } | undefined> {
+): Promise<VerifiedAnswer | PasskeyRefusal> {
   const { verifyAuthenticationResponse } = await library()
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     response: {
@@ -116,7 +122,7 @@ async function verify(
     },
     requireUserVerification: verifiesUser,
   })
-  if (!verified) return undefined
+  if (!verified) return refused('invalid')
   const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = authenticationInfo
-  return { counter, isBackedUp, isUserVerified }
+  return { outcome: 'verified', counter, isBackedUp, isUserVerified }
 }

@@ -61,23 +61,19 @@ export async function readRegistration(
   if (!sent) return refused('malformed')
   const { challenge, isFramed } = clientDataOf(sent.response['clientDataJSON'] ?? '')
   if (isFramed || !challenges.isValid(challenge, of)) return refused('challenge')
-  try {
-    const verified = await verify(at, { sent, challenge }, deps)
-    if (verified.outcome === 'refused') return verified
-    if (!(await challenges.use(challenge, of))) return refused('used')
-    if (verified.facts.credentialId.length > MAX_ID_LENGTH) return refused('malformed')
-    const passkey = {
-      id: random.urlSafe(22),
-      userId: user.id,
-      ...verified.facts,
-      transports: sent.transports,
-      name,
-      createdAt: clock.now(),
-    }
-    return { outcome: 'new', passkey }
-  } catch (cause) {
-    return refused('invalid', cause)
+  const verified = await verify(at, { sent, challenge }, deps).catch((cause: unknown) => refused('invalid', cause))
+  if (verified.outcome === 'refused') return verified
+  if (!(await challenges.use(challenge, of))) return refused('used')
+  if (verified.facts.credentialId.length > MAX_ID_LENGTH) return refused('malformed')
+  const passkey = {
+    id: random.urlSafe(22),
+    userId: user.id,
+    ...verified.facts,
+    transports: sent.transports,
+    name,
+    createdAt: clock.now(),
   }
+  return { outcome: 'new', passkey }
 }
 
 /** What the library found in a valid answer. */
@@ -86,6 +82,7 @@ interface VerifiedRegistration {
   readonly facts: Pick<Passkey, 'credentialId' | 'publicKey' | 'counter' | 'aaguid' | 'isBackedUp' | 'isAttested'>
 }
 
+/** Uses nothing but the answer and the roots. Whatever it throws, the answer is invalid. */
 async function verify(
   at: Ceremony,
   { sent, challenge }: { readonly sent: BrowserAnswer; readonly challenge: string },

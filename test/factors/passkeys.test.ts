@@ -9,6 +9,7 @@ import type { Ceremony } from '../../src/factors/ceremony.ts'
 import { createPasskeys } from '../../src/factors/passkeys.ts'
 import type { Passkeys } from '../../src/factors/passkeys.ts'
 import type { User } from '../../src/model/users/user.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { cbor, coseOf, createAuthenticator, keyPairFor, signatureOf } from '../support/authenticator.ts'
 import type { AssertionLies, Cbor, CreationLies, Credential } from '../support/authenticator.ts'
 import { certify } from '../support/attestation.ts'
@@ -46,10 +47,10 @@ describe('passkeys', () => {
   })
   after(() => server.stop())
 
-  const instance = (attestationRoots?: readonly Uint8Array[]): Passkeys =>
+  const instance = (attestationRoots?: readonly Uint8Array[], store = server.store): Passkeys =>
     createPasskeys({
       ...(attestationRoots && { attestationRoots }),
-      store: server.store,
+      store,
       clock: server.clock,
       random: createRandom(),
       vault: createVault(Buffer.alloc(32, 7), createRandom()),
@@ -390,6 +391,17 @@ describe('passkeys', () => {
       const sent = { user: marissa, answer: JSON.stringify(created.answer), name: NAME }
       assert.equal((await passkeys.readRegistration(AT, sent)).outcome, 'new')
       assert.equal(reasonOf(await other.readRegistration(AT, sent)), 'used')
+    })
+
+    it('is no invalid answer where the database cannot be reached', async () => {
+      const credential = await enrol()
+      const use = () => Promise.reject(new StoreUnavailable('away'))
+      const cutOff = instance([], { ...server.store, assertions: { ...server.store.assertions, use } })
+      const proof = JSON.stringify(browser.get(await passkeys.authenticationOptions(AT), credential))
+      await assert.rejects(cutOff.authenticate(AT, { answer: proof }), StoreUnavailable)
+      const created = JSON.stringify(browser.create(await ask(marissa)).answer)
+      const sent = { user: marissa, answer: created, name: NAME }
+      await assert.rejects(cutOff.readRegistration(AT, sent), StoreUnavailable)
     })
 
     it('is not used up by an answer that is wrong', async () => {
