@@ -140,7 +140,7 @@ const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? entry['value'] 
 const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unknown[] =>
   preferred === undefined
     ? list
-    : list.map(entry => (entry !== preferred && isPrimary(entry) ? { ...Object(entry), primary: false } : entry))
+    : list.map(entry => (entry !== preferred && isPrimary(entry) ? { ...entry, primary: false } : entry))
 
 /** Removes the values that the filter selects, or a member of these. */
 export function removeValues(context: Context, filter: Filter | undefined, op: Op): void {

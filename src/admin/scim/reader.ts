@@ -1,6 +1,7 @@
 // Reads resources and values of requests by their description, strictly: what is left has the names of the description, no
 // attribute that only the server writes, and nothing unassigned (RFC 7643 §2.5).
 import { isJsonRecord } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import type { Attribute, Json, Names } from './attribute.ts'
 import { MAX_VALUES, named } from './attribute.ts'
@@ -91,7 +92,7 @@ export function checkCount({ maxValues = MAX_VALUES }: Attribute, values: readon
 }
 
 /** Whether the value is marked as the preferred one. */
-export const isPrimary = (value: unknown): boolean => isJsonRecord(value) && value['primary'] === true
+export const isPrimary = (value: unknown): value is JsonRecord => isJsonRecord(value) && value['primary'] === true
 
 /**
  * Reads one value, of a list for an attribute that has many; undefined when it is unassigned. A part of a value may lack
