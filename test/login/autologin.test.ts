@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorizeBootstrap, responseOf } from '../support/authorize.ts'
-import { changeUser, MODES, tokensOf, userNamed, verified } from '../support/oauth.ts'
+import { changeUser, MODES, NO_CREDENTIALS, tokensOf, userNamed, verified } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -131,13 +131,13 @@ for (const mode of MODES) {
             name: 'no client',
             send: () => server.send('/autologin', { form: MARISSA }),
             want: mode === 'uaa' ? '401 unauthorized' : '401 invalid_client',
-            description: 'An Authentication object was not found in the SecurityContext',
+            description: NO_CREDENTIALS[mode],
           },
           {
             name: 'a token instead of a client',
             send: () => server.send('/autologin', { form: MARISSA, bearer: 'x.y.z' }),
             want: mode === 'uaa' ? '401 unauthorized' : '401 invalid_client',
-            description: 'An Authentication object was not found in the SecurityContext',
+            description: NO_CREDENTIALS[mode],
           },
           {
             name: 'an unverified account, to anyone who has the password',

@@ -1,7 +1,7 @@
 // Requests and refusals of the token endpoint that differ from the standard: rows C5, C11 and T9 of docs/compatibility.md.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { APP, MODES, SERVICE, refused, tokensOf } from '../support/oauth.ts'
+import { APP, MODES, NO_CREDENTIALS, SERVICE, refused, tokensOf } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 import type { TestRequest, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
@@ -9,7 +9,6 @@ import { startServer } from '../support/server.ts'
 const GRANT = { grant_type: 'client_credentials' }
 const PERSON = { grant_type: 'password', username: 'marissa', password: 'koala' }
 const BASIC_BAD = 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"'
-const NO_REQUESTER = 'An Authentication object was not found in the SecurityContext'
 
 interface Case extends Refusal {
   readonly name: string
@@ -35,14 +34,14 @@ const refusals: readonly Case[] = [
     name: 'a bearer token instead of a client',
     request: { form: GRANT, bearer: 'x' },
     want: '401 unauthorized',
-    description: NO_REQUESTER,
+    description: NO_CREDENTIALS.uaa,
   },
   {
     name: 'no client elsewhere',
     path: '/check_token',
     request: { form: { token: 'x' } },
     want: '401 unauthorized',
-    description: NO_REQUESTER,
+    description: NO_CREDENTIALS.uaa,
   },
   {
     name: 'a wrong secret without a grant',

@@ -7,6 +7,7 @@ import {
   changeUser,
   isAlive,
   MODES,
+  NO_CREDENTIALS,
   passwordTokens,
   refresh,
   refused,
@@ -186,7 +187,7 @@ for (const mode of MODES) {
         name: 'a bearer without a client_id',
         form: { client_id: '' },
         want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
-        description: 'An Authentication object was not found in the SecurityContext',
+        description: NO_CREDENTIALS,
       },
       {
         name: 'a scope that the receiving client lacks',

@@ -27,10 +27,16 @@ export const RESOURCE = ['resource', 'resource-secret'] as const
 /** What a refusal must be: `status error` in each mode, where one text stands for both, and its description. */
 export interface Refusal {
   readonly want: string | Readonly<Record<CompatibilityMode, string>>
-  readonly description?: string | RegExp
+  readonly description?: string | RegExp | Readonly<Record<CompatibilityMode, string>>
   /** The whole `WWW-Authenticate` header; null when there must be none. */
   readonly challenge?: string | RegExp | null
 }
+
+/** The description of a request without client credentials. */
+export const NO_CREDENTIALS = {
+  standard: 'The request has no credentials of a client',
+  uaa: 'An Authentication object was not found in the SecurityContext',
+} as const
 
 /** How many tokens the server says it issued. */
 export const issuedBy = (server: TestServer): number =>
@@ -47,8 +53,8 @@ export async function refused(
   const answer = await sending()
   const { error, error_description: told } = answer.json()
   assert.equal(`${answer.status} ${String(error)}`, typeof want === 'string' ? want : want[mode], answer.text)
-  if (typeof description === 'string') assert.equal(told, description)
-  else if (description) assert.match(String(told), description)
+  if (description instanceof RegExp) assert.match(String(told), description)
+  else if (description) assert.equal(told, typeof description === 'string' ? description : description[mode])
   // Of every API in `standard`, and a subject of its own: see resource-metadata.test.ts.
   const header = answer.headers['www-authenticate']?.toString().replace(/, resource_metadata="[^"]*"/, '')
   if (challenge === null) assert.equal(header, undefined)

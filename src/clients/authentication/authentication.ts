@@ -91,7 +91,9 @@ export function createClientAuthenticator(
     const isToken = endpoint.path.startsWith('/oauth/token')
     if (isToken && authorization === undefined && !behaviour.reportMissingCredentials)
       return badClient('Bad credentials')
-    const description = 'An Authentication object was not found in the SecurityContext'
+    const description = behaviour.reportMissingCredentials
+      ? 'The request has no credentials of a client'
+      : 'An Authentication object was not found in the SecurityContext'
     return new OAuthError(behaviour.missingClientCredentials, description, {
       challenge: behaviour.bareChallenge ? realm : basicChallenge(deps.service, description),
     })

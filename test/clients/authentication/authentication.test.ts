@@ -4,7 +4,16 @@ import { decodeJwt } from 'jose'
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer, defaultBootstrap } from '../../support/server.ts'
-import { changeClient, clientNamed, insertCode, MODES, refresh, refused, tokensOf } from '../../support/oauth.ts'
+import {
+  changeClient,
+  clientNamed,
+  insertCode,
+  MODES,
+  NO_CREDENTIALS,
+  refresh,
+  refused,
+  tokensOf,
+} from '../../support/oauth.ts'
 import type { Refusal } from '../../support/oauth.ts'
 
 const CREDENTIALS = { grant_type: 'client_credentials' }
@@ -51,7 +60,6 @@ const basicHeader = (text: string): TestRequest => ({
 const authorization = (value: string): TestRequest => ({ headers: { authorization: value } })
 const BASE64 = Buffer.from('service:service-secret').toString('base64') // 22 bytes, so it ends in one padding character
 const BAD = /^Basic realm="SVC\/client", error="unauthorized", error_description="Bad credentials"$/
-const NO_REQUESTER = 'An Authentication object was not found in the SecurityContext'
 
 interface Accepted {
   readonly name: string
@@ -97,7 +105,7 @@ interface Rejected extends Refusal {
 const bad = { want: '401 invalid_client', challenge: BAD } as const
 const nobody = {
   want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
-  description: NO_REQUESTER,
+  description: NO_CREDENTIALS,
 } as const
 
 const rejected: readonly Rejected[] = [

@@ -16,6 +16,7 @@ import {
   exchange,
   insertCode,
   MODES,
+  NO_CREDENTIALS,
   passwordTokens,
   refresh,
   refused,
@@ -373,13 +374,12 @@ for (const mode of MODES) {
     })
 
     it('is no method of a bearer or of an unknown scheme', async () => {
-      const description = 'An Authentication object was not found in the SecurityContext'
       const want = { standard: '401 invalid_client', uaa: '401 unauthorized' }
       for (const authorization of ['Bearer x', 'Digest x']) {
         const jwt = await assertionFor(server)
         await refused(server, mode, () => server.token(formOf(jwt), { headers: { authorization } }), {
           want,
-          description,
+          description: NO_CREDENTIALS,
         })
       }
     })
