@@ -174,7 +174,7 @@ describe('docs/compatibility.md', () => {
 })
 
 describe('the documents', () => {
-  const documents = ['.', 'docs', 'docs/decisions']
+  const documents = ['.', 'docs', 'docs/decisions', 'docs/providers']
     .filter(folder => existsSync(join(root, folder)))
     .flatMap(folder => readdirSync(join(root, folder)).map(name => join(folder, name)))
     .filter(path => path.endsWith('.md'))
@@ -185,6 +185,29 @@ describe('the documents', () => {
         .map(match => match[1] ?? '')
         .filter(target => !/^[a-z]+:/.test(target) && !existsSync(join(root, dirname(path), target)))
         .map(target => `${path}: ${target}`),
+    )
+    assert.deepEqual(broken, [])
+  })
+
+  it('link only to headings that exist', () => {
+    const prose = (path: string): string => textOf(path).replaceAll(/^```[^]*?^```/gm, '')
+    /** The anchors that GitHub gives to headings. */
+    const anchorsOf = (path: string): readonly string[] =>
+      [...prose(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+        heading
+          .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+          .trim()
+          .replaceAll(/\s/g, '-'),
+      )
+    const broken = documents.flatMap(path =>
+      [...prose(path).matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)]
+        .filter(([, target = '', anchor = '']) => {
+          const file = target === '' ? path : join(dirname(path), target)
+          return file.endsWith('.md') && !anchorsOf(file).includes(anchor)
+        })
+        .map(([link]) => `${path}: ${link}`),
     )
     assert.deepEqual(broken, [])
   })
