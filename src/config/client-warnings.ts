@@ -50,46 +50,45 @@ export function clientWarnings(
     })),
   ]
   return zones.flatMap(zone =>
-    zone.clients
-      .flatMap(client => [
-        ...nameWarnings(client),
-        ...scopeWarnings(client, rules.service),
-        ...profileWarnings(client, zone, rules),
-        ...keyWarnings(client, zone),
-      ])
-      .map(({ clientId, message }) => `client ${clientId}: ${message}`),
+    zone.clients.flatMap(record => {
+      const { definition } = clientFromJson(takeHomePage(record).rest, clientRules(rules))
+      const messages = [
+        ...nameWarnings(record),
+        ...scopeWarnings(record, definition, rules.service),
+        ...profileWarnings(definition, zone),
+        ...keyWarnings(record, zone),
+      ]
+      return messages.map(message => `client ${record.client_id}: ${message}`)
+    }),
   )
 }
 
-interface ClientWarning {
-  readonly clientId: string
-  readonly message: string
-}
-
 /** A client may have attributes of any name, so a mistyped member becomes an attribute and would be ignored silently. */
-function nameWarnings(record: ClientRecord): readonly ClientWarning[] {
+function nameWarnings(record: ClientRecord): readonly string[] {
   const members = [...CLIENT_MEMBERS, ...HOME_PAGE_MEMBERS]
   return Object.keys(record).flatMap(name => {
     const meant = members.includes(name) ? undefined : nearest(name, members)
     if (meant === undefined) return []
-    return { clientId: record.client_id, message: `${name} is kept as an attribute without effect; is ${meant} meant?` }
+    return `${name} is kept as an attribute without effect; is ${meant} meant?`
   })
 }
 
 const UAA_NAMES = new Set(['admin', 'none', 'offline_token', 'resource', 'user'].map(rest => `uaa.${rest}`))
 
 /** Scopes are for users, authorities for the client itself; both are often confused, and copied from a UAA. */
-function scopeWarnings(record: ClientRecord, service: string): readonly ClientWarning[] {
-  const { definition } = clientFromJson(takeHomePage(record).rest, clientRules({ service, compatibility: 'standard' }))
-  const { scope, authorities, authorizedGrantTypes: grants } = definition
-  const warn = (message: string): ClientWarning => ({ clientId: record.client_id, message })
+function scopeWarnings(
+  record: ClientRecord,
+  { scope, authorities, authorizedGrantTypes: grants }: ClientDefinition,
+  service: string,
+): readonly string[] {
   const isForItself = grants.length > 0 && grants.every(grant => grant === 'client_credentials')
   const isConfused = isForItself && isNamed(record['scope']) && !isNamed(record['authorities'])
   const foreign = service === 'uaa' ? [] : [...scope, ...authorities].filter(name => UAA_NAMES.has(name))
   return [
-    ...(isConfused ? [warn('scope has no effect with client_credentials alone; is authorities meant?')] : []),
-    ...[...new Set(foreign)].map(name =>
-      warn(`${name} has no effect, because the service name is ${service}; is ${name.replace('uaa', service)} meant?`),
+    ...(isConfused ? ['scope has no effect with client_credentials alone; is authorities meant?'] : []),
+    ...[...new Set(foreign)].map(
+      name =>
+        `${name} has no effect, because the service name is ${service}; is ${name.replace('uaa', service)} meant?`,
     ),
   ]
 }
@@ -98,25 +97,18 @@ function scopeWarnings(record: ClientRecord, service: string): readonly ClientWa
 const isNamed = (given: unknown): boolean =>
   Array.isArray(given) ? given.length > 0 : typeof given === 'string' && given !== ''
 
-function profileWarnings(
-  record: ClientRecord,
-  { config }: ZoneOfClients,
-  rules: Parameters<typeof clientRules>[0],
-): readonly ClientWarning[] {
-  if ((record['profile'] ?? undefined) === undefined) return []
-  const definition: ClientDefinition = clientFromJson(takeHomePage(record).rest, clientRules(rules)).definition
-  return ruledOut({ config }, definition).map(({ key, message }) => ({
-    clientId: record.client_id,
-    message: `${definition.profile} rules it out as it is: ${key}: ${message}`,
-  }))
+function profileWarnings(definition: ClientDefinition, { config }: ZoneOfClients): readonly string[] {
+  if (definition.profile === undefined) return []
+  return ruledOut({ config }, definition).map(
+    ({ key, message }) => `${definition.profile} rules it out as it is: ${key}: ${message}`,
+  )
 }
 
-function keyWarnings(record: ClientRecord, { signingKeys }: ZoneOfClients): readonly ClientWarning[] {
+function keyWarnings(record: ClientRecord, { signingKeys }: ZoneOfClients): readonly string[] {
   const algorithms = signingKeys ? Object.values(signingKeys.keys).map(({ algorithm }) => algorithm) : ['RS256'] // made at first start
   return ALGORITHMS.flatMap(member => {
     const algorithm = record[member]
     if (typeof algorithm !== 'string' || algorithms.some(each => each === algorithm)) return []
-    const message = `${member} is ${algorithm}, and the configuration has no such key: its tokens fail unless the zone got one by the API`
-    return { clientId: record.client_id, message }
+    return `${member} is ${algorithm}, and the configuration has no such key: its tokens fail unless the zone got one by the API`
   })
 }
