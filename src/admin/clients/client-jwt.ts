@@ -1,6 +1,5 @@
 // Changes what verifies a client's assertions (private_key_jwt): its public keys, and whose JWTs it trusts (`jwt_creds`).
 import type { FastifyRequest } from 'fastify'
-import { digest } from '../../base/secrets.ts'
 import { update } from '../../clients/changes.ts'
 import type { ClientKeys, KeyRemoval } from '../../model/clients/client-keys.ts'
 import {
@@ -23,7 +22,7 @@ import { isKeepable } from '../../records/kinds.ts'
 import type { JsonObject } from '../../web/requests/json.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
-import { isClientAdministrator, sendNotFound } from './record.ts'
+import { isClientAdministrator, sendNotFound, unknownPrincipal } from './record.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'
 import type { ClientWriter } from './writer.ts'
@@ -64,10 +63,9 @@ export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps
     }
   }
 
-  async function changeKeys(request: FastifyRequest, clientId: string): Promise<string | undefined> {
+  async function changeKeys(request: FastifyRequest, clientId: string, isThere: boolean): Promise<string | undefined> {
     checkCaller(request, clientId)
-    // A missing client takes precedence over an invalid body.
-    if (!(await store.clients.find(request.zone.id, clientId))) return undefined
+    if (!isThere) return undefined // before the body is read
     const change = readChange(jsonBody(request))
     if ('credential' in change) return changeCredentials(request, clientId, change)
     if (change.mode !== 'DELETE') {
@@ -110,26 +108,26 @@ export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps
 
   on<{ Params: { client_id: string } }>('PUT /oauth/clients/:client_id/clientjwt', async (request, reply) => {
     const clientId = request.params.client_id
-    const report = (type: 'ClientJwtChangeSuccess' | 'ClientJwtChangeFailure', principal: string, data: string) =>
+    const isThere = (await store.clients.find(request.zone.id, clientId)) !== undefined
+    const report = (type: 'ClientJwtChangeSuccess' | 'ClientJwtChangeFailure', data: string) =>
       audit({
         type,
         zoneId: request.zone.id,
-        principal,
+        principal: isThere ? clientId : unknownPrincipal(clientId),
         data,
         ...auditOriginOf(request),
       })
     try {
-      const message = await changeKeys(request, clientId)
+      const message = await changeKeys(request, clientId, isThere)
       if (message !== undefined) {
-        report('ClientJwtChangeSuccess', clientId, message)
+        report('ClientJwtChangeSuccess', message)
         return await sendJson(reply, { status: 'ok', message })
       }
     } catch (error) {
-      report('ClientJwtChangeFailure', clientId, error instanceof OAuthError ? error.message : 'the change failed')
+      report('ClientJwtChangeFailure', error instanceof OAuthError ? error.message : 'the change failed')
       throw error
     }
-    // An unknown client id may be a secret in the wrong place: the audit trail gets its digest.
-    report('ClientJwtChangeFailure', digest(clientId), 'client not found')
+    report('ClientJwtChangeFailure', 'client not found')
     return sendNotFound(reply, behaviour)
   })
 }

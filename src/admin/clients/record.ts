@@ -1,5 +1,6 @@
 // Shared by the client endpoints: errors, responses, and the check for administrators of clients.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { digest } from '../../base/secrets.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
@@ -18,6 +19,9 @@ export const sendNotFound = (reply: FastifyReply, behaviour: Behaviour): Fastify
   behaviour.bodyInEveryRefusal
     ? sendJson(reply, { error: 'not_found', error_description: 'There is no such client.' }, 404)
     : reply.status(404).send()
+
+/** In the audit trail, for an id that no client has: it may be a secret in the wrong place. */
+export const unknownPrincipal = (clientId: string): string => digest(clientId)
 
 const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
 

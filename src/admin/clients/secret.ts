@@ -1,7 +1,6 @@
 // Changes a client's secrets. A client has at most two, so that a secret can be replaced without downtime.
 import type { FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
-import { digest } from '../../base/secrets.ts'
 import { update } from '../../clients/changes.ts'
 import { isSecretOf, newSecret } from '../../clients/secrets.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
@@ -12,14 +11,14 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { isBlank, secretPolicy, secretProblem } from '../../model/clients/secret-policy.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { Store } from '../../store/store.ts'
+import type { Store, StoredClient } from '../../store/store.ts'
 import type { JsonObject } from '../../web/requests/json.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import { callerKey } from '../../web/limits/limits.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
-import { invalidClient, isClientAdministrator, sendNotFound } from './record.ts'
+import { invalidClient, isClientAdministrator, sendNotFound, unknownPrincipal } from './record.ts'
 import type { ClientWriter } from './writer.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'
@@ -71,10 +70,13 @@ export function clientSecretHandler(on: On<ClientRoute>, writer: ClientWriter, d
     if (!isCorrect) throw refusal
   }
 
-  async function changeSecret(request: FastifyRequest, clientId: string): Promise<string | undefined> {
+  async function changeSecret(
+    request: FastifyRequest,
+    clientId: string,
+    existing: StoredClient | undefined,
+  ): Promise<string | undefined> {
     const isAdministrator = isClientAdministrator(request, service)
     if (!isAdministrator) checkCaller(request, clientId)
-    const existing = await store.clients.findForChange(request.zone.id, clientId)
     if (!existing) return undefined
     const body = jsonBody(request)
     const oldSecret = textOf(body, 'oldSecret')
@@ -106,23 +108,23 @@ export function clientSecretHandler(on: On<ClientRoute>, writer: ClientWriter, d
 
   on<{ Params: { client_id: string } }>('PUT /oauth/clients/:client_id/secret', async (request, reply) => {
     const clientId = request.params.client_id
-    const reportFailure = (principal: string, data: string): void =>
+    const existing = await store.clients.findForChange(request.zone.id, clientId)
+    const reportFailure = (data: string): void =>
       audit({
         type: 'SecretChangeFailure',
         zoneId: request.zone.id,
-        principal,
+        principal: existing ? clientId : unknownPrincipal(clientId),
         data,
         ...auditOriginOf(request),
       })
     try {
-      const message = await changeSecret(request, clientId)
+      const message = await changeSecret(request, clientId, existing)
       if (message !== undefined) return sendJson(reply, { status: 'ok', message })
     } catch (error) {
-      reportFailure(clientId, error instanceof OAuthError ? error.message : 'the change failed')
+      reportFailure(error instanceof OAuthError ? error.message : 'the change failed')
       throw error
     }
-    // An unknown client id may be a secret in the wrong place: the audit trail gets its digest.
-    reportFailure(digest(clientId), 'client not found')
+    reportFailure('client not found')
     return sendNotFound(reply, behaviour)
   })
 }

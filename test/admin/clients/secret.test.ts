@@ -181,6 +181,17 @@ for (const mode of MODES) {
       }
     })
 
+    it('keeps it out of the trail where the caller may change no other client', async () => {
+      for (const [id, isThere] of [
+        ['nobody', false],
+        ['job', true],
+      ] as const) {
+        assertInvalid(await put({ secret: 'enough', oldSecret: 'x' }, { by: 'changer' }, id), ANOTHER)
+        const event = api.server.events.at(-1)
+        assert.deepEqual([event?.type, event?.principal === id], ['SecretChangeFailure', isThere])
+      }
+    })
+
     // Covers audit trail: SecretChangeSuccess; SecretChangeFailure
     it('is in the trail, without a secret', async () => {
       const before = api.server.events.length
