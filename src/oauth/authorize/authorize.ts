@@ -33,7 +33,7 @@ import { STANDARD_PARAMETERS, UAA_PARAMETERS } from './parameter-checks.ts'
 import type { Check } from './parameter-checks.ts'
 import { chooseAccount, isSilent, signIn } from './prompt.ts'
 import { RedirectRefusal } from './redirect.ts'
-import { findClient, refuseRepeatedTarget, requireRedirectGrant, verifyRedirectUri } from './request.ts'
+import { findClient, refuseRepeatedTarget, requireRedirectGrant, verifyRedirectUri } from './target.ts'
 import { refuse, requireGrantLast, requireScopesForTokens, respond } from './response.ts'
 import { fromSource } from './sources.ts'
 import { isVouched, signInVouched, vouchedContext } from './vouched.ts'
@@ -101,7 +101,7 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
   try {
     context = await fromSource(sent, deps)
     const step = await firstStep(standardAuthorizeChecks ? STANDARD : UAA, context, deps)
-    return await take(step, context, deps)
+    return await perform(step, context, deps)
   } catch (error) {
     // The request is made again after the sign-in, and then recorded, with its user.
     if (error instanceof RedirectRefusal && (await needsSignInFirst(context, error, deps))) return signIn(context, deps)
@@ -151,7 +151,7 @@ function record(
   recordRefusal(refusal, of, deps)
 }
 
-async function take(step: Step, context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
+async function perform(step: Step, context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
   const { request, reply, query } = context
   switch (step.kind) {
     case 'sign-in':

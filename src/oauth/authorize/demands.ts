@@ -16,7 +16,7 @@ import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import type { Step } from './next-step.ts'
 import { RedirectRefusal, signInErrorMode } from './redirect.ts'
-import { refusal } from './request.ts'
+import { refusal } from './refusal.ts'
 
 /** UAA: outstanding steps of the sign-in come before every check of the request. See docs/compatibility.md, A1. */
 export const meetDemandsFirst = async (context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> =>

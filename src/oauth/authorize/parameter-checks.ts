@@ -18,10 +18,9 @@ import {
   requireIdentityProvider,
   requireNonce,
   requireProfile,
-  requireRedirectGrant,
-  verifyRedirectUri,
 } from './request.ts'
 import { requireSource } from './sources.ts'
+import { requireRedirectGrant, verifyRedirectUri } from './target.ts'
 
 /** Adds what it finds to the context, names the step that comes now instead of the next check, or throws a refusal. */
 export type Check = (

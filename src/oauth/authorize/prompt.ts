@@ -9,7 +9,7 @@ import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from 
 import { AUTHORIZE_PATH } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { isMarked, signedInSince } from './context.ts'
-import { refusal } from './request.ts'
+import { refusal } from './refusal.ts'
 
 /** Whether no page may be shown; known before the request is checked. */
 export function isSilent(form: Pick<Form, 'get'>, { promptWords }: Behaviour): boolean {

@@ -1,56 +1,21 @@
-// The checks of an authorization request's own parameters. What is wrong with the client or its redirect URI is a page,
-// because there is nowhere to redirect to yet; everything after is a redirect (row R2 for UAA's exceptions).
-import { memberOf, parseJson } from '../../base/json.ts'
+// The checks of an authorization request's own parameters, once its client and redirect URI are verified: what is wrong is a
+// redirect (row R2 for UAA's exceptions).
 import { demandsOn } from '../../model/clients/client-demands.ts'
-import { hasCredential, mayUseGrant } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
+import { hasCredential } from '../../model/clients/client.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { documentUrlProblem, isAddress } from '../../model/clients/document-address.ts'
 import { isWellFormed } from '../../model/tokens/pkce.ts'
-import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { namedResources } from '../../model/tokens/resources.ts'
 import { parseScope, requestableScopes } from '../../model/tokens/scopes.ts'
-import type { Zone } from '../../model/zones/zone.ts'
-import { PageError } from '../../web/answers.ts'
-import type { Params } from '../params.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { azAttrOf, tokenFormatOf } from '../params.ts'
 import { CODE_CHALLENGE_METHODS, isCodeChallengeMethod } from '../pkce.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { RedirectRefusal } from './redirect.ts'
-import { resolveRedirectUri } from '../../clients/redirect-uri.ts'
-import {
-  defaultMode,
-  grantsAllow,
-  mayUseMode,
-  parseResponseMode,
-  parseResponseType,
-  withoutIdToken,
-} from './response-type.ts'
-import type { ResponseType, ResponseDelivery } from './response-type.ts'
-
-const pageError = (status: number, code: OAuthErrorCode, description: string): PageError =>
-  new PageError(status, description, { code })
-
-/** The refusal of a request whose client and redirect URI are verified: a redirect, in `uaa` sometimes a page (row R2). */
-export function refusal(
-  { asked }: AuthorizeContext,
-  { behaviour }: Pick<AuthorizeDeps, 'behaviour'>,
-  { error, message, status, rule }: OAuthError,
-): Error {
-  const onPage = error === 'invalid_request' || error === 'unauthorized_client'
-  if (!behaviour.redirectErrors && onPage) return pageError(status, error, message)
-  return new RedirectRefusal(found(asked.target), new OAuthError(error, message, { rule }))
-}
-
-const NOT_REPEATABLE_BEFORE_REDIRECT = ['client_id', 'redirect_uri']
-
-/** RFC 6749 §3.1: on a page, because these two say where to redirect to. */
-export function refuseRepeatedTarget({ params }: AuthorizeContext): void {
-  const name = NOT_REPEATABLE_BEFORE_REDIRECT.find(each => params.repeated.includes(each))
-  if (name !== undefined) throw pageError(400, 'invalid_request', `The parameter ${name} must not be repeated`)
-}
+import { refusal } from './refusal.ts'
+import { grantsAllow } from './response-type.ts'
+import { suitableDelivery } from './target.ts'
 
 /** RFC 6749 §3.1, for every other parameter. */
 export function refuseRepeatedParameters(context: AuthorizeContext, deps: AuthorizeDeps): void {
@@ -61,99 +26,6 @@ export function refuseRepeatedParameters(context: AuthorizeContext, deps: Author
     deps,
     new OAuthError('invalid_request', `The parameter ${name.slice(0, 100)} must not be repeated`),
   )
-}
-
-/** Finds the client by `client_id`. */
-export async function findClient(context: AuthorizeContext, { store, behaviour }: AuthorizeDeps): Promise<void> {
-  const clientId = context.params.get('client_id')
-  const client = clientId === undefined ? undefined : await store.clients.find(context.request.zone.id, clientId)
-  if (!client) {
-    const description =
-      clientId === undefined ? 'Missing client_id' : unknownClient(clientId, context.request.zone, behaviour)
-    throw pageError(behaviour.redirectErrors ? 400 : 401, 'invalid_client', description)
-  }
-  context.asked = { ...context.asked, client }
-}
-
-/** The author of a metadata document, who cannot see our log, gets the fact that the document fails, without details. */
-function unknownClient(clientId: string, zone: Zone, behaviour: Behaviour): string {
-  const description = `No client with requested id: ${clientId.slice(0, 255)}`
-  if (!isAddress(clientId) || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return description
-  const problem = documentUrlProblem(clientId)
-  return `${description} (${problem === undefined ? 'its document cannot be used' : `the address ${problem}`})`
-}
-
-const NOT_REDIRECTING = 'A redirect_uri can only be used by implicit or authorization_code grant types.'
-
-/** UAA: the client's grants are checked with its redirect URI, and shown on a page. See docs/compatibility.md, A4. */
-export function requireRedirectGrant({ asked }: AuthorizeContext): void {
-  const client = found(asked.client)
-  if (client.authorizedGrantTypes.length === 0) {
-    throw pageError(400, 'invalid_grant', 'A client must have at least one authorized grant type.')
-  }
-  if (!mayUseGrant(client, 'authorization_code') && !mayUseGrant(client, 'implicit')) {
-    throw pageError(400, 'invalid_grant', NOT_REDIRECTING)
-  }
-}
-
-/** Verifies `redirect_uri`; from here on a refusal can be a redirect. */
-export function verifyRedirectUri(context: AuthorizeContext, { behaviour, settings }: AuthorizeDeps): void {
-  const { params, asked } = context
-  const client = found(asked.client)
-  const named = params.get('redirect_uri')
-  const rules = { ...behaviour, strictRedirects: settings.strictRedirects }
-  const redirectUri = resolveRedirectUri(client, named, rules)
-  if (redirectUri === undefined) {
-    const shown = named === undefined ? 'URI (none was named)' : named.slice(0, 500)
-    throw pageError(
-      400,
-      behaviour.redirectErrors ? 'invalid_request' : 'invalid_grant',
-      `Invalid redirect ${shown} did not match one of the registered values`,
-    )
-  }
-  const state = params.get('state')
-  const parsed = parseResponseType(params.get('response_type') ?? '')
-  const type = parsed && settings.idTokenDisabled ? withoutIdToken(parsed) : parsed
-  const target = {
-    clientId: client.clientId,
-    redirectUri,
-    type,
-    ...deliveryOf(params, { type, zone: context.request.zone }, behaviour),
-    ...(state !== undefined && { state }),
-  }
-  context.asked = { ...asked, target, ...(named !== undefined && { namedRedirectUri: named }) }
-}
-
-interface DeliveryRequest {
-  readonly type: ResponseType | undefined
-  readonly zone: Zone
-}
-
-/** The requested mode, if it is allowed; the refusal of another one is sent in the default mode (row A6). */
-function deliveryOf(params: Params, deliveryRequest: DeliveryRequest, behaviour: Behaviour): ResponseDelivery {
-  const asked = params.get('response_mode') ?? modeInRequestObject(params)
-  return (
-    suitable(asked ?? '', deliveryRequest, behaviour) ?? { mode: defaultMode(deliveryRequest.type), isSigned: false }
-  )
-}
-
-/** The mode, where the zone supports it and the response type allows it (row A6, JARM §2.3.1). */
-function suitable(text: string, { type, zone }: DeliveryRequest, behaviour: Behaviour): ResponseDelivery | undefined {
-  const delivery = parseResponseMode(text, type)
-  if (!delivery) return undefined
-  const isKnown = delivery.isSigned ? supportsProtocol(zone, 'signedResponses', behaviour) : behaviour.responseModes
-  return isKnown && (type === undefined || mayUseMode(type, delivery.mode)) ? delivery : undefined
-}
-
-const MAX_REQUEST_OBJECT_LENGTH = 8192
-
-/** How a client with a request object receives its refusal. The object is not verified, and nothing else in it is read. */
-function modeInRequestObject(params: Params): string | undefined {
-  const object = params.get('request')
-  if (object === undefined || object.length > MAX_REQUEST_OBJECT_LENGTH) return undefined
-  const [, payload = ''] = object.split('.')
-  const mode = memberOf(parseJson(Buffer.from(payload, 'base64url').toString('utf8')), 'response_mode')
-  return typeof mode === 'string' ? mode : undefined
 }
 
 /** Refuses a client whose list of identity providers is empty, because no user can sign in to it. */
@@ -197,7 +69,7 @@ export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps)
   }
   const { zone } = context.request
   const mode = behaviour.responseModes ? params.get('response_mode') : undefined
-  if (mode !== undefined && !suitable(mode, { type, zone }, behaviour)) {
+  if (mode !== undefined && !suitableDelivery(mode, { type, zone }, behaviour)) {
     const description = 'The response_mode is unknown, or does not suit the response_type'
     throw refusal(context, deps, new OAuthError('invalid_request', description))
   }

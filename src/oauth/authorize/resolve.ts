@@ -18,7 +18,8 @@ import type { AuthorizeContext, AuthorizeDeps, RequestSource } from './context.t
 import { BEGUN, MARKS } from './carried.ts'
 import { isSilent } from './prompt.ts'
 import { MAX_REQUEST_OBJECT_LENGTH, readObject } from './request-object.ts'
-import { refusal, verifyRedirectUri } from './request.ts'
+import { refusal } from './refusal.ts'
+import { verifyRedirectUri } from './target.ts'
 
 /** Kept beside the source for the pages of the sign-in, which do not open it; the endpoint reads those of the source. */
 const HINTS = ['login_hint', 'ui_locales', 'acr_values']

@@ -8,7 +8,7 @@ import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { PUSHED_PREFIX } from '../../model/tokens/pushed-request.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { refusal } from './request.ts'
+import { refusal } from './refusal.ts'
 
 const resolver = loadOnce(() => import('./resolve.ts'))
 
