@@ -14,6 +14,7 @@ import { refuseProgram } from '../web/sessions/denial.ts'
 import type { Limits } from '../web/limits/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { sendJson } from '../web/requests/json.ts'
+import { isLoadedInAdvance } from '../web/requests/navigation.ts'
 import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
 import type { SignedInUser } from '../web/sessions/current-session.ts'
 import type { Sessions } from '../web/sessions/session.ts'
@@ -79,9 +80,8 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
  * prefetching, must neither create nor invalidate a code. Requests without `Sec-Fetch-Site` are allowed: they come from
  * programs and from browsers over plain http, where the worst outcome is an invalidated code.
  */
-function isUserInitiated({ headers }: FastifyRequest): boolean {
-  const purpose = headers['sec-purpose'] ?? headers['purpose'] ?? headers['x-moz'] // the last two are older names
-  if (purpose?.includes('prefetch')) return false
-  const site = headers['sec-fetch-site']
+function isUserInitiated(request: FastifyRequest): boolean {
+  if (isLoadedInAdvance(request)) return false
+  const site = request.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none'
 }

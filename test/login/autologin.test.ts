@@ -329,6 +329,8 @@ for (const mode of MODES) {
           { 'sec-fetch-dest': 'image' },
           { 'sec-fetch-dest': 'empty' },
           { 'sec-fetch-dest': 'document', 'sec-purpose': 'prefetch;prerender' },
+          { purpose: 'prefetch' },
+          { 'x-moz': 'prefetch' },
         ]) {
           const answer = await visit(server.browser(), { code: await codeOf(), client_id: 'auto' }, { headers })
           assert.deepEqual([answer.status, answer.cookies['Current-User']], [403, undefined])

@@ -2,7 +2,12 @@ import type { FastifyRequest } from 'fastify'
 
 /**
  * Whether the answer is shown in a window: a browser that loads a frame, an image or a script says so (Fetch Metadata), and one
- * that loads a page in advance (`Sec-Purpose`). Such a request must not do what only a visit may do. Programs send neither.
+ * that loads a page in advance. Such a request must not do what only a visit may do. Programs say neither.
  */
-export const isNavigation = ({ headers }: FastifyRequest): boolean =>
-  (headers['sec-fetch-dest'] ?? 'document') === 'document' && headers['sec-purpose'] === undefined
+export const isNavigation = (request: FastifyRequest): boolean =>
+  (request.headers['sec-fetch-dest'] ?? 'document') === 'document' && !isLoadedInAdvance(request)
+
+/** Whether the browser loads the page before the user asks for it; older ones have other names for the header. */
+export const isLoadedInAdvance = ({ headers }: FastifyRequest): boolean =>
+  headers['sec-purpose'] !== undefined ||
+  ['purpose', 'x-moz'].some(name => headers[name]?.includes('prefetch') === true)
