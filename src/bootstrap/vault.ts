@@ -46,6 +46,11 @@ export async function openVault({
   return createVault(masterKeys, random, first)
 }
 
+/** Whether a master key belongs to the database already. */
+export const hasMasterKey = async (store: Store, service: string): Promise<boolean> =>
+  (await store.serverKeys.find(DIGEST_KEY_NAME)) !== undefined ||
+  (await store.bootstrap.applied(service, ...CHECK)) !== undefined
+
 /** Whether the database was made with the vault's digests; undefined for an empty one. */
 export async function fitsDatabase(
   store: Store,

@@ -6,7 +6,7 @@ import { stopwatch, systemClock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { createRandom } from '../base/random.ts'
 import type { MasterVault } from '../base/secrets.ts'
-import { openVault } from '../bootstrap/vault.ts'
+import { hasMasterKey, openVault } from '../bootstrap/vault.ts'
 import type { Config } from '../config.ts'
 import { masterKeysFor, missingMasterKeyFile } from '../config.ts'
 import type { Log } from '../ops/log.ts'
@@ -47,7 +47,7 @@ async function openStorage(
   options: Omit<StoreOptions, 'clock' | 'onError' | 'changes'>,
 ): Promise<Storage> {
   const random = createRandom()
-  const masterKeys = await masterKeysFor(config, random)
+  const found = missingMasterKeyFile(config) === undefined ? await masterKeysFor(config, random) : undefined
   const { changes } = config.databaseOptions
   const store = await openStore(config.database, {
     ...options,
@@ -56,12 +56,28 @@ async function openStorage(
     changes,
   })
   try {
+    const masterKeys = found ?? (await firstMasterKeys(config, { store, random }))
     const vault = await openVault({ store, masterKeys, random, service: config.service })
     return { store, vault, clock: systemClock, random }
   } catch (error) {
     await store.close() // an open database would keep the process alive
     throw error
   }
+}
+
+/** Makes the key of a new database. In the place of a lost one it would be of no use, and be taken for that. */
+async function firstMasterKeys(
+  config: Config,
+  { store, random }: Pick<Storage, 'store' | 'random'>,
+): Promise<readonly Buffer[]> {
+  const isClaimed = await hasMasterKey(store, config.service)
+  const keyFile = missingMasterKeyFile(config) // perhaps another process has made it meanwhile
+  if (isClaimed && keyFile !== undefined) {
+    throw new CommandFailure(
+      `there is no ${keyFile}, and this database has a master key: put it there, or set LATCHKEY_MASTER_KEY`,
+    )
+  }
+  return masterKeysFor(config, random)
 }
 
 const WAIT_MS = 20_000

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -210,6 +210,29 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
         /^latchkey: the master key is not the one that this database was made with: it needs the key [0-9a-f]{8}$/,
       ])
       assertRefused(otherService, 1, [/^latchkey: the database was made for the service name svc/])
+    })
+
+    it(`makes no other master key for a ${kind} database whose key is lost`, async () => {
+      const database = await freshDatabase(kind)
+      const folder = mkdtempSync(join(tmpdir(), 'latchkey-key-'))
+      const file =
+        kind === 'sqlite'
+          ? join(dirname(database.url.slice('sqlite:'.length)), 'latchkey.key')
+          : join(folder, 'data/latchkey.key')
+      const first = await serve({ args: ['--database', database.url], folder })
+      assert.equal((await first.stop()).status, 0)
+      const key = readFileSync(file, 'utf8')
+      rmSync(file)
+      const ending = await runToEnd(['serve', '--port', String(first.port), '--database', database.url], { folder })
+      assertRefused(ending, 1, [
+        /^latchkey: there is no \S*latchkey\.key, and this database has a master key: put it there/,
+      ])
+      assert.equal(existsSync(file), false)
+      writeFileSync(file, key)
+      const again = await serve({ args: ['--database', database.url], folder })
+      assert.equal((await again.stop()).status, 0)
+      rmSync(folder, { recursive: true, force: true })
+      await database.drop()
     })
   }
 })
