@@ -114,7 +114,7 @@ describe('pages in uaa, as a browser shows them', () => {
     await page.goto(`${base}/email_sent?code=reset_password`)
     assert.equal(await first(page, '.instructions-sent'), 'Please check your email for a reset password link.')
     await page.goto(`${base}/accounts/email_sent`)
-    assert.equal(await first(page, '.instructions-sent'), 'Please check your email for an activation link.')
+    assert.equal(await first(page, '.instructions-sent'), 'Please check email for an activation link.')
     assert.equal(await page.locator('input[disabled]').inputValue(), 'Email successfully sent')
     assert.equal(await first(page, 'h1'), 'Create your account')
   })

@@ -109,7 +109,16 @@ export const uaa: Texts = {
   },
   descriptions: { ...en.descriptions, forged: 'Warning: Invalid Request Error' },
   account: { ...en.account, details: 'Profile', changeEmail: 'Change Email', changePassword: 'Change Password' },
-  signUp: { ...en.signUp, again: 'Confirm' },
+  signUp: {
+    ...en.signUp,
+    again: 'Confirm',
+    sent: 'Please check email for an activation link.',
+    otherProvider: 'Login with provider',
+    problems: {
+      ...en.signUp.problems,
+      other_idp: 'Account sign-up is not required for this email domain. Please login with the identity provider',
+    },
+  },
   emailChange: {
     ...en.emailChange,
     title: 'Change Email',

@@ -97,7 +97,7 @@ for (const mode of MODES) {
       const browser = server.browser()
       isSent(await signUpWith(browser, 'new1@shop.example'))
       const sent = await browser.send('/accounts/email_sent')
-      assert.match(textOf(sent.text), /check your email for an activation link/)
+      assert.match(textOf(sent.text), mode === 'uaa' ? /Please check email for an/ : /Please check your email for an/)
       assert.match(sent.text, /href="\/create_account"/)
       const mail = await mailTo(server, 'new1@shop.example')
       const link = await linkTo(server, 'new1@shop.example')
@@ -282,7 +282,13 @@ for (const mode of MODES) {
         { password: 'x'.repeat(300), password_confirmation: 'x'.repeat(300) },
         /Password must be no more than 255 characters in length\./,
       ],
-      ['an address of another provider', { email: 'kai@corp.example' }, /Your organization manages accounts/],
+      [
+        'an address of another provider',
+        { email: 'kai@corp.example' },
+        mode === 'uaa'
+          ? /Account sign-up is not required for this email domain\. Please login with the identity provider/
+          : /Your organization manages accounts/,
+      ],
     ]
     for (const [name, fields, message] of REFUSED) {
       it(`refuses ${name}, shows what was typed, and makes nothing`, async () => {
@@ -301,6 +307,7 @@ for (const mode of MODES) {
     it('offers the way to the provider of the address', async () => {
       const answer = await signUpWith(server.browser(), 'kai@corp.example')
       assert.match(answer.text, /action="\/login\/idp_discovery"/)
+      assert.match(answer.text, mode === 'uaa' ? /value="Login with provider"/ : /value="Continue to sign-in"/)
     })
 
     it('refuses a form without one of its fields', async () => {
