@@ -16,13 +16,8 @@ interface Refused {
   readonly detail: string
 }
 
-/** UAA's codes for users and groups; the others have no keyword. */
-const SCIM_TYPES: Readonly<Record<string, ScimType>> = {
-  scim: 'invalidValue',
-  invalid_scim_resource: 'invalidValue',
-  invalid_password: 'invalidValue',
-  scim_resource_already_exists: 'uniqueness',
-}
+/** UAA's codes for values of users and groups that cannot be. */
+const INVALID_VALUES: ReadonlySet<string> = new Set(['scim', 'invalid_scim_resource', 'invalid_password'])
 
 /** The SCIM error for the caller; undefined for a fault of the server. */
 export function refusedBy(thrown: unknown): Refused | undefined {
@@ -38,7 +33,11 @@ export function refusedBy(thrown: unknown): Refused | undefined {
   if (thrown instanceof MalformedInput) return refused(400, thrown.message, 'invalidSyntax')
   const { status, description, fault } = answerFor(thrown)
   if (fault) return undefined
-  return refused(status, description, thrown instanceof OAuthError ? SCIM_TYPES[thrown.error] : undefined)
+  if (!(thrown instanceof OAuthError)) return refused(status, description)
+  // UAA answers 400 where another group has the new name.
+  const isTaken = thrown.error === 'scim_resource_already_exists' || thrown.cause instanceof AlreadyExists
+  if (isTaken) return refused(409, description, 'uniqueness')
+  return refused(status, description, status === 400 && INVALID_VALUES.has(thrown.error) ? 'invalidValue' : undefined)
 }
 
 /** The description of a fault for the caller. */

@@ -238,6 +238,14 @@ for (const mode of MODES) {
       const body = { schemas: [GROUP_SCHEMA], displayName: displayName.toUpperCase() }
       const taken = await scim.send('POST', '/Groups', { body })
       assert.deepEqual([taken.status, taken.json()['scimType']], [409, 'uniqueness'])
+      const { id: second } = await createGroup()
+      const rename = patchOf({ op: 'replace', path: 'displayName', value: displayName })
+      for (const renamed of [
+        await scim.send('PUT', `/Groups/${second}`, { body }),
+        await scim.send('PATCH', `/Groups/${second}`, { body: rename }),
+      ]) {
+        assert.deepEqual([renamed.status, renamed.json()['scimType']], [409, 'uniqueness'], renamed.text)
+      }
       const other = { schemas: [GROUP_SCHEMA], displayName: `${displayName}.other` }
       assert.equal(
         (await scim.send('PUT', `/Groups/${id}`, { body: other, headers: { 'if-match': 'W/"4"' } })).status,
