@@ -66,6 +66,8 @@ export interface GroupStore {
    * `InvalidNesting`.
    */
   insertMember(zoneId: string, membership: Membership): Promise<'added' | 'same' | 'missing'>
+  /** Adds several in one transaction and returns how many were none before; throws as `insertMember`. */
+  insertMembers(zoneId: string, groupId: string, members: readonly Member[]): Promise<number | 'missing'>
   /** Adds a member that is known to exist, if it is not one yet; even a cycle, which an earlier version may have left. */
   addMember(zoneId: string, membership: Membership): Promise<void>
   /** Undefined when it was no member. */

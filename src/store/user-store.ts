@@ -24,6 +24,8 @@ export interface UserStore {
   /** A user who exists throughout and keeps the sort attribute is on exactly one page. Throws as `list`. */
   page(zoneId: string, query: CursorQuery & NamedAttributes): Promise<CursorPage<User>>
   insert(zoneId: string, user: User): Promise<void>
+  /** Inserts all of them or none, in one transaction. */
+  insertAll(zoneId: string, users: readonly User[]): Promise<void>
   update(zoneId: string, user: User): Promise<void>
   /** How many users the zone has. */
   count(zoneId: string): Promise<number>

@@ -7,12 +7,15 @@ import type { StoredToken } from '../model/tokens/token.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
 import { AlreadyExists } from '../store/store.ts'
 import { type ImportDeps, zoneProblem } from './import-deps.ts'
-import { inPortions } from './in-portions.ts'
+import { inPortions, oneByOne } from './in-portions.ts'
 import { storedTime } from './stored-json.ts'
 
 /** Writes the approvals that still count. */
 export async function importApprovals(deps: ImportDeps): Promise<void> {
-  await inPortions(deps.source.rows('approvals'), row => importApproval(row, deps))
+  await inPortions(
+    deps.source.rows('approvals'),
+    oneByOne(row => importApproval(row, deps)),
+  )
 }
 
 const MAX_SCOPE_LENGTH = 255
@@ -47,7 +50,10 @@ async function importApproval(row: UaaRow<'approvals'>, deps: ImportDeps): Promi
 
 /** Writes the tokens that UAA can revoke, and that have not expired: opaque ones and refresh tokens. */
 export async function importTokens(deps: ImportDeps): Promise<void> {
-  await inPortions(deps.source.rows('tokens'), row => importToken(row, deps))
+  await inPortions(
+    deps.source.rows('tokens'),
+    oneByOne(row => importToken(row, deps)),
+  )
 }
 
 const KINDS: Readonly<Record<string, StoredToken['kind']>> = {

@@ -1,17 +1,20 @@
 // The groups of a UAA, their members, and what groups of other providers they stand for.
 import { isKeepable } from '../records/kinds.ts'
 import { MAX_GROUP_TEXT } from '../records/group.ts'
-import type { Group, MemberType } from '../model/users/group.ts'
+import type { Group, Membership, MemberType } from '../model/users/group.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
 import { AlreadyExists, InvalidNesting, NoSuchMember } from '../store/store.ts'
 import { type ImportDeps, zoneProblem } from './import-deps.ts'
-import { inPortions } from './in-portions.ts'
+import { inPortions, oneByOne } from './in-portions.ts'
 import { storedTime, storedVersion } from './stored-json.ts'
 
 /** Writes every group with its members and mappings. */
 export async function importGroups(deps: ImportDeps): Promise<void> {
   const { source } = deps
-  await inPortions(source.rows('groups'), row => importGroup(row, deps))
+  await inPortions(
+    source.rows('groups'),
+    oneByOne(row => importGroup(row, deps)),
+  )
 }
 
 const ID = /^[\x21\x22\x24-\x2e\x30-\x3e\x40-\x5b\x5d-\x7e]{1,36}$/
@@ -57,7 +60,10 @@ async function importGroup(row: UaaRow<'groups'>, deps: ImportDeps): Promise<voi
 /** Adds the members, after the users and the groups. */
 export async function importMembers(deps: ImportDeps): Promise<void> {
   const { source } = deps
-  await inPortions(source.rows('members'), row => importMember(row, deps))
+  await inPortions(source.rows('members'), async portion => {
+    const members = portion.flatMap(row => readMember(row, deps) ?? [])
+    for (const ofGroup of Map.groupBy(members, ({ groupId }) => groupId).values()) await addMembers(ofGroup, deps)
+  })
 }
 
 const isMemberType = (type: string | null): type is MemberType => type === 'USER' || type === 'GROUP'
@@ -69,26 +75,53 @@ const NESTING: Readonly<Record<InvalidNesting['problem'], string>> = {
   'too many': 'the group would be in too many others',
 }
 
-async function importMember(row: UaaRow<'members'>, deps: ImportDeps): Promise<void> {
-  const { store, report, rules } = deps
-  const { groupId, memberId, memberType } = row
-  const name = `of ${memberType ?? ''} ${memberId ?? ''} in group ${groupId ?? ''}`
-  const problem = zoneProblem(row.zoneId, deps.zones)
-  if (problem && 'refused' in problem) return report.refused('membership', name, problem.refused)
-  if (problem || row.zoneId === null) return report.leftOut('membership', name, 'its group is gone')
-  if (groupId === null || memberId === null || !isMemberType(memberType) || !isKeepable([groupId, memberId])) {
-    return report.refused('membership', name, 'it has no member that is a USER or a GROUP')
-  }
-  const origin = row.origin || rules.service.name
+interface ReadMember extends Membership {
+  readonly zoneId: string
+}
+
+const nameOf = ({ memberType, memberId, groupId }: Pick<UaaRow<'members'>, 'memberType' | 'memberId' | 'groupId'>) =>
+  `of ${memberType ?? ''} ${memberId ?? ''} in group ${groupId ?? ''}`
+
+/** The membership of a row that can be taken; of any other one the report says why not. */
+function readMember(row: UaaRow<'members'>, { report, rules, zones }: ImportDeps): ReadMember | undefined {
+  const { zoneId, groupId, memberId, memberType } = row
+  const problem = zoneProblem(zoneId, zones)
+  if (problem && 'refused' in problem) report.refused('membership', nameOf(row), problem.refused)
+  else if (problem || zoneId === null) report.leftOut('membership', nameOf(row), 'its group is gone')
+  else if (groupId === null || memberId === null || !isMemberType(memberType) || !isKeepable([groupId, memberId])) {
+    report.refused('membership', nameOf(row), 'it has no member that is a USER or a GROUP')
+  } else return { zoneId, groupId, memberId, memberType, origin: row.origin || rules.service.name }
+  return undefined
+}
+
+/** Adds the members of one group together, or one by one if there is a reason against one of them. */
+async function addMembers(members: readonly ReadMember[], deps: ImportDeps): Promise<void> {
+  const { store, report } = deps
+  const [first] = members
+  if (!first) return
   try {
-    const outcome = await store.groups.insertMember(row.zoneId, { groupId, memberId, memberType, origin })
+    const added = await store.groups.insertMembers(first.zoneId, first.groupId, members)
+    for (const [index, member] of members.entries()) {
+      if (added === 'missing') report.refused('membership', nameOf(member), 'its group is refused')
+      else if (index < added) report.taken('membership')
+      else report.same('membership')
+    }
+  } catch (error) {
+    if (!(error instanceof NoSuchMember || error instanceof InvalidNesting)) throw error
+    for (const member of members) await addMember(member, deps)
+  }
+}
+
+async function addMember(member: ReadMember, { store, report }: ImportDeps): Promise<void> {
+  try {
+    const outcome = await store.groups.insertMember(member.zoneId, member)
     if (outcome === 'added') report.taken('membership')
     else if (outcome === 'same') report.same('membership')
-    else report.refused('membership', name, 'its group is refused')
+    else report.refused('membership', nameOf(member), 'its group is refused')
   } catch (error) {
     // UAA leaves memberships behind when it deletes an account; they are of none of the zone's users.
-    if (error instanceof NoSuchMember) report.leftOut('membership', name, 'its zone has no such member')
-    else if (error instanceof InvalidNesting) report.refused('membership', name, NESTING[error.problem])
+    if (error instanceof NoSuchMember) report.leftOut('membership', nameOf(member), 'its zone has no such member')
+    else if (error instanceof InvalidNesting) report.refused('membership', nameOf(member), NESTING[error.problem])
     else throw error
   }
 }
@@ -96,7 +129,10 @@ async function importMember(row: UaaRow<'members'>, deps: ImportDeps): Promise<v
 /** Adds the mappings of groups of other providers. */
 export async function importExternalGroups(deps: ImportDeps): Promise<void> {
   const { source } = deps
-  await inPortions(source.rows('externalGroups'), row => importExternalGroup(row, deps))
+  await inPortions(
+    source.rows('externalGroups'),
+    oneByOne(row => importExternalGroup(row, deps)),
+  )
 }
 
 async function importExternalGroup(row: UaaRow<'externalGroups'>, deps: ImportDeps): Promise<void> {

@@ -22,9 +22,12 @@ type UserRow = UaaRow<'users'>
 export async function importUsers(deps: ImportDeps): Promise<void> {
   const { source, report } = deps
   let unverified = 0
-  await inPortions(source.rows('users'), async row => {
-    const outcome = await importUser(row, deps)
-    if (outcome === 'taken' && row.verified === false && row.legacyVerification === true) unverified += 1
+  await inPortions(source.rows('users'), async portion => {
+    const users = portion.flatMap(row => read(row, deps) ?? [])
+    for (const [zoneId, ofZone] of Map.groupBy(users, ({ user }) => user.zoneId)) {
+      const taken = await insert(zoneId, ofZone, deps)
+      unverified += taken.filter(({ row }) => row.verified === false && row.legacyVerification === true).length
+    }
   })
   if (unverified === 0) return
   report.note(
@@ -32,33 +35,57 @@ export async function importUsers(deps: ImportDeps): Promise<void> {
   )
 }
 
-async function importUser(row: UserRow, deps: ImportDeps): Promise<'taken' | 'same' | 'not taken'> {
-  const { store, report } = deps
-  const zoneId = row.zoneId ?? ''
-  const name = `${row.id ?? ''} (${row.userName ?? ''}, zone ${zoneId})`
+interface ReadUser {
+  readonly row: UserRow
+  readonly user: User
+}
+
+const nameOf = ({ id, userName, zoneId }: UserRow): string => `${id ?? ''} (${userName ?? ''}, zone ${zoneId ?? ''})`
+
+/** The record of a row that can be taken; of any other one the report says why not. */
+function read(row: UserRow, deps: ImportDeps): ReadUser | undefined {
+  const { report } = deps
   const problem = zoneProblem(row.zoneId, deps.zones)
   if (problem) {
-    if ('refused' in problem) report.refused('user', name, problem.refused)
-    else report.leftOut('user', name, problem.leftOut)
-    return 'not taken'
+    if ('refused' in problem) report.refused('user', nameOf(row), problem.refused)
+    else report.leftOut('user', nameOf(row), problem.leftOut)
+    return undefined
   }
   const user = readUser(row, deps)
-  if (typeof user === 'string') {
-    report.refused('user', name, user)
-    return 'not taken'
+  if (typeof user !== 'string') return { row, user }
+  report.refused('user', nameOf(row), user)
+  return undefined
+}
+
+/** Inserts them together, or one by one if there is a reason against one of them; returns those that were inserted. */
+async function insert(zoneId: string, users: readonly ReadUser[], deps: ImportDeps): Promise<readonly ReadUser[]> {
+  const { store, report } = deps
+  try {
+    await store.users.insertAll(
+      zoneId,
+      users.map(({ user }) => user),
+    )
+    for (const _ of users) report.taken('user')
+    return users
+  } catch (error) {
+    if (!(error instanceof AlreadyExists)) throw error
   }
+  const taken: ReadUser[] = []
+  for (const each of users) if (await insertOne(zoneId, each, deps)) taken.push(each)
+  return taken
+}
+
+async function insertOne(zoneId: string, { row, user }: ReadUser, { store, report }: ImportDeps): Promise<boolean> {
   try {
     await store.users.insert(zoneId, user)
     report.taken('user')
-    return 'taken'
+    return true
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error
-    if ((await store.users.find(zoneId, user.id)) !== undefined) {
-      report.same('user')
-      return 'same'
-    }
-    report.refused('user', name, 'another user of its origin has its name, in another form or case, or its external id')
-    return 'not taken'
+    const why = 'another user of its origin has its name, in another form or case, or its external id'
+    if ((await store.users.find(zoneId, user.id)) !== undefined) report.same('user')
+    else report.refused('user', nameOf(row), why)
+    return false
   }
 }
 

@@ -44,6 +44,21 @@ export function groupCases({ store, newZone }: Lent): void {
   const ids = async (z: string, groupId: string) =>
     (await store().groups.listMembers(z, groupId, { count: 1000 })).map(({ memberId }) => memberId)
 
+  it('adds several members in one transaction, and says how many were none before', async () => {
+    const z = await zoneOf({ users: 3, groups: 2 })
+    const { groups } = store()
+    await join(z, 'u0', 'g0')
+    const several = [member('u0'), member('u1', 'USER', 'corp'), member('g1', 'GROUP')]
+    assert.equal(await groups.insertMembers(z, 'g0', several), 2)
+    assert.deepEqual(await groups.findMember(z, 'g0', 'u1'), member('u1', 'USER', 'corp'))
+    assert.deepEqual(await namesOf(z, 'u1'), ['g0'])
+    assert.equal(await groups.insertMembers(z, 'g9', several), 'missing')
+    const unknown = [member('u2'), member('u9')]
+    await assert.rejects(groups.insertMembers(z, 'g0', unknown), nobody('u9', 'USER'))
+    await assert.rejects(groups.insertMembers(z, 'g1', [member('u2'), member('g0', 'GROUP')]), problem('cycle'))
+    assert.deepEqual([await ids(z, 'g0'), await ids(z, 'g1')], [['g1', 'u0', 'u1'], []])
+  })
+
   it('says which groups the accounts and mappings of an origin lead to, through others too', async () => {
     const z = await zoneOf({ groups: 6 })
     const { groups, users } = store()

@@ -33,6 +33,19 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await store().users.count(z), 1)
     })
 
+    it('is inserted with others, or none of them is, also at once', async () => {
+      const z = newZone()
+      const { users } = store()
+      const named = (...names: readonly string[]) => names.map(id => user({ zoneId: z, id, userName: id }))
+      const portions = [named('a', 'b'), named('c', 'd', 'e'), named('f'), []]
+      await Promise.all(portions.map(portion => users.insertAll(z, portion)))
+      assert.equal(await users.count(z), 6)
+      assert.deepEqual(await users.find(z, 'e'), user({ zoneId: z, id: 'e', userName: 'e' }))
+      await assert.rejects(users.insertAll(z, named('g', 'A')), AlreadyExists)
+      assert.equal(await users.find(z, 'g'), undefined)
+      assert.equal(await users.count(z), 6)
+    })
+
     it('is not created in a zone that is full, also at once', async () => {
       const z = newZone()
       const made = await Promise.all(

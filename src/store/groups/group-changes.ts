@@ -77,8 +77,36 @@ export function createGroupChanges(
   db: Database,
 ): Pick<
   GroupStore,
-  'insert' | 'insertMissing' | 'update' | 'change' | 'delete' | 'addMember' | 'insertMember' | 'removeMember'
+  | 'insert'
+  | 'insertMissing'
+  | 'update'
+  | 'change'
+  | 'delete'
+  | 'addMember'
+  | 'insertMember'
+  | 'insertMembers'
+  | 'removeMember'
 > {
+  async function insertMembers(
+    zoneId: string,
+    groupId: string,
+    members: readonly Member[],
+  ): Promise<number | 'missing'> {
+    const inGroup = { zone_id: zoneId, group_id: groupId }
+    try {
+      return await db.transaction(async within => {
+        if (members.some(({ memberType }) => memberType === 'GROUP')) await lockNesting(within, zoneId)
+        if ((await within.run(FIND, { zone_id: zoneId, id: groupId })).rows.length === 0) return 'missing'
+        return addMembers(within, inGroup, members)
+      })
+    } catch (cause) {
+      // In PostgreSQL the group may be deleted between the two statements.
+      const [group] = await db.read(FIND, { zone_id: zoneId, id: groupId })
+      if (group === undefined && !(cause instanceof NoSuchMember)) return 'missing'
+      throw cause
+    }
+  }
+
   return {
     insert: (zoneId, group, members = []) =>
       db.transaction(async within => {
@@ -120,20 +148,11 @@ export function createGroupChanges(
       })
     },
     async insertMember(zoneId, { groupId, ...member }) {
-      const inGroup = { zone_id: zoneId, group_id: groupId }
-      try {
-        return await db.transaction(async within => {
-          if (member.memberType === 'GROUP') await lockNesting(within, zoneId)
-          if ((await within.run(FIND, { zone_id: zoneId, id: groupId })).rows.length === 0) return 'missing'
-          return (await addMembers(within, inGroup, [member])) > 0 ? 'added' : 'same'
-        })
-      } catch (cause) {
-        // In PostgreSQL the group may be deleted between the two statements.
-        const [group] = await db.read(FIND, { zone_id: zoneId, id: groupId })
-        if (group === undefined && !(cause instanceof NoSuchMember)) return 'missing'
-        throw cause
-      }
+      const added = await insertMembers(zoneId, groupId, [member])
+      if (added === 'missing') return added
+      return added > 0 ? 'added' : 'same'
     },
+    insertMembers,
     removeMember: (zoneId, groupId, memberId) =>
       db.transaction(async within => {
         const key = { zone_id: zoneId, group_id: groupId, member_id: memberId }

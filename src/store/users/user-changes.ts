@@ -12,7 +12,14 @@ import { toUser, toUserRow } from './user-rows.ts'
 import { flag } from '../rows.ts'
 import { insertInto, list, USER_COLUMNS, type Flag, type UserRow } from '../schema.ts'
 import { ChangedMeanwhile, type UserStore } from '../store.ts'
-import { addUserValues, countAdded, countRemoved, COUNT_USERS, replaceUserValues } from './user-values.ts'
+import {
+  addUserValues,
+  countAdded,
+  countAllAdded,
+  countRemoved,
+  COUNT_USERS,
+  replaceUserValues,
+} from './user-values.ts'
 
 interface UserKey {
   readonly zone_id: string
@@ -175,9 +182,19 @@ async function deleteUser(within: Transaction, key: UserKey, version?: number): 
 
 /** Inserts a user with what is derived from it, inside a transaction. */
 export async function insertUser(within: Transaction, zoneId: string, user: User): Promise<void> {
+  await addRow(within, zoneId, user)
+  await countAdded(within, zoneId, user.id)
+}
+
+/** Inserts several inside a transaction. */
+export async function insertUsers(within: Transaction, zoneId: string, users: readonly User[]): Promise<void> {
+  for (const user of users) await addRow(within, zoneId, user)
+  await countAllAdded(within, zoneId, users.length)
+}
+
+async function addRow(within: Transaction, zoneId: string, user: User): Promise<void> {
   await within.run(INSERT, { ...toRow(zoneId, user), factors: null }) // a copy does not have the factors of the other
   await addUserValues(within, zoneId, user)
-  await countAdded(within, zoneId, user.id)
 }
 
 /** Deletes what grants access as the user, inside a transaction. */

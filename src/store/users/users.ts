@@ -7,7 +7,7 @@ import { FIND_WITH_GROUPS, JOINED_USER_COLUMNS, type JoinedUserRow, toJoinedUser
 import { flag, fromJson, lowerCase } from '../rows.ts'
 import { list, updateByKey, USER_COLUMNS, type UserRow } from '../schema.ts'
 import type { UserStore } from '../store.ts'
-import { createUserChanges, endAccess, insertUser, toRow } from './user-changes.ts'
+import { createUserChanges, endAccess, insertUser, insertUsers, toRow } from './user-changes.ts'
 import { createUserDetails } from './user-details.ts'
 import { createUserList } from './user-list.ts'
 import { replaceUserValues } from './user-values.ts'
@@ -141,6 +141,7 @@ export function createUsers(db: Database): UserStore {
     },
     ...createUserList(db),
     insert: (zoneId, user) => db.transaction(within => insertUser(within, zoneId, user)),
+    insertAll: (zoneId, users) => db.transaction(within => insertUsers(within, zoneId, users)),
     ...createUserChanges(db),
     ...createUserDetails(db),
     update: (zoneId, user) => change(UPDATE, zoneId, user),
