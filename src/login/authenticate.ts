@@ -60,8 +60,9 @@ export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDep
   function formOf(request: FastifyRequest): Form {
     const body = bodyForm(request) ?? EMPTY_FORM
     const query = queryForm(request)
-    if (query.names.length > 0 && !settings.queryString)
+    if (query.names.length > 0 && !settings.queryString) {
       throw malformed('Parameters must be passed in the body of the request')
+    }
     const form = settings.queryString ? joinForms(query, body) : body
     const [repeated] = form.repeated
     if (repeated !== undefined) throw malformed(`The parameter ${repeated.slice(0, 100)} must not be repeated`)

@@ -143,15 +143,17 @@ export function inspectEndpoints(app: FastifyInstance, deps: InspectDeps): void 
     const params = parseParams(formOf(request, settings), behaviour)
     await requireInspector(request, params, { basicOnly: true })
     const token = params.get('token')
-    if (token === undefined)
+    if (token === undefined) {
       throw new OAuthError({ error: 'invalid_token', status: 400 }, 'Token parameter must be set')
+    }
     const found = await readForCheck(request.zone, token)
     const held = new Set(found.scopes.map(scope => scope.toLowerCase()))
     const wanted = params.get(request.method === 'POST' ? 'scopes' : 'scope') ?? ''
     const asked = wanted.split(',').flatMap(scope => scope.trim() || [])
     const missing = asked.filter(scope => !held.has(scope.toLowerCase()))
-    if (missing.length > 0)
+    if (missing.length > 0) {
       throw new OAuthError('invalid_scope', `Some requested scopes are missing: ${missing.join(',')}`)
+    }
     return sendJson(reply, { ...shown(found), scope: found.scopes, revocable: isRevocable(found) })
   }
 

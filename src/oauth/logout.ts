@@ -96,8 +96,9 @@ export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
         if (query.length > MAX_FORWARDED_LENGTH) throw tooLong()
         return reply.redirect(`${urls.ofZone(request.zone)}${PATH}?${query}`, 303)
       }
-      if (isOwnForm && params.get(CONFIRMED) === undefined)
+      if (isOwnForm && params.get(CONFIRMED) === undefined) {
         return endThenGo(request, reply, { target: targets.fallback(request.zone) })
+      }
       return initiatedByClient(request, reply, { params, confirmed: isOwnForm })
     },
   })

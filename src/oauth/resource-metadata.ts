@@ -36,8 +36,9 @@ function answer(
   reply: FastifyReply,
   { urls, behaviour, readsCertificates }: Deps,
 ): FastifyReply {
-  if (!supportsProtocol(zone, 'protectedResourceMetadata', behaviour))
+  if (!supportsProtocol(zone, 'protectedResourceMetadata', behaviour)) {
     throw new PageError(404, 'There is nothing here.')
+  }
   const base = urls.ofZone(zone)
   const isBound = supportsProtocol(zone, 'dpop', behaviour)
   const isCertified = readsCertificates && supportsProtocol(zone, 'mutualTls', behaviour)

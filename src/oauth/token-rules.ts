@@ -97,8 +97,9 @@ function withResources(
   { behaviour }: { readonly behaviour: Behaviour },
 ): Authorization {
   const { zone, client, refreshed, issuedTokenType, resources: granted } = authorization
-  if (refreshed || issuedTokenType !== undefined || !supportsProtocol(zone, 'resourceIndicators', behaviour))
+  if (refreshed || issuedTokenType !== undefined || !supportsProtocol(zone, 'resourceIndicators', behaviour)) {
     return authorization
+  }
   const resources = resourcesFor(params.all('resource'), { granted, client })
   return resources === granted ? authorization : { ...authorization, resources, grantedResources: granted ?? resources }
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authorization } from '../model/tokens/authorization.ts'
 import { demandsOn } from '../model/clients/client-demands.ts'
-import type { Client } from '../model/clients/client.ts'
 import type { Confirmation } from '../model/tokens/confirmation.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { RequestContext } from '../model/request.ts'
@@ -14,6 +13,7 @@ import type { ProvingRequest, Senders } from '../token/sender/sender.ts'
 import { PageError } from '../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
+import type { AuthenticatedClient } from '../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
 import { clientCredentials } from './grants/client-credentials.ts'
 import type { Grant } from './grants/grant.ts'
@@ -71,8 +71,9 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
     // Others would find out late, such as after asking another server.
-    if (grant !== clientCredentials && deps.store.isUnreachable())
+    if (grant !== clientCredentials && deps.store.isUnreachable()) {
       throw new StoreUnreachable('the database is unreachable')
+    }
     const caller = isVouched(request, params, behaviour)
       ? await vouchedCaller(request, { params, endpoint }, deps)
       : await callerOf(request, { grant, params, endpoint }, deps)
@@ -123,11 +124,11 @@ async function grantTo(
   { request, reply, context, params, grant }: TokenRequest,
   deps: TokenEndpointDeps,
 ): Promise<FastifyReply> {
-  const { client, claim: clientAuthMethod } = caller
+  const { client, clientAuthMethod } = caller
   if (grant === password && !('server' in caller)) requireScopesForPassword(client, deps)
   requireGrantOfClient(request.zone, { client, type: grant.type, params }, deps)
-  const counted = clientAuthMethod === 'none' && context.headers['dpop'] !== undefined
-  if (counted) deps.limits.vainProofs.check(() => callerKey(context, 'proofs'))
+  const limitsProofs = clientAuthMethod === 'none' && context.headers['dpop'] !== undefined
+  if (limitsProofs) deps.limits.vainProofs.check(() => callerKey(context, 'proofs'))
   const keepsProof = grant.usesProof === true && !('server' in caller)
   const confirmation = await confirmationOf({ request: context, client, keepsProof }, grant, deps)
   const proof = keepsProof && confirmation ? await deps.senders.unusedProof(context) : undefined
@@ -136,7 +137,7 @@ async function grantTo(
     'server' in caller
       ? authorizeVouched(asked, caller.server, deps)
       : grant.authorize({ ...asked, bearer: caller.bearer }, deps)
-  const authorization = await (counted ? withLimitedProofs(context, authorize, deps) : authorize())
+  const authorization = await (limitsProofs ? withLimitedProofs(context, authorize, deps) : authorize())
   await requireClientLevel(authorization, deps)
   const bound = confirmation ? { ...authorization, confirmation } : authorization
   const tokens = await deps.issuer.issue(withRequest(bound, params, deps), context)
@@ -179,12 +180,8 @@ async function confirmationOf(
   throw new OAuthError('invalid_request', description, { rule: 'sender-constrained' })
 }
 
-interface Caller {
-  /** The authenticated client, or the one that the user's token was issued to. */
-  readonly client: Client
-  /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
-  readonly claim?: string
-  /** The calling user's token. */
+/** The authenticated client, or the user's token with the client that it was issued to. */
+interface Caller extends AuthenticatedClient {
   readonly bearer?: VerifiedToken
 }
 

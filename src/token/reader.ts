@@ -90,8 +90,9 @@ export function createTokenReader(deps: ValidityDeps & { keys: KeyRing; verifica
     },
 
     async readHint(zone, idToken) {
-      if (idToken.length > MAX_TOKEN_LENGTH || !isJwt(idToken))
+      if (idToken.length > MAX_TOKEN_LENGTH || !isJwt(idToken)) {
         throw refuseToken('token-kind', 'The hint is not an ID token.')
+      }
       const { claims, type } = await origin.readJwt(zone, idToken)
       if (kindOf(claims, type) !== 'id_token' || type !== 'JWT' || claims['events'] !== undefined) {
         throw refuseToken('token-kind', 'The hint is not an ID token.')

@@ -72,8 +72,9 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
   ): Promise<User | undefined> {
     const userId = claims['user_id']
     if (userId === undefined) {
-      if (!isCurrentSignature(String(claims['rev_sig']), client, undefined))
+      if (!isCurrentSignature(String(claims['rev_sig']), client, undefined)) {
         throw refuseToken('token-outdated', 'revocable signature mismatch')
+      }
       return undefined
     }
     if (typeof userId !== 'string') throw refuseToken('token-malformed', 'The token is malformed.')
@@ -82,8 +83,9 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
       // The holder of an opaque token may not know whose it is.
       throw refuseToken('unknown-user', `Token bears a non-existent user ID${isOpaque ? '' : `: ${userId}`}`)
     }
-    if (!isCurrentSignature(String(claims['rev_sig']), client, user))
+    if (!isCurrentSignature(String(claims['rev_sig']), client, user)) {
       throw refuseToken('token-outdated', 'revocable signature mismatch')
+    }
     return user
   }
 

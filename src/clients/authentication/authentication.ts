@@ -10,7 +10,7 @@ import type { AddressedZone, RequestOrigin } from '../../model/request.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { certificate } from './certificate.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
-import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthRequest } from './method.ts'
+import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthMethodClaim, ClientAuthRequest } from './method.ts'
 import { none } from './none.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 
@@ -29,7 +29,7 @@ const WITH_CERTIFICATE: readonly ClientAuthMethod[] = [...CLIENT_AUTH_METHODS, c
 export interface AuthenticatedClient {
   readonly client: Client
   /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
-  readonly claim?: string
+  readonly clientAuthMethod?: ClientAuthMethodClaim
 }
 
 /** Authenticates the client of a request. */
@@ -89,8 +89,9 @@ export function createClientAuthenticator(
       return badClient(client?.secrets.length === 0 ? 'Missing credentials' : 'Bad credentials')
     }
     const isToken = endpoint.path.startsWith('/oauth/token')
-    if (isToken && authorization === undefined && !behaviour.reportMissingCredentials)
+    if (isToken && authorization === undefined && !behaviour.reportMissingCredentials) {
       return badClient('Bad credentials')
+    }
     const description = behaviour.reportMissingCredentials
       ? 'The request has no credentials of a client'
       : 'An Authentication object was not found in the SecurityContext'
@@ -103,8 +104,8 @@ export function createClientAuthenticator(
     async authenticate(from, sent) {
       const { zone, remoteAddress } = from
       const { clientCertificate } = from
-      const counts = clientCertificate !== undefined && supportsProtocol(zone, 'mutualTls', behaviour)
-      const request = counts ? { ...sent, certificate: clientCertificate } : sent
+      const mayUseCertificate = clientCertificate !== undefined && supportsProtocol(zone, 'mutualTls', behaviour)
+      const request = mayUseCertificate ? { ...sent, certificate: clientCertificate } : sent
       const chosen = choose(request)
       if (!chosen) throw await missingCredential(zone, request)
       const zoneId = zone.id
@@ -135,7 +136,8 @@ export function createClientAuthenticator(
       }
       const data = attempt.evidence === undefined ? {} : { data: attempt.evidence }
       audit({ type: 'ClientAuthenticationSuccess', zoneId, principal: client.clientId, remoteAddress, ...data })
-      return attempt.claim === undefined ? { client } : { client, claim: attempt.claim }
+      const { clientAuthMethod } = attempt
+      return clientAuthMethod === undefined ? { client } : { client, clientAuthMethod }
     },
   }
 }

@@ -42,7 +42,7 @@ function isCertificateAlone({ authorization, params, certificate: value }: Clien
 
 const attemptBy = (method: TlsAuthMethod, { params, certificate: value = '' }: ClientAuthRequest): Attempt => ({
   clientId: params.get('client_id') ?? '',
-  claim: method,
+  clientAuthMethod: method,
   async verify(client, _from, deps) {
     if (!client || tlsMethodOf(client) !== method) return false
     const { checkCertificate } = await checks()

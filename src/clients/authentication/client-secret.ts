@@ -38,7 +38,7 @@ export const allowsFormCredentials = (authorization: string | undefined): boolea
 /** An empty secret does not authenticate the client, so the tokens' `client_auth_method` is `none`. */
 const secretAttempt = (clientId: string, secret: string): Attempt => ({
   clientId,
-  claim: secret === '' ? 'none' : undefined,
+  clientAuthMethod: secret === '' ? 'none' : undefined,
   async verify(client, from, deps) {
     if (client && deps.memory.knows(client, secret)) {
       deps.guesses.check(from, clientId)

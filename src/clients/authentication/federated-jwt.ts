@@ -32,7 +32,7 @@ export function federatedAttempt(assertion: ClientAssertion, { params, endpoint 
   const { issuer: iss, subject: sub } = assertion
   return {
     clientId,
-    claim: 'private_key_jwt',
+    clientAuthMethod: 'private_key_jwt',
     evidence: JSON.stringify({ iss, sub }),
     async verify(client, { zone }, deps) {
       checkTimes(assertion, deps.clock.now().getTime() / 1000, MAX_LIFETIME_SECONDS)

@@ -37,12 +37,15 @@ export interface AuthenticatingEndpoint {
   readonly allowsAssertion: boolean
 }
 
+/** The values of the claim `client_auth_method`. */
+export type ClientAuthMethodClaim = 'none' | 'private_key_jwt' | TlsAuthMethod
+
 /** A credential as sent, not yet verified. */
 export interface Attempt {
   /** The client id that was sent. */
   readonly clientId: string
   /** The claim `client_auth_method` of the tokens issued; undefined for a non-empty secret. */
-  readonly claim: 'none' | 'private_key_jwt' | TlsAuthMethod | undefined
+  readonly clientAuthMethod: ClientAuthMethodClaim | undefined
   /** Who vouched for the client, if it was another: for the audit trail, once it is verified. */
   readonly evidence?: string
   /**

@@ -21,7 +21,7 @@ export const none: ClientAuthMethod = {
   },
   read: ({ params }) => ({
     clientId: params.get('client_id') ?? '',
-    claim: 'none',
+    clientAuthMethod: 'none',
     verify: client => Promise.resolve(client !== undefined && isPublic(client)),
   }),
 }

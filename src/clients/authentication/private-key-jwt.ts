@@ -46,7 +46,7 @@ function ownAttempt(assertion: ClientAssertion, { params, endpoint }: ClientAuth
   if ((params.get('client_id') ?? clientId) !== clientId) throw refuse('Wrong client_assertion')
   return {
     clientId,
-    claim: 'private_key_jwt',
+    clientAuthMethod: 'private_key_jwt',
     verify: (client, { zone }, deps) => verifyAssertion({ ...assertion, id }, { client, zone, endpoint }, deps),
   }
 }

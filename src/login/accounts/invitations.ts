@@ -122,8 +122,9 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = form.get('code') ?? ''
     const invitation = await openInvitation(zone, code, deps)
-    if (!invitation || (invitation.step !== 'password' && invitation.step !== 'agree'))
+    if (!invitation || (invitation.step !== 'password' && invitation.step !== 'agree')) {
       return refuse(request, reply, 'code_expired')
+    }
     if (!(await isServed(request, invitation))) return refuse(request, reply, 'no_suitable_idp')
     if (invitation.step === 'agree') return agree(request, reply, code)
     const again = (problem: InvitationProblem): FastifyReply =>

@@ -85,8 +85,9 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
       ...(request.method === 'GET' && { query: rawQuery(request) }),
       destinations: urls.addressesOf(zone).map(base => base + path),
     })
-    if (reading.outcome === 'no-provider')
+    if (reading.outcome === 'no-provider') {
       return refuse('an unknown provider: issuer: no active provider of the zone has the entity id')
+    }
     const { origin } = reading
     if (reading.outcome === 'refused') return refuse(`${JSON.stringify(origin)}: ${reading.detail ?? ''}`)
     const refused =

@@ -60,9 +60,9 @@ export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void 
     const sent = formOf(request, settings) ?? EMPTY_FORM
     const params = parseParams(sent, behaviour)
     const credentials = { authorization: authorizationOf(request), params, endpoint: ENDPOINT }
-    const { client, claim } = await deps.authenticator.authenticate(from, credentials)
+    const { client, clientAuthMethod } = await deps.authenticator.authenticate(from, credentials)
     // Any caller can push for a client that need not authenticate.
-    if (claim === 'none') await deps.limits.anonymousPushes.take(callerKey(from, client.clientId))
+    if (clientAuthMethod === 'none') await deps.limits.anonymousPushes.take(callerKey(from, client.clientId))
     const found = await parametersIn(request, { client, sent }, deps)
     const parameters = await withKey(request, { client, parameters: found }, deps)
     if (parameters.length > MAX_PARAMETERS_LENGTH) {

@@ -128,8 +128,9 @@ const isMoment = (value: unknown): value is number => typeof value === 'number' 
 function checkClaims(claims: JsonRecord, { client, zone, at }: ReceivedObject, { urls }: RequestObjectDeps): void {
   const { client_id: clientId, iss, sub, aud, exp, nbf, iat } = claims
   if (clientId !== client.clientId) throw refuse('The client_id of the request object is another one')
-  if (iss !== undefined && iss !== client.clientId)
+  if (iss !== undefined && iss !== client.clientId) {
     throw refuse('The request object has another issuer than the client')
+  }
   // RFC 9101 §10.8: what names the client as its subject may be an assertion.
   if (sub === client.clientId) throw refuse('The request object must not have the client as its subject')
   for (const name of ['request', 'request_uri']) {

@@ -69,8 +69,9 @@ export function explainClientScopes({
       : `${scope} is no authority of ${client.clientId}, which has ${shortList(authorities)}.`,
   })
   return [...new Set([...requested, ...authorities, ...about])].map(scope => {
-    if (removedBy.get(scope) !== undefined || !authorities.includes(scope))
+    if (removedBy.get(scope) !== undefined || !authorities.includes(scope)) {
       return { scope, outcome: 'removed', because: [own(scope)] }
+    }
     if (refusal) return { scope, outcome: 'removed', because: [own(scope), refusal] }
     if (removedBy.has(scope)) return { scope, outcome: 'granted', because: [own(scope), ...asked(scope, requested)] }
     return { scope, outcome: 'not_asked', because: [notAsked(requested)] }

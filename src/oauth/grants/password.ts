@@ -23,10 +23,12 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
   const { behaviour, identity, limits, service } = deps
   const userName = params.get('username')
   const userPassword = params.get('password')
-  if (userName === undefined)
+  if (userName === undefined) {
     throw refusal(behaviour.missingPassword, 'No username supplied', service, 'missing-parameter')
-  if (userPassword === undefined)
+  }
+  if (userPassword === undefined) {
     throw refusal(behaviour.missingPassword, 'No password supplied', service, 'missing-parameter')
+  }
   const format = tokenFormatOf(params)
   const { origin } = parseLoginHint(params.get('login_hint'))
   const field = (name: string): string | undefined => params.get(name)

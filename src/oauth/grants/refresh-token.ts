@@ -179,8 +179,9 @@ async function readRefreshToken(
   try {
     return await reader.read(request, value, 'refresh_token')
   } catch (cause) {
-    if (cause instanceof OAuthError)
+    if (cause instanceof OAuthError) {
       throw new OAuthError(behaviour.badRefreshToken, cause.message, { cause, rule: cause.rule })
+    }
     throw cause
   }
 }

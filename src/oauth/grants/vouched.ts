@@ -65,8 +65,9 @@ const SECRETS = ['client_secret', 'client_assertion']
 function requireAddNew(params: Params, { behaviour, service }: VouchedDeps): void {
   const isComplete = params.get('source') === 'login' && ['true', 'false'].includes(params.get('add_new') ?? '')
   if (isComplete) return
-  if (behaviour.rejectMissingAddNew)
+  if (behaviour.rejectMissingAddNew) {
     throw new OAuthError('invalid_request', 'The parameter add_new must be true or false')
+  }
   // UAA: takes it for a request of a user, whose token it is not. See docs/compatibility.md, E1.
   throw withScopeChallenge(insufficientScope([service.scope('admin'), service.scope('user')]), undefined)
 }

@@ -87,8 +87,9 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
     async confirmationOf(asked) {
       const { request, client } = asked
       const concerned = SENDER_PROOFS.filter(proof => {
-        if (supportsProtocol(request.zone, proof.protocol, behaviour))
+        if (supportsProtocol(request.zone, proof.protocol, behaviour)) {
           return proof.isDemandedBy(client) || proof.isOffered(request)
+        }
         if (proof.isDemandedBy(client)) throw unsupportedProof()
         return false
       })

@@ -35,7 +35,7 @@ async function read(authorization: string): Promise<Credentials> {
   const [credentials] = seen
   assert.ok(credentials)
   assert.equal(credentials.id, attempt.clientId)
-  assert.equal(attempt.claim, credentials.secret === '' ? 'none' : undefined)
+  assert.equal(attempt.clientAuthMethod, credentials.secret === '' ? 'none' : undefined)
   return credentials
 }
 
