@@ -77,6 +77,6 @@ function metadataProblems({ metaDataLocation: location }: JsonRecord): readonly 
 
 /** The API accepts any directory, so a problem would otherwise show at the first sign-in. */
 async function directoryProblemOf(config: JsonRecord): Promise<string | undefined> {
-  const { directoryProblem } = await import('../identity/directory/settings.ts') // only needed with a directory
+  const { directoryProblem } = await import('../providers/directory-settings.ts') // only needed with a directory
   return directoryProblem(config)
 }

@@ -306,7 +306,7 @@ function mayImport(from: string, to: string): boolean {
   if (BOOTSTRAP.test(from) && target !== undefined && AREAS.has(target)) return false
   if (WIRING.test(from)) return true
   if (CONFIG.test(from))
-    return CONFIG.test(to) || ['base', 'records', 'model', 'clients', 'providers', 'identity'].includes(target ?? '')
+    return CONFIG.test(to) || ['base', 'records', 'model', 'clients', 'providers'].includes(target ?? '')
   const own = folderOf(from)
   if (target === undefined || own === undefined) return false
   return own === target || (MAY_IMPORT[own] ?? []).includes(target)

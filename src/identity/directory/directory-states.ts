@@ -5,7 +5,7 @@ import { createFairQueue, QueueFull } from '../../base/fair-queue.ts'
 import type { FairQueue } from '../../base/fair-queue.ts'
 import type { KeepConnection } from '../../base/outbound.ts'
 import type { KeepableSession } from './session.ts'
-import type { DirectorySettings, DirectoryUrl } from './settings.ts'
+import type { DirectorySettings, DirectoryUrl } from '../../providers/directory-settings.ts'
 
 /** The provider's directory. */
 export interface DirectoryState {

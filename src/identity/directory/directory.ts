@@ -14,8 +14,8 @@ import type { DirectoryState } from './directory-states.ts'
 import { bindAccount, checkPassword } from './password-check.ts'
 import type { DirectoryEntry, DirectorySession, KeepableSession } from './session.ts'
 import { DirectoryError } from './directory-error.ts'
-import type { DirectorySettings, DirectoryUrl } from './settings.ts'
-import { UnusableDirectory } from './settings.ts'
+import type { DirectorySettings, DirectoryUrl } from '../../providers/directory-settings.ts'
+import { UnusableDirectory } from '../../providers/directory-settings.ts'
 
 /** The result for a name and password; reasons are for the log and for the provider's administrator. */
 export type DirectoryResult =

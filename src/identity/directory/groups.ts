@@ -2,7 +2,7 @@
 import { commonNameOf, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession } from './session.ts'
 import { DirectoryError } from './directory-error.ts'
-import type { GroupRule } from './settings.ts'
+import type { GroupRule } from '../../providers/directory-settings.ts'
 
 /** A group of the directory. */
 export interface DirectoryGroup {

@@ -1,7 +1,7 @@
 // The login name of an entry: the value of the attribute that users are found by.
 import { normalized } from '../../base/normalized.ts'
 import type { DirectoryEntry } from './session.ts'
-import type { DirectorySettings } from './settings.ts'
+import type { DirectorySettings } from '../../providers/directory-settings.ts'
 
 /** What an entry is called at sign-in. */
 interface LoginName {

@@ -1,6 +1,6 @@
 // Escapes a user name as a value in a DN or filter, against LDAP injection.
 import type { Filter } from 'ldapts'
-import { UnusableDirectory } from './settings.ts'
+import { UnusableDirectory } from '../../providers/directory-settings.ts'
 
 /** Characters escaped as hexadecimal digits: those of RFC 4514 §2.4, and control characters. */
 // oxlint-disable-next-line no-control-regex -- control characters are meant

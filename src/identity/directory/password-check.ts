@@ -9,7 +9,12 @@ import { dnValue, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession, KeepableSession } from './session.ts'
 import { DirectoryError } from './directory-error.ts'
 import { openSession } from './session.ts'
-import type { DirectoryProfile, DirectorySettings, DirectoryUrl, UserSearch } from './settings.ts'
+import type {
+  DirectoryProfile,
+  DirectorySettings,
+  DirectoryUrl,
+  UserSearch,
+} from '../../providers/directory-settings.ts'
 import { costOf, isStoredPassword } from './stored-password.ts'
 
 /** More than any entry has. */

@@ -6,10 +6,11 @@ import type { OpenConnection } from '../../base/outbound.ts'
 import { DirectoryError } from './directory-error.ts'
 import { MessageStream } from './message-stream.ts'
 import type { DirectoryFailure } from './directory-error.ts'
-import type { DirectoryUrl } from './settings.ts'
+import type { DirectoryUrl } from '../../providers/directory-settings.ts'
 import { secured } from './secured-connection.ts'
 import type { TlsTrust } from './secured-connection.ts'
-import { OBJECT_GUID, uniqueIdOf } from './unique-id.ts'
+import { OBJECT_GUID } from '../../providers/directory-settings.ts'
+import { uniqueIdOf } from './unique-id.ts'
 
 /** An entry: its DN, and its string values by lower-case attribute name; attributes without one are left out. */
 export interface DirectoryEntry {

@@ -1,11 +1,6 @@
 // The permanent identifier that a directory assigns to an entry, independent of its name and location.
 import type { Entry } from 'ldapts'
-
-/** Binary, and requested as such. */
-export const OBJECT_GUID = 'objectGUID'
-
-/** Operational attributes that identify an entry permanently: RFC 4530, Active Directory, 389 Directory Server. */
-export const UNIQUE_ID_ATTRIBUTES = ['entryUUID', OBJECT_GUID, 'nsUniqueId'] as const
+import { OBJECT_GUID } from '../../providers/directory-settings.ts'
 
 /** The identifier of an entry; undefined without one, or if there are several. */
 export function uniqueIdOf(entry: Entry, attributes: ReadonlyMap<string, readonly string[]>): string | undefined {

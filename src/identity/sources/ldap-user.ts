@@ -6,7 +6,7 @@ import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
 import type { DirectoryGroup } from '../directory/groups.ts'
 import type { DirectoryEntry } from '../directory/session.ts'
 import { loginNameOf } from '../directory/login-name.ts'
-import type { DirectorySettings } from '../directory/settings.ts'
+import type { DirectorySettings } from '../../providers/directory-settings.ts'
 import { matcherOf } from '../memberships.ts'
 import type { ExternalGroups, ExternalUser } from '../source.ts'
 

@@ -6,7 +6,7 @@ import { checkedMessage, messageLength, NotLdap } from '../../../src/identity/di
 import { DirectoryError } from '../../../src/identity/directory/directory-error.ts'
 import { openSession } from '../../../src/identity/directory/session.ts'
 import type { DirectoryAnswer } from '../../../src/identity/directory/session.ts'
-import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
+import { readDirectorySettings } from '../../../src/providers/directory-settings.ts'
 import { externalUserOf } from '../../../src/identity/sources/ldap-user.ts'
 import { element, foundEntry, message, result } from '../../support/fake-directory.ts'
 import { changedBytes } from '../changes.ts'

@@ -11,7 +11,7 @@ import { createRandom } from '../../../src/base/random.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
 import { MessageStream } from '../../../src/identity/directory/message-stream.ts'
-import { readDirectorySettings } from '../../../src/identity/directory/settings.ts'
+import { readDirectorySettings } from '../../../src/providers/directory-settings.ts'
 import type { FalseDirectory } from '../../support/fake-directory.ts'
 import { element, foundEntry, message, result, startFakeDirectory } from '../../support/fake-directory.ts'
 

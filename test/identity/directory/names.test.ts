@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { commonNameOf, dnValue, readFilter } from '../../../src/identity/directory/names.ts'
-import { UnusableDirectory } from '../../../src/identity/directory/settings.ts'
+import { UnusableDirectory } from '../../../src/providers/directory-settings.ts'
 
 describe('a name in a DN (RFC 4514)', () => {
   const values: readonly (readonly [name: string, value: string])[] = [

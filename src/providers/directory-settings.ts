@@ -1,10 +1,15 @@
 // Validates the settings of an LDAP provider and adds defaults. There are none for the account, DNs and search bases,
 // which differ between directories.
-import { X509Certificate } from 'node:crypto'
-import type { JsonRecord } from '../../base/json.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { LdapProviderConfig } from '../../records/provider-ldap.ts'
-import { UNIQUE_ID_ATTRIBUTES } from './unique-id.ts'
+import { readCertificates } from '../base/certificate.ts'
+import type { JsonRecord } from '../base/json.ts'
+import type { Behaviour } from '../model/compatibility.ts'
+import type { LdapProviderConfig } from '../records/provider-ldap.ts'
+
+/** Of Active Directory; binary, and requested as such. */
+export const OBJECT_GUID = 'objectGUID'
+
+/** Operational attributes that identify an entry permanently: RFC 4530, Active Directory, 389 Directory Server. */
+const UNIQUE_ID_ATTRIBUTES = ['entryUUID', OBJECT_GUID, 'nsUniqueId']
 
 /** One address of the directory. */
 export interface DirectoryUrl {
@@ -247,17 +252,10 @@ function readUrl(url: string, usesStartTls: boolean): DirectoryUrl {
 function readAuthorities(pem: unknown): string | undefined {
   if (typeof pem !== 'string' || pem.trim() === '') return undefined
   const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  if (pem.length > MAX_PEM_LENGTH || certificates.length === 0 || !certificates.every(isCertificate))
+  const text = certificates.join('\n') // without what stands around them
+  if (pem.length > MAX_PEM_LENGTH || !readCertificates(text))
     throw new UnusableDirectory('caCertificates must be certificates in PEM')
-  return certificates.join('\n')
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).publicKey.type === 'public'
-  } catch {
-    return false
-  }
+  return text
 }
 
 /** There is no built-in account: without one, searches are anonymous. */

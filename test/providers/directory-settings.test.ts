@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readDirectorySettings, UnusableDirectory } from '../../../src/identity/directory/settings.ts'
-import { behaviourOf } from '../../../src/model/compatibility.ts'
+import { readDirectorySettings, UnusableDirectory } from '../../src/providers/directory-settings.ts'
+import { behaviourOf } from '../../src/model/compatibility.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
