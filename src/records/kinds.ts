@@ -1,6 +1,7 @@
 // The kinds of values that fields of records have. Each is a valibot schema whose messages complete a sentence that begins
 // with the name of the field: "scope must be a list of strings".
 import * as v from 'valibot'
+import { timeOf } from '../base/date-time.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { isStorable } from '../base/storable-text.ts'
 
@@ -114,9 +115,12 @@ const MOMENT = 'must be a date and time'
 /** A moment between 1970 and the year 9999: ISO 8601 with a zone, or milliseconds since 1970. */
 export const moment = v.pipe(
   v.union([v.pipe(v.string(), v.regex(ISO_8601, MOMENT)), v.pipe(v.number(), v.integer(MOMENT))], MOMENT),
-  v.transform(value => new Date(value)),
+  v.transform(value => new Date(typeof value === 'number' ? value : (timeOf(withColon(value)) ?? Number.NaN))),
   v.check(date => date.getTime() >= 0 && date.getTime() <= LAST_MOMENT, MOMENT),
 )
+
+/** The date and time, with the colon in its offset that `moment` does not require. */
+const withColon = (text: string): string => text.replace(/([+-]\d\d)(\d\d)$/, '$1:$2')
 
 /** The moment that the value denotes, as `moment` reads it; undefined if it denotes none. */
 export function readMoment(value: unknown): Date | undefined {

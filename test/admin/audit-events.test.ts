@@ -173,6 +173,7 @@ for (const mode of MODES) {
       ['before', '-1'],
       ['from', 'yesterday'],
       ['to', '2026-13-01T00:00:00Z'],
+      ['from', '2026-02-30T00:00:00Z'],
       ['outcome', 'good'],
       ['clientId', 'app'],
       ['user', 'marissa'],

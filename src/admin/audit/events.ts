@@ -1,4 +1,5 @@
 // The stored audit trail of a zone, for auditors: newest first, by user, administrator, client, type, outcome and time.
+import { timeOf } from '../../base/date-time.ts'
 import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { AuditEventType } from '../../model/audit/event.ts'
@@ -67,15 +68,12 @@ function readQuery(query: Form): AuditQuery {
   }
 }
 
-/** RFC 3339. */
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
-
 function timeIn(query: Form, name: string): Date | undefined {
   const text = query.get(name) || undefined
   if (text === undefined) return undefined
-  const time = new Date(text)
-  if (!TIME.test(text) || Number.isNaN(time.getTime())) throw refuse(name, 'a time such as 2026-01-31T12:00:00Z')
-  return time
+  const time = timeOf(text)
+  if (time === undefined) throw refuse(name, 'a time such as 2026-01-31T12:00:00Z')
+  return new Date(time)
 }
 
 function integerIn(query: Form, name: string, max: number): number | undefined {

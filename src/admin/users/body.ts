@@ -3,7 +3,7 @@
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Approval } from '../../model/users/approval.ts'
-import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
+import { isKeepable, readMoment, UNKEEPABLE } from '../../records/kinds.ts'
 import { checkLengths } from '../../users/rules.ts'
 import { checkSchemas, isVersion } from '../resources/dialect.ts'
 import { refuseResource } from '../resources/refusal.ts'
@@ -213,23 +213,18 @@ class Members {
     throw this.#wrong('version', 'a version number')
   }
 
-  /** A moment in ISO 8601, or in milliseconds since 1970. */
+  /** A moment between 1970 and the year 9999: ISO 8601 with a zone, or milliseconds since 1970. */
   moment(name: string): Date | undefined {
     const value = this.#values.get(name.toLowerCase())
     if (value === undefined) return undefined
-    if (typeof value === 'number' || typeof value === 'string') {
-      const time = typeof value === 'number' ? value : Date.parse(value)
-      if (Math.abs(time) <= MAX_TIME) return new Date(time)
-    }
-    throw this.#wrong(name, 'a date')
+    const moment = readMoment(value)
+    if (moment === undefined) throw this.#wrong(name, 'a date')
+    return moment
   }
 
   #wrong(name: string, what: string): Error {
     return refuse(`The value of ${this.#path}${name} must be ${what}`)
   }
 }
-
-/** The end of the year 9999. */
-const MAX_TIME = Date.UTC(9999, 11, 31)
 
 const shown = (name: string): string => name.slice(0, 100)

@@ -1,5 +1,6 @@
 // Evaluates a filter in memory (RFC 7644 §3.4.2.2), for the value filters of a PATCH. `store/filter-sql.ts` gives the same
 // answers on a database; a property test compares them.
+import { timeOf } from '../../base/date-time.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { splitName } from './filter.ts'
@@ -115,15 +116,4 @@ function holds(comparison: Comparison, difference: number): boolean {
 function timeBetween(one: string, other: string): number | undefined {
   const [first, second] = [timeOf(one), timeOf(other)]
   return first === undefined || second === undefined ? undefined : first - second
-}
-
-const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/
-
-/** Milliseconds since 1970 of a date and time with its zone (RFC 7643 §2.3.5); undefined for any other string. */
-export function timeOf(text: string): number | undefined {
-  const [, local, zone] = DATE_TIME.exec(text) ?? []
-  const time = Date.parse(text)
-  if (local === undefined || zone === undefined || !Number.isFinite(time)) return undefined
-  // JavaScript parses February 30 as March 2.
-  return new Date(Date.parse(`${local}Z`)).toISOString().startsWith(local) ? time : undefined
 }

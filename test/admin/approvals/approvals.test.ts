@@ -198,6 +198,7 @@ for (const mode of MODES) {
         { name: 'for a scope that is half a character', body: [row('cloud.\ud800')] },
         { name: 'for a scope that is no string', body: [{ ...row(''), scope: ['cloud.read'] }] },
         { name: 'for a malformed expiry', body: [row('cloud.read', { expiresAt: 'tomorrow' })] },
+        { name: 'for February 30', body: [row('cloud.read', { expiresAt: '2030-02-30T00:00:00.000Z' })] },
         { name: 'for the year 9999999', body: [row('cloud.read', { expiresAt: '+9999999-01-01T00:00:00.000Z' })] },
         { name: 'for milliseconds without end', body: [row('cloud.read', { expiresAt: 1e300 })] },
         { name: 'for an expiry before 1970', body: [row('cloud.read', { expiresAt: -1 })] },

@@ -348,6 +348,16 @@ for (const mode of MODES) {
         more: { approvals: [{ clientId: 'app', scope: 'openid', status: 'DENIED', expiresAt: 'soon' }] },
         message: 'The value of approvals.expiresAt must be a date',
       },
+      {
+        name: 'an approval of a date without a time zone',
+        more: { approvals: [{ clientId: 'app', scope: 'openid', status: 'DENIED', expiresAt: '2030-01-01T00:00:00' }] },
+        message: 'The value of approvals.expiresAt must be a date',
+      },
+      {
+        name: 'an approval of a number after a word',
+        more: { approvals: [{ clientId: 'app', scope: 'openid', status: 'DENIED', expiresAt: 'in 7' }] },
+        message: 'The value of approvals.expiresAt must be a date',
+      },
       { name: 'an alias', more: { aliasZid: 'z1' }, message: 'Alias ID and/or alias ZID are invalid.' },
       { name: 'the id of an alias', more: { aliasId: 'x' }, message: 'Alias ID and/or alias ZID are invalid.' },
       // Covers POST /Users: error: domain of another provider
