@@ -3,31 +3,26 @@
 // other processes poll. Its calls block, so statements are kept small and waiting for a lock does not block the thread.
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { stopwatch } from '../../base/clock.ts'
+import { DatabaseSync } from 'node:sqlite'
 import { reasonOf } from '../../base/file-error.ts'
-import { createCheckpoints } from './checkpoints.ts'
-import { type Change, readChange, writeChange } from '../changes.ts'
+import { type Change, writeChange } from '../changes.ts'
 import {
   type Database,
   type DatabaseOptions,
-  NOTHING,
-  type Outcome,
   type Statement,
   statement,
   type Transaction,
-  type Value,
   valuesFor,
 } from '../database.ts'
-import { nounOf } from '../schema.ts'
+import { StoreUnavailable } from '../store.ts'
+import { createCheckpoints } from './checkpoints.ts'
 import { createLogFlush } from './log-flush.ts'
+import { createSqliteChanges } from './sqlite-changes.ts'
+import { createConnection, retryWhileBusy, TIMEOUT_MILLISECONDS, translated } from './sqlite-connection.ts'
+import type { Connection } from './sqlite-connection.ts'
 import { createSqliteThread } from './sqlite-thread.ts'
-import { AlreadyExists, StoreUnavailable } from '../store.ts'
 import { createWriteQueue } from './write-queue.ts'
 
-const POLL_MILLISECONDS = 250
-const TIMEOUT_MILLISECONDS = 5000
 // How long SQLite waits for the lock of another process: short, because the wait blocks the whole process.
 const WRITER_BUSY_MILLISECONDS = 25
 
@@ -35,11 +30,6 @@ const SQLITE_LOCK = 'all writes wait'
 const ANNOUNCE = statement<{ change: string; changed_at: number }>(
   `insert into changes (change, changed_at) values (:change, :changed_at)`,
 )
-const NEWS = statement<{ id: number }, { id: number; change: string }>(
-  `select id, change from changes where id > :id order by id`,
-)
-const DATA_VERSION = statement<object, { data_version: number }>(`pragma data_version`)
-const LAST_CHANGE = statement<object, { seq: number }>(`select seq from sqlite_sequence where name = 'changes'`)
 
 /** Options of `openSqlite`. */
 export interface SqliteOptions extends DatabaseOptions {
@@ -61,23 +51,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   const inMemory = location === ':memory:'
   const path = inMemory ? location : resolve(location)
   if (!inMemory) prepareFile(path)
-  const writer = createConnection(
-    inMemory ? (memory ?? new DatabaseSync(path)) : new DatabaseSync(path, { timeout: WRITER_BUSY_MILLISECONDS }),
-  )
-  await retryWhileBusy(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = normal'))
-  // Only a connection that has opened the log folds it in and removes it when it closes.
-  await retryWhileBusy(() => writer.database.exec('select 1 from sqlite_schema limit 1'))
-  // Keys are random, so each batch touches many index pages; this cache holds them.
-  writer.database.exec('pragma cache_size = -8000')
-  writer.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
-  // An in-memory database has one connection; its reads wait for an open batch, to see committed rows only.
-  const reader = inMemory
-    ? writer
-    : createConnection(new DatabaseSync(path, { readOnly: true, timeout: TIMEOUT_MILLISECONDS }))
-  // Processes that share the file share the machine, and its clock.
-  for (const { database } of new Set([writer, reader])) database.function('latchkey_now', () => clock.now().getTime())
-  // Holds the inner pages of an index over a million random digests, so that a look-up reads little more than its row.
-  if (reader !== writer) reader.database.exec('pragma cache_size = -32000')
+  const { writer, reader } = await openConnections(path, { inMemory, memory, clock })
   const checkpoints = inMemory ? undefined : createCheckpoints({ path, writer: writer.database, onError })
   // `normal` flushes at checkpoints only, which keeps the file intact; the log flush makes each commit durable.
   const log = inMemory ? undefined : createLogFlush(`${path}-wal`)
@@ -100,8 +74,9 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
     releaseSavepoint: () => writer.database.exec('release job'),
     returnToSavepoint: () => writer.database.exec('rollback to job; release job'),
   })
+  const changes = inMemory ? undefined : createSqliteChanges(reader, { listener, onError })
   let closed = false
-  let isReceiving = false
+  let isListening = false
 
   function refuseClosed(): void {
     if (closed) throw new StoreUnavailable('the store is closed')
@@ -121,26 +96,6 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
     }
   }
 
-  let dataVersion: number | undefined
-  let lastChange = 0
-  const newestChange = (): number => reader.run(LAST_CHANGE, []).rows[0]?.seq ?? 0
-
-  // Ids are consecutive, so a gap shows that rows were purged before they were read.
-  function poll(): void {
-    const version = reader.run(DATA_VERSION, []).rows[0]?.data_version
-    if (version === dataVersion) return
-    const { rows } = reader.run(NEWS, [lastChange])
-    const newest = rows.at(-1)?.id ?? newestChange()
-    if (newest - lastChange !== rows.length) listener.missed()
-    for (const { change: text } of rows) {
-      const change = readChange(text)
-      if (change === undefined) listener.missed()
-      else listener.changed(change)
-    }
-    lastChange = newest
-    dataVersion = version
-  }
-
   const scanner = inMemory
     ? undefined
     : createSqliteThread({ path, timeoutMilliseconds: TIMEOUT_MILLISECONDS, readOnly: true })
@@ -157,24 +112,12 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
     const values = valuesFor(of, args)
     if (values === undefined) return []
     try {
-      // As in createConnection.
+      // The type parameter of the statement describes the columns that its text selects.
       return (await scanner.run(of.pieces.join('?'), values)) as readonly Row[]
     } catch (error) {
       return translated(() => {
         throw error
       })
-    }
-  }
-
-  let timer: NodeJS.Timeout | undefined
-  function pollSafely(): void {
-    try {
-      poll()
-      isReceiving = true
-    } catch (error) {
-      isReceiving = false
-      listener.missed()
-      onError(error)
     }
   }
 
@@ -216,17 +159,15 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       }
     },
     listen() {
-      isReceiving = true
-      if (inMemory) return Promise.resolve() // no other process can change it
-      lastChange = newestChange()
-      timer = setInterval(pollSafely, POLL_MILLISECONDS).unref()
+      isListening = true
+      changes?.start()
       return Promise.resolve()
     },
-    receivesChanges: () => isReceiving,
+    receivesChanges: () => isListening && (changes?.isReceiving() ?? true), // no other process can change it in memory
     async close() {
       if (closed) return
       closed = true
-      clearInterval(timer)
+      changes?.stop()
       await queue.drain()
       await log?.close()
       await scanner?.close()
@@ -237,86 +178,36 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   }
 }
 
+interface Connections {
+  readonly writer: Connection
+  /** The same one for an in-memory database: its reads wait for an open batch, to see committed rows only. */
+  readonly reader: Connection
+}
+
+async function openConnections(
+  path: string,
+  { inMemory, memory, clock }: Pick<SqliteOptions, 'memory' | 'clock'> & { readonly inMemory: boolean },
+): Promise<Connections> {
+  const writer = createConnection(
+    inMemory ? (memory ?? new DatabaseSync(path)) : new DatabaseSync(path, { timeout: WRITER_BUSY_MILLISECONDS }),
+  )
+  await retryWhileBusy(() => writer.database.exec('pragma journal_mode = wal; pragma synchronous = normal'))
+  // Only a connection that has opened the log folds it in and removes it when it closes.
+  await retryWhileBusy(() => writer.database.exec('select 1 from sqlite_schema limit 1'))
+  // Keys are random, so each batch touches many index pages; this cache holds them.
+  writer.database.exec('pragma cache_size = -8000')
+  writer.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
+  const reader = inMemory
+    ? writer
+    : createConnection(new DatabaseSync(path, { readOnly: true, timeout: TIMEOUT_MILLISECONDS }))
+  // Processes that share the file share the machine, and its clock.
+  for (const { database } of new Set([writer, reader])) database.function('latchkey_now', () => clock.now().getTime())
+  // Holds the inner pages of an index over a million random digests, so that a look-up reads little more than its row.
+  if (reader !== writer) reader.database.exec('pragma cache_size = -32000')
+  return { writer, reader }
+}
+
 function prepareFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(path, 'a', 0o600)) // SQLite creates its -wal and -shm files with the same mode
-}
-
-interface Connection {
-  readonly database: DatabaseSync
-  run<Args extends object, Row>(statement: Statement<Args, Row>, values: Value[] | undefined): Outcome<Row>
-}
-
-function createConnection(database: DatabaseSync): Connection {
-  const prepared = new WeakMap<object, { handle: StatementSync; answers: boolean }>()
-
-  function prepare(of: Statement<never, unknown>): { handle: StatementSync; answers: boolean } {
-    const handle = database.prepare(of.pieces.join('?'))
-    const entry = { handle, answers: handle.columns().length > 0 }
-    if (of.once !== true) prepared.set(of, entry)
-    return entry
-  }
-
-  return {
-    database,
-    run<Args extends object, Row>(of: Statement<Args, Row>, values: Value[] | undefined): Outcome<Row> {
-      if (values === undefined) return NOTHING
-      return translated(() => {
-        const { handle, answers } = prepared.get(of) ?? prepare(of)
-        if (!answers) return { rows: [], changes: Number(handle.run(...values).changes) }
-        // A statement's type parameter describes the columns that its text selects.
-        const rows = handle.all(...values) as Row[]
-        return { rows, changes: rows.length }
-      })
-    },
-  }
-}
-
-function errorCode(error: unknown): number | undefined {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'errcode') : undefined
-  return typeof code === 'number' ? code : undefined
-}
-
-// https://www.sqlite.org/rescode.html; the low byte is the primary code.
-const UNIQUE = 2067
-const PRIMARY_KEY = 1555
-const BUSY = 5
-const REFUSALS = new Set([BUSY, 6, 7, 8, 10, 11, 13, 14, 15, 26]) // locked, memory, read-only, I/O, corrupt, full, …
-const ADVICE: ReadonlyMap<number, string> = new Map([
-  [8, 'check the permissions of the file and of its folder'],
-  [11, 'restore a backup'],
-  [26, 'check the path in database, or restore a backup'],
-])
-
-function translated<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    const code = errorCode(error)
-    if (code === undefined || !(error instanceof Error)) throw error
-    if (code === UNIQUE || code === PRIMARY_KEY) {
-      throw new AlreadyExists(nounOf(/failed: (\w+)\./.exec(error.message)?.[1]), { cause: error })
-    }
-    if (REFUSALS.has(code & 0xff)) {
-      const advice = ADVICE.get(code & 0xff)
-      const reason = advice === undefined ? error.message : `${error.message}; ${advice}`
-      throw new StoreUnavailable(`the database refuses: ${reason}`, { cause: error })
-    }
-    throw error
-  }
-}
-
-/** Retries for five seconds while another process holds the lock, without blocking the event loop. */
-async function retryWhileBusy(attempt: () => void): Promise<void> {
-  const elapsed = stopwatch()
-  for (;;) {
-    try {
-      translated(attempt)
-      return
-    } catch (error) {
-      const busy = error instanceof StoreUnavailable && ((errorCode(error.cause) ?? 0) & 0xff) === BUSY
-      if (!busy || elapsed() > TIMEOUT_MILLISECONDS) throw error
-      await pause(10)
-    }
-  }
 }
