@@ -34,7 +34,7 @@ const jwtClientAuthentication = setting({
         : Object.fromEntries(KEY_MEMBERS.flatMap(name => (Object.hasOwn(value, name) ? [[name, value[name]]] : []))),
     ),
   ),
-  needs: `true or an object of texts: ${KEY_MEMBERS.join(', ')}`,
+  needs: `true or an object of strings: ${KEY_MEMBERS.join(', ')}`,
   unset: null,
   secret: { member: 'key' },
   about:

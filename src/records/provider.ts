@@ -98,7 +98,7 @@ const listOfStrings = v.pipe(v.array(string), v.maxLength(MAX_STRINGS), v.readon
 
 /** A list of strings. */
 export const texts = <const U>(unset: U, more: More = {}) =>
-  setting({ kind: listOfStrings, needs: 'a list of texts', unset, ...more })
+  setting({ kind: listOfStrings, needs: 'a list of strings', unset, ...more })
 
 /** One of the words. */
 export const choice = <const W extends readonly string[], const U>(words: W, unset: U) =>
@@ -144,7 +144,7 @@ const object = <const U>(unset: U) =>
 export const textMap = <const U>(unset: U) =>
   setting({
     kind: objectOf(isText),
-    needs: 'an object of texts',
+    needs: 'an object of strings',
     unset,
     schema: { type: 'object', additionalProperties: { type: 'string' } },
   })
@@ -159,7 +159,7 @@ const mappings = setting({
     v.check(value => Object.keys(value).length <= MAX_MAPPINGS),
     v.transform(value => Object.fromEntries(Object.entries(value).filter(([, names]) => names !== null))),
   ),
-  needs: `an object of texts and lists of texts, with at most ${MAX_MAPPINGS} members`,
+  needs: `an object of strings and lists of strings, with at most ${MAX_MAPPINGS} members`,
   unset: {},
   about:
     'Claims or attributes, by what they become: user_name, email, given_name, external_groups, user.attribute.<name> and others; external_id names the claim that identifies people of an OAuth 2.0 provider.',
@@ -194,7 +194,7 @@ const groupPatterns = setting({
     listOfStrings,
     v.check(patterns => patterns.every(isGroupPattern)),
   ),
-  needs: `a list of texts with at most ${MAX_WILDCARDS} wildcards each`,
+  needs: `a list of strings with at most ${MAX_WILDCARDS} wildcards each`,
   unset: [],
   about: 'Groups of the provider that a sign-in may bring; * is a wildcard.',
 })

@@ -261,7 +261,7 @@ describe('bootstrap records', () => {
       },
       want: [
         'identity_providers[0].config.authUrl: must be an http or https URL',
-        'identity_providers[0].config.scopes: must be a list of texts',
+        'identity_providers[0].config.scopes: must be a list of strings',
         'identity_providers[1].config.groupMappingMode: must be one of EXPLICITLY_MAPPED, AS_SCOPES',
       ],
     },
@@ -283,8 +283,8 @@ describe('bootstrap records', () => {
         ],
       },
       want: [
-        'identity_providers[0].config.externalGroupsWhitelist: must be a list of texts with at most 5 wildcards each',
-        'identity_providers[0].config.attributeMappings: must be an object of texts and lists of texts, with at most 200 members',
+        'identity_providers[0].config.externalGroupsWhitelist: must be a list of strings with at most 5 wildcards each',
+        'identity_providers[0].config.attributeMappings: must be an object of strings and lists of strings, with at most 200 members',
       ],
     },
     {

@@ -66,7 +66,8 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
   const args: Record<string, Value> = {}
   let count = 0
   const bind = (value: Value): string => {
-    if (typeof value === 'string' && !isStorable(value)) throw new InvalidFilter('a value has characters of no text')
+    if (typeof value === 'string' && !isStorable(value))
+      throw new InvalidFilter('a value has characters that no attribute can have')
     count += 1
     args[`filter_${count}`] = value
     return `:filter_${count}`
@@ -172,8 +173,8 @@ const COMPILERS: Readonly<Record<AttributeType, (comparing: Comparing) => string
    * occur in no scope or URI.
    */
   list({ column, comparison, value, bind, attribute }) {
-    if (typeof value === 'number') throw unfit(attribute, 'a text')
-    if (!isStorable(String(value))) throw new InvalidFilter('a value has characters of no text')
+    if (typeof value === 'number') throw unfit(attribute, 'a string')
+    if (!isStorable(String(value))) throw new InvalidFilter('a value has characters that no attribute can have')
     const json = lowerAscii(JSON.stringify(String(value)).slice(1, -1))
     const lowered = `lower(${column})`
     if (json === ',' || json === '[' || json === ']') return '(1 = 0)'
@@ -192,7 +193,7 @@ function compareText(
   { column, comparison, value, bind, attribute }: Comparing,
   fold: (text: string) => string,
 ): string {
-  if (typeof value !== 'string') throw unfit(attribute, 'a text')
+  if (typeof value !== 'string') throw unfit(attribute, 'a string')
   const text = fold(value)
   switch (comparison) {
     case 'co':
