@@ -20,7 +20,7 @@ export interface ReturnUrlDeps {
 }
 
 /**
- * The URL of the errand, if its client has registered it, else the client's own for this purpose; undefined without either or
+ * The URL of the request, if its client has registered it, else the client's own for this purpose; undefined without either or
  * for a client that no administrator created; then the user stays here.
  */
 export async function returnUrl(
@@ -38,7 +38,7 @@ export async function returnUrl(
   return typeof own === 'string' && isSafeUri(own) ? own : undefined
 }
 
-/** Whether the client has registered the URL of the errand, as a redirect URI or as where self-service leads. */
+/** Whether the client has registered the URL of the request, as a redirect URI or as where self-service leads. */
 export async function isRegisteredReturn(
   zone: Zone,
   requestedReturn: RequestedReturn,

@@ -31,7 +31,7 @@ export interface Setting {
   readonly unset?: unknown
   /** Whether null is refused. */
   readonly notNull?: true
-  /** `always`: accepted, not stored, and shown as `unset`. `when usual`: not stored if equal to `unset`. */
+  /** `always`: accepted, not stored, and shown as `unset`. `when default`: not stored if equal to `unset`. */
   readonly dropped?: 'always' | 'when default'
   /** Secrets are encrypted at rest and never returned. */
   readonly secret?: Secret

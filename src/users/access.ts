@@ -95,7 +95,7 @@ export async function endAccessAtProviderRequest(
   // SAML Core §2.7.2: providers may use few indexes, so that many users have sessions of the same one.
   const of = { providerSession: providerSessionOf(origin, sid), userId: user?.id }
   for (let hasEnded = true; hasEnded; ) {
-    hasEnded = false // the list is a part where there are many
+    hasEnded = false // the store lists a limited number at a time
     for (const session of await store.sessions.listOfProvider(zone.id, of, clock.now())) {
       if (!session.signIn) continue
       await endSessionByProvider(zone, { ...session, signIn: session.signIn }, by, deps)

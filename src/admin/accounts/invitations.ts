@@ -11,7 +11,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { requestedZoneOf } from '../../web/zones/zone-switch.ts'
-import { callerOf } from '../resources/caller.ts'
+import { groupCallerOf } from '../resources/caller.ts'
 import type { InvitationRoute } from './routes.ts'
 
 /** Of one request. */
@@ -36,11 +36,7 @@ export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndp
     if (redirectUri.length > MAX_REDIRECT_LENGTH) throw refuse('The parameter redirect_uri is too long')
     const { clientId, client } = await clientOf(request)
     const requestedReturn = { redirectUri, ...(clientId !== undefined && { clientId }) }
-    const by = {
-      ...callerOf(request),
-      scopes: request.bearer?.scopes ?? [],
-      ofDefaultZone: request.bearer?.client.zoneId === service.name,
-    }
+    const by = groupCallerOf(request, service)
     const results: { readonly email: string; readonly result: Invited }[] = []
     // One after the other: the account of an address may be that of another one in other letters.
     for (const email of addressesIn(jsonBody(request))) {

@@ -1,5 +1,5 @@
-// What the endpoints of users and groups, `/Bulk` and `/Me` need of a type of resource. Each answers with what it has become;
-// independent of requests and replies.
+// The operations on a type of resource: users and groups implement them, and the endpoints, `/Bulk` and `/Me` call them. They
+// return the resource as it is after the change, and know neither requests nor replies.
 import type { Zone } from '../../model/zones/zone.ts'
 import type { CursorPage, CursorQuery, ListQuery, Page } from '../../store/store.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'

@@ -49,7 +49,7 @@ export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<
 
 const PURPOSE = 'email-change'
 
-/** The form for the errand; the address that was typed stays out of URLs. */
+/** The form, with the client and the URL to return to; the address that was typed stays out of URLs. */
 function formPath({ clientId, redirectUri }: RequestedReturn): string {
   const query = new URLSearchParams({
     ...(clientId !== undefined && { client_id: clientId }),
