@@ -8,6 +8,7 @@ import type { ClientRules } from '../clients/client-rules.ts'
 import { providerFromJson } from '../providers/provider-json.ts'
 import { providerTypes } from '../providers/provider-types.ts'
 import { serviceNamed } from '../model/service.ts'
+import { isSubdomain, isZoneId, ZONE_ID_FORM } from '../model/zones/zone-names.ts'
 import { userNameKey } from '../model/users/user.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
 import { checkZoneCors } from './cors.ts'
@@ -122,7 +123,8 @@ export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rule
   const identityZones = zones.map(({ record, key }): ZoneRecord => {
     if (record.id.trim() === service) problems.add(`${key}.id`, `${service} is the id of the default zone`)
     if (record.id.trim() === '') problems.add(`${key}.id`, 'must not be empty')
-    if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(record.subdomain)) {
+    if (!isZoneId(record.id.trim())) problems.add(`${key}.id`, `must have ${ZONE_ID_FORM}`)
+    if (!isSubdomain(record.subdomain.toLowerCase())) {
       problems.add(`${key}.subdomain`, 'must be letters, digits, dots and hyphens, as in a host name')
     }
     const given = problems.hasValidTypes(`${key}.config`) ? (record.config ?? {}) : {}

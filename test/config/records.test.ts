@@ -330,6 +330,18 @@ describe('bootstrap records', () => {
       want: ['identity_zones[0].subdomain: must be letters, digits, dots and hyphens, as in a host name'],
     },
     {
+      name: 'a subdomain that no host name can begin with',
+      bootstrap: zone({ subdomain: 'a..b' }),
+      want: ['identity_zones[0].subdomain: must be letters, digits, dots and hyphens, as in a host name'],
+    },
+    ...['x.clients', 'a,b', '*', 'ü', 'a b'].map(id => ({
+      name: `an id whose scopes would be those of other zones, or none: ${id}`,
+      bootstrap: zone({ id }),
+      want: [
+        'identity_zones[0].id: must have at most 36 characters of ASCII, without white space, dots, commas, plus signs, stars, slashes and quotes',
+      ],
+    })),
+    {
       name: 'zones inside a zone',
       bootstrap: zone({ bootstrap: { identity_zones: [] } }),
       want: ['identity_zones[0].bootstrap.identity_zones: is not a known key'],

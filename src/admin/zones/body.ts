@@ -1,7 +1,7 @@
 // Reads the record of a zone in a request: types, lengths, and the syntax of id and subdomain.
 import type { JsonRecord } from '../../base/json.ts'
 import { isJsonRecord } from '../../base/json.ts'
-import { isSubdomain, isZoneId } from '../../model/zones/zone-names.ts'
+import { isSubdomain, isZoneId, ZONE_ID_FORM } from '../../model/zones/zone-names.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { invalidZone, malformed } from './refusal.ts'
 import { MAX_SECONDS } from '../../records/kinds.ts'
@@ -64,14 +64,12 @@ export function refuseUnnamed(body: ZoneBody): void {
 /** Throws for an invalid id of a new zone. */
 export function refuseBadId(id: string): void {
   if (isZoneId(id)) return
-  throw invalidZone(
-    'The id must have at most 36 characters of ASCII, without white space, dots, commas, plus signs, stars, slashes and quotes.',
-  )
+  throw invalidZone(`The id must have ${ZONE_ID_FORM}.`)
 }
 
 /**
- * Throws for an invalid subdomain or a name that is too long. Unchanged values are accepted, because the configuration
- * file may have set others.
+ * Throws for an invalid subdomain or a name that is too long. Unchanged values are accepted: an earlier version may have stored
+ * others.
  */
 export function refuseBadNames(
   { subdomain, name }: ZoneBody,

@@ -5,6 +5,10 @@
 // all. Commas and plus signs also separate scopes.
 const ID = /^[\x21\x23-\x29\x2d\x30-\x5b\x5d-\x7e]{1,36}$/
 
+/** What an id has, as the end of a sentence. */
+export const ZONE_ID_FORM =
+  'at most 36 characters of ASCII, without white space, dots, commas, plus signs, stars, slashes and quotes'
+
 /** Whether a new zone may have the id. */
 export const isZoneId = (id: string): boolean => ID.test(id)
 
