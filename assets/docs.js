@@ -25,7 +25,6 @@ function colours() {
 }
 
 const fixed = {
-  'spec-url': description,
   'server-url': base,
   'default-api-server': base,
   'render-style': 'focused',
@@ -45,6 +44,17 @@ const fixed = {
   'fetch-credentials': 'omit',
 }
 
+/** No string may contain NUL. Beside every parameter this says nothing; programs read it in the document. */
+const WITHOUT_NUL = '^[^\\u0000]*$'
+
+/** The document for readers. */
+async function readable() {
+  const response = await fetch(description)
+  return JSON.parse(await response.text(), (name, value) =>
+    name === 'pattern' && value === WITHOUT_NUL ? undefined : value,
+  )
+}
+
 function draw() {
   const element = document.createElement('rapi-doc')
   const set = attributes => {
@@ -57,6 +67,10 @@ function draw() {
   links.slot = 'nav-logo'
   element.append(links)
   document.getElementById('main').append(element)
+  readable().then(
+    document => element.loadSpec(document),
+    () => element.setAttribute('spec-url', description), // which shows what is wrong
+  )
 }
 
 if (matchMedia('(min-width: 64rem)').matches && location.search !== '?list') {

@@ -115,6 +115,10 @@ describe('the page of the interface', () => {
       assert.deepEqual(problems, [])
 
       await page.getByPlaceholder('Filter').fill('')
+      await page.evaluate(`location.hash = '#get-/Users'`)
+      const reading = page.locator('rapi-doc .main-content')
+      await reading.getByText('sortOrder').first().waitFor()
+      assert.equal(await reading.getByText('^[^\\u0000]*$').count(), 0, 'a pattern that every string has')
       await page.evaluate(`location.hash = '#post-/Users'`)
       await page.locator('rapi-doc .main-content').getByText('POST /Users').first().waitFor()
       await page.evaluate(AXE) // not as an element, which the policy forbids

@@ -144,7 +144,7 @@ function documentObject(documented: readonly DescribedArea[], areas: readonly Ar
       title: 'Latchkey',
       version: deps.version,
       description:
-        'An identity and authorization server: OAuth 2.0, OpenID Connect and the management of clients, identity zones and identity providers. HEAD is served wherever GET is, unless GET changes state. One of the alternatives in `security` is enough.',
+        'An identity and authorization server: OAuth 2.0, OpenID Connect and the management of clients, identity zones and identity providers. HEAD is served wherever GET is, unless GET changes state. Of several kinds of authentication that an operation lists, one is enough.',
     },
     servers: serversOf(urls),
     tags: documented.map(({ name, about }) => ({ name, description: about })),
