@@ -41,7 +41,8 @@ export const groupAttacks: readonly Attack[] = [
       outcome: 'is refused in every way to do it, and no user becomes an administrator',
       attempt: withGroups(async api => {
         const gu1 = await api.userId('gu1')
-        for (const name of ['svc.admin', 'scim.write', 'groups.update', 'zones.z1.admin', 'clients.admin']) {
+        const others = ['tokens.list', 'tokens.revoke', 'clients.trust', 'svc.account_status.write']
+        for (const name of ['svc.admin', 'scim.write', 'groups.update', 'zones.z1.admin', 'clients.admin', ...others]) {
           const id = (await api.server.store.groups.findByName('svc', name))?.id ?? (await api.make(name))
           for (const by of ['writer', 'updater'] as const) {
             if (by === 'writer' && name === 'scim.write') continue // its own scope

@@ -52,12 +52,24 @@ export function restrictionProblem(json: JsonRecord, service: Service): string |
   return authority === undefined ? undefined : `${authority} is a restricted authority.`
 }
 
-/** Restricted as well, but no part of UAA's list. An invitation creates an account, as `scim.create` does. */
-const RESTRICTED_HERE = ['audit.read', 'zones.*.audit.read', 'scim.invite', 'zones.*.scim.invite']
+/**
+ * Restricted as well, but no part of UAA's list. An invitation creates an account, as `scim.create` does; the others reach tokens,
+ * keys and locks of others.
+ */
+const restrictedHere = (service: Service): readonly string[] => [
+  'audit.read',
+  'zones.*.audit.read',
+  'scim.invite',
+  'zones.*.scim.invite',
+  'tokens.list',
+  'tokens.revoke',
+  'clients.trust',
+  `${service.name}.account_status.write`,
+]
 
 /** Whether the scope is restricted, or has wildcards that could match a restricted one. */
 export const isRestricted = (scope: string, service: Service): boolean =>
-  [...restrictedScopes(service), ...RESTRICTED_HERE].some(restricted => couldBe(scope, restricted))
+  [...restrictedScopes(service), ...restrictedHere(service)].some(restricted => couldBe(scope, restricted))
 
 function couldBe(scope: string, restricted: string): boolean {
   const [head = '', tail] = restricted.split('.*.')
