@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { TO_Z1, startClientServer } from '../support/clients.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
 import { HOST_OF_Z1, caller, sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
 
@@ -101,6 +102,41 @@ export const tenantAttacks: readonly Attack[] = [
         assert.equal((await sendJson(server, 'PUT', '/oauth/clients/root', emptied, { bearer })).status, 403)
         assert.equal((await server.send('/oauth/clients/root', { method: 'DELETE', bearer })).status, 403)
         assert.deepEqual((await server.store.clients.find('svc', 'root'))?.authorities, ['svc.admin'])
+        await server.stop()
+      }
+    },
+  },
+  {
+    attack: 'has the shared secret of a zone shown to a client that it makes with clients.write alone, to sign tokens',
+    outcome:
+      'is given no client that sees the secret in uaa, and none sees it in standard; administrators can make one',
+    async attempt() {
+      for (const mode of MODES) {
+        const key = { signingKey: 'a shared secret of thirty-two characters' }
+        const clients = [
+          ...defaultBootstrap.clients,
+          caller('writer', 'clients.write'),
+          caller('root', 'svc.admin'),
+          caller('seen', 'svc.resource'),
+        ]
+        const zone_config = { tokenPolicy: { activeKeyId: 'k1', keys: { k1: key } } }
+        const server = await startServer({ mode, config: { zone_config, bootstrap: { ...defaultBootstrap, clients } } })
+        const body = { ...caller('mine', 'svc.resource'), scope: ['svc.none'] }
+        const writer = { bearer: await tokenOf(server, 'writer') }
+        const made = await sendJson(server, 'POST', '/oauth/clients', body, writer)
+        const { client_secret: _, ...service } = caller('plain')
+        await sendJson(server, 'POST', '/oauth/clients', { ...caller('plain'), scope: ['svc.none'] }, writer)
+        const raised = { ...service, scope: ['svc.none'], authorities: ['svc.resource'] }
+        const changed = await sendJson(server, 'PUT', '/oauth/clients/plain', raised, writer)
+        assert.deepEqual([made.status, changed.status], mode === 'uaa' ? [400, 400] : [201, 200])
+        for (const id of ['mine', 'plain']) {
+          assert.doesNotMatch((await server.send('/token_key', { basic: [id, `${id}-secret`] })).text, /thirty-two/)
+        }
+        const root = { bearer: await tokenOf(server, 'root') }
+        const other = { ...caller('other', 'svc.resource'), scope: ['svc.none'] }
+        assert.equal((await sendJson(server, 'POST', '/oauth/clients', other, root)).status, 201)
+        const known = { ...caller('seen', 'svc.resource'), client_secret: undefined, name: 'New' }
+        assert.equal((await sendJson(server, 'PUT', '/oauth/clients/seen', known, writer)).status, 200)
         await server.stop()
       }
     },

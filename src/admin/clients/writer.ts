@@ -22,6 +22,7 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { KeyRing } from '../../token/keys.ts'
+import { isPublic } from '../../token/zone-key.ts'
 import type { Store, StoredClient } from '../../store/store.ts'
 import { lacksRight } from '../../web/callers/bearer.ts'
 import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
@@ -102,6 +103,20 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
     if (added !== undefined) throw invalidClient(`${added} is not an allowed resource for non-admin caller.`)
   }
 
+  /** UAA: shows the shared secrets of a zone to its clients with this authority, which could sign tokens with them. */
+  async function checkSharedSecrets(request: FastifyRequest, { change }: ClientWrite): Promise<void> {
+    const resource = service.scope('resource')
+    const caller = limitedCaller(request)
+    if (behaviour.allPublicKeys || !caller || caller.rights.includes(resource)) return
+    if (!('client' in change) || !change.client.authorities.includes(resource)) return
+    const { id } = request.zone
+    const before = change.kind === 'update' ? await store.clients.find(id, change.client.clientId) : undefined
+    if (before?.authorities.includes(resource) === true) return
+    if ((await deps.keys.list(id)).some(key => !isPublic(key) && key.zoneId === id)) {
+      throw invalidClient(`${resource} is not an allowed authority for non-admin caller: the zone has a shared secret.`)
+    }
+  }
+
   async function creatorOf({ bearer }: FastifyRequest): Promise<string | undefined> {
     if (!bearer || bearer.user) return bearer?.user?.id
     const { zoneId, clientId } = bearer.client
@@ -159,6 +174,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
         const problem = await problemInZone(request.zone, change.client, deps)
         if (problem !== undefined) throw invalidClient(problem)
       }
+      for (const write of writes) await checkSharedSecrets(request, write)
       await applyWrites(zoneId, writes, { store, audit, origin: auditOriginOf(request) }).catch(
         async (cause: unknown) => {
           throw await explain(zoneId, writes, cause)
