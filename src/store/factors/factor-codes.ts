@@ -1,0 +1,54 @@
+import type { FactorCodeKind } from '../../model/users/passkey.ts'
+import { type Database, statement } from '../database.ts'
+import type { FactorStore } from '../factor-store.ts'
+import { timeOrNull } from '../rows.ts'
+import { FACTOR_CODE_COLUMNS, type FactorCodeRow, insertInto } from '../schema.ts'
+import { HOLD_USER, OF_USER, REMOVE_CODES, type UserKey } from './factor-changes.ts'
+
+const ADD_CODE = statement<FactorCodeRow>(insertInto('factor_codes', FACTOR_CODE_COLUMNS))
+const CODES_LEFT = statement<
+  UserKey & { now: number },
+  { kind: string; count: number; created_at: number; expires_at: number | null }
+>(
+  `select kind, count(*) as count, max(created_at) as created_at, max(expires_at) as expires_at from factor_codes
+   where ${OF_USER} and (expires_at is null or expires_at > :now) group by kind`,
+)
+const USE_CODE = statement<UserKey & { code_digest: string }, { kind: string; expires_at: number | null }>(
+  `delete from factor_codes where ${OF_USER} and code_digest = :code_digest returning kind, expires_at`,
+)
+
+/** Implements the part of `FactorStore` for codes that stand in for a factor. */
+export function createFactorCodes(
+  db: Database,
+): Pick<FactorStore, 'setCodes' | 'codesLeft' | 'useCode' | 'removeCodes'> {
+  return {
+    async setCodes(zoneId, userId, { kind, digests, createdAt, expiresAt }) {
+      const key = { zone_id: zoneId, user_id: userId }
+      return db.transaction(async within => {
+        if ((await within.run(HOLD_USER, key)).rows.length === 0) return false
+        await within.run(REMOVE_CODES, { ...key, kind })
+        const shared = { ...key, kind, created_at: createdAt.getTime(), expires_at: timeOrNull(expiresAt) }
+        for (const digest of digests) await within.run(ADD_CODE, { ...shared, code_digest: digest })
+        return true
+      })
+    },
+    async codesLeft(zoneId, userId, now) {
+      const rows = await db.read(CODES_LEFT, { zone_id: zoneId, user_id: userId, now: now.getTime() })
+      const of = (kind: FactorCodeKind): (typeof rows)[number] | undefined => rows.find(row => row.kind === kind)
+      const [recovery, bypass] = [of('recovery'), of('bypass')]
+      return {
+        recovery: recovery?.count ?? 0,
+        ...(recovery && { recoveryCreatedAt: new Date(recovery.created_at) }),
+        ...(bypass?.expires_at != null && { bypassUntil: new Date(bypass.expires_at) }),
+      }
+    },
+    async useCode(zoneId, userId, digest, now) {
+      const [row] = (await db.write(USE_CODE, { zone_id: zoneId, user_id: userId, code_digest: digest })).rows
+      if (!row || (row.expires_at !== null && row.expires_at <= now.getTime())) return undefined
+      return row.kind as FactorCodeKind // written by setCodes
+    },
+    async removeCodes(zoneId, userId, kind) {
+      return (await db.write(REMOVE_CODES, { zone_id: zoneId, user_id: userId, kind })).changes > 0
+    },
+  }
+}
