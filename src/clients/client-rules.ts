@@ -84,17 +84,24 @@ export function checkRedirectUris(
   }
 }
 
-/** New secrets keep the policy. */
+/** New secrets keep the policy, and none of two is blank. */
 export function checkSecrets(
-  { first = '', second }: { first: string | undefined; second: string | undefined },
+  { first, second }: { first: string | undefined; second: string | undefined },
   { as, secretPolicy: policy }: ClientReading,
   refuse: Refuse,
 ): void {
-  if (as !== 'created') return
-  // A blank second secret would let every caller authenticate.
+  if (as === 'updated') return
+  // With a blank one beside another, every caller would authenticate.
   if (second !== undefined && isBlank(second)) refuse('secondary_client_secret', 'A second secret must not be empty')
+  else if (second !== undefined && first !== undefined && isBlank(first)) {
+    refuse('client_secret', 'The first of two secrets must not be empty')
+  }
   if (!policy) return
-  for (const [key, secret] of [['client_secret', first] as const, ['secondary_client_secret', second ?? ''] as const]) {
+  const secrets = [
+    ['client_secret', first ?? ''],
+    ['secondary_client_secret', second ?? ''],
+  ] as const
+  for (const [key, secret] of secrets) {
     const problem = secretProblem(policy, secret)
     if (problem !== undefined) refuse(key, problem)
   }

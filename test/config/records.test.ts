@@ -70,6 +70,16 @@ describe('bootstrap records', () => {
       ],
     },
     {
+      name: 'an empty second secret, with which every caller would be the client',
+      bootstrap: client({ secondary_client_secret: ' ' }),
+      want: ['clients[0].secondary_client_secret: A second secret must not be empty'],
+    },
+    {
+      name: 'an empty secret beside a second one',
+      bootstrap: client({ client_secret: '', secondary_client_secret: 's' }),
+      want: ['clients[0].client_secret: The first of two secrets must not be empty'],
+    },
+    {
       name: 'client_credentials with an empty secret',
       bootstrap: client({ client_secret: '' }),
       want: ['clients[0].client_secret: Client secret is required for client_credentials grant type'],

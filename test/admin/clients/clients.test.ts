@@ -255,6 +255,11 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     body: { client_secret: 's', secondary_client_secret: '' },
     description: 'A second secret must not be empty',
   },
+  {
+    name: 'an empty secret beside a second one',
+    body: { authorized_grant_types: ['password'], client_secret: '', secondary_client_secret: 's' },
+    description: 'The first of two secrets must not be empty',
+  },
   { name: 'keys that are an empty object', body: { jwks: {} }, description: /kid is required attribute/ },
   {
     name: 'a private key',
