@@ -4,11 +4,13 @@ import { isStorable } from '../base/storable-text.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { providerFromJson } from '../providers/provider-json.ts'
 import type { ProviderDefinition } from '../providers/provider-json.ts'
+import { providerTypes } from '../providers/provider-types.ts'
 import { sealProviderSecrets } from '../providers/provider-secrets.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
 import { AlreadyExists, TooLarge } from '../store/store.ts'
 import { type ImportDeps, zoneProblem } from './import-deps.ts'
 import { storedJson, storedTime, storedVersion } from './stored-json.ts'
+import { unknownSettings } from './unknown-settings.ts'
 
 type ProviderRow = UaaRow<'providers'>
 
@@ -120,6 +122,11 @@ function definitionOf(
   const said = ({ key, message }: (typeof problems)[number]): string => `${key} ${message}`
   const refused = problems.filter(({ kind }) => kind !== 'unusable')
   if (refused.length > 0) return { problem: refused.map(said).join('; ') }
+  const described = providerTypes(rules.service.name).find(({ type }) => type === definition.type)
+  const unknown = described ? unknownSettings(described.settings, config) : []
+  if (unknown.length > 0) {
+    report.note(`identity provider ${name}: without settings that have no counterpart: ${unknown.join(', ')}`)
+  }
   for (const problem of problems) report.note(`identity provider ${name} has a problem: ${said(problem)}`)
   return { definition }
 }

@@ -16,6 +16,7 @@ import { readSamlKeys } from '../zones/saml-keys.ts'
 import type { ImportDeps } from './import-deps.ts'
 import { readKeys, saveKeys } from './keys.ts'
 import { storedJson, storedTime, storedVersion } from './stored-json.ts'
+import { unknownSettings } from './unknown-settings.ts'
 
 type ZoneRow = UaaRow<'zones'>
 
@@ -25,7 +26,7 @@ export async function importZones(deps: ImportDeps): Promise<void> {
   const entityIds = new Set<string>()
   for await (const row of source.rows('zones')) {
     const id = row.id ?? ''
-    const config = storedJson(row.config)
+    const config = withoutNulls(storedJson(row.config))
     const read = config && readConfig(row, config, deps)
     const problems = [
       ...nameProblems(row, deps),
@@ -42,6 +43,10 @@ export async function importZones(deps: ImportDeps): Promise<void> {
     if (!(await importZone({ row, id, given: config, config: read.config }, deps))) zones.set(id, false)
   }
 }
+
+/** Null is an absent setting in UAA. */
+const withoutNulls = (config: JsonRecord | undefined): JsonRecord | undefined =>
+  config && Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null))
 
 interface ReadZone {
   readonly row: ZoneRow
@@ -192,8 +197,11 @@ async function samlKeysOf(
   }
 }
 
-/** What older versions of UAA could demand, and newer ones and this server cannot. */
-function noteUnused(zoneId: string, config: JsonRecord, { report }: ImportDeps): void {
+/** What is lost, and what older versions of UAA could demand, and newer ones and this server cannot. */
+function noteUnused(zoneId: string, config: JsonRecord, { report, rules }: ImportDeps): void {
+  const unknown = unknownSettings(zoneConfigSettings(rules.service.name), config)
+  if (unknown.length > 0)
+    report.note(`zone ${zoneId}: without settings that have no counterpart: ${unknown.join(', ')}`)
   if (memberOf(memberOf(config, 'mfaConfig'), 'enabled') === true) {
     report.note(
       `zone ${zoneId}: its second factors (mfaConfig) are not taken; set secondFactor (docs/strong-sign-in.md)`,

@@ -500,6 +500,89 @@ describe('importing the records of a UAA', () => {
     })
   }
 
+  it('takes all settings that UAA writes, also those that are null, and names those without a counterpart', async () => {
+    const store = await newStore()
+    const cors = {
+      allowedOrigins: ['.*'],
+      allowedOriginPatterns: [],
+      allowedUris: ['.*'],
+      allowedUriPatterns: [],
+      allowedHeaders: ['Accept', 'Authorization', 'Content-Type'],
+      allowedMethods: ['GET'],
+      allowedCredentials: false,
+      maxAge: 1_728_000,
+    }
+    const policy = {
+      minLength: -1,
+      maxLength: -1,
+      requireUpperCaseCharacter: -1,
+      requireLowerCaseCharacter: -1,
+      requireDigit: -1,
+      requireSpecialCharacter: -1,
+      expireSecretInMonths: -1,
+    }
+    const saml = {
+      assertionSigned: true,
+      requestSigned: true,
+      wantAssertionSigned: true,
+      wantAuthnRequestSigned: false,
+      assertionTimeToLiveSeconds: 600,
+      activeKeyId: null,
+      keys: {},
+      entityID: null,
+      disableInResponseToCheck: false,
+    }
+    const config = {
+      clientSecretPolicy: policy,
+      tokenPolicy: {
+        accessTokenValidity: -1,
+        refreshTokenValidity: -1,
+        jwtRevocable: false,
+        refreshTokenUnique: -1,
+        refreshTokenRotate: false,
+        refreshTokenFormat: 'opaque',
+        activeKeyId: null,
+      },
+      samlConfig: saml,
+      corsPolicy: { xhrConfiguration: cors, defaultConfiguration: cors },
+      links: {
+        logout: {
+          redirectUrl: '/login',
+          redirectParameterName: 'redirect',
+          disableRedirectParameter: false,
+          whitelist: null,
+        },
+        homeRedirect: null,
+        selfService: { selfServiceLinksEnabled: true, signup: null, passwd: null },
+      },
+      prompts: [{ name: 'username', type: 'text', text: 'Email' }],
+      idpDiscoveryEnabled: false,
+      branding: { banner: { logo: null, link: null, text: null }, loginConsent: { text: 'x' } },
+      accountChooserEnabled: false,
+      userConfig: {
+        defaultGroups: ['openid'],
+        allowedGroups: null,
+        maxUsers: -1,
+        checkOriginEnabled: false,
+        allowOriginLoop: true,
+      },
+      mfaConfig: { enabled: false, providerName: null },
+      issuer: null,
+      defaultIdentityProvider: null,
+    }
+    const rows = [
+      ['identity_zone', zone(config)],
+      ['identity_provider', provider({ ...OIDC, linkText: 'P', isFast: true })],
+    ] as const
+    const { lines, report } = await withRows(rows, () => run(uaa, store))
+    assert.deepEqual(lines, [
+      'note: zone z1: without settings that have no counterpart: branding.loginConsent',
+      'note: identity provider p1 (zone uaa): without settings that have no counterpart: isFast',
+    ])
+    assert.equal(report.counts.zone.taken, 2)
+    await store.close()
+  })
+
   it('refuses wildcards in redirect URIs where these are compared exactly', async () => {
     const store = await newStore()
     const row = client({
