@@ -13,6 +13,7 @@ import type { GlobalPolicies, IdentityProvider } from '../../model/zones/identit
 import { externalKeyOf, movedSecret, providerFromJson, providerToJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition, ProviderRules } from '../../providers/provider-json.ts'
 import { openProviderSecrets, sealProviderSecrets } from '../../providers/provider-secrets.ts'
+import { providerTypes } from '../../providers/provider-types.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
@@ -79,6 +80,9 @@ export function readProvider(
   }
   const [first] = problems
   if (first) throw refuseRecord(422, `${first.key} ${first.message}`)
+  const types = providerTypes(rules.serviceName).map(({ type }) => type)
+  const isKnown = types.includes(definition.type) || definition.type === rules.before?.type
+  if (behaviour.knownProviderTypes && !isKnown) throw refuseRecord(422, `type must be one of ${types.join(', ')}`)
   return definition
 }
 
