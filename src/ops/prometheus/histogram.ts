@@ -59,16 +59,25 @@ export class SeriesHistogram<Label extends string> extends Histogram {
   }
 }
 
-/** Finds a series by the values of its labels, or adds it. */
+/** Of the series whose labels begin alike. */
+interface Branch {
+  readonly branches: Map<string, Branch>
+  series?: Series
+}
+
+/** Finds a series by the values of its labels, or adds it: label by label, as a key of all would be made and hashed each time. */
 export function seriesFinder<Labels extends string[]>(
   add: (...labels: Labels) => Series,
 ): (...labels: Labels) => Series {
-  const cache = new Map<string, Series>()
+  const root: Branch = { branches: new Map() }
   return (...labels) => {
-    const key = labels.join(' ')
-    let series = cache.get(key)
-    if (series === undefined) cache.set(key, (series = add(...labels)))
-    return series
+    let branch = root
+    for (const label of labels) {
+      let next = branch.branches.get(label)
+      if (next === undefined) branch.branches.set(label, (next = { branches: new Map() }))
+      branch = next
+    }
+    return (branch.series ??= add(...labels))
   }
 }
 

@@ -62,11 +62,11 @@ export function addRequestMetrics(registry: Registry, basePath: string): (http: 
     if (endpoint.isToken) grantSeries(grantTypeOf(request), statusClassOf(status)).observe(seconds)
   }
 
-  /** `close` is emitted for every response, even if the client has disconnected. */
+  /** `close` is emitted once for every response, even if the client has disconnected. */
   function onRequest(request: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
     pending += 1
     const elapsed = stopwatch()
-    raw.once('close', () => end(request, raw.headersSent ? Math.floor(raw.statusCode / 100) : 0, elapsed() / 1000))
+    raw.on('close', () => end(request, raw.headersSent ? Math.floor(raw.statusCode / 100) : 0, elapsed() / 1000))
     done()
   }
 
