@@ -183,10 +183,10 @@ export const MUTANTS: readonly Mutant[] = [
     'false',
     'oauth/revoke',
   ),
-  mutant('userinfo needs openid', 'oauth/inspect.ts', "!scopes.includes('openid')", 'false', 'oauth/userinfo'),
+  mutant('userinfo needs openid', 'oauth/userinfo.ts', "!scopes.includes('openid')", 'false', 'oauth/userinfo'),
   mutant(
     'introspection needs an authority',
-    'oauth/inspect.ts',
+    'oauth/inspection.ts',
     'if (client.authorities.includes(authority)) return',
     'return',
     'oauth/introspect',

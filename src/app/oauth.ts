@@ -23,7 +23,8 @@ import type { Urls } from '../model/urls.ts'
 import { authorizeEndpoint } from '../oauth/authorize/authorize.ts'
 import { deviceEndpoints } from '../oauth/device/routes.ts'
 import { explainEndpoint } from '../oauth/explain/routes.ts'
-import { inspectEndpoints } from '../oauth/inspect.ts'
+import { checkTokenEndpoint } from '../oauth/check-token.ts'
+import { introspectEndpoint } from '../oauth/introspect.ts'
 import { logoutEndpoint } from '../oauth/logout.ts'
 import type { BackChannel } from '../oauth/logout/back-channel.ts'
 import { metadataAtOrigin, metadataEndpoints } from '../oauth/metadata.ts'
@@ -35,6 +36,7 @@ import { sessionFrames } from '../oauth/session-frames.ts'
 import { tokenKeysEndpoints } from '../oauth/token-keys.ts'
 import { tokenListEndpoints } from '../oauth/token-list.ts'
 import { tokenEndpoint } from '../oauth/token.ts'
+import { userinfoEndpoint } from '../oauth/userinfo.ts'
 import { createUpstreamLogout } from '../oauth/upstream-logout.ts'
 import type { AuditTrail } from '../ops/audit/trail.ts'
 import type { Log } from '../ops/log.ts'
@@ -111,7 +113,9 @@ export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
   resourceMetadataEndpoint(app, { ...parts, readsCertificates: mutualTls !== undefined })
   tokenKeysEndpoints(app, parts)
   tokenEndpoint(app, { ...parts, samlEntityId: saml.entityId })
-  inspectEndpoints(app, parts)
+  userinfoEndpoint(app, parts)
+  introspectEndpoint(app, parts)
+  checkTokenEndpoint(app, parts)
   revokeEndpoints(app, parts)
   tokenListEndpoints(app, parts)
   deviceEndpoints(app, parts)
