@@ -6,6 +6,7 @@ import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { providerFields } from '../records/provider.ts'
 import { readRecord, showRecord, wireNames } from '../records/record.ts'
 import { readAllSettings, showSettings } from '../records/settings.ts'
+import { withKeptSettings } from './kept-settings.ts'
 import {
   movedSecrets,
   withKeptSecrets,
@@ -40,7 +41,10 @@ export interface ProviderFromJson {
 /** Inputs of the rules. */
 export interface ProviderRules {
   readonly serviceName: string
-  /** The replaced record with unencrypted secrets: keeps its origin, and secrets that the new one omits. */
+  /**
+   * The replaced record with unencrypted secrets: keeps its origin, and of what the new one omits, secrets and the settings
+   * that UAA does not have.
+   */
   readonly before?: IdentityProvider
 }
 
@@ -89,7 +93,7 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   // No setting of an unknown type has a meaning here, and `additionalConfiguration` has none in any.
   const isFree = (member: string): boolean => reading === undefined || member === 'additionalConfiguration'
   const own = withoutReadableSecrets(reading?.kept ?? members, isFree)
-  const config = withoutEmptySecret(before?.type === type ? withKeptSecrets(own, before.config) : own)
+  const config = withoutEmptySecret(before?.type === type ? completed(own, members, before.config) : own)
   for (const { key, message, kind } of recordType?.check?.(config) ?? []) {
     const isSaid = problems.some(problem => problem.key === `config.${key}` && problem.message === message)
     if (!isSaid) refuse(`config.${key}`, message, kind)
@@ -108,6 +112,10 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   }
   return { definition, problems }
 }
+
+/** With what a change keeps of the replaced record unless the request names it. */
+const completed = (config: JsonRecord, sent: JsonRecord, before: JsonRecord): JsonRecord =>
+  withKeptSettings({ sent, config: withKeptSecrets(config, before), before })
 
 /** Browsers resolve a segment of dots, even in an encoded form: no callback would arrive. */
 const canStandInPath = (origin: string): boolean => !/^\.{1,2}$/.test(origin) && !hasControlCharacter(origin)

@@ -127,7 +127,7 @@ export function providersArea({ service }: Facts): Area {
       },
       'PUT /identity-providers/:id': {
         summary: 'Replace a provider',
-        about: 'Omitted secrets are kept.',
+        about: 'Omitted secrets, and omitted settings that UAA does not have, are kept; null removes such a setting.',
         path,
         query: rawConfig,
         json: { schema: ref('IdentityProviderToMake'), example: { ...example, name: 'Our partner' } },

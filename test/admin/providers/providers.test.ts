@@ -4,6 +4,7 @@ import { createRandom } from '../../../src/base/random.ts'
 import { createVault } from '../../../src/base/secrets.ts'
 import { openProviderSecrets } from '../../../src/providers/provider-secrets.ts'
 import { MODES } from '../../support/oauth.ts'
+import { samlTestKey } from '../../support/saml-idp.ts'
 import type { Members, ProviderAnswer } from '../../support/provider-api.ts'
 import { ldap, oidc, providerApi, providerBootstrap, saml, SECRET_MARK } from '../../support/provider-api.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
@@ -440,6 +441,75 @@ for (const mode of MODES) {
         assert.equal((await put(internal.id, oidc('svc'))).status, 422)
         const answer = await put(internal.id, { type: 'svc', originKey: 'svc', name: 'Inside', config: {} })
         assert.equal(answer.json<ProviderAnswer>().name, 'Inside')
+      })
+
+      const { certificate } = samlTestKey('ec')
+      const beyondUaa: readonly {
+        readonly name: string
+        readonly make: (config?: Members) => Members
+        readonly more: Members
+      }[] = [
+        {
+          name: 'an OpenID Connect provider',
+          make: config => oidc('beyond-uaa', config),
+          more: { linkByEmail: false, authorizedParties: ['other'], acrMapping: { strong: 'phr' } },
+        },
+        {
+          name: 'a SAML provider',
+          make: config => saml('beyond-uaa', config),
+          more: {
+            linkByEmail: false,
+            allowIdpInitiated: false,
+            metadataCertificates: certificate,
+            acrMapping: { strong: 'phr' },
+          },
+        },
+        { name: 'a directory', make: ldap, more: { linkByEmail: false, caCertificates: certificate } },
+      ]
+      for (const { name, make, more } of beyondUaa) {
+        it(`keeps the settings of ${name} that UAA does not have until they are null`, async t => {
+          const { id, originKey } = await api.create(make(more))
+          t.after(() => api.call({ method: 'DELETE', path: `/${id}` }))
+          const settings = async (): Promise<Members> => {
+            const config = await kept(originKey)
+            return Object.fromEntries(Object.keys(more).flatMap(key => (key in config ? [[key, config[key]]] : [])))
+          }
+          const stored = await settings()
+          assert.deepEqual(Object.keys(stored), Object.keys(more))
+          const unnamed = await put(id, make())
+          assert.equal(unnamed.status, 200, unnamed.text)
+          assert.deepEqual(await settings(), stored)
+          const removed = await put(id, make(Object.fromEntries(Object.keys(more).map(key => [key, null]))))
+          assert.equal(removed.status, 200, removed.text)
+          assert.deepEqual(await settings(), {})
+        })
+      }
+
+      it('keeps the rules of a password policy that UAA does not have until they are null', async () => {
+        const internal = await server.store.providers.findByOrigin('z1', 'svc')
+        assert.ok(internal)
+        const numbers = {
+          minLength: 8,
+          maxLength: 64,
+          requireUpperCaseCharacter: 0,
+          requireLowerCaseCharacter: 0,
+          requireDigit: 0,
+          requireSpecialCharacter: 0,
+          expirePasswordInMonths: 0,
+        }
+        const change = async (passwordPolicy: Members | null): Promise<unknown> => {
+          const json = { type: 'svc', originKey: 'svc', name: 'Inside', config: { passwordPolicy } }
+          const headers = { 'x-identity-zone-id': 'z1' }
+          const answer = await api.call({ method: 'PUT', path: `/${internal.id}`, json, headers })
+          assert.equal(answer.status, 200, answer.text)
+          return (await kept('svc', 'z1'))['passwordPolicy']
+        }
+        const rules = { refuseCommonPasswords: true, refuseOwnWords: true }
+        await change({ ...numbers, ...rules })
+        assert.deepEqual(await change({ ...numbers, minLength: 9 }), { ...numbers, minLength: 9, ...rules })
+        assert.deepEqual(await change({ ...numbers, refuseCommonPasswords: null, refuseOwnWords: null }), numbers)
+        await change({ ...numbers, ...rules })
+        assert.equal(await change(null), undefined)
       })
 
       // Covers PUT /identity-providers/{id}: error: issuer taken

@@ -1,0 +1,42 @@
+// Settings of a provider that UAA does not have, in a change of its record.
+import { isJsonRecord } from '../base/json.ts'
+import type { JsonRecord } from '../base/json.ts'
+
+/** Of any type. */
+const KEPT = [
+  'acrMapping',
+  'allowIdpInitiated',
+  'authorizedParties',
+  'caCertificates',
+  'linkByEmail',
+  'metadataCertificates',
+]
+
+const KEPT_OF_PASSWORD_POLICY = ['refuseCommonPasswords', 'refuseOwnWords']
+
+/** What a request gives, and what is stored before and after it. */
+interface Change {
+  /** The request's settings as they were sent. */
+  readonly sent: JsonRecord
+  /** The same as they are stored, without those that are null. */
+  readonly config: JsonRecord
+  /** Of the replaced record, which has the same type. */
+  readonly before: JsonRecord
+}
+
+/**
+ * The settings, with those that the request does not name as they were: programs made for UAA would otherwise reset them with
+ * any change. Null in a request removes one.
+ */
+export function withKeptSettings({ sent, config, before }: Change): JsonRecord {
+  const all = { ...config, ...unnamed(KEPT, sent, before) }
+  const [sentPolicy, policy, policyBefore] = [sent, config, before].map(settings => settings['passwordPolicy'])
+  if (!isJsonRecord(sentPolicy) || !isJsonRecord(policy) || !isJsonRecord(policyBefore)) return all
+  return { ...all, passwordPolicy: { ...policy, ...unnamed(KEPT_OF_PASSWORD_POLICY, sentPolicy, policyBefore) } }
+}
+
+/** What the request does not name, as it was. */
+const unnamed = (names: readonly string[], sent: JsonRecord, before: JsonRecord): JsonRecord =>
+  Object.fromEntries(
+    names.filter(name => !Object.hasOwn(sent, name) && Object.hasOwn(before, name)).map(name => [name, before[name]]),
+  )
