@@ -10,7 +10,7 @@ import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, 
 import { decryptedText } from './encryption.ts'
 import { logoutRequest, logoutResponse, UNSPECIFIED } from './messages.ts'
 import type { LogoutName } from './messages.ts'
-import { mismatchText, SamlProblem, timeAndNow } from './problem.ts'
+import { asProblem, mismatchText, resultOrProblem, SamlProblem, timeAndNow } from './problem.ts'
 import type { Endpoints, SamlProvider } from './provider-metadata.ts'
 import type { SamlProviders } from './providers.ts'
 import { checkRedirectSignature, readDeflated } from './redirect-signature.ts'
@@ -82,7 +82,7 @@ export function createSamlLogout({ providers, serviceProviders, clock, random }:
   /** With keys that it published a moment ago, too. */
   async function verified(record: IdentityProvider, message: LogoutMessage): Promise<Verified> {
     const provider = await providers.read(record, 'background')
-    const request = tried(() => verifiedRequest(message, provider))
+    const request = resultOrProblem(() => verifiedRequest(message, provider))
     if (!(request instanceof SamlProblem)) return request
     const renewed = request.reason === 'bad-signature' ? await providers.renew(record) : undefined
     if (!renewed) throw request
@@ -110,7 +110,7 @@ export function createSamlLogout({ providers, serviceProviders, clock, random }:
     },
     async read(record, message) {
       const own = await serviceProviders.of(message.zone)
-      const found = await attempt(() => verified(record, message))
+      const found = await verified(record, message).catch(asProblem)
       if (found instanceof SamlProblem) {
         const description = 'The logout request could not be verified.'
         const { reason: audit } = found
@@ -120,7 +120,7 @@ export function createSamlLogout({ providers, serviceProviders, clock, random }:
       const binding = message.query === undefined ? 'post' : 'redirect'
       const answer = answerBy(provider.logout && endpointIn(provider.logout.responses, binding), own, id)
       const { destinations } = message
-      const request = tried(() => requestIn(root, { id, destinations, provider, own, now: clock.now() }))
+      const request = resultOrProblem(() => requestIn(root, { id, destinations, provider, own, now: clock.now() }))
       if (!(request instanceof SamlProblem)) return { outcome: 'genuine', request, answer }
       return { outcome: 'unusable', reason: request.reason, detail: request.message, answer }
     },
@@ -197,27 +197,9 @@ function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider
 const keysOf = ({ active, others }: ServiceProvider): readonly KeyObject[] =>
   [active, ...others].map(({ privateKey }) => privateKey)
 
-async function attempt<T>(work: () => Promise<T>): Promise<T | SamlProblem> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof SamlProblem) return error
-    throw error
-  }
-}
-
-function tried<T>(read: () => T): T | SamlProblem {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof SamlProblem) return error
-    throw error
-  }
-}
-
 /** The document of a message; undefined if it is none. */
 export function documentIn(value: string, { isDeflated }: { readonly isDeflated: boolean }): string | undefined {
-  const text = tried(() => (isDeflated ? readDeflated(value) : decodeXml(value)))
+  const text = resultOrProblem(() => (isDeflated ? readDeflated(value) : decodeXml(value)))
   return text instanceof SamlProblem ? undefined : text
 }
 
@@ -227,7 +209,7 @@ export function documentIn(value: string, { isDeflated }: { readonly isDeflated:
  * was to go.
  */
 export function requestAnsweredBy(xml: string): string | undefined {
-  const root = tried(() => parseXml(xml))
+  const root = resultOrProblem(() => parseXml(xml))
   if (root instanceof SamlProblem || !isNamed(root, 'LogoutResponse', PROTOCOL)) return undefined
   const { InResponseTo: id = '' } = root.attributes
   return id.length > MAX_ID_LENGTH ? '' : id

@@ -37,6 +37,21 @@ export class SamlProblem extends Error {
   }
 }
 
+/** The problem that was thrown, as a value; throws anything else. */
+export function asProblem(error: unknown): SamlProblem {
+  if (error instanceof SamlProblem) return error
+  throw error
+}
+
+/** The result, or the problem that the work throws. */
+export function resultOrProblem<T>(work: () => T): T | SamlProblem {
+  try {
+    return work()
+  } catch (error) {
+    return asProblem(error)
+  }
+}
+
 const MAX_QUOTED_LENGTH = 200
 
 /** Words of a message, for the log. */

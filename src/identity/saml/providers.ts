@@ -12,7 +12,7 @@ import { isMetadataText, MAX_METADATA_BYTES } from '../../providers/saml-metadat
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { createDocuments } from '../sources/documents.ts'
 import type { Fetched, Source } from '../sources/documents.ts'
-import { SamlProblem } from './problem.ts'
+import { resultOrProblem, SamlProblem } from './problem.ts'
 import { readProviderMetadata, strongKeys } from './provider-metadata.ts'
 import type { SamlProvider } from './provider-metadata.ts'
 import { verifiedText } from './signed-xml.ts'
@@ -50,7 +50,7 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
   const inline = new WeakMap<IdentityProvider, SamlProvider | SamlProblem>()
 
   function inlineOf(record: IdentityProvider, text: string): SamlProvider {
-    const described = inline.get(record) ?? attempt(() => describe(record, text, clock.now()))
+    const described = inline.get(record) ?? resultOrProblem(() => describe(record, text, clock.now()))
     inline.set(record, described)
     if (described instanceof SamlProblem) throw described
     return described
@@ -111,7 +111,7 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
     peek(record) {
       const location = locationOf(record)
       if (location === undefined) return undefined
-      const found = attempt(() =>
+      const found = resultOrProblem(() =>
         checked(
           record,
           isMetadataText(location) ? inlineOf(record, location) : documents.peek(sourceOf(record, location))?.document,
@@ -191,12 +191,3 @@ const keysOf = (pem: string): readonly KeyObject[] =>
     (readCertificates(pem) ?? []).map(({ publicPem }) => createPublicKey(publicPem)),
     'metadataCertificates',
   )
-
-function attempt<T>(work: () => T): T | SamlProblem {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof SamlProblem) return error
-    throw error
-  }
-}

@@ -64,7 +64,7 @@ type Keys = Pick<ServiceProvider, 'active' | 'others'>
 
 /** Name of the key that the server generates, and its id as a key. */
 const SERVER_KEY = 'saml'
-/** Ten years: providers that check the date make every renewal an appointment with their administrators. */
+/** Ten years: where a provider checks the date, each renewal has to be arranged with its administrators. */
 const CERTIFICATE_DAYS = 3652
 const DAY = 86_400_000
 

@@ -21,7 +21,7 @@ import type {
 import { authnRequest } from './messages.ts'
 import { createMissingAttributes } from './missing-attributes.ts'
 import { externalUserOf } from './external-user.ts'
-import { SamlProblem } from './problem.ts'
+import { asProblem, SamlProblem } from './problem.ts'
 import type { SamlReason } from './problem.ts'
 import type { SamlProvider } from './provider-metadata.ts'
 import type { SamlProviders } from './providers.ts'
@@ -75,12 +75,12 @@ export interface SamlSignIn {
   admit(record: IdentityProvider, arrival: MessageContext, verify: Verify): Promise<Vouched | RedirectRefusal>
 }
 
-/** What a key that is not known yet comes out as; within an encrypted assertion, nothing says more. */
+/** The reasons of a message that was signed by a key which is not known yet; an encrypted assertion has one for every failure. */
 const MAY_BE_NEW_KEY: ReadonlySet<SamlReason> = new Set(['bad-signature', 'decryption'])
 
 /**
- * What does not decrypt is refused after a multiple of this time: an attacker who changes an assertion that is encrypted with AES-CBC
- * must not learn from the time whether its padding is good.
+ * A message that does not decrypt is refused after a multiple of this time: an attacker who changes an assertion that is
+ * encrypted with AES-CBC must not learn from the time whether its padding is right.
  */
 const DECRYPTION_REFUSAL_MS = 100
 
@@ -146,15 +146,21 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
     }
   }
 
+  /** Undefined while its metadata cannot be used. */
+  async function usable(record: IdentityProvider): Promise<SamlProvider | undefined> {
+    const provider = await providers.read(record, 'background').catch(asProblem)
+    return provider instanceof SamlProblem ? undefined : provider
+  }
+
   return {
     admit,
     async isReady(record) {
-      const provider = await attempt(() => providers.read(record, 'background'))
+      const provider = await usable(record)
       return provider?.signOn.preferred !== undefined
     },
     isOffered: record => !providers.isOut(record),
     async start(record, start, zone) {
-      const provider = await attempt(() => providers.read(record, 'background'))
+      const provider = await usable(record)
       return provider && requestOf(record, provider, { start, own: await serviceProviders.of(zone), now: clock.now() })
     },
     async finish(record, { SAMLResponse: response }, { inResponseTo, ...arrival }) {
@@ -201,16 +207,6 @@ function requestOf(
   const key = own.signsRequests || wantsSignedRequests ? own.active : undefined
   const message = { kind: 'SAMLRequest', xml, relayState: state, key } as const
   return preferred === 'post' ? postTo(destination, message) : redirectTo(destination, message)
-}
-
-/** The result; undefined where the metadata cannot be used. */
-async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof SamlProblem) return undefined
-    throw error
-  }
 }
 
 const STATUS = 'urn:oasis:names:tc:SAML:2.0:status:'
