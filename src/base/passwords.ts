@@ -2,6 +2,7 @@
 // hashes run at a time; a fair queue holds the next ones and refuses the rest.
 import { createFairQueue, QueueFull } from './fair-queue.ts'
 import type { QueueBounds, Requester } from './fair-queue.ts'
+import { loadOnce } from './load-once.ts'
 
 /** Thrown when the hashing queue is full: the caller answers 503 with `Retry-After`. */
 export class TooManyHashes extends QueueFull {
@@ -57,9 +58,9 @@ export function createPasswords({ concurrency, cost }: { concurrency: number; co
   // Constant, not computed, so that the first `verifyPlaceholder` also costs exactly one hash.
   const nothing = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$${zeros(16)}$${zeros(32)}`
 
-  // Cached: repeating a dynamic import takes longer than the rest of the call.
-  const argon2 = once(() => import('@node-rs/argon2'))
-  const bcrypt = once(() => import('@node-rs/bcrypt'))
+  // Repeating a dynamic import takes longer than the rest of the call.
+  const argon2 = loadOnce(() => import('@node-rs/argon2'))
+  const bcrypt = loadOnce(() => import('@node-rs/bcrypt'))
 
   // The highest bcrypt cost seen. While bcrypt hashes exist, a refusal runs both algorithms, so that its timing reveals
   // neither an account's algorithm nor its existence. A success is not delayed.
@@ -106,9 +107,4 @@ export function createPasswords({ concurrency, cost }: { concurrency: number; co
       return !(Number(memoryKib) >= cost.memoryKib && Number(passes) >= cost.passes)
     },
   }
-}
-
-function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loaded: Promise<T> | undefined
-  return () => (loaded ??= load())
 }

@@ -1,4 +1,4 @@
-// What a client's policy of second factors needs in its zone.
+// Compares a client's policy of second factors with that of its zone.
 import { isDeepStrictEqual } from 'node:util'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'

@@ -5,6 +5,7 @@ import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { createDocuments } from './documents.ts'
 import type { Fetched, Source } from './documents.ts'
+import { stringOf } from './oidc-request.ts'
 import type { OidcRecord } from './oidc-request.ts'
 
 /** The known settings of a provider; what needs a missing one is not possible. */
@@ -124,12 +125,12 @@ function kept(value: unknown): unknown {
 
 /** The settings in the provider's record. */
 const ownSettings = ({ config }: OidcRecord) => ({
-  authUrl: text(config.authUrl),
-  issuer: text(config.issuer),
-  tokenUrl: text(config.tokenUrl),
-  tokenKey: text(config.tokenKey),
-  tokenKeyUrl: text(config.tokenKeyUrl),
-  logoutUrl: text(config.logoutUrl),
+  authUrl: stringOf(config.authUrl),
+  issuer: stringOf(config.issuer),
+  tokenUrl: stringOf(config.tokenUrl),
+  tokenKey: stringOf(config.tokenKey),
+  tokenKeyUrl: stringOf(config.tokenKeyUrl),
+  logoutUrl: stringOf(config.logoutUrl),
 })
 
 /** The URL of the discovery document, if the record lacks a wanted setting and has the URL. */
@@ -142,20 +143,20 @@ function documentNeeded(provider: IdentityProvider, wanted: SettingsPurpose): st
     logout: own.logoutUrl !== undefined,
   }[wanted]
   const { config }: OidcRecord = provider
-  return isComplete ? undefined : text(config.discoveryUrl)
+  return isComplete ? undefined : stringOf(config.discoveryUrl)
 }
 
 function merge(provider: IdentityProvider, found: Document, wanted: SettingsPurpose): OidcSettings {
   const { config }: OidcRecord = provider
   const own = ownSettings(provider)
-  const relyingPartyId = text(config.relyingPartyId)
-  const issuer = own.issuer ?? text(found['issuer']) ?? own.tokenUrl ?? text(found['token_endpoint'])
-  const tokenKeyUrl = own.tokenKeyUrl ?? text(found['jwks_uri'])
-  const authUrl = own.authUrl ?? text(found['authorization_endpoint'])
-  const tokenUrl = own.tokenUrl ?? text(found['token_endpoint'])
-  const userInfoUrl = text(config.userInfoUrl) ?? text(found['userinfo_endpoint'])
+  const relyingPartyId = stringOf(config.relyingPartyId)
+  const issuer = own.issuer ?? stringOf(found['issuer']) ?? own.tokenUrl ?? stringOf(found['token_endpoint'])
+  const tokenKeyUrl = own.tokenKeyUrl ?? stringOf(found['jwks_uri'])
+  const authUrl = own.authUrl ?? stringOf(found['authorization_endpoint'])
+  const tokenUrl = own.tokenUrl ?? stringOf(found['token_endpoint'])
+  const userInfoUrl = stringOf(config.userInfoUrl) ?? stringOf(found['userinfo_endpoint'])
   const modes = found['response_modes_supported']
-  const logoutUrl = own.logoutUrl ?? text(found['end_session_endpoint'])
+  const logoutUrl = own.logoutUrl ?? stringOf(found['end_session_endpoint'])
   return {
     ...(wanted === 'endpoints' && {
       ...(authUrl !== undefined && { authUrl }),
@@ -172,5 +173,3 @@ function merge(provider: IdentityProvider, found: Document, wanted: SettingsPurp
     ...(relyingPartyId !== undefined && { relyingPartyId }),
   }
 }
-
-const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
