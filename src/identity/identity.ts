@@ -21,7 +21,7 @@ import { createSignInEvents } from './sign-in-events.ts'
 import type { AnswerShape, IdentitySourceType, RedirectStart } from './source.ts'
 import { internalSource } from './sources/internal.ts'
 import type { LdapDeps } from './sources/ldap.ts'
-import { withBreaker } from './sources/patient-outbound.ts'
+import { withBreaker } from './sources/outbound-breaker.ts'
 import type { OidcDeps } from './sources/oidc.ts'
 import type { SamlDeps } from './sources/saml.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound, OutboundFailure } from '../../src/base/outbound.ts'
-import { withBreaker } from '../../src/identity/sources/patient-outbound.ts'
+import { withBreaker } from '../../src/identity/sources/outbound-breaker.ts'
 import { createTestClock } from '../support/clock.ts'
 
 describe('withBreaker', () => {
