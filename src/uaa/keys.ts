@@ -19,8 +19,16 @@ interface StoredKeys {
   readonly keys: ReadonlyMap<string, KeyMaterial>
 }
 
+/** UAA has a single key in its configuration file only (`jwt.token.signing-key`). */
+const WITHOUT_KEYS =
+  'the default zone has no signing keys in the database: tokens of UAA are not valid until you add its key legacy-token-key (docs/moving-from-uaa.md)'
+
 /** Reads `tokenPolicy`, and reports what cannot be taken. */
-export function readKeys(policy: JsonRecord, zoneId: string, { report }: Pick<ImportDeps, 'report'>): StoredKeys {
+export function readKeys(
+  policy: JsonRecord,
+  zoneId: string,
+  { report, rules }: Pick<ImportDeps, 'report' | 'rules'>,
+): StoredKeys {
   const given = memberOf(policy, 'keys') ?? {}
   const entries = isJsonRecord(given) ? Object.entries(given) : []
   const keys = new Map<string, KeyMaterial>()
@@ -39,11 +47,11 @@ export function readKeys(policy: JsonRecord, zoneId: string, { report }: Pick<Im
   const active =
     typeof chosen === 'string' && chosen !== '' ? chosen : entries.length === 1 ? entries[0]?.[0] : undefined
   if (active !== undefined && keys.has(active)) return { activeKeyId: active, keys }
+  const isDefault = zoneId === rules.service.name
   if (entries.length > 0) {
-    report.note(
-      `zone ${zoneId}: none of its signing keys can be active, so a new one will sign; latchkey keys lists them`,
-    )
-  }
+    const signer = isDefault ? 'a new one will sign' : 'that of the default zone signs'
+    report.note(`zone ${zoneId}: none of its signing keys can be active, so ${signer}; latchkey keys lists them`)
+  } else if (isDefault) report.note(WITHOUT_KEYS)
   return { activeKeyId: undefined, keys }
 }
 

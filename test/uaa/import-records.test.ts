@@ -197,7 +197,7 @@ const CASES: readonly {
   {
     name: 'an active key that is not there',
     rows: [['identity_zone', zone({ tokenPolicy: { activeKeyId: 'other', keys: { k: { signingKey: SAML_KEY } } } })]],
-    says: /^note: zone z1: none of its signing keys can be active/m,
+    says: /^note: zone z1: none of its signing keys can be active, so that of the default zone signs/m,
     isAccepted: true,
   },
   {
@@ -575,7 +575,7 @@ describe('importing the records of a UAA', () => {
       ['identity_provider', provider({ ...OIDC, linkText: 'P', isFast: true })],
     ] as const
     const { lines, report } = await withRows(rows, () => run(uaa, store))
-    assert.deepEqual(lines, [
+    assert.deepEqual(lines.slice(1), [
       'note: zone z1: without settings that have no counterpart: branding.loginConsent',
       'note: identity provider p1 (zone uaa): without settings that have no counterpart: isFast',
     ])
@@ -594,6 +594,15 @@ describe('importing the records of a UAA', () => {
       assert.match(strict.lines.join('\n'), /^refused: client app \(zone uaa\): One of the redirect_uri is invalid/m)
       assert.equal((await run(uaa, store)).report.counts.client.taken, 1)
     })
+    await store.close()
+  })
+
+  it('says that a key is missing which UAA has in its configuration only', async () => {
+    const store = await newStore()
+    assert.match(
+      (await run(uaa, store)).lines.join('\n'),
+      /^note: the default zone has no signing keys in the database/,
+    )
     await store.close()
   })
 
