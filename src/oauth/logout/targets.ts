@@ -22,7 +22,7 @@ export const isRegistered = (client: Client, target: string): boolean =>
   client.postLogoutRedirectUris?.includes(target) === true && isSafeUri(target)
 
 /** Finds targets. */
-interface LogoutTargets {
+export interface LogoutTargets {
   /** The default of the zone, or the sign-in page. */
   fallback(zone: AddressedZone): string
   /** The target that the request names, if it is allowed, and the default otherwise. */

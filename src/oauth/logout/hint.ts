@@ -1,0 +1,48 @@
+// `id_token_hint` of a logout: which session of which client it is about (RP-Initiated Logout §2).
+import type { Client } from '../../model/clients/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
+import type { AddressedZone } from '../../model/request.ts'
+import { sessionIdFor } from '../../model/sessions/session.ts'
+import type { Store } from '../../store/store.ts'
+import { clientIdOf } from '../../token/claims.ts'
+import type { TokenReader } from '../../token/reader.ts'
+import { PageError } from '../../web/answers.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
+import type { Params } from '../params.ts'
+
+/** The subject, session and client of a verified `id_token_hint`. */
+interface LogoutHint {
+  readonly subject: string
+  readonly sid?: string
+  readonly client: Client
+}
+
+/** The verified hint of the request; undefined without one. An invalid hint is an error page, and ends no session (row L3). */
+export async function findHint(
+  zone: AddressedZone,
+  params: Params,
+  { reader, store }: { readonly reader: TokenReader; readonly store: Store },
+): Promise<LogoutHint | undefined> {
+  const text = params.get('id_token_hint')
+  if (text === undefined) return undefined
+  const claims = await reader.readHint(zone, text).catch((cause: unknown) => {
+    if (cause instanceof OAuthError) {
+      throw new PageError(400, 'The id_token_hint was not issued by this server.', { code: 'invalid_request', cause })
+    }
+    throw cause
+  })
+  const { sub, sid } = claims
+  const issuedTo = clientIdOf(claims)
+  const clientId = params.get('client_id')
+  const client = issuedTo === undefined ? undefined : await store.clients.find(zone.id, issuedTo)
+  if (!client || typeof sub !== 'string' || (clientId !== undefined && clientId !== client.clientId)) {
+    throw new PageError(400, 'The id_token_hint does not belong to this client.', { code: 'invalid_request' })
+  }
+  return { subject: sub, client, ...(typeof sid === 'string' && { sid }) }
+}
+
+/** Whether the hint is for the signed-in user and, if it has a `sid`, for this session. */
+export function isOfSession(hint: LogoutHint, { session }: SignedInUser, subject: string): boolean {
+  if (hint.subject !== subject) return false
+  return hint.sid === undefined || hint.sid === sessionIdFor(session.signIn, hint.client.clientId)
+}
