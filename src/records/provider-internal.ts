@@ -1,5 +1,6 @@
 // The settings of the internal provider (§6.3): what passwords must be like, and when an account is locked.
 import * as v from 'valibot'
+import { readMoment } from './kinds.ts'
 import { commonMembers, number, truth } from './provider.ts'
 import { section, setting } from './settings.ts'
 import type { SettingsOf } from './settings.ts'
@@ -13,15 +14,14 @@ const LAST_MOMENT = 8.64e15
 const moment = setting({
   kind: v.pipe(
     v.union([v.number(), v.string()]),
-    v.check(value => typeof value === 'number' || /^\d{4}-\d\d-\d\dT/.test(value)),
-    v.transform(value => (typeof value === 'number' ? value : Date.parse(value))),
+    v.transform(value => (typeof value === 'number' ? value : (readMoment(value)?.getTime() ?? Number.NaN))),
     v.integer(),
     v.minValue(-LAST_MOMENT),
     v.maxValue(LAST_MOMENT),
   ),
   needs: 'a date',
   unset: null,
-  about: 'Passwords set before it have expired: milliseconds since 1970, or a date in ISO 8601.',
+  about: 'Passwords set before it have expired: milliseconds since 1970, or a date in ISO 8601 with a zone.',
 })
 
 /** The accounts that this server keeps itself. */

@@ -308,12 +308,14 @@ describe('the rules', () => {
       type: 'svc',
       config: { passwordPolicy: { ...policy, passwordNewerThan: '2026-01-01T00:00:00.000+00:00' } },
     },
-    ...['', 'soon', '2026', {}, true, 1e16, 0.5].map(passwordNewerThan => ({
-      name: `refuse ${JSON.stringify(passwordNewerThan)} as a date`,
-      type: 'svc',
-      config: { passwordPolicy: { ...policy, passwordNewerThan } },
-      want: ['config.passwordPolicy.passwordNewerThan unreadable'],
-    })),
+    ...['', 'soon', '2026', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00', {}, true, 1e16, 0.5].map(
+      passwordNewerThan => ({
+        name: `refuse ${JSON.stringify(passwordNewerThan)} as a date`,
+        type: 'svc',
+        config: { passwordPolicy: { ...policy, passwordNewerThan } },
+        want: ['config.passwordPolicy.passwordNewerThan unreadable'],
+      }),
+    ),
     ...Object.keys(policy).flatMap(name =>
       [
         { value: undefined, kind: 'invalid' },
