@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts'
 import { alert } from './alert.ts'
 import { cross, initial } from './components.ts'
-import { isolated } from './foreign.ts'
+import { isolated, plain } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout, withFormRedirect } from './layout.ts'
 import type { Message } from './messages.ts'
 import type { Texts } from './texts/texts.ts'
@@ -38,7 +38,7 @@ export function accountChooserPage(chrome: Chrome, props: AccountChooserProps): 
     message && alert(message)
   }<ul class="accounts">
 ${accounts.map(account => item(chrome, account, formRedirectUri))}</ul>
-<p class="below"><a href="${withFormRedirect(`${chrome.basePath}/login?otherAccountSignIn=true`, formRedirectUri)}">${texts.another}</a></p>
+<div class="below action"><a href="${withFormRedirect(`${chrome.basePath}/login?otherAccountSignIn=true`, formRedirectUri)}">${texts.another}</a></div>
 `
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }
@@ -48,13 +48,16 @@ function item(chrome: Chrome, account: ChoosableAccount, formRedirectUri: string
   const texts = chrome.texts.accountChooser
   const detail = detailOf(chrome.texts, account)
   const shown = isolated(userName)
+  // UAA: programs look for the name directly in an element of this class.
+  const { reference } = chrome.texts
+  const [marked, name] = reference ? [html` class="email-address"`, plain(userName)] : [undefined, shown]
   const remove = `${chrome.basePath}/delete_saved_account?userId=${encodeURIComponent(userId)}`
   return html`<li>
 <form id="${userId}" action="${chrome.basePath}/login/idp_discovery" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('email', email)}${hiddenField('username', userName)}${hiddenField('login_hint', loginHint)}${
   formRedirectUri !== undefined && hiddenField('form_redirect_uri', formRedirectUri)
 }
-<button class="account" type="submit">${initial(userName)}<span>${shown}${detail && html` <small>${detail}</small>`}</span></button>
+<button class="account" type="submit">${initial(userName)}<span${marked}>${name}${detail && html` <small>${detail}</small>`}</span></button>
 </form>
 <a class="remove" href="${withFormRedirect(remove, formRedirectUri)}" title="${texts.remove}">${cross}<span class="spoken">${texts.remove} ${shown}</span></a>
 </li>

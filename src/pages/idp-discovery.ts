@@ -25,7 +25,9 @@ interface DiscoveryEmailProps extends DiscoveryProps {
 export function discoveryEmailPage(chrome: Chrome, props: DiscoveryEmailProps): Html {
   const { discovery: texts, login } = chrome.texts
   const link = safeLink(props.createAccount)
-  const body = html`${head(props)}<form action="${chrome.basePath}/login/idp_discovery" method="post" novalidate="novalidate" accept-charset="UTF-8">
+  // UAA: programs look for the button within this class.
+  const marked = chrome.texts.reference && html` class="form-group"`
+  const body = html`${head(props)}<form${marked} action="${chrome.basePath}/login/idp_discovery" method="post" novalidate="novalidate" accept-charset="UTF-8">
 ${csrfField(chrome)}${wayOn(props)}${props.loginHint !== undefined && hiddenField('login_hint', props.loginHint)}
 ${field({ id: 'email', label: texts.account, placeholder: chrome.texts.reference?.discoveryPlaceholder, value: props.email, autocomplete: 'username', describedBy: messageOf(props), focus: true })}${submit(texts.next, 'commit')}</form>
 ${link !== undefined && html`<p class="below">${login.newHere(html`<a href="${link}">${login.createAccount}</a>`)}</p>`}`

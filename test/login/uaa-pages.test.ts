@@ -33,6 +33,17 @@ describe('pages in uaa, as a browser shows them', () => {
             ...authorizeBootstrap.users,
             { userName: 'late', password: 'late-password', emails: [{ value: 'late@example.org' }] },
           ],
+          identity_zones: [
+            {
+              id: 'choice',
+              subdomain: 'choice',
+              name: 'Choice',
+              config: { idpDiscoveryEnabled: true, accountChooserEnabled: true },
+              bootstrap: {
+                users: [{ userName: 'mia@example.org', password: 'koala', emails: [{ value: 'mia@example.org' }] }],
+              },
+            },
+          ],
         },
         zone_config: { branding: { banner: { text: 'Maintenance' } } },
       },
@@ -85,6 +96,29 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.equal(await first(page, 'h1'), 'Welcome!')
     await page.goto(`${base}/home`)
     assert.equal(page.url(), `${base}/login`)
+  })
+
+  it('find the provider of an account, and remember the account', async () => {
+    const page = await open()
+    const zone = base.replace('localhost', 'choice.localhost')
+    const discover = async (): Promise<void> => {
+      await page.fill('#email', 'mia@example.org')
+      await page.click('.form-group input[value=Next]')
+      await page.fill('#password', 'koala')
+      await page.click('input[value="Sign in"]')
+      assert.equal(await first(page, '.island h1'), 'Where to?')
+      await page.goto(`${zone}/logout.do`)
+      await page.goto(`${zone}/login`)
+    }
+    await page.goto(`${zone}/login`)
+    await discover()
+    assert.equal(await first(page, 'div.action a'), 'Sign in to another account')
+    await page.click('div.action a')
+    await discover()
+    assert.match(await first(page, 'span.email-address'), /^mia@example\.org\s+\(origin: svc\)$/)
+    await page.click("xpath=//span[contains(text(), 'mia@')]")
+    assert.equal(await page.inputValue('#username'), 'mia@example.org')
+    assert.match(page.url(), /login_hint/)
   })
 
   it('ask for approval', async () => {
