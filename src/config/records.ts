@@ -2,6 +2,7 @@
 import { behaviourOf } from '../model/compatibility.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import { clientFromJson } from '../clients/client-json.ts'
+import { foreignMembersIn } from '../clients/foreign-members.ts'
 import { isIcon, isLaunchUrl, takeHomePage } from '../model/clients/client-metadata.ts'
 import type { HomePageMembers } from '../model/clients/client-metadata.ts'
 import type { ClientRules } from '../clients/client-rules.ts'
@@ -217,25 +218,12 @@ function refuseDuplicates<T>(
   }
 }
 
-/** Spellings of other systems that would silently become attributes: their names here. */
-const FOREIGN_CLIENT_MEMBERS: Readonly<Record<string, string>> = {
-  'access-token-validity': 'access_token_validity',
-  'app-icon': 'appIcon',
-  'app-launch-url': 'appLaunchUrl',
-  'authorized-grant-types': 'authorized_grant_types',
-  grant_types: 'authorized_grant_types',
-  'redirect-uri': 'redirect_uri',
-  redirect_uris: 'redirect_uri',
-  'refresh-token-validity': 'refresh_token_validity',
-  'show-on-homepage': 'showOnHomePage',
-}
-
 function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules): readonly ClientRecord[] {
   const { problems } = rules
   refuseDuplicates(items, 'client_id', client => client.client_id, problems)
   for (const { record, key } of items) {
-    for (const [foreign, own] of Object.entries(FOREIGN_CLIENT_MEMBERS)) {
-      if (Object.hasOwn(record, foreign)) problems.add(`${key}.${foreign}`, `is not supported; use ${own}`)
+    for (const { foreign, own } of foreignMembersIn(record)) {
+      problems.add(`${key}.${foreign}`, `is not supported; use ${own}`)
     }
     const { rest, shown } = takeHomePage(record)
     if (shown?.appLaunchUrl !== undefined && !isLaunchUrl(shown.appLaunchUrl)) {

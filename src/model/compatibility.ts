@@ -41,7 +41,7 @@ const rows = {
   fullRightsChallenge: { id: 'M12', standard: true, uaa: false },
   /** M13: whether `Bearer` in the Authorization header must be followed by a space. */
   spaceAfterBearer: { id: 'M13', standard: true, uaa: false },
-  /** M14: whether the refusal of a provider's record says what is wrong with it. */
+  /** M14: whether the refusal of a provider's record says what is wrong with it, and that of a client's how it is spelled here. */
   namesBadSetting: { id: 'M14', standard: true, uaa: false },
   /** M15: whether a provider of an unknown type is refused; nobody could sign in with it. */
   knownProviderTypes: { id: 'M15', standard: true, uaa: false },

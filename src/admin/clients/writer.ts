@@ -10,6 +10,7 @@ import type { SecretDeps } from '../../clients/secrets.ts'
 import { rightsBeyond } from '../../model/clients/client-caller.ts'
 import type { LimitedBearer } from '../../model/clients/client-caller.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
+import { foreignMembersIn } from '../../clients/foreign-members.ts'
 import type { ClientFromJson } from '../../clients/client-json.ts'
 import type { ClientReading } from '../../clients/client-rules.ts'
 import { changesKeys, mergedJson, updatedClient } from '../../clients/client-update.ts'
@@ -85,8 +86,10 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
   function readRecord(request: FastifyRequest, json: JsonRecord, as: Omit<ClientReading, 'caller'>): ClientFromJson {
     const read = clientFromJson(json, rules, { ...as, caller: limitedCaller(request) })
     const [problem] = read.problems
-    if (problem) throw invalidClient(problem.message)
-    return read
+    if (!problem) return read
+    const hints = behaviour.namesBadSetting ? foreignMembersIn(json) : []
+    const told = hints.map(({ foreign, own }) => `${foreign} is not supported; use ${own}.`)
+    throw invalidClient([problem.message, ...told].join(' '))
   }
 
   /** An API that checks the audience alone trusts every client that may name it, as it trusts a scope. */

@@ -396,6 +396,15 @@ for (const mode of MODES) {
         assert.equal((await kept(id)).secrets[0]?.empty, true)
       })
 
+      it('names the members that a refused client spells as in RFC 7591, in standard (M14)', async () => {
+        const names = { grant_types: ['authorization_code'], redirect_uris: ['https://a.example/'] }
+        const told = 'authorization_code grant type requires at least one redirect URL.'
+        const hint =
+          ' grant_types is not supported; use authorized_grant_types. redirect_uris is not supported; use redirect_uri.'
+        const answer = await post({ client_id: newId(), ...code, redirect_uri: [], ...names })
+        assertInvalid(answer, mode === 'standard' ? told + hint : told)
+      })
+
       for (const { name, body, description, mode: only = mode } of invalid) {
         it(`${only === mode ? 'refuses' : 'takes'} ${name}`, async () => {
           const id = newId()
