@@ -1,5 +1,6 @@
 // The providers of a zone with their sources: opened by the type of each, and found by origin or by issuer.
 import { isDeepStrictEqual } from 'node:util'
+import { addSeconds } from '../base/clock.ts'
 import { emailDomains, linkTextOf } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -43,12 +44,17 @@ export interface ProviderSources {
   readonly isUnchanged: (provider: IdentityProvider) => Promise<boolean>
 }
 
+/** As many as one host may be asked for at a time (`base/outbound-slots.ts`): a refused request would count as no document. */
+const DOCUMENTS_AT_ONCE = 4
+/** Anyone can name an issuer that no provider has. What was fetched, or could not be, is cached, so the next message gets further. */
+const MAX_WAIT_SECONDS = 10
+
 /** `types` by their names; each is loaded with the first provider of its type. */
 export function createProviderSources(
   types: Readonly<Record<string, () => Promise<IdentitySourceType>>>,
   deps: SourceDeps,
 ): ProviderSources {
-  const { store } = deps
+  const { store, clock } = deps
 
   const typeOf = async (name: string): Promise<IdentitySourceType | undefined> =>
     Object.hasOwn(types, name) ? types[name]?.() : undefined
@@ -83,8 +89,20 @@ export function createProviderSources(
     const found = opened.filter(({ source }) => source.issuerInRecord === issuer)
     // No provider can bar another one by calling itself the same in its document, or delay it by not publishing one.
     if (found.length > 0) return onlyOne(found)
-    const inDocuments = await Promise.all(opened.map(async ({ source }) => source.issuerInDocument?.()))
-    return onlyOne(opened.filter((_, index) => inDocuments[index] === issuer))
+    const unnamed = opened.filter(({ source }) => source.issuerInRecord === undefined)
+    const inDocuments = await issuersInDocuments(unnamed)
+    return onlyOne(unnamed.filter((_, index) => inDocuments[index] === issuer))
+  }
+
+  /** The issuers, in the order of the providers; those that are left after a while are not among them. */
+  async function issuersInDocuments(opened: readonly OpenedProvider[]): Promise<readonly (string | undefined)[]> {
+    const until = addSeconds(clock.now(), MAX_WAIT_SECONDS)
+    const found: (string | undefined)[] = []
+    for (let start = 0; start < opened.length && clock.now() < until; start += DOCUMENTS_AT_ONCE) {
+      const some = opened.slice(start, start + DOCUMENTS_AT_ONCE)
+      found.push(...(await Promise.all(some.map(async ({ source }) => source.issuerInDocument?.()))))
+    }
+    return found
   }
 
   /** By the list of the store, which is another one after every change. */

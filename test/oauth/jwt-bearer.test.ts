@@ -582,3 +582,26 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('grant_type=jwt-bearer among many providers with a discovery document', () => {
+  it('reads all documents, and finds the provider at once', async () => {
+    const publisher = await startPublisher()
+    // More than may be asked for their documents at a time.
+    const names = Array.from({ length: 12 }, (_, index) => `many-${index}`)
+    for (const name of names) publisher.answers.set(`/${name}`, { issuer: `https://${name}.example` })
+    const identity_providers = names.map(name =>
+      provider(name, { issuer: null, tokenKey: corp.jwks, discoveryUrl: `${publisher.url}/${name}` }),
+    )
+    const bootstrap = { ...defaultBootstrap, clients: [client('porter')], identity_providers }
+    const server = await startServer({ clock, config: { bootstrap } })
+    try {
+      const form = { grant_type: JWT_BEARER, assertion: await corp.token({ iss: 'https://many-11.example' }) }
+      const { access_token: token } = tokensOf(await server.token(form, { basic: PORTER }))
+      assert.equal(decodeJwt(token)['origin'], 'many-11')
+      assert.deepEqual(publisher.asked.toSorted(), names.map(name => `/${name}`).toSorted())
+    } finally {
+      await server.stop()
+      await publisher.stop()
+    }
+  })
+})

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { createProviderSources } from '../../src/identity/provider-sources.ts'
+import type { IdentitySource, SourceDeps } from '../../src/identity/source.ts'
+import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
+import type { Zone } from '../../src/model/zones/zone.ts'
+import { createTestClock } from '../support/clock.ts'
+
+const ZONE = { id: 'svc' } as Zone // the rest does not matter
+
+it('waits for slow documents of providers for a limited time, and gets further the next time', async () => {
+  const clock = createTestClock()
+  const providers = Array.from({ length: 40 }, (_, index) => ({ originKey: `p${index}`, type: 'slow', active: true }))
+  const fetched = new Set<string>()
+  const slow = ({ originKey }: IdentityProvider): IdentitySource => ({
+    async issuerInDocument() {
+      if (!fetched.has(originKey)) clock.advance(5 / 4) // four at a time, each in five seconds
+      fetched.add(originKey)
+      return originKey
+    },
+  })
+  const store = { providers: { listActive: () => Promise.resolve(providers) } }
+  const deps = { store, clock } as unknown as SourceDeps // what is used
+  const type = { type: 'slow', open: (_: Zone, provider: IdentityProvider) => slow(provider) }
+  const { providerOf } = createProviderSources({ slow: () => Promise.resolve(type) }, deps)
+
+  assert.equal(await providerOf(ZONE, 'slow', 'p39'), undefined)
+  assert.equal(fetched.size, 8)
+  assert.equal((await providerOf(ZONE, 'slow', 'p9'))?.provider.originKey, 'p9')
+  assert.equal(fetched.size, 16)
+})
