@@ -13,7 +13,7 @@ import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import { freePort } from '../support/free-port.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { runToEnd, serve } from '../support/process.ts'
-import { freshUaa, UAA_HASHES } from '../support/uaa-database.ts'
+import { freshUaa, UAA_HASHES, WITHOUT_POSTGRES } from '../support/uaa-database.ts'
 import type { TestRow, TestUaa } from '../support/uaa-database.ts'
 
 const ANN = '11111111-1111-4111-8111-111111111111'
@@ -314,7 +314,7 @@ const zoneConfig = () => ({
 })
 
 for (const kind of DATABASE_KINDS) {
-  describe(`latchkey import-uaa into ${kind}`, () => {
+  describe(`latchkey import-uaa into ${kind}`, { skip: WITHOUT_POSTGRES }, () => {
     const folder = temporaryFolder()
     let uaa: TestUaa
     let target: TestDatabase
@@ -531,7 +531,7 @@ for (const kind of DATABASE_KINDS) {
   })
 }
 
-describe('latchkey import-uaa', () => {
+describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
   const folder = temporaryFolder()
   let uaa: TestUaa
   const config = { service: 'uaa', compatibility: 'uaa', base_url: 'http://localhost:1' }

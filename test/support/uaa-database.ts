@@ -54,6 +54,9 @@ create table expiring_code_store (code varchar(255) primary key, expiresat bigin
 create table sec_audit (id serial primary key, principal_id varchar(255) not null, event_type integer not null,
   origin varchar(255) not null, event_data varchar(255), created timestamp default current_timestamp, identity_zone_id varchar(36));`
 
+/** Why a suite is not run, in a fast run. */
+export const WITHOUT_POSTGRES = process.env['LATCHKEY_TEST_FAST'] !== undefined && 'a UAA needs a PostgreSQL'
+
 /** As the migrations put it there. */
 const DEFAULT_ZONE = {
   id: 'uaa',

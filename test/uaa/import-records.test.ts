@@ -14,7 +14,7 @@ import { createReport, refusedIn, summaryOf } from '../../src/uaa/report.ts'
 import type { ImportReport } from '../../src/uaa/report.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { privatePem } from '../support/config.ts'
-import { freshUaa, UAA_HASHES } from '../support/uaa-database.ts'
+import { freshUaa, UAA_HASHES, WITHOUT_POSTGRES } from '../support/uaa-database.ts'
 import type { TestRow, TestUaa } from '../support/uaa-database.ts'
 
 const NOW = new Date('2026-06-01T12:00:00Z')
@@ -454,7 +454,7 @@ const CASES: readonly {
   },
 ]
 
-describe('importing the records of a UAA', () => {
+describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   let uaa: TestUaa
   before(async () => {
     uaa = await freshUaa()
@@ -826,7 +826,7 @@ describe('importing the records of a UAA', () => {
   })
 })
 
-describe('the database of a UAA', () => {
+describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   // Covers import-uaa: engines: schema_version
   it('is refused where a column is missing, or every table', async () => {
     const uaa = await freshUaa()
