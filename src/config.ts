@@ -3,17 +3,16 @@
 import { dirname, resolve } from 'node:path'
 import { systemClock } from './base/clock.ts'
 import type { Clock } from './base/clock.ts'
-import { isLoopbackHost } from './base/loopback.ts'
 import { auditOf, auditWarnings } from './config/audit.ts'
 import type { Config } from './config/config.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
-import type { Environment, SecretOrigins } from './config/file.ts'
+import type { ConfigFile, Environment, SecretOrigins } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
 import { environmentWarnings } from './config/environment-names.ts'
 import { exampleSecretWarnings } from './config/example-secrets.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { masterKeyOf } from './config/master-key.ts'
-import { LOOPBACK_ONLY, playgroundBootstrap } from './config/playground.ts'
+import { playgroundBootstrap } from './config/playground.ts'
 import { logOf } from './config/log.ts'
 import { managementOf } from './config/management.ts'
 import { mutualTlsOf, mutualTlsWarnings } from './config/mutual-tls.ts'
@@ -21,7 +20,7 @@ import { operationsOf, trustedProxiesOf } from './config/operations.ts'
 import { pageSettingsOf } from './config/pages.ts'
 import { passkeysOf } from './config/passkeys.ts'
 import { policiesOf } from './config/policies.ts'
-import { ConfigError, createProblems, type Problems } from './config/problems.ts'
+import { ConfigError, createProblems } from './config/problems.ts'
 import { programEnvironment } from './config/program-environment.ts'
 import { providerWarnings } from './config/provider-warnings.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
@@ -31,6 +30,8 @@ import { samlOf } from './config/saml.ts'
 import { checkRegistration } from './config/registration.ts'
 import { checkSecondFactor, secondFactorWarnings } from './config/second-factor.ts'
 import { secretFileWarnings } from './config/secret-files.ts'
+import { nonEmpty, readServer } from './config/server.ts'
+import type { CommandOptions } from './config/server.ts'
 import { settingsOf } from './config/settings.ts'
 import { smtpOf } from './config/smtp.ts'
 import { tlsOf, tlsWarnings } from './config/tls.ts'
@@ -38,7 +39,6 @@ import { databaseOptionsOf } from './config/database.ts'
 import { tracingOf } from './config/tracing.ts'
 import { readUaaDatabaseUrl } from './config/uaa-database.ts'
 import { warningsOf } from './config/warnings.ts'
-import type { CompatibilityMode } from './model/compatibility.ts'
 
 export type { Config } from './config/config.ts'
 export type { OperationsSettings, StatsdSettings } from './config/operations.ts'
@@ -52,17 +52,8 @@ export {
 export type { Problem } from './config/problems.ts'
 export { ConfigError } from './config/problems.ts'
 export type { Bootstrap, ZoneBootstrap } from './config/records.ts'
+export type { CommandOptions } from './config/server.ts'
 export type { ConfiguredKey, SigningKeys } from './config/signing-keys.ts'
-
-/** Options of the command line, unparsed. */
-export interface CommandOptions {
-  readonly config?: string
-  readonly host?: string
-  readonly port?: string
-  readonly baseUrl?: string
-  readonly database?: string
-  readonly workers?: string
-}
 
 /** Sources of the configuration; tests replace the environment, the working directory and the clock. */
 interface ConfigSources {
@@ -87,41 +78,9 @@ export async function loadConfig({
   const file = absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, { problems, secrets })
   const programEnv = programEnvironment(env, secrets.variables)
 
-  const sources: Sources = { env, problems }
-  const listen = file.listen
-  const hostFrom = pick(sources, ['--host', options.host], 'LATCHKEY_HOST', ['listen.host', listen?.host])
-  const host = String(hostFrom?.value ?? '127.0.0.1')
-  if (host === '') problems.add(hostFrom?.key ?? 'listen.host', 'must not be empty')
-  const port = asNumber(
-    sources,
-    { min: 0, max: 65_535, fallback: 8080 },
-    pick(sources, ['--port', options.port], 'LATCHKEY_PORT', ['listen.port', listen?.port]),
-  )
-  const workersFrom = pick(sources, ['--workers', options.workers], 'LATCHKEY_WORKERS', ['workers', file.workers])
-  const workers = asNumber(sources, { min: 1, max: 64, fallback: 1 }, workersFrom)
-  const databaseFrom = pick(sources, ['--database', options.database], 'LATCHKEY_DATABASE', ['database', file.database])
-  const database = checkDatabase(databaseFrom, problems)
-  if (database === 'sqlite::memory:' && workers > 1) {
-    problems.add(workersFrom?.key ?? 'workers', 'must be 1 with a database in memory')
-  }
-  if (port === 0 && workers > 1) {
-    problems.add(workersFrom?.key ?? 'workers', 'must be 1 if the port is 0')
-  }
-  const serviceFrom = pick(sources, undefined, 'LATCHKEY_SERVICE', ['service', file.service])
-  const service = String(serviceFrom?.value ?? 'svc')
-  if (!/^[a-z][a-z0-9]*$/.test(service)) {
-    problems.add(serviceFrom?.key ?? 'service', 'must be a lower-case letter and then lower-case letters and digits')
-  }
-  const compatibility = checkMode(
-    pick(sources, undefined, 'LATCHKEY_COMPATIBILITY', ['compatibility', file.compatibility]),
-    problems,
-  )
-  const baseFrom = pick(sources, ['--base-url', options.baseUrl], 'LATCHKEY_BASE_URL', ['base_url', file.base_url])
-  const baseUrl = checkBaseUrl(baseFrom, problems) ?? `http://localhost:${port}`.replace(/:80$/, '')
-  if (playground) {
-    if (!isLoopbackHost(host)) problems.add(hostFrom?.key ?? '--host', LOOPBACK_ONLY)
-    if (!isLoopbackHost(new URL(baseUrl).hostname)) problems.add(baseFrom?.key ?? '--base-url', LOOPBACK_ONLY)
-  }
+  const server = readServer(file, { options, env, problems, playground })
+  const { host, port, workers, database, service, compatibility, baseUrl } = server
+  const { listen } = file
   const folder = absolutePath === undefined ? cwd : dirname(absolutePath)
   const masterKey = masterKeyOf(file, {
     variable: nonEmpty(env['LATCHKEY_MASTER_KEY']),
@@ -163,10 +122,8 @@ export async function loadConfig({
 
   const keys = signingKeys ?? zone.signingKeys
   const outbound = { allowPrivate: file.outbound?.allow_private ?? false }
-  const { clientWarnings } = playground ? {} : await import('./config/client-warnings.ts') // the playground has none
-  const ofClients = clientWarnings?.(bootstrap, { zoneConfig: zone.config, signingKeys: keys, service, compatibility })
   const sessionSameSite = file.session?.same_site === 'none' ? 'none' : 'lax'
-  return {
+  const config = {
     baseUrl,
     listen: { host, port, trustedProxies, ...(tls && { tls }), ...(management && { management }) },
     database,
@@ -197,30 +154,43 @@ export async function loadConfig({
     ...(absolutePath !== undefined && { file: absolutePath }),
     zoneConfig: zone.config,
     bootstrap,
-    warnings: [
-      ...environmentWarnings(env),
-      ...warningsOf({
-        baseUrl,
-        database,
-        databaseOptions,
-        compatibility,
-        sessionSameSite,
-        hashCost,
-        cors,
-        settings,
-        smtp,
-        playground,
-      }),
-      ...secretFileWarnings(secrets.files, { masterKey, database, tls }),
-      ...(await tlsWarnings(tls, { baseUrl, clock, isBehindProxy: trustedProxies.length > 0 })),
-      ...mutualTlsWarnings(bootstrap, mutualTls),
-      ...(ofClients ?? []),
-      ...(await providerWarnings(bootstrap, { serviceName: service, allowPrivate: outbound.allowPrivate, baseUrl })),
-      ...auditWarnings(file.audit),
-      ...exampleSecretWarnings(bootstrap, baseUrl),
-      ...secondFactorWarnings(bootstrap, { zoneConfig: zone.config, compatibility }),
-    ],
-  }
+  } as const
+  const { files: secretFiles } = secrets
+  return { ...config, warnings: await warningsFor(config, { env, clock, secretFiles, audit: file.audit }) }
+}
+
+/** All warnings, in the order in which they are shown. */
+async function warningsFor(
+  config: Omit<Config, 'warnings'>,
+  {
+    env,
+    clock,
+    secretFiles,
+    audit,
+  }: {
+    readonly env: Environment
+    readonly clock: Clock
+    readonly secretFiles: SecretOrigins['files']
+    readonly audit: ConfigFile['audit']
+  },
+): Promise<readonly string[]> {
+  const { baseUrl, listen, database, service, compatibility, playground, bootstrap, zoneConfig, mutualTls } = config
+  const { tls, trustedProxies } = listen
+  const rules = { zoneConfig, signingKeys: config.signingKeys, service, compatibility }
+  const { clientWarnings } = playground ? {} : await import('./config/client-warnings.ts') // the playground has none
+  const { allowPrivate } = config.outbound
+  return [
+    ...environmentWarnings(env),
+    ...warningsOf({ ...config, smtp: config.smtp }),
+    ...secretFileWarnings(secretFiles, { masterKey: config.masterKey, database, tls }),
+    ...(await tlsWarnings(tls, { baseUrl, clock, isBehindProxy: trustedProxies.length > 0 })),
+    ...mutualTlsWarnings(bootstrap, mutualTls),
+    ...(clientWarnings?.(bootstrap, rules) ?? []),
+    ...(await providerWarnings(bootstrap, { serviceName: service, allowPrivate, baseUrl })),
+    ...auditWarnings(audit),
+    ...exampleSecretWarnings(bootstrap, baseUrl),
+    ...secondFactorWarnings(bootstrap, { zoneConfig, compatibility }),
+  ]
 }
 
 /** The `npm run` script of this project that started the process, if one did. */
@@ -229,74 +199,3 @@ export const npmScript = (env: Environment = process.env): string | undefined =>
 
 /** See `readUaaDatabaseUrl`. */
 export const uaaDatabaseUrl = (option: string | undefined): string => readUaaDatabaseUrl(option, process.env)
-
-interface Sources {
-  readonly env: Environment
-  readonly problems: Problems
-}
-
-/** A value and the name of its source for messages. */
-interface Found {
-  readonly key: string
-  readonly value: string | number
-}
-
-type Candidate = readonly [key: string, value: string | number | undefined]
-
-const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
-
-/** The first value given: option, environment (empty means absent), file. */
-function pick(
-  { env, problems }: Sources,
-  option: Candidate | undefined,
-  variable: string,
-  file: Candidate,
-): Found | undefined {
-  if (option?.[1] !== undefined) return { key: option[0], value: option[1] }
-  const value = nonEmpty(env[variable])
-  if (value !== undefined) return { key: variable, value }
-  return file[1] === undefined || !problems.hasValidTypes(file[0]) ? undefined : { key: file[0], value: file[1] }
-}
-
-function asNumber(
-  { problems }: Sources,
-  { min, max, fallback }: { min: number; max: number; fallback: number },
-  found: Found | undefined,
-): number {
-  if (found === undefined) return fallback
-  const number = /^\d{1,9}$/.test(String(found.value)) ? Number(found.value) : Number.NaN
-  if (number >= min && number <= max) return number
-  problems.add(found.key, `must be a whole number from ${min} to ${max}`)
-  return fallback
-}
-
-function checkDatabase(found: Found | undefined, problems: Problems): string {
-  if (found === undefined) return 'sqlite:./data/latchkey.db'
-  const database = String(found.value)
-  if (!/^(?:postgres(?:ql)?:\/\/.|sqlite:(?!\/\/).)/.test(database)) {
-    // Not quoted: it may hold a password.
-    problems.add(found.key, 'must be sqlite:<path>, sqlite::memory: or postgres://user:password@host/database')
-  }
-  return database
-}
-
-function checkMode(found: Found | undefined, problems: Problems): CompatibilityMode {
-  if (found === undefined || found.value === 'standard') return 'standard'
-  if (found.value !== 'uaa') problems.add(found.key, 'must be one of standard, uaa')
-  return 'uaa'
-}
-
-function checkBaseUrl(found: Found | undefined, problems: Problems): string | undefined {
-  if (found === undefined) return undefined
-  const text = String(found.value)
-  const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined) {
-    problems.add(found.key, 'must be an http or https URL')
-    return undefined
-  }
-  if (url.username !== '' || url.password !== '') problems.add(found.key, 'must not hold a user name or password')
-  if (/[?#]/.test(text)) problems.add(found.key, 'must have neither a query nor a fragment')
-  const path = url.pathname.replace(/\/+$/, '')
-  if (path.includes('//')) problems.add(found.key, 'has two slashes in a row in its path')
-  return `${url.origin}${path}`
-}
