@@ -49,7 +49,7 @@ export function checkGrantTypes(
   if (grantTypes.length === 0) {
     refuse('authorized_grant_types', `An authorized grant type must be provided. ${choices}`)
   }
-  if (isLenient) return // a name that is no grant is of no use, and of no harm
+  if (isLenient) return // an unknown name grants nothing
   for (const grant of grantTypes.filter(grant => !GRANT_TYPES.some(type => type === grant))) {
     refuse('authorized_grant_types', `${grant} is not an allowed grant type. ${choices}`)
   }

@@ -47,7 +47,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     if (!acceptsPage(request)) throw new PageError(406, 'This address offers only HTML and JSON.')
     const signInTarget = await signInTargets.of(request, query)
     const isSignedIn = (await sessions.signedIn(request)) !== undefined
-    // Only where a session outlives a sign-in that is under way can one fail beside it.
+    // Only where the session lasts until the next sign-in completes can a sign-in fail while a user is signed in.
     const showsError = deps.behaviour.keepSessionUntilLogin && query.get('error') !== undefined
     if (isSignedIn && !signInTarget.saved?.reauthenticate && !showsError) {
       return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)

@@ -35,7 +35,7 @@ const LEASE_MS = 15 * SECOND
 const IDLE_MS = 5 * SECOND
 /** Longer than an attempt can last. */
 const CLAIM_MS = 300 * SECOND
-const DELETE_USELESS_EVERY_MS = 10 * SECOND
+const DELETE_EXPIRED_EVERY_MS = 10 * SECOND
 
 /** Does nothing until it is started. */
 export function createSender(deps: SenderDeps): Sender {
@@ -70,12 +70,12 @@ export function createSender(deps: SenderDeps): Sender {
 
   /** Sends at most one mail; returns the milliseconds until the next turn. */
   async function turn(now: number): Promise<number> {
-    if (Math.abs(now - deletedUselessAt) >= DELETE_USELESS_EVERY_MS) {
+    if (Math.abs(now - deletedUselessAt) >= DELETE_EXPIRED_EVERY_MS) {
       deletedUselessAt = now
-      await deleteUseless()
+      await deleteExpired()
     }
     const wait = Math.max(untilThen(nextSlot, clock.now().getTime(), SECOND), serverPause.left())
-    if (wait > 0) return Math.min(wait, DELETE_USELESS_EVERY_MS)
+    if (wait > 0) return Math.min(wait, DELETE_EXPIRED_EVERY_MS)
     if (!(await mails.isDue(new Date(now)))) {
       if (isHolder && Math.abs(now - busyAt) >= IDLE_MS) await release()
       return POLL_MS
@@ -102,9 +102,9 @@ export function createSender(deps: SenderDeps): Sender {
     await mails.release(holder)
   }
 
-  async function deleteUseless(): Promise<void> {
+  async function deleteExpired(): Promise<void> {
     for (let count = -1; count !== 0; ) {
-      count = await mails.deleteUseless(clock.now())
+      count = await mails.deleteExpired(clock.now())
       if (count === 0) return
       counts.add('expired', count)
       log.warn(`${count} mails are given up: they could not be sent before their links expired`)

@@ -20,8 +20,8 @@ export interface MailStore {
   /** Ends a claim: the mail waits until `nextAttemptAt`. Does nothing if another process has claimed the mail since. */
   postpone(claimed: WaitingMail, nextAttemptAt: Date, attempts: number): Promise<void>
   delete(mail: WaitingMail): Promise<void>
-  /** Deletes at most 200 mails that are of no use any more; returns their number. */
-  deleteUseless(now: Date): Promise<number>
+  /** Deletes at most 200 expired mails; returns their number. */
+  deleteExpired(now: Date): Promise<number>
   /** How many mails wait, counted up to 10,000, and since when the first one does. */
   waiting(): Promise<{ readonly count: number; readonly since?: Date }>
 }

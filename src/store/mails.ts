@@ -33,7 +33,7 @@ const SET_ATTEMPT = statement<Claim>(
 const DELETE = statement<{ zone_id: string; id: string }>(
   `delete from outgoing_mails where zone_id = :zone_id and id = :id`,
 )
-const DELETE_USELESS = statement<{ now: number }>(
+const DELETE_EXPIRED = statement<{ now: number }>(
   `delete from outgoing_mails where (zone_id, id) in (
      select zone_id, id from outgoing_mails where useful_until <= :now order by useful_until limit 200)`,
 )
@@ -74,8 +74,8 @@ export function createMails(db: Database): MailStore {
     async delete({ zoneId, id }) {
       await db.write(DELETE, { zone_id: zoneId, id })
     },
-    async deleteUseless(now) {
-      return (await db.write(DELETE_USELESS, { now: now.getTime() })).changes
+    async deleteExpired(now) {
+      return (await db.write(DELETE_EXPIRED, { now: now.getTime() })).changes
     },
     async waiting() {
       const [[counted], [first]] = await Promise.all([db.read(COUNT, {}), db.read(SINCE, {})])

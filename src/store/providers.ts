@@ -61,7 +61,7 @@ async function finishDeletion(db: Database, zoneId: string, originKey: string): 
 
 async function deletePortion(within: Transaction, zoneId: string, originKey: string): Promise<boolean> {
   const key = { zone_id: zoneId, origin_key: originKey }
-  // Another process may have finished, and somebody may have added the origin again.
+  // Another process may have finished, and the origin may exist again.
   if ((await within.run(IS_MARKED, key)).rows.length === 0) return false
   if (await deleteSomeOfOrigin(within, zoneId, originKey)) return true
   await within.run(DELETE_MARKED, key)

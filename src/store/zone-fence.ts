@@ -10,7 +10,7 @@ import { ZoneDeleted } from './store.ts'
 /** No request takes as long; a task that it started in the background may. */
 const MAX_REQUEST_MS = 5 * 60_000
 
-/** What tells a zone from another one that had its id before. */
+/** Distinguishes a zone from an earlier one with the same id. */
 type Incarnation = Pick<Zone, 'id' | 'createdAt'>
 
 interface Begun {

@@ -36,7 +36,7 @@ export async function replaceApprovals(
   await finish(owner, { before, after: approvals }, deps)
 }
 
-/** Approves what is among `approvedScopes` and denies the rest: only decisions that exist change, and they live no longer. */
+/** Approves what is among `approvedScopes` and denies the rest. Changes existing decisions only, and not when they expire. */
 export async function decideAgain(
   owner: ApprovalOwner,
   { clientId, approvedScopes }: { readonly clientId: string; readonly approvedScopes: ReadonlySet<string> },

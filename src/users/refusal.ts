@@ -34,6 +34,6 @@ export const staleVersion = (kind: 'user' | 'group', id: string, stored: number,
     `Attempt to update a ${kind} (${id}) with wrong version: expected=${stored} but found=${sent}`,
   )
 
-/** The refusal of a change that others were always faster than. */
+/** The refusal of a change that lost against other changes at every attempt. */
 export const tooManyConflicts = (kind: 'user' | 'group', id: string): OAuthError =>
   refuseResource('scim_resource_conflict', `The ${kind} ${id} was changed meanwhile`)

@@ -48,7 +48,7 @@ interface ChangeDeps extends PasswordRuleDeps {
   readonly report: UserReport
 }
 
-/** A change is computed again this often when others are faster. */
+/** Attempts of a change that loses against others. */
 const MAX_ATTEMPTS = 8
 
 /** What a user signs in by or gets a new password by, and the salt: one of before makes revoked JWTs valid again. */

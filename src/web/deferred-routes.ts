@@ -10,7 +10,7 @@ export interface DeferredRoute extends Omit<RouteConfig, 'audience'> {
   readonly audience?: RouteConfig['audience']
   /** Bytes; the server's own limit unless given. */
   readonly bodyLimit?: number
-  /** False where a HEAD must not be answered by what answers GET, because it changes something. */
+  /** False where HEAD must not run the handler of GET, which changes something. */
   readonly exposeHeadRoute?: false
 }
 

@@ -1,6 +1,6 @@
 // A SAML identity provider for tests: metadata, assertions, responses and logout messages of which every part can be changed,
 // signed with xml-crypto's signing half and encrypted with xml-encryption. Messages are plain strings, so that a test can
-// break them; whoever looks for something here should find it in the protocol's words.
+// break them; names are those of the protocol.
 import type { BinaryLike, KeyLike } from 'node:crypto'
 import { createHash, createPrivateKey, createPublicKey, createSign, randomBytes, sign } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'

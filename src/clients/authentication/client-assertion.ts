@@ -37,8 +37,8 @@ export interface ClientAssertion {
   readonly notBefore: readonly number[]
 }
 
-/** Whom an assertion is to authenticate, and where. */
-export interface Circumstances {
+/** The client that an assertion must authenticate, and the endpoint. */
+export interface AssertionContext {
   readonly client: Client | undefined
   readonly zone: AddressedZone
   readonly endpoint: AuthenticatingEndpoint
@@ -118,7 +118,7 @@ export function checkTimes(
 /** Row C3. UAA: a zone's own issuer followed by the path of the token endpoint counts as the token endpoint. */
 export function isForThisServer(
   { audience }: ClientAssertion,
-  { zone, endpoint }: Pick<Circumstances, 'zone' | 'endpoint'>,
+  { zone, endpoint }: Pick<AssertionContext, 'zone' | 'endpoint'>,
   { urls, behaviour }: Pick<ClientAuthDeps, 'urls' | 'behaviour'>,
 ): boolean {
   const bases = [...urls.addressesOf(zone), urls.certificateBaseOf(zone) ?? []].flat()
@@ -141,7 +141,7 @@ export function checkAlgorithm({ wanted }: ClientAssertion, client: Client, zone
 export async function checkSignature(
   { jwt, wanted }: ClientAssertion,
   source: Omit<KeySource, 'share'>,
-  { client, zone, foreignKeys }: Pick<Circumstances, 'client' | 'zone'> & Pick<ClientAuthDeps, 'foreignKeys'>,
+  { client, zone, foreignKeys }: Pick<AssertionContext, 'client' | 'zone'> & Pick<ClientAuthDeps, 'foreignKeys'>,
 ): Promise<void> {
   const share = client ? { share: outboundShareOf(client, 'background') } : {}
   const key = await foreignKeys.find({ ...source, ...share }, wanted).catch((cause: unknown) => {

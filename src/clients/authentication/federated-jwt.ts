@@ -13,7 +13,7 @@ import {
   refuse,
   unauthorized,
 } from './client-assertion.ts'
-import type { Circumstances, ClientAssertion } from './client-assertion.ts'
+import type { AssertionContext, ClientAssertion } from './client-assertion.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthRequest } from './method.ts'
 
 /** The tokens of workloads that live longest are those of cloud platforms: a day. */
@@ -39,7 +39,7 @@ export function federatedAttempt(assertion: ClientAssertion, { params, endpoint 
       if (!TYPES.has(typeName(assertion.type))) throw unauthorized('its typ is of another kind of token')
       await checkTrust(assertion, { client, zone, endpoint }, deps).catch((cause: unknown) => {
         if (!(cause instanceof OAuthError)) throw cause
-        // One answer for all of it: otherwise an unsigned JWT would show whom the client trusts.
+        // One answer for every failure: otherwise an unsigned JWT would reveal which issuers the client trusts.
         const detail = cause.detail ?? cause.message
         throw new OAuthError('invalid_client', 'Untrusted client_assertion', { detail, cause })
       })
@@ -55,7 +55,7 @@ const typeName = (type: unknown): unknown =>
 /** Nothing is fetched for an issuer that the client does not name. */
 async function checkTrust(
   assertion: ClientAssertion,
-  circumstances: Circumstances,
+  circumstances: AssertionContext,
   deps: ClientAuthDeps,
 ): Promise<void> {
   const { client, zone } = circumstances
@@ -74,7 +74,7 @@ async function checkTrust(
 function problemOf(
   client: Client,
   issuer: string,
-  { zone }: Circumstances,
+  { zone }: AssertionContext,
   { urls }: Pick<ClientAuthDeps, 'urls'>,
 ): string | undefined {
   // FAPI 2.0 Security Profile §5.3.2.1: the client proves that it has a key.

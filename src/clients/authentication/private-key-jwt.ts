@@ -16,7 +16,7 @@ import {
   SKEW_SECONDS,
   unauthorized,
 } from './client-assertion.ts'
-import type { Circumstances, ClientAssertion } from './client-assertion.ts'
+import type { AssertionContext, ClientAssertion } from './client-assertion.ts'
 import { federatedAttempt } from './federated-jwt.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthRequest } from './method.ts'
 
@@ -54,7 +54,7 @@ function ownAttempt(assertion: ClientAssertion, { params, endpoint }: ClientAuth
 /** Cheap checks first: no key is fetched for an assertion that would be refused anyway. */
 async function verifyAssertion(
   assertion: OwnAssertion,
-  circumstances: Circumstances,
+  circumstances: AssertionContext,
   deps: ClientAuthDeps,
 ): Promise<boolean> {
   const { client, zone } = circumstances
@@ -75,7 +75,7 @@ async function verifyAssertion(
   return true
 }
 
-/** What the client's record, or a profile, asks of its assertions beyond what all of them must be. */
+/** Requirements on assertions that the record of the client, or a profile, adds to the general ones. */
 function checkDemands(
   assertion: ClientAssertion,
   client: Client,

@@ -72,7 +72,7 @@ export const claimsFor = (mappings: unknown, attribute: string): readonly string
   ),
 ]
 
-/** The claims that a user needs besides those of OpenID Connect, and without which something of them is missing. */
+/** The claims that the attribute mappings of the provider read. */
 export const mappedClaims = ({ attributeMappings: mappings }: MappingConfig): readonly string[] =>
   Object.keys(mappings ?? {}).flatMap(attribute => claimsFor(mappings, attribute))
 

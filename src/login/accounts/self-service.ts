@@ -83,7 +83,7 @@ export async function countMail(
   }
 }
 
-/** Counts a mail to the account, by whichever of its names it was asked for; false, and not counted, where it had enough. */
+/** Counts a mail to the account, whichever name was entered; false, and not counted, if the limit is reached. */
 export async function countMailOf({ zoneId, id }: User, { mailsTo }: Pick<Limits, 'mailsTo'>): Promise<boolean> {
   try {
     await mailsTo.take(JSON.stringify([zoneId, 'account', id]))
@@ -94,12 +94,12 @@ export async function countMailOf({ zoneId, id }: User, { mailsTo }: Pick<Limits
   }
 }
 
-/** Runs what the answer must not wait for; 503 for all requests while too much waits. */
+/** Runs the task after the answer. Throws 503 while too many tasks wait. */
 export function runLater(background: Background, task: () => Promise<void>): void {
   if (!background.run(task)) throw new PageError(503, 'Too many sign-ins at the moment. Try again in a few seconds.')
 }
 
-/** A URL in the query of a redirect, readable as UAA has it where nothing in it means something there. */
+/** A URL as a value in the query of a redirect. UAA: leaves colons and slashes as they are. */
 const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')
 
 /** What is done, and where it leads after a sign-in: the result of `returnUrl` for the client. */

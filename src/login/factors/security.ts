@@ -68,7 +68,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
 
   on(
     'POST /profile/security/devices',
-    // An attacker with the session loses something by it and gains nothing.
+    // Without a fresh sign-in: it takes rights away and gives an attacker with the session none.
     entered(async (request, reply, { signedIn }) => {
       await changes.forgetDevices(await ownerOf(request, signedIn, pages))
       return done(request, reply, 'forgotten')

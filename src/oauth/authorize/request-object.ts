@@ -24,10 +24,10 @@ export const MAX_REQUEST_OBJECT_LENGTH = 3500
 export const MAX_PUSHED_OBJECT_LENGTH = 32_768
 /** How far the clocks of client and server may differ. */
 const SKEW_SECONDS = 60
-/** FAPI 2.0 Message Signing §5.3.1: how old `nbf` may be, and how long an object is good from then. */
+/** FAPI 2.0 Message Signing §5.3.1: how old `nbf` may be, and how long an object is valid from then. */
 const MAX_SECONDS = 3600
 
-/** Of an object that is good for longer, or forever. */
+/** How long a used object is remembered that is valid for longer, or without end. */
 const MAX_REMEMBERED_SECONDS = 30 * 86_400
 
 /** A request object on its way. */

@@ -203,7 +203,7 @@ function begunOf(context: AuthorizeContext, client: Client, { vault, clock, csrf
   const { form: sent, program, request } = context
   const sealed = sent.get(BEGUN)
   const browser = program ? '' : csrf.browserOf(request)
-  // A browser without the cookie is not the program, of which there is none either.
+  // A browser without the cookie has no identity; the empty one is that of programs.
   if (!sealed || browser === undefined) return undefined
   const value = sent.get('request_uri') ?? sent.get('request') ?? ''
   try {

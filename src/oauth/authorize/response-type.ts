@@ -2,7 +2,7 @@
 import type { Client } from '../../model/clients/client.ts'
 import { mayUseGrant } from '../../model/clients/client.ts'
 
-/** One thing that a response can hold. */
+/** A part of a response: one word of `response_type`. */
 type ResponseWord = 'code' | 'token' | 'id_token'
 
 /** A response type: a set of words, whose order means nothing (RFC 6749 §3.1.1). */

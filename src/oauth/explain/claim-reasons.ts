@@ -1,5 +1,5 @@
-// Where each claim comes from. What is missing is found by planning the same tokens with one thing changed: a scope more, nothing
-// excluded, a client with full ID tokens. What the plan has then is missing for that reason.
+// Where each claim comes from. What is missing is found by planning the same tokens with one change: a further scope, nothing
+// excluded, a client with full ID tokens. A claim that appears only then is missing for that reason.
 import { CONTACT_SCOPES, storedScopes } from '../../model/tokens/scopes.ts'
 import type { Claims } from '../../token/claims.ts'
 import { idBarrier, plannedAccessClaims, plannedIdClaims } from '../../token/plan.ts'

@@ -64,7 +64,7 @@ function owe(findings: Findings, rule: Reason['rule'], detail: string): void {
   findings.stillOwed.push({ rule, detail })
 }
 
-/** The level that the client or the request asks for beyond the zone; owed, and taken for reached. */
+/** Notes that the client or the request asks for a higher level than the zone, and plans as if it were reached. */
 function reach({ level, methods }: RequiredLevel, acr: Classes, findings: Findings): Classes {
   owe(findings, 'second-factor', `Client or request ask for a sign-in of level ${level}, by ${methods.join(' or ')}.`)
   return withLevel(level, acr)
@@ -135,7 +135,7 @@ const ASKED = {
   responseType: new Set(['code'] as const),
 }
 
-/** The scopes of the code; those that the user has to decide about are taken for approved. */
+/** The scopes of the code; those that the user has to decide about count as approved. */
 function grantedBy(step: Step, findings: Findings): GrantedScopes {
   switch (step.kind) {
     case 'respond':

@@ -13,7 +13,7 @@ export interface Findings {
   user?: User | undefined
   approvals?: Map<string, ApprovalRule>
   within?: DecidedScopes['within']
-  /** Whether something is owed without which nothing is granted. */
+  /** Whether a requirement is outstanding without which nothing is granted. */
   isPending: boolean
   readonly stillOwed: Reason[]
   readonly notChecked: string[]
@@ -38,7 +38,7 @@ export function userOf({ findings: { user } }: Planning): User {
   })
 }
 
-/** The refusal of a question that lacks something. */
+/** The refusal of an incomplete question. */
 export const missing = (detail: string): OAuthError =>
   new OAuthError('invalid_request', 'A parameter is missing', { rule: 'missing-parameter', detail })
 

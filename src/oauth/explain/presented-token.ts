@@ -1,4 +1,4 @@
-// Explains a token: whether it is good here, where its scopes and claims come from, and what the records would give today. Nothing
+// Explains a token: whether it is valid here, where its scopes and claims come from, and what the records would give today. Nothing
 // is revealed about a token that this zone has not signed or stored.
 import { digest } from '../../base/secrets.ts'
 import { OAuthError } from '../../model/oauth-error.ts'

@@ -45,7 +45,7 @@ export interface DecidedScopes {
   readonly refusal?: Reason | undefined
 }
 
-/** Names of a list in a sentence, of which there may be many. */
+/** The first names of a list, for a sentence. */
 export function shortList(names: readonly string[]): string {
   const maxNames = 8
   if (names.length === 0) return 'nothing'

@@ -24,8 +24,8 @@ const MAX_ACTORS = 5
 type Actor = Readonly<Record<string, unknown>>
 
 /**
- * Exchanges a user's access token for one for another audience (RFC 8693): by a rule of the calling client and never for
- * more than the token is good for: not for further scopes, not for longer, and not after it was revoked.
+ * Exchanges a user's access token for one for another audience (RFC 8693), by a rule of the calling client. The new token has
+ * no further scopes and no longer lifetime, and none is issued for a revoked token.
  */
 export const tokenExchange: Grant = {
   type: TYPE,
@@ -46,7 +46,7 @@ export const tokenExchange: Grant = {
   },
 }
 
-/** What an exchange gives, and by which rule; nothing is used up or reported yet. */
+/** Decides what an exchange grants, and by which rule. Changes and reports nothing. */
 export async function authorizeByExchange(
   request: DecidedRequest,
   deps: DecisionDeps,

@@ -111,7 +111,7 @@ async function checkSecret(
   if (!isOwn) throw invalidMetadata('client_secret must be that of the client')
 }
 
-/** Applies the change or deletion, unless somebody else was faster. */
+/** Applies the change or deletion. Throws 409 if another change came first. */
 export async function commitRegistration(
   request: FastifyRequest,
   write: ClientWrite,

@@ -6,7 +6,7 @@ import type { Position } from '../store.ts'
 
 const MAX_SORT_COLUMNS = 5
 
-/** UAA: a comma list, of which each orders what the ones before leave equal. Throws as `sortColumn`. */
+/** UAA: a list with commas; each column orders the rows that are equal in those before it. Throws as `sortColumn`. */
 export function sortColumns(listing: Listing, sortBy: string): readonly [first: string, ...others: string[]] {
   const [first = '', ...others] = sortBy.split(',', MAX_SORT_COLUMNS + 1).map(name => name.trim())
   if (others.length >= MAX_SORT_COLUMNS) throw new InvalidFilter('there are too many attributes to sort by')

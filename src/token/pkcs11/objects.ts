@@ -23,7 +23,7 @@ interface KeyPair {
 }
 
 const ATTRIBUTE_BYTES = 3 * ULONG_BYTES
-/** A value of more bytes is taken for absent. */
+/** A longer value, in bytes, counts as absent. */
 const MAX_ATTRIBUTE_BYTES = 4096
 const CKO_PUBLIC_KEY = 2
 const CKO_PRIVATE_KEY = 3

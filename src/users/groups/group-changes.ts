@@ -42,7 +42,7 @@ interface ChangeDeps {
   readonly report: GroupReport
 }
 
-/** A change is computed again this often when others are faster. */
+/** Attempts of a change that loses against others. */
 const MAX_ATTEMPTS = 8
 
 /** One instance serves every zone. */
