@@ -27,7 +27,7 @@ export function discoveryEmailPage(chrome: Chrome, props: DiscoveryEmailProps): 
   const link = safeLink(props.createAccount)
   // UAA: programs look for the button within this class.
   const marked = chrome.texts.reference && html` class="form-group"`
-  const body = html`${head(props)}<form${marked} action="${chrome.basePath}/login/idp_discovery" method="post" novalidate="novalidate" accept-charset="UTF-8">
+  const body = html`${head(props)}<form action="${chrome.basePath}/login/idp_discovery" method="post" novalidate="novalidate" accept-charset="UTF-8"${marked}>
 ${csrfField(chrome)}${wayOn(props)}${props.loginHint !== undefined && hiddenField('login_hint', props.loginHint)}
 ${field({ id: 'email', label: texts.account, placeholder: chrome.texts.reference?.discoveryPlaceholder, value: props.email, autocomplete: 'username', describedBy: messageOf(props), focus: true })}${submit(texts.next, 'commit')}</form>
 ${link !== undefined && html`<p class="below">${login.newHere(html`<a href="${link}">${login.createAccount}</a>`)}</p>`}`

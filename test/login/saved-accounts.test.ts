@@ -27,7 +27,7 @@ const choices = (page: string): readonly string[] | undefined =>
   page.includes('<ul class="accounts">')
     ? [
         ...page.matchAll(
-          /class="account" type="submit"><span class="initial"[^>]*>[^<]*<\/span><span><bdi>([^<]*)<\/bdi>/g,
+          /class="account" type="submit"><span class="initial"[^>]*>[^<]*<\/span><span(?:><bdi>| class="email-address">)([^<]*?)(?:<\/bdi>)?(?: <small>|<\/span>)/g,
         ),
       ].map(([, name = '']) => unescaped(name))
     : undefined
