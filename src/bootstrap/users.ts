@@ -10,6 +10,9 @@ import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import { newGroup } from '../users/groups/default-groups.ts'
 import { upsert } from './ledger.ts'
 
+/** What the id of a configured account is remembered as: its name may be that of another account later. */
+const ACCOUNT = 'user-account'
+
 /** The key under which a user is remembered: names are unique within an origin, ignoring case. */
 export const userKey = ({ origin, userName }: UserRecord, service: string): string =>
   JSON.stringify([origin ?? service, userNameKey(userName)])
@@ -108,6 +111,14 @@ export async function applyUser(
     }
   }
 
+  const key = userKey(record, config.service)
+
+  /** Whether the configuration made the account or took it over before; earlier versions did not remember which one. */
+  async function isConfigured(id: string): Promise<boolean> {
+    const known = await store.bootstrap.applied(zoneId, ACCOUNT, key)
+    return known === undefined ? (await store.bootstrap.applied(zoneId, 'user', key)) !== undefined : known === id
+  }
+
   await upsert({
     find,
     async insert() {
@@ -118,6 +129,11 @@ export async function applyUser(
       const { externalIdFormat } = existing
       const isSameId = externalId === '' || externalId === existing.externalId
       const { id, createdAt, lastLogonAt, previousLogonAt, aliasId, aliasZoneId } = existing
+      const given = await credentials(existing)
+      // Another user may have made the account before, with a passkey that signs in without the password.
+      if (given.passwordRevision !== existing.passwordRevision && !(await isConfigured(id))) {
+        await store.factors.reset(zoneId, id)
+      }
       await store.users.update(zoneId, {
         // A user who signed in to an account of another provider keeps it, where the definition does not name its owner.
         ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
@@ -125,7 +141,7 @@ export async function applyUser(
         ...(isSameId && externalIdFormat !== undefined && { externalIdFormat }),
         zoneId,
         id,
-        ...(await credentials(existing)),
+        ...given,
         ...(aliasId === undefined ? {} : { aliasId }),
         ...(aliasZoneId === undefined ? {} : { aliasZoneId }),
         ...(lastLogonAt === undefined ? {} : { lastLogonAt }),
@@ -138,6 +154,7 @@ export async function applyUser(
   })
 
   const user = await find()
+  if (user !== undefined) await store.bootstrap.remember(zoneId, ACCOUNT, key, user.id)
   const implied = new Set(defaultGroups.map(name => name.toLowerCase())) // every user is in these anyway
   for (const name of new Set(record.groups ?? [])) {
     if (user === undefined || implied.has(name.toLowerCase())) continue

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { authorizeBootstrap, signedIn, Z1_HOST } from '../support/authorize.ts'
 import { userNamed } from '../support/oauth.ts'
+import { createTestClock } from '../support/clock.ts'
+import { freshDatabase } from '../support/databases.ts'
+import type { Credential } from '../support/authenticator.ts'
+import { givePasskey, signInWithPasskey } from '../support/passkeys.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
 /** Runs the attempt against a server with a second zone. */
@@ -33,6 +37,54 @@ const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.
 
 /** What users do with their own accounts must be out of reach for everybody else. */
 export const accountAttacks: readonly Attack[] = [
+  {
+    attack: 'makes an account with a passkey before the configuration names it as that of an administrator',
+    outcome: 'the passkey is removed when the configuration takes the account over, and those of its owner are kept',
+    async attempt() {
+      const database = await freshDatabase('sqlite')
+      const boss = { userName: 'boss', emails: [{ value: 'boss@example.org' }], groups: ['svc.admin'] }
+      const clock = createTestClock()
+      /** Runs the attempt with the user in the configuration, or without. */
+      const during = async (
+        more: object | undefined,
+        attempt: (server: TestServer) => Promise<void>,
+      ): Promise<void> => {
+        const users = [...defaultBootstrap.users, ...(more ? [{ ...boss, ...more }] : [])]
+        const config = { bootstrap: { ...defaultBootstrap, users } }
+        const server = await startServer({ database: database.url, clock, config })
+        await attempt(server)
+        await server.stop()
+      }
+      /** An account of the name with a password and a passkey of the attacker. */
+      const prepare = async (server: TestServer): Promise<Credential> => {
+        const other = await userNamed(server, 'marissa')
+        await server.store.users.insert('svc', { ...other, id: `boss-${clock.now().getTime()}`, userName: 'boss' })
+        return givePasskey(server, await userNamed(server, 'boss'))
+      }
+      const entersBy = async (server: TestServer, credential: Credential): Promise<boolean> => {
+        const browser = server.browser()
+        await signInWithPasskey(server, browser, { credential })
+        return isSignedIn(browser)
+      }
+      const [first, second, third] = ['of the boss, 1', 'of the boss, 2', 'of the boss, 3'].map(password => ({
+        password,
+      }))
+      const known: { evil?: Credential; own?: Credential } = {}
+      await during(undefined, async server => void (known.evil = await prepare(server)))
+      await during(first, async server => {
+        assert.equal(await entersBy(server, known.evil ?? assert.fail()), false)
+        known.own = await givePasskey(server, await userNamed(server, 'boss'))
+      })
+      await during(second, async server => {
+        assert.equal(await entersBy(server, known.own ?? assert.fail()), true)
+        await server.store.users.delete('svc', (await userNamed(server, 'boss')).id)
+        clock.advance(1)
+        known.evil = await prepare(server)
+      })
+      await during(third, async server => assert.equal(await entersBy(server, known.evil ?? assert.fail()), false))
+      await database.drop()
+    },
+  },
   {
     attack: 'ends the session of another user, or of the namesake in another zone, by its handle',
     outcome: 'a handle is found among the sessions of who posts it',
