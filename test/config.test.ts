@@ -567,6 +567,11 @@ bootstrap:
       want: /^database: \$\{NO:-\$\{DB\} is not a variable: a default cannot have another one in it$/,
     },
     {
+      name: 'a text that no database keeps',
+      text: 'bootstrap: { groups: [ { displayName: "a\\0b" } ] }',
+      want: /^bootstrap\.groups\[0\]\.displayName: holds characters that cannot be kept: NUL, or half of a surrogate pair$/,
+    },
+    {
       name: 'an empty variable for a secret',
       text: `bootstrap: { clients: [ { client_id: a, client_secret: "\${EMPTY}", authorized_grant_types: password } ] }`,
       want: /^bootstrap\.clients\[0\]\.client_secret: the environment variable EMPTY is empty; \$\{EMPTY:-\} allows that$/,

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { reasonOf } from '../base/file-error.ts'
+import { isStorable } from '../base/storable-text.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
+import { UNKEEPABLE } from '../records/kinds.ts'
 import { checkSchema, type Schema, type SchemaProblem } from './check-schema.ts'
 import type { AuditFile } from './audit.ts'
 import type { CorsFile } from './cors.ts'
@@ -17,7 +19,7 @@ import type { PasskeysFile } from './passkeys.ts'
 import type { Pkcs11File } from './pkcs11.ts'
 import type { PoliciesFile } from './policies.ts'
 import type { Problems } from './problems.ts'
-import { isSecret, SECRETS_IN_FILES } from './program-environment.ts'
+import { SECRETS_IN_FILES } from './program-environment.ts'
 import type { SecretFile } from './secret-files.ts'
 import type { RateLimitFile } from './ratelimit.ts'
 import type { BootstrapFile } from './records.ts'
@@ -25,6 +27,8 @@ import type { SettingsFile } from './settings.ts'
 import type { SmtpFile } from './smtp.ts'
 import type { TlsFile } from './tls.ts'
 import type { TracingFile } from './tracing.ts'
+import { fillVariables, nameOf } from './variables.ts'
+import type { VariableSources } from './variables.ts'
 
 /** The configuration file, with variables replaced and secrets read from their files. */
 export interface ConfigFile
@@ -167,19 +171,13 @@ const SEVERAL_DOCUMENTS = 'has several documents, separated by ---; only one is 
 /** More than any setting has, and less than the stack allows; an alias can contain itself. */
 const MAX_DEPTH = 64
 
-interface Filling {
-  readonly env: Environment
-  readonly problems: Problems
+interface Filling extends VariableSources {
   readonly folder: string
-  readonly key: string
   readonly depth: number
-  /** Keys of strings with variables, which may represent numbers and booleans. */
-  readonly filledKeys: Set<string>
-  readonly secrets: SecretOrigins
 }
 
 function fill(value: unknown, outer: Filling): unknown {
-  if (typeof value === 'string') return fillText(value, outer)
+  if (typeof value === 'string') return textOf(value, outer)
   if (typeof value !== 'object' || value === null) return value
   const filling = { ...outer, depth: outer.depth + 1 }
   if (filling.depth > MAX_DEPTH) {
@@ -196,35 +194,10 @@ function fill(value: unknown, outer: Filling): unknown {
   return Object.fromEntries(members.map(([name, member]) => readSecret(name, member, Object.keys(value), filling)))
 }
 
-function fillText(text: string, { env, problems, key, filledKeys, secrets }: Filling): string {
-  return text.replace(/\$(\$?)\{([^}]*)\}?/g, (whole, escaped: string, inside: string) => {
-    if (escaped !== '') return whole.slice(1)
-    const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
-    const problem = formProblem(whole, { name, fallback })
-    if (problem !== undefined) {
-      problems.add(nameOf(key), problem)
-      return whole
-    }
-    filledKeys.add(key)
-    const standsForSecret = isSecret(key, text)
-    if (standsForSecret) secrets.variables.add(name)
-    const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
-    if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
-    // A client with an empty secret is everybody's.
-    if (value === '' && fallback === undefined && standsForSecret && whole === text) {
-      problems.add(nameOf(key), `the environment variable ${name} is empty; \${${name}:-} allows that`)
-    }
-    return value ?? whole
-  })
-}
-
-/** Why `${…}` cannot be read. */
-function formProblem(
-  whole: string,
-  { name, fallback }: { readonly name: string; readonly fallback: string | undefined },
-): string | undefined {
-  if (name === '' || !whole.endsWith('}')) return `${whole} is not a variable; write $\${ for a literal \${`
-  return fallback?.includes('${') ? `${whole} is not a variable: a default cannot have another one in it` : undefined
+function textOf(text: string, filling: Filling): string {
+  const filled = fillVariables(text, filling)
+  if (!isStorable(filled)) filling.problems.add(nameOf(filling.key), `${UNKEEPABLE}: NUL, or half of a surrogate pair`)
+  return filled
 }
 
 /** Turns `<secret>_file: path` into `<secret>: content`. */
@@ -294,8 +267,5 @@ function scalarOf(text: string): number | boolean | undefined {
   if (text === 'true' || text === 'false') return text === 'true'
   return /^-?\d+$/.test(text) ? Number(text) : undefined
 }
-
-/** The whole file has no key. */
-const nameOf = (key: string): string => (key === '' ? 'config' : key)
 
 const keyBelow = (key: string, member: string): string => (key === '' ? member : `${key}.${member}`)

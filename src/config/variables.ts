@@ -1,0 +1,50 @@
+// Variables in the strings of the configuration file: `${NAME}` and `${NAME:-default}`.
+import type { Environment, SecretOrigins } from './file.ts'
+import type { Problems } from './problems.ts'
+import { isSecret } from './program-environment.ts'
+
+/** Where variables come from, and what is learnt about them. */
+export interface VariableSources {
+  readonly env: Environment
+  readonly problems: Problems
+  /** Of the string. */
+  readonly key: string
+  /** Keys of strings with variables, which may represent numbers and booleans. */
+  readonly filledKeys: Set<string>
+  readonly secrets: SecretOrigins
+}
+
+/** The whole file has no key. */
+export const nameOf = (key: string): string => (key === '' ? 'config' : key)
+
+/** The string with the values of its variables; reports those that have none, and what is no variable. */
+export function fillVariables(text: string, { env, problems, key, filledKeys, secrets }: VariableSources): string {
+  return text.replace(/\$(\$?)\{([^}]*)\}?/g, (whole, escaped: string, inside: string) => {
+    if (escaped !== '') return whole.slice(1)
+    const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
+    const problem = formProblem(whole, { name, fallback })
+    if (problem !== undefined) {
+      problems.add(nameOf(key), problem)
+      return whole
+    }
+    filledKeys.add(key)
+    const standsForSecret = isSecret(key, text)
+    if (standsForSecret) secrets.variables.add(name)
+    const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
+    if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
+    // A client with an empty secret is everybody's.
+    if (value === '' && fallback === undefined && standsForSecret && whole === text) {
+      problems.add(nameOf(key), `the environment variable ${name} is empty; \${${name}:-} allows that`)
+    }
+    return value ?? whole
+  })
+}
+
+/** Why `${…}` cannot be read. */
+function formProblem(
+  whole: string,
+  { name, fallback }: { readonly name: string; readonly fallback: string | undefined },
+): string | undefined {
+  if (name === '' || !whole.endsWith('}')) return `${whole} is not a variable; write $\${ for a literal \${`
+  return fallback?.includes('${') ? `${whole} is not a variable: a default cannot have another one in it` : undefined
+}
