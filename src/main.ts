@@ -231,7 +231,7 @@ async function serve({ app, config, measuring, sender, log, clock }: Parts): Pro
   const { tls } = config.listen
   if (!tls) return
   const { reloadTlsFiles } = await import('./ops/tls-reload.ts')
-  reloadTlsFiles(app.http.server as unknown as TlsServer, tls, { log, clock })
+  reloadTlsFiles(app.http.server as unknown as TlsServer, tls, { log, clock }) // which it is with these settings
 }
 
 /** Reloads the master keys when they change; until the process ends. */

@@ -95,7 +95,7 @@ const MAX_PARAMETER_LENGTH = 500
 const inWordsOf = ({ config }: IdentityProvider, acrValues: string): string =>
   [...new Set(acrValues.split(' ').flatMap(word => classesFor(word, config['acrMapping'])))].join(' ')
 
-/** What the provider is to know of the client's request (OpenID Connect Core §3.1.2.1). */
+/** The parameters of the client's request that are passed to the provider (OpenID Connect Core §3.1.2.1). */
 function passedOn(
   { query, hint, client }: SignInTarget,
   provider: IdentityProvider,
@@ -178,7 +178,7 @@ export function externalEndpoints(
     const url = `${target}?${new URLSearchParams(pairs).toString()}`
     if (!shape.hasTokens && url.length <= MAX_URL_LENGTH) return reply.redirect(url, 303)
     if (!isPlain(form, shape)) return returns.fail(request, reply, { failure: LOST, ...RETURN })
-    // It sends them with a form of our own page too.
+    // The browser sends them with a form of our own page, too.
     const chrome = await pages.chrome(request, reply)
     const fields = { ...Object.fromEntries(pairs), [POSTED_AGAIN]: 'true' }
     return pages.send(reply, formPostPage(chrome, { clientName: siteName(chrome), action: target, fields }))

@@ -1,4 +1,4 @@
-// Asks for a new sign-in where a session alone is not enough: its cookie may have been stolen, or its device found.
+// Asks for a new sign-in where a session alone is not enough: its cookie or its device may have been stolen.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'

@@ -21,7 +21,7 @@ const MAX_SHOWN = 50
 export function outboxEndpoint(app: FastifyInstance, { store, vault, pages }: OutboxDeps): void {
   const access = { by: 'anyone', because: 'the playground and all in it is public, on loopback only' } as const
   app.get('/outbox', { config: { access, audience: 'page' } }, async (request, reply) => {
-    // The playground listens on loopback only; a port that is forwarded to it shows as such only here.
+    // The playground listens on loopback only; a forwarded port is detected here.
     if (!isLoopbackHost(request.ip.replace(/^::ffff:/, ''))) throw new PageError(404, 'Not found.')
     const newest = await store.mails.newest(MAX_SHOWN)
     const mails = newest

@@ -162,7 +162,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     const answers = await identity.answersOf(zone, origin)
     const provider = await store.providers.findByOrigin(zone.id, origin)
     if (!answers || !provider || !isPlain(form, answers.shape)) return fail(request, reply, { ...given, failure: LOST })
-    // A form of another site carries no cookies anyway; nothing pending in this browser belongs to the user who signs in now.
+    // A form of another site carries no cookies anyway, and a pending request of this browser may belong to another user.
     sessions.forget(request)
     const redirectUri = urls.ofZone(zone) + (given.path ?? answers.path ?? callbackPath(origin))
     const to = { provider, shape: answers.shape, redirectUri, path: ownPath(urls.addressesOf(zone), target) }

@@ -191,7 +191,7 @@ const referenceClaims = (
   rev_sig: pairwiseSubject === undefined ? revocationSignature : undefined,
   grant_type: authorization.grantType,
   scope: ['openid'],
-  // To the millisecond: two sectors would know by it that they have the same user.
+  // Two sectors could recognize the same user by its milliseconds.
   previous_logon_time: pairwiseSubject === undefined ? user.previousLogonAt?.getTime() : undefined,
 })
 

@@ -151,7 +151,7 @@ function checkKind(claims: Claims, stored: StoredToken | undefined, expected: Ex
 /** Refuses an expired token, and one without a usable `exp`. */
 function expiryOf(claims: Claims, expected: Expected, now: Date): Date {
   const expiresAt = new Date(Number(claims['exp']) * 1000)
-  // An invalid date is not later than any.
+  // False for an invalid date, too.
   if (expiresAt > now) return expiresAt
   const kind = expected === 'refresh_token' ? 'refresh token expired' : 'access token: expired'
   throw refuseToken(
@@ -175,7 +175,7 @@ function requireOwn(zone: AddressedZone, { aud, client_id: clientId }: Claims, u
 async function isRevoked(zone: AddressedZone, { claims, stored }: Held, store: Store): Promise<boolean> {
   // Without `grant_id` in the claims, read it from the row, which may have been inserted just after the revocation.
   const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : stored?.grantId
-  // Of refresh tokens: a session that was ended revokes those that are not stored, or not yet.
+  // Only refresh tokens have one: an ended session revokes those that are not stored, or not yet.
   const sid = typeof claims['sid'] === 'string' ? claims['sid'] : undefined
   if (stored) {
     const tokenId = sid ?? grantId

@@ -74,11 +74,11 @@ export interface KeyOpening {
   readonly vault: Vault
   readonly defaultZoneId: string
   readonly tokenKeys: TokenKeys | undefined
-  /** Of the signatures by quick algorithms. */
+  /** The share of the main thread that signatures by quick algorithms take. */
   readonly quickShare: MainThreadShare
-  /** Makes them while that share is large. */
+  /** Makes these signatures while that share is large. */
   readonly thread: SigningThread
-  /** Slow signatures, which must not fill the pool: every write of SQLite waits for a thread of it, too (decision 0003). */
+  /** Queues slow signatures, which must not fill the pool: every write of SQLite waits for a thread of it, too (decision 0003). */
   readonly queue: FairQueue
   /** Absent if signatures are not measured. */
   readonly onSignature: ((signature: Signature) => void) | undefined
@@ -152,7 +152,7 @@ function measure(
   return signature
 }
 
-/** Opens a key to sign with; undefined where `openVerifying` is. */
+/** Opens a key to sign with; undefined for a shared secret that is missing. */
 export function openSigning(record: SigningKeyRecord, opening: KeyOpening): SigningKey | undefined {
   const { keyId, algorithm } = record
   const key = openVerifying(record, opening.vault)

@@ -1,5 +1,5 @@
-// A whole server in the test's process: real configuration, bootstrap, store and routes; only the clock, the randomness of
-// nothing, and the cost of hashing differ from a start by the command line. Requests go through Fastify's `inject`, which
+// A whole server in the test's process: real configuration, bootstrap, store and routes; only the clock and the cost of
+// hashing differ from a start by the command line. Requests go through Fastify's `inject`, which
 // runs everything but the sockets, so that any Host header can be sent.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -67,7 +67,7 @@ export function firstFactorHandlers(
     const result = await oneTimePasswords.confirm(sealed, form.get('code') ?? '', enrolment)
     if (result.outcome === 'confirmed') {
       const isKept = await changes.setTotp(await ownerOf(request, signedIn, pages), result.totp)
-      // Otherwise another session of the user was first.
+      // Otherwise another session of the user has added a factor first.
       if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
       return finish(request, reply, { signedIn, factor: { level: '2', amr: ['otp'] } })
     }
@@ -101,7 +101,7 @@ export function firstFactorHandlers(
     return finish(request, reply, { signedIn, factor })
   })
 
-  /** A factor that is added was proven by it. Recovery codes are shown to users who have none. */
+  /** Adding a factor proves it. Recovery codes are shown to users who have none. */
   async function finish(
     request: FastifyRequest,
     reply: FastifyReply,

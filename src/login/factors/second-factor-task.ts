@@ -113,7 +113,7 @@ export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, 
         signedIn,
         isFirstStep,
         reaching,
-        // What is not enough for the application still proves who it is, and opens the way to add what is.
+        // A factor that is too weak for the application still proves who the user is, and lets them add a stronger one.
         provable: isFirstStep ? counting : counting.filter(method => reaching.includes(method)),
         mayAdd: !isFirstStep || !hasFactor(user),
         isStepUp: !isOutstanding || !asksForSecondFactor(policy, user, groupNames),
@@ -122,7 +122,7 @@ export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, 
     },
     async continueUrl(request) {
       const path = (await sessions.savedRequest(request))?.path
-      // Not back here, where nothing is left to do.
+      // Not back to this page, which has nothing left to ask.
       return path === undefined || OWN_PATH.test(path) ? '/' : path
     },
   }

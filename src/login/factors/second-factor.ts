@@ -92,7 +92,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
       choice: way,
       others: ways.filter(each => each !== way),
       ...(way === 'passkey' && { options: await passkeys.authenticationOptions(ceremony, signedIn.user) }),
-      // What stands in for a factor does not make a browser one that needs none.
+      // A code that stands in for a factor does not let the browser be remembered.
       rememberDays: way === 'recovery' ? 0 : task.rememberDays,
       problem: text,
       ...(addsFactor(task) && { back: action }),

@@ -44,7 +44,7 @@ export interface SecurityDeps {
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
 }
 
-/** Who is here, under which policy. */
+/** The signed-in user, and the policy that applies. */
 export interface Entry {
   readonly signedIn: SignedInUser
   readonly policy: SecondFactorPolicy
@@ -90,7 +90,7 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
   const unknown = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     goTo(request, reply, `${PATH}?error=unknown`)
 
-  /** Where the zone asks this user for nothing, the pages are not there. */
+  /** The pages do not exist for users whom the policy of the zone does not concern. */
   async function entryOf(request: FastifyRequest): Promise<Entry> {
     const signedIn = await sessions.signedIn(request)
     if (!signedIn) throw new Error('the gate requires a session')
@@ -138,7 +138,7 @@ export const formOf = (request: FastifyRequest): Form => bodyForm(request) ?? EM
 /** A message for the user, in the language of the page. */
 export type Problem = (chrome: Pick<Chrome, 'texts'>) => string
 
-/** Of a name that is none. */
+/** The message for an invalid name. */
 export const badName: Problem = ({ texts }) => securityTexts(texts).badName
 
 /** Characters of a passkey's name. */

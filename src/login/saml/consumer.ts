@@ -129,7 +129,7 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
     })
   }
 
-  /** UAA: names the provider that the answer is from, or whose place it came to. */
+  /** UAA: names the provider that sent the answer, or whose address it was sent to. */
   async function noProvider(
     { zone }: FastifyRequest,
     { issuer, alias }: { readonly issuer: string | undefined; readonly alias: string | undefined },

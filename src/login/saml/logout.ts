@@ -106,7 +106,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     throw new PageError(400, UNVERIFIED)
   }
 
-  /** Ends them in whichever browsers they are; false for a request that was used before. */
+  /** Ends the sessions in all browsers; false for a request that was used before. */
   async function endSessions(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -121,7 +121,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     const by = { origin, remoteAddress: request.ip }
     if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
     for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)
-    // The cookies of this browser, if it was one of them.
+    // Expires the cookies of this browser, if its session was among them.
     if (here && !(await store.sessions.find(zone.id, here.session.idDigest))) await sessions.end(request, reply)
     return true
   }

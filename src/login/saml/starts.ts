@@ -16,7 +16,7 @@ const MAX_NAME_LENGTH = 200
 export function samlStartHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
   const { identity, external, signInTargets, returns, urls, behaviour } = deps
 
-  /** A page. UAA: repeats the name; only one that could be meant, because others are a way to put words on the page. */
+  /** A page. UAA: repeats the name; only a plausible one, because others could be used to put text on the page. */
   function refuse(name: string, sentence: (name: string) => string): never {
     const mayRepeat = !behaviour.ownWords && name.length <= MAX_NAME_LENGTH && /^[\w.:/?#@=&%+~-]+$/.test(name)
     throw new PageError(400, mayRepeat ? sentence(name) : NOT_AVAILABLE)

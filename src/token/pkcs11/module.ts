@@ -72,7 +72,7 @@ function slotOf(cryptoki: Cryptoki, memory: NativeMemory, token: string): bigint
 function labelOf(cryptoki: Cryptoki, memory: NativeMemory, slot: bigint): string {
   const before = memory.mark()
   const info = memory.allocate(TOKEN_INFO_BYTES)
-  // A slot may have a token that was never made ready.
+  // A slot may be empty, or have a token that was never initialized.
   cryptoki.getTokenInfo([slot, info.at], CKR_TOKEN_NOT_PRESENT, CKR_TOKEN_NOT_RECOGNIZED)
   memory.release(before)
   return info.bytes.subarray(0, LABEL_BYTES).toString('utf8').trimEnd()

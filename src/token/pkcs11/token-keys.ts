@@ -57,11 +57,11 @@ interface TokenKey {
 
 interface PooledSession {
   readonly session: Session
-  /** What it has been given, or is about to be. */
+  /** Signatures that it makes now, or is about to get. */
   work: number
 }
 
-/** What was given to a session that was lost meanwhile. */
+/** The signature was not made because its session was lost. */
 class Lost extends SigningUnavailable {}
 
 function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: Deps): TokenKey {

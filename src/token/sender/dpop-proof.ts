@@ -35,9 +35,9 @@ export interface ProofKey {
   readonly jkt: string
 }
 
-/** A proof that holds for its request; whether it was used before is another question. */
+/** A proof that is valid for its request; it may have been used before. */
 export interface Proof {
-  /** What counts once. */
+  /** May be used once. */
   readonly id: ProofId
   /** The key's thumbprint (RFC 7638). */
   readonly jkt: string
@@ -46,7 +46,7 @@ export interface Proof {
   readonly ath: unknown
 }
 
-/** Thrown for a proof that does not hold; the endpoint chooses status and challenge. */
+/** Thrown for an invalid proof; the endpoint chooses status and challenge. */
 export class ProofProblem extends Error {
   readonly error: 'invalid_dpop_proof' | 'use_dpop_nonce'
   constructor(error: ProofProblem['error'], description: string, cause?: unknown) {

@@ -10,7 +10,7 @@ import type { SenderDeps, SenderProof } from './sender.ts'
 
 const proofs = loadOnce(() => import('./dpop-proof.ts'))
 
-/** One request may be asked for its proof twice, as a token request that presents a token too, and uses it up once. */
+/** By request: a token request that also presents a token verifies its proof twice, and uses it up once. */
 const verified = new WeakMap<SentRequest['headers'], Promise<Proof>>()
 const used = new WeakMap<SentRequest['headers'], Promise<void>>()
 
@@ -60,7 +60,7 @@ export const dpop: SenderProof = {
   isDemandedBy: client => client.dpopBoundTokens === true,
   isOffered: ({ headers }) => headers['dpop'] !== undefined,
   async proven({ request, client, keepsProof }, deps) {
-    // §5.2: a client that uses DPoP always is not to be talked out of it.
+    // §5.2: an attacker must not get a bearer token by leaving the proof out.
     if (request.headers['dpop'] === undefined) {
       throw new OAuthError('invalid_request', 'This client must send a DPoP proof')
     }

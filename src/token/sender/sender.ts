@@ -29,7 +29,7 @@ export interface SenderDeps {
   readonly proofKeys: Cache<ProofKey>
 }
 
-/** Some kilobytes each. */
+/** Cached keys of proofs; each takes some kilobytes. */
 const MAX_PROOF_KEYS = 1000
 
 /** One way to prove who sends a request. */
@@ -61,18 +61,17 @@ interface BoundToken {
   readonly thumbprint: string
 }
 
-/** Every way. */
 const SENDER_PROOFS: readonly SenderProof[] = [dpop, mutualTls]
 
 /** Binds tokens to senders. */
 export interface Senders {
   /** What the tokens of this request will be bound to; undefined for bearer tokens. Throws for a proof that is wrong or missing. */
   confirmationOf(asked: ProvingRequest): Promise<Confirmation | undefined>
-  /** What of the request is left to be used up, after `confirmationOf` that keeps it. */
+  /** The proof that `confirmationOf` verified with `keepsProof`, to be used up by the caller. */
   unusedProof(request: SentRequest): Promise<ProofId | undefined>
   /**
    * The key that must redeem the code of a pushed authorization request (RFC 9449 §10.1): the one that the request proves, or
-   * names as `dpop_jkt`. Refuses a proof of another one than it names.
+   * names as `dpop_jkt`. Refuses a proof of another key than the named one.
    */
   keyOfPushed(request: SentRequest, client: Client, named: string | undefined): Promise<string | undefined>
   /** Refuses a token that is not presented by the sender it is bound to. */
