@@ -86,8 +86,9 @@ interface DeliveryRow {
   next_attempt_at: number
   attempts: number
 }
-const DUE = `select chain.zone_id, coalesce(sent.number, 0) as number, coalesce(sent.next_attempt_at, 0) as next_attempt_at,
-  coalesce(sent.attempts, 0) as attempts
+/** A value that was written past this server must not hold up the other zones. */
+const counter = (column: string): string => `${bounded(`coalesce(sent.${column}, 0)`, MAX_ENTRY_NUMBER)} as ${column}`
+const DUE = `select chain.zone_id, ${counter('number')}, ${counter('next_attempt_at')}, ${counter('attempts')}
   from audit_chains chain left join audit_deliveries sent on sent.zone_id = chain.zone_id and sent.webhook = :webhook
   where chain.head_number > coalesce(sent.number, 0) and coalesce(sent.next_attempt_at, 0) <= :now`
 const DUE_OF_ALL = statement<{ webhook: string; now: number }, DeliveryRow>(`${DUE} limit 20`)

@@ -174,6 +174,23 @@ describe('the chain of the audit trail', () => {
     })
   })
 
+  it('is delivered for other zones where a counter of one has no JavaScript number', async () => {
+    await withTrail(async (server, tables) => {
+      await act(server)
+      for (const counter of ['number', 'attempts'])
+        for (const value of ['9007199254740993', '-9007199254740993']) {
+          await tables.run(
+            `insert into audit_deliveries (zone_id, webhook, number, next_attempt_at, attempts)
+             select zone_id, '${counter}${value}', 0, 0, 0 from audit_chains`,
+          )
+          await tables.run(`update audit_deliveries set ${counter} = ${value} where webhook = '${counter}${value}'`)
+          const now = server.clock.now()
+          const claimed = await server.store.audit.claimDelivery(`${counter}${value}`, now, new Date(now.getTime() + 1))
+          assert.equal(claimed?.zoneId, counter === 'attempts' ? 'svc' : undefined, `${counter} ${value}`)
+        }
+    })
+  })
+
   it('goes on behind an entry that no JavaScript number can hold, and reports it once', async () => {
     await withTrail(async (server, tables) => {
       await act(server, 3)
