@@ -1,0 +1,79 @@
+// What the assertion consumer answers and reports where it signs nobody in.
+import type { FastifyRequest } from 'fastify'
+import { digest } from '../../base/secrets.ts'
+import { userAgentIn } from '../../model/users/user-agent.ts'
+import { SAML_NOT_PRECREATED } from '../../model/zones/identity-provider.ts'
+import type { Failure, Refused } from '../external-failures.ts'
+import { deniedUrl } from './denial.ts'
+import type { SamlDeps } from './saml.ts'
+
+/** For an answer that is no SAML response, or has a field twice. */
+export const UNREADABLE: Failure = {
+  status: 400,
+  description: 'The response of your identity provider could not be read. Please start again.',
+}
+const NO_PROVIDER: Failure = {
+  status: 404,
+  description: 'That sign-in method is not available here. Please use another one.',
+}
+
+const OTHER_EMAIL = "SAML User email mismatch. Authenticated email doesn't match invited email."
+
+/** Reports to the audit trail an answer to no pending request, or from no provider; `identity` reports all others. */
+export function reportAnswer(
+  { zone, ip, headers }: FastifyRequest,
+  { message, why, origin }: { readonly message: string; readonly why: string; readonly origin?: string },
+  { audit }: Pick<SamlDeps, 'audit'>,
+): void {
+  const userAgent = userAgentIn(headers)
+  audit({
+    type: 'IdentityProviderAuthenticationFailure',
+    zoneId: zone.id,
+    principal: digest(message),
+    authenticationType: 'saml',
+    remoteAddress: ip,
+    ...(userAgent !== undefined && { userAgent }),
+    ...(origin !== undefined && { origin }),
+    data: why,
+  })
+}
+
+/** UAA: names the provider that sent the answer, or whose address it was sent to. */
+export async function noProvider(
+  { zone }: FastifyRequest,
+  { issuer, alias }: { readonly issuer: string | undefined; readonly alias: string | undefined },
+  { store, behaviour }: SamlDeps,
+): Promise<Failure> {
+  if (behaviour.ownWords) return NO_PROVIDER
+  // From the cache: anyone can ask, and the records of a zone may have megabytes.
+  const all = (await store.providers.listKnown(zone.id)).filter(({ type }) => type === 'saml')
+  const disabled = all.find(({ active, externalKey }) => !active && externalKey !== undefined && externalKey === issuer)
+  if (disabled) {
+    const description = `Identity Provider has been disabled by administrator for alias:${disabled.originKey}`
+    return { ...NO_PROVIDER, description }
+  }
+  const named = all.some(({ originKey }) => originKey === alias)
+  return {
+    ...NO_PROVIDER,
+    description: `No SAML identity provider found in zone${named ? ` for alias:${alias}` : '.'}`,
+  }
+}
+
+/** What a refusal is answered with, where UAA has an answer of its own. */
+export async function failureOf(
+  { zone }: FastifyRequest,
+  { origin, result, path }: { readonly origin: string; readonly result: Refused; readonly path: string | undefined },
+  deps: SamlDeps,
+): Promise<Failure | string | undefined> {
+  const { behaviour } = deps
+  if (result.outcome === 'no-provider' && !behaviour.ownWords) {
+    return { ...NO_PROVIDER, description: `No SAML identity provider found in zone for alias:${origin}` }
+  }
+  if (result.outcome !== 'refused') return undefined
+  if (result.reason === 'not-precreated') {
+    const url = await deniedUrl(zone, { path, description: SAML_NOT_PRECREATED }, deps)
+    return url ?? (behaviour.ownWords ? undefined : { status: 403, description: SAML_NOT_PRECREATED })
+  }
+  if (result.reason !== 'not-invited' || behaviour.ownWords) return undefined
+  return { status: 403, description: OTHER_EMAIL }
+}
