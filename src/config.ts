@@ -13,6 +13,7 @@ import { exampleSecretWarnings } from './config/example-secrets.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { masterKeyOf } from './config/master-key.ts'
 import { playgroundBootstrap } from './config/playground.ts'
+import { checkIssuers } from './config/issuers.ts'
 import { logOf } from './config/log.ts'
 import { managementOf } from './config/management.ts'
 import { mutualTlsOf, mutualTlsWarnings } from './config/mutual-tls.ts'
@@ -118,6 +119,7 @@ export async function loadConfig({
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
+  checkIssuers(file.bootstrap ?? {}, { ofDefaultZone: [baseUrl, zone.config.issuer], problems })
   if (problems.list.length > 0) throw new ConfigError(problems.list)
 
   const keys = signingKeys ?? zone.signingKeys

@@ -12,7 +12,7 @@ import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Urls } from '../../model/urls.ts'
 import { readSettings } from '../../records/settings.ts'
 import { zoneConfigSettings } from '../../records/zone-config.ts'
-import { issuerProblem } from '../../model/zones/zone-names.ts'
+import { isSameIssuer, issuerProblem } from '../../model/zones/zone-names.ts'
 import { checkZoneConfig, InvalidZoneConfig, refuseForeignEntityId } from '../../model/zones/zone-rules.ts'
 import { readSamlKeys } from '../../zones/saml-keys.ts'
 import { standardDefaultGroups } from '../../model/zones/zone.ts'
@@ -129,12 +129,4 @@ function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
   throw new InvalidZoneConfig(
     'You cannot set issuer value unless you have set your own signing key for this identity zone.',
   )
-}
-
-/** Whether two issuers differ at most in scheme, case of the host, trailing slashes and UAA's path. */
-const isSameIssuer = (one: URL, other: URL): boolean => {
-  const [a = '', b = ''] = [one, other].map(({ host, pathname }) =>
-    (host + pathname).replace(/\/+$/, '').replace(/\/oauth\/token$/, ''),
-  )
-  return a === b
 }

@@ -31,3 +31,11 @@ export function issuerProblem(issuer: string): string | undefined {
   }
   return issuer.length > MAX_ISSUER_LENGTH ? `must have at most ${MAX_ISSUER_LENGTH} characters` : undefined
 }
+
+/** Whether two issuers differ at most in scheme, case of the host, trailing slashes and UAA's path. */
+export const isSameIssuer = (one: URL, other: URL): boolean => {
+  const [a = '', b = ''] = [one, other].map(({ host, pathname }) =>
+    (host + pathname).replace(/\/+$/, '').replace(/\/oauth\/token$/, ''),
+  )
+  return a === b
+}
