@@ -1,14 +1,12 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Message } from '../pages/messages.ts'
 import { messageFor } from '../pages/messages.ts'
 import type { Texts } from '../pages/texts/texts.ts'
+import type { Exchange } from '../web/exchange.ts'
 import type { Form } from '../web/requests/form.ts'
 import type { SignInTarget } from './sign-in-target.ts'
 
 /** The inputs of a sign-in page from its request, and where it is sent. */
-export interface SignInPageInput {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
+export interface SignInPageInput extends Exchange {
   readonly query: Form
   readonly signInTarget: SignInTarget
   /** What was typed at a sign-in that failed; for our own fields only, not for links to other providers. */

@@ -1,5 +1,5 @@
 // Ends a browser session: UAA's logout with `redirect`, and OpenID Connect RP-Initiated Logout.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { ANSWERED, LOGOUT_PATH as PATH } from '../model/sessions/logout-return.ts'
 import type { Subjects } from '../model/tokens/subject.ts'
@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { PageError } from '../web/answers.ts'
 import { leadTo } from '../web/destination.ts'
+import type { Exchange } from '../web/exchange.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { EMPTY_FORM } from '../web/requests/form.ts'
 import { encodeNamed, queryForm } from '../web/requests/query.ts'
@@ -47,12 +48,6 @@ interface LogoutDeps {
 }
 
 type Deps = LogoutDeps & { readonly targets: LogoutTargets }
-
-/** A request of the browser and its answer. */
-interface Exchange {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-}
 
 /** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
 export function logoutEndpoint(app: FastifyInstance, given: LogoutDeps): void {

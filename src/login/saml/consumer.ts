@@ -6,6 +6,7 @@ import { samlEntityIdOf } from '../../model/zones/zone.ts'
 import { formPostPage } from '../../pages/form-post.ts'
 import { siteName } from '../../pages/layout.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import type { Exchange } from '../../web/exchange.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { bodyForm } from '../../web/route.ts'
@@ -21,12 +22,6 @@ const POSTED_AGAIN = 'posted_again'
 const BARE_PATH = '/saml/SSO'
 /** Characters of an issuer in the log. */
 const MAX_LOGGED_LENGTH = 200
-
-/** A request of the browser and its answer. */
-interface Exchange {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-}
 
 /** The handlers of `/saml/SSO` and below. */
 export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {

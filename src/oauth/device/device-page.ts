@@ -1,6 +1,6 @@
 // The page where a user enters the code of a device and decides about it (RFC 8628 §3.3). A link may fill in the code, and
 // never more: who asks, from where and for what is shown first, to a signed-in user.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { parseJson } from '../../base/json.ts'
 import { displayName } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
@@ -14,6 +14,7 @@ import { deviceCodePage, deviceDecisionPage, deviceDonePage } from '../../pages/
 import type { DeviceProblem } from '../../pages/device.ts'
 import type { Texts } from '../../pages/texts/texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import type { Exchange } from '../../web/exchange.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
@@ -40,12 +41,6 @@ export interface DevicePageDeps extends DeviceQuestionDeps, DeviceDecisionDeps {
   readonly pages: PageWriter
   readonly signInDemands: SignInDemands
   readonly service: Service
-}
-
-/** A request of the browser and its answer. */
-interface Exchange {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
 }
 
 /** What a signed-in user is asked. */

@@ -1,5 +1,5 @@
 // The pages of a logout: the question whether to sign out, and the page of those who are signed out.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Destination } from '../../model/sessions/destination.ts'
 import { LOGOUT_PATH } from '../../model/sessions/logout-return.ts'
@@ -7,6 +7,7 @@ import type { Urls } from '../../model/urls.ts'
 import { logoutConfirmationPage } from '../../pages/logout-confirmation.ts'
 import { signedOutPage } from '../../pages/signed-out.ts'
 import { PageError } from '../../web/answers.ts'
+import type { Exchange } from '../../web/exchange.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Params } from '../params.ts'
@@ -15,11 +16,6 @@ import { redirectParameterName } from './targets.ts'
 interface LogoutPageDeps {
   readonly pages: PageWriter
   readonly urls: Urls
-}
-
-interface Exchange {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
 }
 
 /** The parameters that are repeated: in the confirmation form, and in the URL when a posted form is asked for again by GET. */
