@@ -5,7 +5,7 @@ import type { ClientRules } from '../clients/client-rules.ts'
 import { clientFromJson } from '../clients/client-json.ts'
 import { takeHomePage } from '../model/clients/client-metadata.ts'
 import type { ClientDescription } from '../model/clients/client-metadata.ts'
-import type { ClientSecret } from '../model/clients/client.ts'
+import type { Client, ClientSecret } from '../model/clients/client.ts'
 import { ChangedMeanwhile } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import type { BootstrapDeps } from './deps.ts'
@@ -17,7 +17,8 @@ const SECRET_SOURCE = 'client-secret'
 /**
  * Writes the client as the configuration defines it. A secret that it has already keeps its revision, and with it the tokens
  * that were issued under it; every other one is removed. Without a secret in the configuration, secrets set by the API are kept
- * and those set by an earlier configuration are removed.
+ * and those set by an earlier configuration are removed; so are those of a client that was there before the configuration named
+ * it, if it had fewer rights: whoever made it would get the others.
  */
 export async function applyClient(
   zoneId: string,
@@ -29,10 +30,12 @@ export async function applyClient(
   const { clientId } = definition
   const hashing = { clientSecrets: passwords, random }
 
-  async function secretsAfter(existing: readonly ClientSecret[]): Promise<readonly ClientSecret[]> {
+  async function secretsAfter(before: Client): Promise<readonly ClientSecret[]> {
+    const existing = before.secrets
     if (secrets.length === 0) {
       const source = await store.bootstrap.applied(zoneId, SECRET_SOURCE, clientId)
-      return source === 'configuration' ? [] : existing
+      const isFirst = (await store.bootstrap.applied(zoneId, 'client', clientId)) === undefined
+      return source === 'configuration' || (isFirst && hasMoreRights(definition, before)) ? [] : existing
     }
     return Promise.all(
       secrets.map(async secret => {
@@ -47,7 +50,8 @@ export async function applyClient(
     async insert() {
       await store.clients.insert(zoneId, await newClient({ definition, secrets }, { zoneId }, { ...hashing, clock }))
     },
-    async update({ secrets: existing, incarnation, createdAt }) {
+    async update(existing) {
+      const { incarnation, createdAt } = existing
       const client = {
         ...definition,
         zoneId,
@@ -62,6 +66,12 @@ export async function applyClient(
   if (shown) await describeAs(zoneId, clientId, shown, store)
   await store.bootstrap.remember(zoneId, SECRET_SOURCE, clientId, secrets.length > 0 ? 'configuration' : 'elsewhere')
 }
+
+type Rights = Pick<Client, 'scope' | 'authorities'>
+
+const hasMoreRights = (after: Rights, before: Rights): boolean =>
+  after.scope.some(name => !before.scope.includes(name)) ||
+  after.authorities.some(name => !before.authorities.includes(name))
 
 /** A client without display metadata in the configuration keeps what was set through the API. */
 async function describeAs(

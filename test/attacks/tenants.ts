@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { TO_Z1, startClientServer } from '../support/clients.ts'
+import { freshDatabase } from '../support/databases.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -138,6 +139,39 @@ export const tenantAttacks: readonly Attack[] = [
         const known = { ...caller('seen', 'svc.resource'), client_secret: undefined, name: 'New' }
         assert.equal((await sendJson(server, 'PUT', '/oauth/clients/seen', known, writer)).status, 200)
         await server.stop()
+      }
+    },
+  },
+  {
+    attack:
+      'makes a client with clients.write before the configuration names it as that of an administrator, with keys',
+    outcome:
+      'its secret is removed with the first definition that gives more rights; one with the same rights keeps it',
+    async attempt() {
+      for (const mode of MODES) {
+        const database = await freshDatabase('sqlite')
+        const start = (...clients: readonly object[]): Promise<TestServer> => {
+          const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, ...clients] }
+          return startServer({ mode, database: database.url, config: { bootstrap } })
+        }
+        const before = await start(caller('writer', 'clients.write'))
+        const bearer = await tokenOf(before, 'writer')
+        for (const id of ['dash', 'same']) {
+          const body = { ...caller(id, 'svc.none'), scope: ['svc.none'] }
+          assert.equal((await sendJson(before, 'POST', '/oauth/clients', body, { bearer })).status, 201)
+        }
+        await before.stop()
+        const named = (id: string, right: string) => ({
+          ...caller(id, right),
+          client_secret: undefined,
+          jwks_uri: 'https://keys.example/jwks',
+        })
+        const after = await start(named('dash', 'svc.admin'), named('same', 'svc.none'))
+        const enter = (id: string) => after.token({ grant_type: 'client_credentials' }, { basic: [id, `${id}-secret`] })
+        assert.equal((await enter('dash')).status, 401)
+        assert.equal((await enter('same')).status, 200)
+        await after.stop()
+        await database.drop()
       }
     },
   },
