@@ -23,7 +23,7 @@ import type { Import } from './import.ts'
 import type { ManyUsers } from './users.ts'
 import { CLIENTS_OF_ZONE } from './many-zones.ts'
 import { WORKLOADS } from './workloads.ts'
-import type { Workload } from './workloads.ts'
+import type { Workload } from './workload.ts'
 import type { ManyZones } from './zones.ts'
 
 /** The whole report. */

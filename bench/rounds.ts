@@ -15,7 +15,7 @@ import { createHome, startHello, startLatchkey, startPeer } from './servers.ts'
 import type { LatchkeyHome, Server, ServerName } from './servers.ts'
 import { startFilledLatchkey } from './stored-tokens.ts'
 import { WORKLOADS } from './workloads.ts'
-import type { FlowWork, RequestWork, Workload } from './workloads.ts'
+import type { FlowWork, RequestWork, Workload } from './workload.ts'
 
 const DAY_MILLISECONDS = 86_400_000
 /** Maximum number of stored tokens that requests use, which limits the load tool's memory. */

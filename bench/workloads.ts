@@ -1,10 +1,7 @@
-// The workloads: the requests, and the checks before and after the measurement that the server does the work.
-import type { Accounts, Algorithm, TokenKind } from './accounts.ts'
+// The workloads, one for each row of the report.
+import type { Algorithm } from './accounts.ts'
 import { obtainRefreshToken } from './browser.ts'
-import type { SignIn } from './browser.ts'
-import type { FlowJob } from './flows.ts'
 import { CORES } from './limits.ts'
-import type { Limits } from './limits.ts'
 import {
   proveAssertions,
   proveIntrospection,
@@ -14,44 +11,9 @@ import {
   proveSignIn,
   proveUserToken,
 } from './proofs.ts'
-import { authorizedForm, expectFreshJwts, form, refuseWrongSecret, send, tokenOf } from './requests.ts'
-import type { Endpoints, HttpRequest } from './requests.ts'
-
-/** One row of the report. `signedBy` is the key of its Latchkey instance; the peer has both keys. */
-export interface Workload {
-  readonly name: string
-  readonly signedBy: Algorithm
-  /** False if the peer lacks the feature. */
-  readonly peer: boolean
-  /** Whether the peer is measured with a store on disk too. */
-  readonly durablePeer?: boolean
-  /** The upper bound of the rate on this machine, with a title. */
-  readonly limit?: { readonly title: string; rate(limits: Limits): number | undefined }
-  /** The row of Latchkey that this one is compared with. */
-  readonly beside?: string
-  /** Tokens in the database before the first request; such a row has its own instance. */
-  readonly storedTokens?: number
-  /** Whether Latchkey hashes passwords at minimal cost, as the peer always does. */
-  readonly cheapHashes?: boolean
-  readonly work: RequestWork | FlowWork
-}
-
-/** A single request, repeated by the load tool. */
-export interface RequestWork {
-  readonly kind: 'request'
-  /** Builds the request; may send others first. `tokens` are some of the stored ones. */
-  prepare(endpoints: Endpoints, accounts: Accounts, tokens: readonly string[]): Promise<HttpRequest>
-  /** Sends it and throws unless the responses are correct, and new each time. */
-  prove(request: HttpRequest, endpoints: Endpoints, accounts: Accounts): Promise<void>
-}
-
-/** Several requests that build on one another, driven by `flows.ts`. */
-export interface FlowWork {
-  readonly kind: 'flow'
-  job(endpoints: Endpoints, accounts: Accounts): FlowJob
-  /** Throws unless wrong requests are refused. The driver checks the responses to the measured ones. */
-  prove?(endpoints: Endpoints, accounts: Accounts): Promise<void>
-}
+import { expectFreshJwts, form, refuseWrongSecret, send, tokenOf } from './requests.ts'
+import { browserJob, jwtRequest, opaqueRequest, personOf, tokenRequest, userTokenRequest } from './workload-requests.ts'
+import type { Workload } from './workload.ts'
 
 const P256_SIGNATURES: Workload['limit'] = {
   title: 'P-256 signatures',
@@ -287,48 +249,6 @@ function signInFlow(algorithm: Algorithm): Workload {
   }
 }
 
-function browserJob(
-  flow:
-    | 'authorization_code'
-    | 'authorization_code_dpop'
-    | 'authorization_code_pushed'
-    | 'authorization_code_pushed_dpop'
-    | 'sign_in',
-  algorithm: Algorithm,
-): FlowWork['job'] {
-  return (endpoints, { application, user, scope }) => ({
-    flow,
-    endpoints,
-    client: application[algorithm],
-    user,
-    scope: `openid ${scope}`,
-    redirectUri: application[algorithm].redirectUri ?? '',
-  })
-}
-
-function jwtRequest(algorithm: Algorithm): RequestWork {
-  return {
-    kind: 'request',
-    prepare: async (endpoints, accounts) => tokenRequest(endpoints, accounts, algorithm),
-    async prove(request, endpoints) {
-      await expectFreshJwts(() => tokenOf(request), endpoints, algorithm)
-      await refuseWrongSecret(request)
-    },
-  }
-}
-
-function opaqueRequest(): RequestWork {
-  return {
-    kind: 'request',
-    prepare: async (endpoints, accounts) => tokenRequest(endpoints, accounts, 'opaque'),
-    async prove(request) {
-      const [first, second] = [await tokenOf(request), await tokenOf(request)]
-      if (first.includes('.') || first === second) throw new Error('no fresh opaque token')
-      await refuseWrongSecret(request)
-    },
-  }
-}
-
 function introspectionRow(storedTokens: number): Pick<Workload, 'name' | 'signedBy' | 'storedTokens' | 'work'> {
   return {
     name: introspectionWith(storedTokens),
@@ -343,25 +263,4 @@ function introspectionRow(storedTokens: number): Pick<Workload, 'name' | 'signed
       prove: proveIntrospection,
     },
   }
-}
-
-function tokenRequest(endpoints: Endpoints, accounts: Accounts, kind: TokenKind): HttpRequest {
-  const fields = { grant_type: 'client_credentials', scope: accounts.scope }
-  // The peer decides by client and ignores token_format, but receives the same bytes.
-  const format = kind === 'opaque' ? { token_format: 'opaque' } : undefined
-  return form(endpoints.token, { ...fields, ...format }, accounts.service[kind])
-}
-
-function personOf(kind: 'kept' | 'rotated', endpoints: Endpoints, { refreshing, user, scope }: Accounts): SignIn {
-  const client = refreshing[kind]
-  return { endpoints, client, user, scope, redirectUri: client.redirectUri ?? '' }
-}
-
-/** Has a user of the portal grant a token to the console. */
-async function userTokenRequest(endpoints: Endpoints, accounts: Accounts): Promise<HttpRequest> {
-  const { portal, console, user, scope } = accounts
-  const signIn = { grant_type: 'password', username: user.name, password: user.password, scope: 'svc.user' }
-  const bearer = await tokenOf(form(endpoints.token, signIn, portal))
-  const fields = { grant_type: 'user_token', client_id: console.id, scope }
-  return authorizedForm(endpoints.token, fields, `Bearer ${bearer}`)
 }
