@@ -13,7 +13,6 @@ import { exampleSecretWarnings } from './config/example-secrets.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { masterKeyOf } from './config/master-key.ts'
 import { playgroundBootstrap } from './config/playground.ts'
-import { checkIssuers } from './config/issuers.ts'
 import { logOf } from './config/log.ts'
 import { managementOf } from './config/management.ts'
 import { mutualTlsOf, mutualTlsWarnings } from './config/mutual-tls.ts'
@@ -40,6 +39,7 @@ import { databaseOptionsOf } from './config/database.ts'
 import { tracingOf } from './config/tracing.ts'
 import { readUaaDatabaseUrl } from './config/uaa-database.ts'
 import { warningsOf } from './config/warnings.ts'
+import { checkZoneIdentities } from './config/zone-identities.ts'
 
 export type { Config } from './config/config.ts'
 export type { OperationsSettings, StatsdSettings } from './config/operations.ts'
@@ -119,7 +119,8 @@ export async function loadConfig({
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
-  checkIssuers(file.bootstrap ?? {}, { ofDefaultZone: [baseUrl, zone.config.issuer], problems })
+  const issuers = [baseUrl, zone.config.issuer]
+  checkZoneIdentities(file.bootstrap ?? {}, { issuers, samlEntityId: saml.entityId, problems })
   if (problems.list.length > 0) throw new ConfigError(problems.list)
 
   const keys = signingKeys ?? zone.signingKeys

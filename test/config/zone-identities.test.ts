@@ -43,3 +43,21 @@ describe('the issuer of a zone in the configuration', () => {
       ]))
   }
 })
+
+describe('the SAML entity id of a zone in the configuration', () => {
+  const load = (entityID: string) => {
+    const zone = { id: 'z1', subdomain: 'z1', name: 'Zone', config: { samlConfig: { entityID } } }
+    return loadText(folder, JSON.stringify({ saml: { entity_id: 'us' }, bootstrap: { identity_zones: [zone] } }))
+  }
+
+  it('may be its own', async () => {
+    for (const entityId of ['z1.us', 'them']) await load(entityId)
+  })
+
+  for (const entityId of ['us', 'US', 'z2.us']) {
+    it(`is not ${entityId}, which providers could not distinguish`, async () =>
+      assert.deepEqual(await problemsOf(load(entityId)), [
+        'bootstrap.identity_zones[0].config.samlConfig.entityID: is that of the server, or of another zone',
+      ]))
+  }
+})
