@@ -17,6 +17,7 @@ import { hashOf } from './jws-algorithms.ts'
 import type { KeyRing } from './keys.ts'
 import type { SigningKey } from './zone-key.ts'
 import { createKeyChoice } from './key-choice.ts'
+import type { KeyChoice } from './key-choice.ts'
 import { maxRefreshTokens, refreshTokenSeconds } from './lifetimes.ts'
 import { idBarrier, plannedAccessClaims, plannedIdClaims, planTokens, refreshBarrier } from './plan.ts'
 import type { PlanDeps, TokenPlan } from './plan.ts'
@@ -59,143 +60,172 @@ export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
 const accessTokenType = (zone: Zone, client: Client): AccessTokenType =>
   client.accessTokenType ?? zone.config.tokenPolicy?.accessTokenType ?? 'JWT'
 
+interface GivenDeps extends PlanDeps {
+  readonly store: Store
+  readonly keys: KeyRing
+  readonly audit: Audit
+}
+
+interface IssuerDeps extends GivenDeps {
+  readonly choice: KeyChoice
+}
+
 /** Stores opaque, revocable and refresh tokens before it returns; a plain JWT needs no write. */
-export function createTokenIssuer(
-  deps: PlanDeps & { readonly store: Store; readonly keys: KeyRing; readonly audit: Audit },
-): TokenIssuer {
-  const { store, keys, random, urls, behaviour, audit } = deps
-  const noneScope = deps.service.scope('none')
-  const choice = createKeyChoice({ keys, behaviour })
+export function createTokenIssuer(given: GivenDeps): TokenIssuer {
+  const deps = { ...given, choice: createKeyChoice(given) }
+  return { issue: (authorization, { remoteAddress }) => issueTokens(authorization, remoteAddress, deps) }
+}
 
-  async function issueRefreshToken(
-    authorization: Authorization,
-    facts: Facts,
-    key: SigningKey,
-  ): Promise<{ value: string; tokenId: string }> {
-    const { client, zone, refreshed, subject } = authorization
-    if (refreshed && !refreshed.rotate) return { value: refreshed.value, tokenId: '' }
-    const policy = zone.config.tokenPolicy
-    const isOpaque = authorization.format === 'opaque' || facts.pairwiseSubject !== undefined
-    const format: TokenFormat = isOpaque ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
-    const max = maxRefreshTokens(zone, client)
-    const isCounted = max !== undefined || rotatesRefreshTokens(zone, client)
-    const stored = format === 'opaque' || policy?.jwtRevocable === true || isCounted
-    const refreshFacts: Facts = {
-      ...facts,
-      tokenId: `${random.hex(16)}-r`,
-      issuedAt: refreshed?.issuedAt ?? facts.issuedAt, // rotation does not extend the lifetime (RFC 9700 §4.14.2)
-      expiresAt: refreshed?.expiresAt ?? addSeconds(facts.issuedAt, refreshTokenSeconds(zone, client)),
-    }
-    const grantedScopes = refreshed?.grantedScopes ?? authorization.scopes
-    const claims = refreshTokenClaims(refreshFacts, { grantedScopes, noneScope, revocable: stored })
-    if (stored) await storeToken(authorization, refreshFacts, { kind: 'refresh_token', format, claims })
-    if (max !== undefined && subject.kind === 'user') {
-      const kept = digest(refreshFacts.tokenId) // last, so that a failure in between leaves two tokens rather than none
-      const pair = { clientId: client.clientId, userId: subject.user.id }
-      await store.tokens.deleteRefreshTokens(zone.id, { ...pair, kept, others: max - 1 })
-    }
-    const { tokenId } = refreshFacts
-    if (format === 'opaque') return { value: tokenId, tokenId }
-    return { value: await key.sign('JWT', claims, keyUrl(authorization)), tokenId }
-  }
-
-  async function issueAccessToken(plan: TokenPlan, key: SigningKey): Promise<string> {
-    const { facts, format, isRevocable } = plan
-    const { authorization } = facts
-    const claims = plannedAccessClaims(plan, deps)
-    const type = accessTokenType(authorization.zone, authorization.client)
-    const signed = format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization))
-    if (!isRevocable) return signed
-    const [token] = await Promise.all([
-      signed,
-      storeToken(authorization, facts, { kind: 'access_token', format, claims }),
-    ])
-    return token
-  }
-
-  function storeToken(
-    { zone, client, subject, grantId }: Authorization,
-    facts: Facts,
-    { kind, format, claims }: { kind: 'access_token' | 'refresh_token'; format: TokenFormat; claims: Claims },
-  ): Promise<void> {
-    return store.tokens.insert(zone.id, {
-      zoneId: zone.id,
-      idDigest: digest(facts.tokenId),
-      kind,
-      format,
-      clientId: client.clientId,
-      ...(subject.kind === 'user' && { userId: subject.user.id }),
-      ...(grantId !== undefined && { grantId }),
-      claims: format === 'opaque' ? { ...claims, jti: undefined } : claims, // the id of an opaque token is the token
-      issuedAt: facts.issuedAt,
-      expiresAt: facts.expiresAt,
-    })
-  }
-
-  async function signIdToken(
-    plan: TokenPlan,
-    { active, accessToken }: { active: SigningKey; accessToken: string | null },
-  ): Promise<string> {
-    const { authorization } = plan.facts
-    const key = await choice.idTokenKey(authorization, active)
-    const { code } = authorization
-    const hashes = {
-      accessTokenHash: accessToken === null ? undefined : leftHalf(accessToken, key.algorithm),
-      codeHash: code === undefined ? undefined : leftHalf(code, key.algorithm),
-    }
-    return key.sign('JWT', plannedIdClaims(plan, hashes, deps), keyUrl(authorization))
-  }
-
-  /** UAA: names the key document in the header, always with https. See docs/compatibility.md, T7. */
-  function keyUrl({ zone }: Authorization): Readonly<Record<string, string>> | undefined {
-    if (behaviour.standardAccessTokens) return undefined
-    return { jku: `${urls.ofZone(zone).replace(/^http:/, 'https:')}/token_keys` }
-  }
-
+async function issueTokens(
+  authorization: Authorization,
+  remoteAddress: RequestContext['remoteAddress'],
+  deps: IssuerDeps,
+): Promise<TokenResponse> {
+  const { audit, behaviour, choice } = deps
+  const { client, zone, subject, scopes, tokens } = authorization
+  const user = subject.kind === 'user' ? subject.user : undefined
+  const plan = planTokens(authorization, deps)
+  const { facts, seconds } = plan
+  const key = await choice.keyFor(zone, client)
+  const wantsRefresh = refreshBarrier(authorization, deps) === undefined
+  const wantsId = idBarrier(authorization) === undefined
+  const access = tokens.includes('access_token')
+    ? issueAccessToken(plan, key, deps)
+    : Promise.resolve<string | null>(null)
+  // Concurrent, so that the rows of both tokens share a transaction; the ID token contains the access token's hash.
+  const [accessToken, refreshToken, idToken] =
+    wantsRefresh || wantsId
+      ? await Promise.all([
+          access,
+          wantsRefresh ? issueRefreshToken(authorization, { facts, key }, deps) : undefined,
+          wantsId ? access.then(token => signIdToken(plan, { active: key, accessToken: token }, deps)) : undefined,
+        ])
+      : [await access]
+  const scope = scopes.join(' ')
+  audit({
+    type: 'TokenIssuedEvent',
+    zoneId: zone.id,
+    principal: user?.id ?? client.clientId,
+    clientId: client.clientId,
+    remoteAddress,
+    data: JSON.stringify(scopes),
+  })
   return {
-    async issue(authorization, { remoteAddress }) {
-      const { client, zone, subject, scopes, tokens } = authorization
-      const user = subject.kind === 'user' ? subject.user : undefined
-      const plan = planTokens(authorization, deps)
-      const { facts, seconds } = plan
-      const key = await choice.keyFor(zone, client)
-      const wantsRefresh = refreshBarrier(authorization, deps) === undefined
-      const wantsId = idBarrier(authorization) === undefined
-      const access = tokens.includes('access_token')
-        ? issueAccessToken(plan, key)
-        : Promise.resolve<string | null>(null)
-      // Concurrent, so that the rows of both tokens share a transaction; the ID token contains the access token's hash.
-      const [accessToken, refreshToken, idToken] =
-        wantsRefresh || wantsId
-          ? await Promise.all([
-              access,
-              wantsRefresh ? issueRefreshToken(authorization, facts, key) : undefined,
-              wantsId ? access.then(token => signIdToken(plan, { active: key, accessToken: token })) : undefined,
-            ])
-          : [await access]
-      const scope = scopes.join(' ')
-      audit({
-        type: 'TokenIssuedEvent',
-        zoneId: zone.id,
-        principal: user?.id ?? client.clientId,
-        clientId: client.clientId,
-        remoteAddress,
-        data: JSON.stringify(scopes),
-      })
-      return {
-        access_token: accessToken,
-        token_type: authorization.confirmation?.jkt === undefined ? 'bearer' : 'DPoP',
-        issued_token_type: authorization.issuedTokenType,
-        id_token: idToken,
-        refresh_token: refreshToken?.value,
-        expires_in: Math.max(0, seconds - behaviour.expiresInLag),
-        scope,
-        jti: accessToken === null ? (refreshToken?.tokenId ?? facts.tokenId) : facts.tokenId,
-        nonce: behaviour.ignoreTokenNonce ? undefined : authorization.nonce,
-        az_attr: authorization.azAttr,
-      }
-    },
+    access_token: accessToken,
+    token_type: authorization.confirmation?.jkt === undefined ? 'bearer' : 'DPoP',
+    issued_token_type: authorization.issuedTokenType,
+    id_token: idToken,
+    refresh_token: refreshToken?.value,
+    expires_in: Math.max(0, seconds - behaviour.expiresInLag),
+    scope,
+    jti: accessToken === null ? (refreshToken?.tokenId ?? facts.tokenId) : facts.tokenId,
+    nonce: behaviour.ignoreTokenNonce ? undefined : authorization.nonce,
+    az_attr: authorization.azAttr,
   }
+}
+
+async function issueRefreshToken(
+  authorization: Authorization,
+  { facts, key }: { readonly facts: Facts; readonly key: SigningKey },
+  deps: IssuerDeps,
+): Promise<{ value: string; tokenId: string }> {
+  const { store, random, service } = deps
+  const { client, zone, refreshed, subject } = authorization
+  if (refreshed && !refreshed.rotate) return { value: refreshed.value, tokenId: '' }
+  const policy = zone.config.tokenPolicy
+  const isOpaque = authorization.format === 'opaque' || facts.pairwiseSubject !== undefined
+  const format: TokenFormat = isOpaque ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
+  const max = maxRefreshTokens(zone, client)
+  const isCounted = max !== undefined || rotatesRefreshTokens(zone, client)
+  const stored = format === 'opaque' || policy?.jwtRevocable === true || isCounted
+  const refreshFacts: Facts = {
+    ...facts,
+    tokenId: `${random.hex(16)}-r`,
+    issuedAt: refreshed?.issuedAt ?? facts.issuedAt, // rotation does not extend the lifetime (RFC 9700 §4.14.2)
+    expiresAt: refreshed?.expiresAt ?? addSeconds(facts.issuedAt, refreshTokenSeconds(zone, client)),
+  }
+  const grantedScopes = refreshed?.grantedScopes ?? authorization.scopes
+  const claims = refreshTokenClaims(refreshFacts, {
+    grantedScopes,
+    noneScope: service.scope('none'),
+    revocable: stored,
+  })
+  if (stored) await storeToken(authorization, { facts: refreshFacts, kind: 'refresh_token', format, claims }, deps)
+  if (max !== undefined && subject.kind === 'user') {
+    const kept = digest(refreshFacts.tokenId) // last, so that a failure in between leaves two tokens rather than none
+    const pair = { clientId: client.clientId, userId: subject.user.id }
+    await store.tokens.deleteRefreshTokens(zone.id, { ...pair, kept, others: max - 1 })
+  }
+  const { tokenId } = refreshFacts
+  if (format === 'opaque') return { value: tokenId, tokenId }
+  return { value: await key.sign('JWT', claims, keyUrl(authorization, deps)), tokenId }
+}
+
+async function issueAccessToken(plan: TokenPlan, key: SigningKey, deps: IssuerDeps): Promise<string> {
+  const { facts, format, isRevocable } = plan
+  const { authorization } = facts
+  const claims = plannedAccessClaims(plan, deps)
+  const type = accessTokenType(authorization.zone, authorization.client)
+  const signed = format === 'opaque' ? facts.tokenId : key.sign(type, claims, keyUrl(authorization, deps))
+  if (!isRevocable) return signed
+  const [token] = await Promise.all([
+    signed,
+    storeToken(authorization, { facts, kind: 'access_token', format, claims }, deps),
+  ])
+  return token
+}
+
+function storeToken(
+  { zone, client, subject, grantId }: Authorization,
+  {
+    facts,
+    kind,
+    format,
+    claims,
+  }: {
+    readonly facts: Facts
+    readonly kind: 'access_token' | 'refresh_token'
+    readonly format: TokenFormat
+    readonly claims: Claims
+  },
+  { store }: IssuerDeps,
+): Promise<void> {
+  return store.tokens.insert(zone.id, {
+    zoneId: zone.id,
+    idDigest: digest(facts.tokenId),
+    kind,
+    format,
+    clientId: client.clientId,
+    ...(subject.kind === 'user' && { userId: subject.user.id }),
+    ...(grantId !== undefined && { grantId }),
+    claims: format === 'opaque' ? { ...claims, jti: undefined } : claims, // the id of an opaque token is the token
+    issuedAt: facts.issuedAt,
+    expiresAt: facts.expiresAt,
+  })
+}
+
+async function signIdToken(
+  plan: TokenPlan,
+  { active, accessToken }: { readonly active: SigningKey; readonly accessToken: string | null },
+  deps: IssuerDeps,
+): Promise<string> {
+  const { authorization } = plan.facts
+  const key = await deps.choice.idTokenKey(authorization, active)
+  const { code } = authorization
+  const hashes = {
+    accessTokenHash: accessToken === null ? undefined : leftHalf(accessToken, key.algorithm),
+    codeHash: code === undefined ? undefined : leftHalf(code, key.algorithm),
+  }
+  return key.sign('JWT', plannedIdClaims(plan, hashes, deps), keyUrl(authorization, deps))
+}
+
+/** UAA: names the key document in the header, always with https. See docs/compatibility.md, T7. */
+function keyUrl(
+  { zone }: Authorization,
+  { urls, behaviour }: IssuerDeps,
+): Readonly<Record<string, string>> | undefined {
+  if (behaviour.standardAccessTokens) return undefined
+  return { jku: `${urls.ofZone(zone).replace(/^http:/, 'https:')}/token_keys` }
 }
 
 /** The left half of a token's hash, base64url: at_hash and c_hash (OpenID Connect Core §3.1.3.6). */

@@ -10,7 +10,7 @@ import type { SigningKey } from './zone-key.ts'
 import { NoSigningKey } from './keys.ts'
 
 /** Chooses keys; refuses where the zone has none that the client can use. */
-interface KeyChoice {
+export interface KeyChoice {
   /** The active key, unless the client's demands ask for other algorithms than it has. */
   keyFor(zone: Zone, client: Client): Promise<SigningKey>
   /** The key of the client's own algorithm for ID tokens, if it has one. */
