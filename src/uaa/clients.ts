@@ -137,7 +137,8 @@ async function readSecrets(
   stored: string | null,
   { passwords }: ImportDeps,
 ): Promise<readonly ClientSecret[] | string> {
-  const texts = (stored ?? '').split(' ').filter(text => text !== '')
+  // A migration put the prefix also before the secret of clients that had none.
+  const texts = (stored ?? '').split(' ').filter(text => text !== '' && text !== '{bcrypt}')
   if (texts.length > 2) return 'it has more than two secrets'
   const secrets: ClientSecret[] = []
   for (const text of texts) {

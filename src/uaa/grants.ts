@@ -6,7 +6,7 @@ import { isKeepable } from '../records/kinds.ts'
 import type { StoredToken } from '../model/tokens/token.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
 import { AlreadyExists } from '../store/store.ts'
-import { type ImportDeps, zoneProblem } from './import-deps.ts'
+import { type ImportDeps, isUnseen, zoneProblem } from './import-deps.ts'
 import { inPortions, oneByOne } from './in-portions.ts'
 import { storedTime } from './stored-json.ts'
 
@@ -29,6 +29,7 @@ async function importApproval(row: UaaRow<'approvals'>, deps: ImportDeps): Promi
   const problem = zoneProblem(zoneId, deps.zones)
   if (problem && 'refused' in problem) return report.refused('approval', name, problem.refused)
   if (problem || zoneId === null) return report.leftOut('approval', name, 'its user is gone')
+  if (isUnseen(row)) return report.leftOut('approval', name, 'its zone is not that of its user')
   if (userId === null || clientId === null || scope === null || !isKeepable([userId, clientId, scope])) {
     return report.refused('approval', name, 'it has no user, client and scope that can be kept')
   }

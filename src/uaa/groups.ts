@@ -4,7 +4,7 @@ import { MAX_GROUP_TEXT } from '../records/group.ts'
 import type { Group, Membership, MemberType } from '../model/users/group.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
 import { AlreadyExists, InvalidNesting, NoSuchMember } from '../store/store.ts'
-import { type ImportDeps, zoneProblem } from './import-deps.ts'
+import { type ImportDeps, isUnseen, zoneProblem } from './import-deps.ts'
 import { inPortions, oneByOne } from './in-portions.ts'
 import { storedTime, storedVersion } from './stored-json.ts'
 
@@ -66,6 +66,8 @@ export async function importMembers(deps: ImportDeps): Promise<void> {
   })
 }
 
+const OTHER_ZONE = 'its zone is not that of its group'
+
 const isMemberType = (type: string | null): type is MemberType => type === 'USER' || type === 'GROUP'
 
 const NESTING: Readonly<Record<InvalidNesting['problem'], string>> = {
@@ -88,6 +90,7 @@ function readMember(row: UaaRow<'members'>, { report, rules, zones }: ImportDeps
   const problem = zoneProblem(zoneId, zones)
   if (problem && 'refused' in problem) report.refused('membership', nameOf(row), problem.refused)
   else if (problem || zoneId === null) report.leftOut('membership', nameOf(row), 'its group is gone')
+  else if (isUnseen(row)) report.leftOut('membership', nameOf(row), OTHER_ZONE)
   else if (groupId === null || memberId === null || !isMemberType(memberType) || !isKeepable([groupId, memberId])) {
     report.refused('membership', nameOf(row), 'it has no member that is a USER or a GROUP')
   } else return { zoneId, groupId, memberId, memberType, origin: row.origin || rules.service.name }
@@ -144,6 +147,7 @@ async function importExternalGroup(row: UaaRow<'externalGroups'>, deps: ImportDe
   if (problem || row.zoneId === null || row.groupId === null) {
     return report.leftOut('external group', name, 'its group is gone')
   }
+  if (isUnseen(row)) return report.leftOut('external group', name, OTHER_ZONE)
   if (externalGroup === '' || !isKeepable([externalGroup, row.origin ?? ''])) {
     return report.refused('external group', name, 'it has no name that can be kept')
   }

@@ -38,3 +38,12 @@ export function zoneProblem(
   if (isTaken === false) return { refused: `its zone ${zoneId} is refused` }
   return { leftOut: zoneId === null ? 'what it belongs to is gone' : `its zone ${zoneId} is gone` }
 }
+
+/** UAA looks for what belongs to a group or a user by the zone in the row itself too, and so never sees a row of another one. */
+export const isUnseen = ({
+  zoneId,
+  rowZoneId,
+}: {
+  readonly zoneId: string | null
+  readonly rowZoneId: string | null
+}) => zoneId !== rowZoneId

@@ -1,4 +1,5 @@
 // The identity providers of a UAA. They are read by the same rules as those that the API is sent.
+import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { isStorable } from '../base/storable-text.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
@@ -14,7 +15,7 @@ import { unknownSettings } from './unknown-settings.ts'
 
 type ProviderRow = UaaRow<'providers'>
 
-/** UAA's migrations put these into the default zone, without settings; so without a use, LDAP included. */
+/** UAA's migrations put these into the default zone, without settings of their own; so without a use, LDAP included. */
 const IDLE_TYPES: ReadonlySet<string> = new Set(['ldap', 'login-server', 'keystone', 'unknown'])
 
 /** Records of one place that name each other; the key of a record is its zone and id. */
@@ -51,7 +52,17 @@ const isMutual = ({ zoneId, id, aliasId, aliasZoneId }: ProviderRow, aliases: Re
 
 const isEmpty = ({ config }: ProviderRow): boolean => config === null || ['', 'null', '{}'].includes(config.trim())
 
-const isIdle = (row: ProviderRow): boolean => IDLE_TYPES.has(row.type ?? '') && isEmpty(row)
+const isIdle = (row: ProviderRow): boolean =>
+  IDLE_TYPES.has(row.type ?? '') && (isEmpty(row) || (row.active === false && isUnconfigured(row)))
+
+/** A start of UAA can fill the settings with their defaults; UAA itself tells by these members whether there is more. */
+function isUnconfigured({ type, config: text }: ProviderRow): boolean {
+  const config = storedJson(text)
+  if (!config) return false
+  const { baseUrl, additionalConfiguration: more } = config
+  if (type === 'ldap') return baseUrl === undefined || baseUrl === null || baseUrl === ''
+  return type === 'keystone' && Object.keys(isJsonRecord(more) ? more : {}).length === 0
+}
 
 type ProviderDeps = ImportDeps & { readonly name: string; readonly isAlias: boolean }
 

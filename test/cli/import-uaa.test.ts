@@ -243,7 +243,12 @@ async function fill(uaa: TestUaa, issuer: string): Promise<void> {
   await insert('group_membership', { group_id: GROUP, member_id: ANN })
   await insert('group_membership', { group_id: OUTER, member_id: GROUP, member_type: 'GROUP' })
   await insert('group_membership', { group_id: GROUP, member_id: 'long-gone' })
-  await insert('external_group_mapping', { group_id: GROUP, external_group: 'cn=readers,ou=groups', origin: 'ldap' })
+  await insert('external_group_mapping', {
+    group_id: GROUP,
+    external_group: 'cn=readers,ou=groups',
+    origin: 'ldap',
+    identity_zone_id: 'uaa',
+  })
   await insert('authz_approvals', {
     user_id: ANN,
     client_id: 'app',

@@ -379,6 +379,47 @@ const CASES: readonly {
     isAccepted: true,
   },
   {
+    name: 'a member that UAA does not see, as the zone of the row is another one',
+    rows: [
+      ['users', user()],
+      ['groups', { id: 'g1', displayname: 'uaa.admin' }],
+      [
+        'group_membership',
+        { group_id: 'g1', member_id: '11111111-1111-4111-8111-111111111111', identity_zone_id: null },
+      ],
+    ],
+    says: /^left out: membership of USER 1.* in group g1: its zone is not that of its group$/m,
+    isAccepted: true,
+  },
+  {
+    name: 'a mapping that UAA does not see, as the zone of the row is another one',
+    rows: [
+      ['groups', { id: 'g1', displayname: 'uaa.admin' }],
+      ['external_group_mapping', { group_id: 'g1', external_group: 'cn=x', origin: 'ldap', identity_zone_id: 'z9' }],
+    ],
+    says: /^left out: external group cn=x for group g1: its zone is not that of its group$/m,
+    isAccepted: true,
+  },
+  {
+    name: 'an approval that UAA does not see, as the zone of the row is another one',
+    rows: [
+      ['users', user()],
+      ['oauth_client_details', client()],
+      [
+        'authz_approvals',
+        {
+          user_id: '11111111-1111-4111-8111-111111111111',
+          client_id: 'app',
+          scope: 'openid',
+          expiresat: '2999-01-01',
+          identity_zone_id: 'z9',
+        },
+      ],
+    ],
+    says: /^left out: approval of user 1.*: its zone is not that of its user$/m,
+    isAccepted: true,
+  },
+  {
     name: 'a member of an unknown type',
     rows: [
       ['groups', { id: 'g1', displayname: 'a' }],
@@ -405,6 +446,7 @@ const CASES: readonly {
           scope: 'openid',
           status: 'MAYBE',
           expiresat: '2999-01-01',
+          identity_zone_id: 'uaa',
         },
       ],
     ],
@@ -716,6 +758,50 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
+  it('leaves out the idle providers of every UAA, also as a start of UAA writes them', async () => {
+    const store = await newStore()
+    const external = { emailDomain: null, additionalConfiguration: null, attributeMappings: {} }
+    const ldap = {
+      ...external,
+      ldapProfileFile: null,
+      baseUrl: null,
+      mailAttributeName: 'mail',
+      maxGroupSearchDepth: 10,
+    }
+    await withRows([], async () => {
+      const update = (type: string, config: object | null): Promise<unknown> =>
+        uaa.run(
+          `update identity_provider set active = false, config = '${JSON.stringify(config)}' where type = '${type}'`,
+        )
+      await update('ldap', ldap)
+      await update('keystone', external)
+      await update('login-server', null)
+      const { report } = await run(uaa, store)
+      assert.deepEqual(report.counts['identity provider'], { taken: 1, same: 0, leftOut: 3, refused: 0 })
+    })
+    await store.close()
+  })
+
+  it('keeps a client without a secret as it is, also one that a migration of UAA gave the prefix of a hash', async () => {
+    const store = await newStore()
+    const more = { authorized_grant_types: 'implicit', web_server_redirect_uri: 'https://old.example.org/cb' }
+    const rows = [
+      ['oauth_client_details', client({ ...more, client_id: 'null', client_secret: null })],
+      ['oauth_client_details', client({ ...more, client_id: 'prefix', client_secret: '{bcrypt}' })],
+      [
+        'oauth_client_details',
+        client({ ...more, client_id: 'later', client_secret: `{bcrypt} ${UAA_HASHES.appclientsecret}` }),
+      ],
+    ] as const
+    const { lines, report } = await withRows(rows, () => run(uaa, store))
+    assert.equal(refusedIn(report), 0, lines.join('\n'))
+    const numbers = ['null', 'prefix', 'later'].map(async id =>
+      (await store.clients.find('uaa', id))?.secrets.map(({ hash }) => hash),
+    )
+    assert.deepEqual(await Promise.all(numbers), [[], [], [UAA_HASHES.appclientsecret]])
+    await store.close()
+  })
+
   // Covers import-uaa: users: created; lastmodified; passwd_lastmodified; passwd_change_required; phonenumber; alias_id
   // Covers import-uaa: users: alias_zid; previous_logon_success_time; legacy_verification_behavior
   // Covers import-uaa: identity_zone: created; lastmodified
@@ -770,6 +856,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
           scope: 'openid',
           status: 'DENIED',
           expiresat: '2999-01-01',
+          identity_zone_id: 'uaa',
           lastmodifiedat: lastmodified,
         },
       ],

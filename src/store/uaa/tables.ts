@@ -152,14 +152,15 @@ export const UAA_TABLES = {
       memberId: text('member_id'),
       memberType: text('member_type'),
       origin: text('origin'),
+      rowZoneId: text('identity_zone_id'),
       zoneId: [
         `(select cast(identity_zone_id as text) from groups where groups.id = group_membership.group_id)`,
         'text',
       ],
     },
-    key: ['group_id', 'member_id'],
+    key: ['group_id', 'member_id', 'id'], // the same pair can be there for several zones
     pageSize: RECORDS,
-    needs: ['origin'],
+    needs: ['origin', 'identity_zone_id'],
   }),
   externalGroups: table({
     name: 'external_group_mapping',
@@ -168,6 +169,7 @@ export const UAA_TABLES = {
       externalGroup: text('external_group'),
       origin: text('origin'),
       created: time('added'),
+      rowZoneId: text('identity_zone_id'),
       zoneId: [
         `(select cast(identity_zone_id as text) from groups where groups.id = external_group_mapping.group_id)`,
         'text',
@@ -175,7 +177,7 @@ export const UAA_TABLES = {
     },
     key: ['id'],
     pageSize: RECORDS,
-    needs: ['id', 'origin'],
+    needs: ['id', 'origin', 'identity_zone_id'],
   }),
   approvals: table({
     name: 'authz_approvals',
@@ -186,6 +188,7 @@ export const UAA_TABLES = {
       status: text('status'),
       expires: time('expiresat'),
       updated: time('lastmodifiedat'),
+      rowZoneId: text('identity_zone_id'),
       zoneId: [`(select cast(identity_zone_id as text) from users where users.id = authz_approvals.user_id)`, 'text'],
     },
     key: ['user_id', 'client_id', 'scope'],
