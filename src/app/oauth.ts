@@ -31,11 +31,12 @@ import { metadataAtOrigin, metadataEndpoints } from '../oauth/metadata.ts'
 import { pushedRequestEndpoint } from '../oauth/pushed-requests.ts'
 import { registrationEndpoints } from '../oauth/registration/routes.ts'
 import { resourceMetadataAtOrigin, resourceMetadataEndpoint } from '../oauth/resource-metadata.ts'
-import { revokeEndpoints } from '../oauth/revoke.ts'
+import { revokeEndpoint } from '../oauth/revoke.ts'
 import { sessionFrames } from '../oauth/session-frames.ts'
 import { tokenKeysEndpoints } from '../oauth/token-keys.ts'
 import { tokenListEndpoints } from '../oauth/token-list.ts'
 import { tokenEndpoint } from '../oauth/token.ts'
+import { tokenRevokeEndpoints } from '../oauth/token-revoke.ts'
 import { userinfoEndpoint } from '../oauth/userinfo.ts'
 import { createUpstreamLogout } from '../oauth/upstream-logout.ts'
 import type { AuditTrail } from '../ops/audit/trail.ts'
@@ -116,7 +117,8 @@ export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
   userinfoEndpoint(app, parts)
   introspectEndpoint(app, parts)
   checkTokenEndpoint(app, parts)
-  revokeEndpoints(app, parts)
+  revokeEndpoint(app, parts)
+  tokenRevokeEndpoints(app, parts)
   tokenListEndpoints(app, parts)
   deviceEndpoints(app, parts)
   registrationEndpoints(app, { ...parts, store: stored, outbound: outbound.for('client_metadata') })
