@@ -240,6 +240,13 @@ database: sqlite:\${HOME}/x.db`
     await assert.rejects(masterKeysFor(config, random), /soon-another cannot be read: it is no regular file/)
   })
 
+  it('is not made where its file cannot be written', async () => {
+    await assert.rejects(
+      masterKeysFor({ database: 'sqlite:/proc/latchkey.db' }, random),
+      /^MasterKeyUnavailable: the master key cannot be written to \/proc\/latchkey\.key: no such file$/,
+    )
+  })
+
   it('is made up for a database in memory', async () => {
     const database = 'sqlite::memory:'
     const [one, two] = [await masterKeysFor({ database }, random), await masterKeysFor({ database }, random)]

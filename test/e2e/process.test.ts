@@ -110,10 +110,10 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       lines: [/^latchkey: (?!.*hidden).*database/],
     },
     {
-      name: 'reports in one line that the master key cannot be written',
+      name: 'reports in one line that the file of the database cannot be made',
       args: () => ['serve', '--database', 'sqlite:/proc/latchkey.db'],
       status: 1,
-      lines: [/^latchkey: the master key cannot be written to \/proc\/latchkey\.key: no such file$/],
+      lines: [/^latchkey: cannot open the database \/proc\/latchkey\.db: no such file$/],
     },
     {
       name: 'reports in one line that the folder of the database cannot be made',
