@@ -7,7 +7,7 @@ import { describeRecord } from './record.ts'
 import { exchangeRules } from './token-exchange.ts'
 
 /** Algorithms for signatures of clients and for them; `none` and shared secrets are not among them. */
-const CLIENT_ALGORITHMS = [
+export const CLIENT_ALGORITHMS = [
   'RS256',
   'RS384',
   'RS512',

@@ -1,21 +1,9 @@
+import { CLIENT_ALGORITHMS } from '../../records/client-metadata.ts'
+
 /**
  * The JWS algorithms that a zone's keys may have (RFC 7518 §3.1, RFC 8037). The first that fits a key is its default.
  */
-export const SIGNING_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'HS256',
-  'HS384',
-  'HS512',
-] as const
+export const SIGNING_ALGORITHMS = [...CLIENT_ALGORITHMS, 'HS256', 'HS384', 'HS512'] as const
 
 /** One of `SIGNING_ALGORITHMS`. */
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
