@@ -931,6 +931,27 @@ describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     }
   })
 
+  it('is refused where its user may not read a table, and says which', async () => {
+    const uaa = await freshUaa()
+    const url = new URL(uaa.url)
+    const role = `reader_${url.pathname.slice(1)}`
+    try {
+      await uaa.run(`create role ${role} login password 'reader'`)
+      await uaa.run(`grant select on all tables in schema public to ${role}`)
+      url.username = role
+      url.password = 'reader'
+      await (await openUaaDatabase(url.href)).close()
+      await uaa.run(`revoke select on groups, user_info from ${role}`)
+      await assert.rejects(openUaaDatabase(url.href), {
+        message: "UAA's database: its user may not read groups, user_info: grant it select on them",
+      })
+    } finally {
+      await uaa.run(`drop owned by ${role}`)
+      await uaa.run(`drop role ${role}`)
+      await uaa.drop()
+    }
+  })
+
   it('is named when it cannot be reached', async () => {
     await assert.rejects(
       openUaaDatabase('postgres://127.0.0.1:1/uaa'),

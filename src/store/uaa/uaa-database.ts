@@ -50,6 +50,9 @@ export async function openUaaDatabase(url: string): Promise<UaaDatabase> {
   }
 }
 
+/** Is read together with the users. */
+const USER_INFO = 'user_info'
+
 type Query = (text: string, values?: readonly unknown[]) => Promise<readonly object[]>
 
 /** The messages are about another database than that of the server. */
@@ -60,22 +63,32 @@ function ofSource(error: unknown): unknown {
 }
 
 async function refuseOther(query: Query): Promise<void> {
-  const rows = await query(
-    `select table_name || '.' || column_name as name from information_schema.columns
-     where table_schema = any (current_schemas(false))`,
-  )
-  const there = new Set(rows.map(row => String(Reflect.get(row, 'name')).toLowerCase()))
   const tables: readonly UaaTable[] = Object.values(UAA_TABLES)
-  const missing = tables.flatMap(({ name, key, needs }) =>
+  // Not from the information_schema, which hides what the user may not read.
+  const rows = await query(
+    `select c.relname || '.' || a.attname as name, c.relname as table, has_table_privilege(c.oid, 'select') as readable
+     from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relname = any ($1) and pg_table_is_visible(c.oid) and a.attnum > 0 and not a.attisdropped`,
+    [[...tables.map(({ name }) => name), USER_INFO]],
+  )
+  const there = new Set(rows.map(row => Reflect.get(row, 'name')))
+  if (!there.has('identity_zone.id')) {
+    throw new StoreUnavailable("UAA's database: there is no table identity_zone in it")
+  }
+  const missing = [...tables, { name: USER_INFO, key: ['user_id'], needs: ['info'] }].flatMap(({ name, key, needs }) =>
     [...new Set([...key, ...needs])].map(column => `${name}.${column}`).filter(column => !there.has(column)),
   )
-  if (missing.length === 0) return
-  const isOther = !there.has('identity_zone.id')
-  throw new StoreUnavailable(
-    isOther
-      ? "UAA's database: there is no table identity_zone in it"
-      : `UAA's database lacks ${missing.join(', ')}: bring UAA to its schema 4.110 or a later one first`,
+  if (missing.length > 0) {
+    throw new StoreUnavailable(
+      `UAA's database lacks ${missing.join(', ')}: bring UAA to its schema 4.110 or a later one first`,
+    )
+  }
+  const closed = new Set(
+    rows.filter(row => Reflect.get(row, 'readable') !== true).map(row => String(Reflect.get(row, 'table'))),
   )
+  if (closed.size === 0) return
+  const names = [...closed].sort().join(', ')
+  throw new StoreUnavailable(`UAA's database: its user may not read ${names}: grant it select on them`)
 }
 
 async function* pagesOf({ name, columns, key, pageSize }: UaaTable, query: Query): AsyncGenerator<object> {
