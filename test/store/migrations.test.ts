@@ -1,5 +1,6 @@
 // The rules of migrations, and what a version does with a database that another one has migrated.
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { Client } from 'pg'
 import { systemClock } from '../../src/base/clock.ts'
@@ -12,6 +13,7 @@ import { stepsOf } from '../../src/store/migrations/steps.ts'
 import { openStore } from '../../src/store/open.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { administer } from '../support/postgres.ts'
 import { client, token, user } from './records.ts'
 
 const clock = systemClock
@@ -224,6 +226,22 @@ for (const kind of DATABASE_KINDS) {
         const mended = [...NEXT, expanding('9003-fails', 'create table more (id bigint)')]
         assert.deepEqual((await migrateDatabase(url, { clock, migrations: mended })).applied, ['9003-fails'])
       }))
+
+    it('is refused in one line where it is that of another program with tables of the same names', async () => {
+      const foreign = await freshDatabase(kind)
+      const theirs = ['create table users (id text)', 'create table groups (id text)', 'create table theirs (id text)']
+      if (kind === 'postgres') await administer(foreign.url, ...theirs)
+      else {
+        const file = new DatabaseSync(foreign.url.slice('sqlite:'.length))
+        file.exec(theirs.join(';'))
+        file.close()
+      }
+      const message =
+        'the database is that of another program, which has tables groups, users: give this server its own'
+      assert.equal(await refusal(open(foreign.url)), message)
+      assert.equal(await refusal(planOf(foreign.url, { clock })), message)
+      await foreign.drop()
+    })
 
     it('is migrated once by several at a time, an empty one, too', async () => {
       const empty = await freshDatabase(kind)

@@ -32,9 +32,25 @@ type Read = Database['read']
  * that this one needs.
  */
 export async function schemaState(db: Database, list: readonly Migration[]): Promise<SchemaState> {
-  const tables = await db.read(statement<object, { name: string }>(db.tables), {})
-  if (!tables.some(({ name }) => name === 'migrations')) return { isNew: true, pending: list, unknown: [] }
+  const rows = await db.read(statement<object, { name: string }>(db.tables), {})
+  const tables = rows.map(({ name }) => name)
+  if (!tables.includes('migrations')) {
+    refuseForeign(tables, list, db)
+    return { isNew: true, pending: list, unknown: [] }
+  }
   return stateOf((of, args) => db.read(of, args), list)
+}
+
+/** Nothing would be changed in the database of a UAA, say, as the first `create table` fails; but that says too little. */
+function refuseForeign(tables: readonly string[], list: readonly Migration[], { columnTypes }: Database): void {
+  const created = new Set(
+    list.flatMap(({ statements }) => statements(columnTypes).map(text => /^\s*create table (\w+)/.exec(text)?.[1])),
+  )
+  const foreign = tables.filter(name => created.has(name)).toSorted()
+  if (foreign.length === 0) return
+  throw new StoreUnavailable(
+    `the database is that of another program, which has tables ${foreign.join(', ')}: give this server its own`,
+  )
 }
 
 /** As `schemaState`, where the table is known to exist. */
