@@ -61,7 +61,7 @@ export const bootstrap = {
     zoneRecord('x'),
     zoneRecord('y'),
     zoneRecord('off', { active: false }),
-    zoneRecord('a.b'),
+    { ...zoneRecord('a.b'), id: 'a-b' },
     zoneRecord('named', {}, { issuer: 'https://issuer.example' }),
     { ...zoneRecord('called-default'), subdomain: 'default' },
     zoneRecord('styled', {}, { branding: { banner: { text: 'Hello', backgroundColor: '#123456' } } }),
