@@ -40,7 +40,7 @@ export async function runImport(config: Config, call: ImportCall): Promise<numbe
       `latchkey: the connection to ${host} is not protected by TLS; add sslmode=verify-full to the URL\n`,
     )
   }
-  const source = await openUaaDatabase(call.from)
+  const source = await openUaaDatabase(call.from, { isAlone: call.applies })
   try {
     return await (call.applies ? apply(config, source, call) : rehearse(config, source))
   } finally {

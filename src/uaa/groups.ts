@@ -17,7 +17,7 @@ export async function importGroups(deps: ImportDeps): Promise<void> {
   )
 }
 
-const ID = /^[\x21\x22\x24-\x2e\x30-\x3e\x40-\x5b\x5d-\x7e]{1,36}$/
+const ID = /^(?!\.+$)[\x21\x22\x24-\x2e\x30-\x3e\x40-\x5b\x5d-\x7e]{1,36}$/
 
 async function importGroup(row: UaaRow<'groups'>, deps: ImportDeps): Promise<void> {
   const { store, clock, report } = deps
@@ -36,7 +36,8 @@ async function importGroup(row: UaaRow<'groups'>, deps: ImportDeps): Promise<voi
       `its name must have 1 to ${MAX_GROUP_TEXT} characters, its description at most that`,
     )
   }
-  if (!ID.test(row.id ?? '')) return report.refused('group', name, 'its id is not one of 1 to 36 visible characters')
+  if (!ID.test(row.id ?? ''))
+    return report.refused('group', name, 'its id is not one of 1 to 36 visible characters, other than dots')
   const updatedAt = storedTime(row.updated) ?? clock.now()
   const group: Group = {
     zoneId,

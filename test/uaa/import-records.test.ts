@@ -322,7 +322,7 @@ const CASES: readonly {
   {
     name: 'a user whose id is part of a path',
     rows: [['users', user({ id: '../ann' })]],
-    says: /^refused: user \.\.\/ann .*its id is not one of 1 to 36 visible characters$/m,
+    says: /^refused: user \.\.\/ann .*its id is not one of 1 to 36 visible characters, other than dots$/m,
   },
   {
     name: 'a user with the name of another in another form',
@@ -418,6 +418,16 @@ const CASES: readonly {
     ],
     says: /^left out: approval of user 1.*: its zone is not that of its user$/m,
     isAccepted: true,
+  },
+  {
+    name: 'a user whose id would be lost in an address',
+    rows: [['users', user({ id: '..' })]],
+    says: /^refused: user \.\. \(ann, zone uaa\): its id is not one of 1 to 36 visible characters, other than dots$/m,
+  },
+  {
+    name: 'a group whose id would be lost in an address',
+    rows: [['groups', { id: '.', displayname: 'a' }]],
+    says: /^refused: group a \(zone uaa\): its id is not one of 1 to 36 visible characters, other than dots$/m,
   },
   {
     name: 'a member of an unknown type',
@@ -948,6 +958,22 @@ describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     } finally {
       await uaa.run(`drop owned by ${role}`)
       await uaa.run(`drop role ${role}`)
+      await uaa.drop()
+    }
+  })
+
+  it('is read by one import that writes at a time, and by rehearsals meanwhile', async () => {
+    const uaa = await freshUaa()
+    const first = await openUaaDatabase(uaa.url, { isAlone: true })
+    try {
+      await (await openUaaDatabase(uaa.url)).close()
+      await assert.rejects(openUaaDatabase(uaa.url, { isAlone: true }), {
+        message: "UAA's database: another import is under way: wait until it has ended",
+      })
+      await first.close()
+      await (await openUaaDatabase(uaa.url, { isAlone: true })).close()
+    } finally {
+      await first.close()
       await uaa.drop()
     }
   })

@@ -16,8 +16,8 @@ const CONNECT_MS = 10_000
 /** The first page of a large table may have to be sorted. */
 const QUERY_MS = 600_000
 
-/** Connects to the `postgres://` URL. Throws `StoreUnavailable`. */
-export async function openUaaDatabase(url: string): Promise<UaaDatabase> {
+/** Connects to the `postgres://` URL; with `isAlone`, one at a time may. Throws `StoreUnavailable`. */
+export async function openUaaDatabase(url: string, { isAlone = false } = {}): Promise<UaaDatabase> {
   const options = {
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: QUERY_MS,
@@ -40,6 +40,7 @@ export async function openUaaDatabase(url: string): Promise<UaaDatabase> {
     // It is idle while what was read is written, and in use for as long as that takes.
     await query(`set local idle_in_transaction_session_timeout = 0`)
     await refuseOther(query)
+    if (isAlone) await refuseAnother(query)
   } catch (error) {
     await client.end()
     throw error
@@ -89,6 +90,13 @@ async function refuseOther(query: Query): Promise<void> {
   if (closed.size === 0) return
   const names = [...closed].sort().join(', ')
   throw new StoreUnavailable(`UAA's database: its user may not read ${names}: grant it select on them`)
+}
+
+/** One that writes still after another has finished would write again what users delete meanwhile. */
+async function refuseAnother(query: Query): Promise<void> {
+  const [row] = await query(`select pg_try_advisory_xact_lock(hashtext('latchkey import-uaa')) as locked`)
+  if (row && Reflect.get(row, 'locked') === true) return
+  throw new StoreUnavailable("UAA's database: another import is under way: wait until it has ended")
 }
 
 async function* pagesOf({ name, columns, key, pageSize }: UaaTable, query: Query): AsyncGenerator<object> {
