@@ -7,11 +7,11 @@ type Columns = Readonly<Record<string, readonly [sql: string, type: 'text' | 'fl
 type Cell<T> = T extends 'flag' ? boolean | null : T extends 'number' ? number | null : string | null
 type RowOfColumns<C extends Columns> = { readonly [K in keyof C]: Cell<C[K][1]> }
 
-/** One table, in the order of a unique key. */
+/** One table, in an order that stays. */
 export interface UaaTable<C extends Columns = Columns> {
   readonly name: string
   readonly columns: C
-  /** The columns of the key, which are neither null nor cast. */
+  /** The columns of the order. */
   readonly key: readonly string[]
   /** Rows that are in memory at a time. */
   readonly pageSize: number
@@ -158,7 +158,7 @@ export const UAA_TABLES = {
         'text',
       ],
     },
-    key: ['group_id', 'member_id', 'id'], // the same pair can be there for several zones
+    key: ['group_id', 'member_id'],
     pageSize: RECORDS,
     needs: ['origin', 'identity_zone_id'],
   }),

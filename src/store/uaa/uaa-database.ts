@@ -13,7 +13,7 @@ export interface UaaDatabase {
 }
 
 const CONNECT_MS = 10_000
-/** The first page of a large table may have to be sorted. */
+/** A large table may have to be sorted before its first rows. */
 const QUERY_MS = 600_000
 
 /** Connects to the `postgres://` URL; with `isAlone`, one at a time may. Throws `StoreUnavailable`. */
@@ -46,7 +46,7 @@ export async function openUaaDatabase(url: string, { isAlone = false } = {}): Pr
     throw error
   }
   return {
-    rows: table => pagesOf(UAA_TABLES[table], query) as AsyncGenerator<never>, // as the columns of the table are cast
+    rows: table => rowsOf(UAA_TABLES[table], query) as AsyncGenerator<never>, // as the columns of the table are cast
     close: () => client.end(),
   }
 }
@@ -99,21 +99,18 @@ async function refuseAnother(query: Query): Promise<void> {
   throw new StoreUnavailable("UAA's database: another import is under way: wait until it has ended")
 }
 
-async function* pagesOf({ name, columns, key, pageSize }: UaaTable, query: Query): AsyncGenerator<object> {
+/** By a cursor: the table is sorted once, and not for each page, where no index has its order. */
+async function* rowsOf({ name, columns, key, pageSize }: UaaTable, query: Query): AsyncGenerator<object> {
   const selected = Object.entries(columns).map(([column, [sql]]) => `${sql} as "${column}"`)
-  // The columns of the key as they are, for the index; in the result as text, which is compared with it again.
-  const keys = key.map((column, index) => `cast(${name}.${column} as text) as key_${index}`)
-  const place = `(${key.map(column => `${name}.${column}`).join(', ')})`
-  const order = key.map(column => `${name}.${column}`).join(', ')
-  const behind = `where ${place} > (${key.map((_, index) => `$${index + 1}`).join(', ')})`
-  const text = (where: string): string =>
-    `select ${[...selected, ...keys].join(', ')} from ${name} ${where} order by ${order} limit ${pageSize}`
-  let after: readonly unknown[] | undefined
+  const order = key.map(column => `${name}.${column}`)
+  const cursor = `rows_of_${name}`
+  await query(
+    `declare ${cursor} no scroll cursor for select ${selected.join(', ')} from ${name} order by ${order.join(', ')}`,
+  )
   for (;;) {
-    const page = await query(text(after ? behind : ''), after ?? [])
+    const page = await query(`fetch ${pageSize} from ${cursor}`)
     yield* page
-    const last = page.at(-1)
-    if (last === undefined || page.length < pageSize) return
-    after = key.map((_, index) => Reflect.get(last, `key_${index}`))
+    if (page.length < pageSize) break
   }
+  await query(`close ${cursor}`)
 }
