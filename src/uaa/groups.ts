@@ -4,7 +4,7 @@ import { MAX_GROUP_TEXT } from '../records/group.ts'
 import type { Group, Membership, MemberType } from '../model/users/group.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
 import { AlreadyExists, InvalidNesting, NoSuchMember } from '../store/store.ts'
-import { type ImportDeps, isUnseen, zoneProblem } from './import-deps.ts'
+import { type ImportDeps, isResourceId, isUnseen, zoneProblem } from './import-deps.ts'
 import { inPortions, oneByOne } from './in-portions.ts'
 import { storedTime, storedVersion } from './stored-json.ts'
 
@@ -16,8 +16,6 @@ export async function importGroups(deps: ImportDeps): Promise<void> {
     oneByOne(row => importGroup(row, deps)),
   )
 }
-
-const ID = /^(?!\.+$)[\x21\x22\x24-\x2e\x30-\x3e\x40-\x5b\x5d-\x7e]{1,36}$/
 
 async function importGroup(row: UaaRow<'groups'>, deps: ImportDeps): Promise<void> {
   const { store, clock, report } = deps
@@ -36,7 +34,7 @@ async function importGroup(row: UaaRow<'groups'>, deps: ImportDeps): Promise<voi
       `its name must have 1 to ${MAX_GROUP_TEXT} characters, its description at most that`,
     )
   }
-  if (!ID.test(row.id ?? ''))
+  if (!isResourceId(row.id ?? ''))
     return report.refused('group', name, 'its id is not one of 1 to 36 visible characters, other than dots')
   const updatedAt = storedTime(row.updated) ?? clock.now()
   const group: Group = {

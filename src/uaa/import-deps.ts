@@ -47,3 +47,7 @@ export const isUnseen = ({
   readonly zoneId: string | null
   readonly rowZoneId: string | null
 }) => zoneId !== rowZoneId
+
+/** Whether it can be the id of a user or a group, which is part of addresses. */
+export const isResourceId = (id: string): boolean =>
+  /^(?!\.+$)[\x21\x22\x24-\x2e\x30-\x3e\x40-\x5b\x5d-\x7e]{1,36}$/.test(id)

@@ -2,16 +2,10 @@
 // stay valid.
 import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
-import { readKeyMaterial } from '../model/tokens/key-material.ts'
+import { readKeyMaterial, ZONE_KEY_LIMITS } from '../model/tokens/key-material.ts'
 import type { KeyMaterial } from '../model/tokens/key-material.ts'
 import { sealedKey } from '../token/zone-key.ts'
 import type { ImportDeps } from './import-deps.ts'
-
-const MAX_KEYS = 20
-/** Signing with a larger RSA key would take seconds. */
-const MAX_KEY_LENGTH = 8192
-const MAX_CERTIFICATE_LENGTH = 65_536
-const MAX_ID_LENGTH = 255
 
 /** The keys that can be used, and which of them signs. */
 interface StoredKeys {
@@ -32,8 +26,12 @@ export function readKeys(
   const given = memberOf(policy, 'keys') ?? {}
   const entries = isJsonRecord(given) ? Object.entries(given) : []
   const keys = new Map<string, KeyMaterial>()
-  if (!isJsonRecord(given) || entries.length > MAX_KEYS) {
-    report.refused('signing key', `(zone ${zoneId})`, `tokenPolicy.keys must be an object of at most ${MAX_KEYS} keys`)
+  if (!isJsonRecord(given) || entries.length > ZONE_KEY_LIMITS.count) {
+    report.refused(
+      'signing key',
+      `(zone ${zoneId})`,
+      `tokenPolicy.keys must be an object of at most ${ZONE_KEY_LIMITS.count} keys`,
+    )
     return { activeKeyId: undefined, keys }
   }
   for (const [keyId, entry] of entries) {
@@ -59,14 +57,15 @@ function materialOf(
   keyId: string,
   entry: unknown,
 ): { readonly material: KeyMaterial; readonly note?: string } | string {
-  if (keyId.trim() === '' || keyId.length > MAX_ID_LENGTH) return `an id must have 1 to ${MAX_ID_LENGTH} characters`
+  if (keyId.trim() === '' || keyId.length > ZONE_KEY_LIMITS.id)
+    return `an id must have 1 to ${ZONE_KEY_LIMITS.id} characters`
   const text = textOf(entry, 'signingKey')
-  if (text === undefined || text.length > MAX_KEY_LENGTH) {
-    return `signingKey must be a string of at most ${MAX_KEY_LENGTH} characters`
+  if (text === undefined || text.length > ZONE_KEY_LIMITS.key) {
+    return `signingKey must be a string of at most ${ZONE_KEY_LIMITS.key} characters`
   }
   const algorithm = textOf(entry, 'signingAlg')
   const certificate = textOf(entry, 'signingCert')
-  const isLong = certificate !== undefined && certificate.length > MAX_CERTIFICATE_LENGTH
+  const isLong = certificate !== undefined && certificate.length > ZONE_KEY_LIMITS.certificate
   const read = readKeyMaterial({ text, algorithm, certificate: isLong ? undefined : certificate })
   if (!('problem' in read))
     return { material: read, ...(isLong && { note: 'without its certificate, which is too long' }) }

@@ -12,7 +12,7 @@ import type { UaaRow } from '../store/uaa/tables.ts'
 import { AlreadyExists } from '../store/store.ts'
 import { checkLengths } from '../users/rules.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
-import { type ImportDeps, zoneProblem } from './import-deps.ts'
+import { type ImportDeps, isResourceId, zoneProblem } from './import-deps.ts'
 import { inPortions } from './in-portions.ts'
 import { storedJson, storedTime, storedVersion } from './stored-json.ts'
 
@@ -89,16 +89,13 @@ async function insertOne(zoneId: string, { row, user }: ReadUser, { store, repor
   }
 }
 
-/** An id is part of addresses. */
-const ID = /^(?!\.+$)[\x21\x22\x24-\x2e\x30-\x3e\x40-\x5b\x5d-\x7e]{1,36}$/
-
 /** The record, or what is wrong with the row. */
 function readUser(row: UserRow, deps: ImportDeps): User | string {
   const { clock, random, rules } = deps
   const { info: _, ...columns } = row
   if (!Object.values(columns).every(isKeepable)) return 'it holds characters that cannot be kept'
   const id = row.id ?? ''
-  if (!ID.test(id)) return 'its id is not one of 1 to 36 visible characters, other than dots'
+  if (!isResourceId(id)) return 'its id is not one of 1 to 36 visible characters, other than dots'
   const userName = row.userName ?? ''
   if (userName.trim() === '' || hasControlCharacter(userName)) return 'it has no user name that can be shown'
   const origin = row.origin ?? ''

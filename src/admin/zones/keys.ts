@@ -4,7 +4,7 @@ import type { JsonRecord } from '../../base/json.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { KeyProblem } from '../../model/tokens/key-material.ts'
-import { readKeyMaterial } from '../../model/tokens/key-material.ts'
+import { readKeyMaterial, ZONE_KEY_LIMITS } from '../../model/tokens/key-material.ts'
 import type { SigningKeyRecord } from '../../model/tokens/signing-key.ts'
 import { InvalidZoneConfig } from '../../model/zones/zone-rules.ts'
 import { WrongShape } from '../../records/settings.ts'
@@ -20,11 +20,6 @@ export interface SentKeys {
 }
 
 const PATH = 'config.tokenPolicy.keys'
-const MAX_KEYS = 20
-/** Signing with a larger RSA key would take seconds. */
-const MAX_KEY_LENGTH = 8192
-const MAX_CERTIFICATE_LENGTH = 65_536
-const MAX_ID_LENGTH = 255
 
 /**
  * Reads `tokenPolicy`: keys replace the existing ones, no keys keep them; without `activeKeyId` the first new key
@@ -35,17 +30,17 @@ export async function readSigningKeys(
   zoneId: string,
   { store, vault, clock, before }: { store: Store; vault: Vault; clock: Clock; before?: ZoneState },
 ): Promise<SentKeys> {
-  const wanted = textOf(policy, 'activeKeyId', 'config.tokenPolicy', MAX_ID_LENGTH)
+  const wanted = textOf(policy, 'activeKeyId', 'config.tokenPolicy', ZONE_KEY_LIMITS.id)
   const sent = (Object.hasOwn(policy, 'keys') ? policy['keys'] : undefined) ?? {}
   if (!isJsonRecord(sent)) throw new WrongShape(PATH, 'an object')
   const ids = Object.keys(sent)
   if (ids.length === 0) {
     return keepKeys(wanted, before, async () => (before ? store.keys.list(zoneId) : []), clock)
   }
-  if (ids.length > MAX_KEYS || ids.some(id => id.trim() === '' || id.length > MAX_ID_LENGTH)) {
+  if (ids.length > ZONE_KEY_LIMITS.count || ids.some(id => id.trim() === '' || id.length > ZONE_KEY_LIMITS.id)) {
     throw new WrongShape(
       PATH,
-      `an object of at most ${MAX_KEYS} keys, each with a name of at most ${MAX_ID_LENGTH} characters`,
+      `an object of at most ${ZONE_KEY_LIMITS.count} keys, each with a name of at most ${ZONE_KEY_LIMITS.id} characters`,
     )
   }
   const activeKeyId = wanted ?? ids[0]
@@ -88,12 +83,12 @@ const PARTS: Readonly<Record<KeyProblem['part'], string>> = {
 function materialOf(keyId: string, entry: unknown) {
   const path = `${PATH}.${keyId}`
   if (!isJsonRecord(entry)) throw new WrongShape(path, 'an object')
-  const text = textOf(entry, 'signingKey', path, MAX_KEY_LENGTH)
+  const text = textOf(entry, 'signingKey', path, ZONE_KEY_LIMITS.key)
   if (text === undefined) throw new WrongShape(`${path}.signingKey`, 'a string that is not empty')
   const read = readKeyMaterial({
     text,
-    algorithm: textOf(entry, 'signingAlg', path, MAX_ID_LENGTH),
-    certificate: textOf(entry, 'signingCert', path, MAX_CERTIFICATE_LENGTH),
+    algorithm: textOf(entry, 'signingAlg', path, ZONE_KEY_LIMITS.id),
+    certificate: textOf(entry, 'signingCert', path, ZONE_KEY_LIMITS.certificate),
   })
   if (!('problem' in read)) return read
   throw new InvalidZoneConfig(`${PARTS[read.part]} of the token key '${keyId}': ${read.problem}.`)

@@ -7,6 +7,9 @@ import { IN_TOKEN } from './key-in-token.ts'
 import type { SigningAlgorithm } from './signing-key.ts'
 import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from './signing-key.ts'
 
+/** Limits of a zone's signing keys: how many, and the length of each member. Signing with a larger RSA key would take seconds. */
+export const ZONE_KEY_LIMITS = { count: 20, id: 255, key: 8192, certificate: 65_536 } as const
+
 /** An unencrypted key. */
 export interface KeyMaterial {
   readonly algorithm: SigningAlgorithm
