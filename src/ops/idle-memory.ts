@@ -5,7 +5,7 @@ import { queryObjects } from 'node:v8'
 import { foreignFunctions } from '../base/foreign-functions.ts'
 
 const LOOK_EVERY_MS = 1000
-/** Parts of a second in which something ran. */
+/** Share of a second in which something ran. */
 const BUSY = 0.5
 const AT_REST = 0.05
 /** Bytes; just started, a server has 30 MB. The collection visits every object twice. */
@@ -34,7 +34,7 @@ export function freeMemoryWhenIdle(): void {
   }, LOOK_EVERY_MS).unref()
 }
 
-/** Both ways are experimental, which Node.js would write to the standard error of the server. */
+/** Keeps from standard error that the interfaces used are experimental. */
 function withoutWarnings(task: () => void): void {
   const emitWarning = process.emitWarning.bind(process)
   process.emitWarning = () => {}
@@ -52,7 +52,7 @@ function withoutWarnings(task: () => void): void {
  */
 const collectGarbage = (): void => void queryObjects(AbortController, { format: 'count' })
 
-/** By glibc: 10 MB in 15 ms after a start. Other C libraries, and an older Node.js, keep it. */
+/** With glibc only: 10 MB in 15 ms after a start. Without it, or with an older Node.js, nothing is returned. */
 function returnFreeMemory(): void {
   const functions = foreignFunctions()
   if (functions === undefined) return

@@ -59,13 +59,16 @@ export class SeriesHistogram<Label extends string> extends Histogram {
   }
 }
 
-/** Of the series whose labels begin alike. */
+/** The series whose first labels are the same. */
 interface Branch {
   readonly branches: Map<string, Branch>
   series?: Series
 }
 
-/** Finds a series by the values of its labels, or adds it: label by label, as a key of all would be made and hashed each time. */
+/**
+ * Finds a series by the values of its labels, or adds it: label by label, because one key of all labels would be made and hashed
+ * at each call.
+ */
 export function seriesFinder<Labels extends string[]>(
   add: (...labels: Labels) => Series,
 ): (...labels: Labels) => Series {

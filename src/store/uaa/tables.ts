@@ -7,11 +7,11 @@ type Columns = Readonly<Record<string, readonly [sql: string, type: 'text' | 'fl
 type Cell<T> = T extends 'flag' ? boolean | null : T extends 'number' ? number | null : string | null
 type RowOfColumns<C extends Columns> = { readonly [K in keyof C]: Cell<C[K][1]> }
 
-/** One table, in an order that stays. */
+/** One table, always read in the same order. */
 export interface UaaTable<C extends Columns = Columns> {
   readonly name: string
   readonly columns: C
-  /** The columns of the order. */
+  /** The columns to sort by. */
   readonly key: readonly string[]
   /** Rows that are in memory at a time. */
   readonly pageSize: number
