@@ -5,6 +5,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import { acceptBodies } from './requests/bodies.ts'
 import { answerBrokenRequest } from './requests/broken-request.ts'
+import { hasUnclearEnd } from './requests/host.ts'
 import { sendPlainJson } from './headers.ts'
 import { parseQuery } from './requests/query.ts'
 import { createProxyTrust } from './requests/trusted-proxies.ts'
@@ -87,7 +88,7 @@ export function createHttpServer({
     },
   })
   http.addHook('onRequest', dropClosedConnection)
-  http.addHook('onRequest', createUpgradeGuard())
+  http.addHook('onRequest', createFramingGuard())
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
   return http
@@ -104,17 +105,19 @@ function dropClosedConnection({ raw }: FastifyRequest, reply: FastifyReply, done
 }
 
 /**
- * Answers a request to upgrade as any other (RFC 9110 §7.8), and closes the connection after it: Node.js loses what it received
- * together with such a request, so that what comes next may begin in the middle of a request. That is not read any more.
+ * Closes the connection after a request whose end is uncertain, since what comes next may begin in the middle of a request. That
+ * is not read any more. Such are requests to upgrade, answered as any other (RFC 9110 §7.8), because Node.js loses what it
+ * received together with them, and those of HTTP/1.0 with a transfer coding (RFC 9112 §6.1), which host.ts refuses.
  */
-function createUpgradeGuard() {
+function createFramingGuard() {
   const closing = new WeakSet<object>()
   return ({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     if (closing.has(raw.socket)) {
       reply.hijack() // the connection ends with the response before
       return
     }
-    if (raw.headers.upgrade !== undefined && /\bupgrade\b/i.test(raw.headers.connection ?? '')) {
+    const isUpgrade = raw.headers.upgrade !== undefined && /\bupgrade\b/i.test(raw.headers.connection ?? '')
+    if (isUpgrade || hasUnclearEnd(raw)) {
       closing.add(raw.socket)
       reply.header('connection', 'close')
     }

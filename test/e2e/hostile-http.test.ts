@@ -189,6 +189,11 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
       statuses: [400],
     },
     {
+      name: 'a transfer coding in HTTP/1.0, and what follows it',
+      bytes: `${POST.replace('1.1', '1.0')}Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${get('/healthz')}`,
+      statuses: [400],
+    },
+    {
       name: 'a chunk whose length is no number',
       bytes: `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
       statuses: [400],

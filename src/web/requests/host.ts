@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MalformedInput } from './form.ts'
 import { refusalHeaders } from '../answers.ts'
@@ -8,7 +9,8 @@ const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**
  * Hook: refuses what a proxy in front may have read differently (RFC 9112 §3.2): two Host headers, one that is not a host, an
- * absolute URL with another host, or a target with a fragment, which the router would take for a query.
+ * absolute URL with another host, a target with a fragment, which the router would take for a query, or an end that HTTP/1.0
+ * does not know.
  */
 export function createHostCheck(isHttps: boolean) {
   // Not async: every request passes here.
@@ -20,7 +22,12 @@ export function createHostCheck(isHttps: boolean) {
   }
 }
 
+/** Whether it has a transfer coding in HTTP/1.0, which does not know them: framing is faulty then (RFC 9112 §6.1). */
+export const hasUnclearEnd = ({ httpVersionMinor, headers }: IncomingMessage): boolean =>
+  httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined
+
 function problemOf(request: FastifyRequest): string | undefined {
+  if (hasUnclearEnd(request.raw)) return 'HTTP/1.0 has no transfer codings'
   if (request.raw.url?.includes('#')) return 'The request target has a fragment'
   return hasClearHost(request) ? undefined : 'The Host header is not valid'
 }
