@@ -282,6 +282,15 @@ describe('a drawn page', () => {
     }
   })
 
+  it('is no wider than a phone without script, where times name their zone', async () => {
+    const { page } = await open({ viewport: phone, javaScriptEnabled: false })
+    for (const language of LANGUAGES) {
+      await page.goto(`${base}/${language}/home`)
+      assert.equal(await page.evaluate(OVERFLOW), 0, language)
+    }
+    await page.context().close()
+  })
+
   it('reads from right to left where the language does', async () => {
     const { page } = await open({ viewport: phone })
     for (const name of Object.keys(states).filter(each => each.startsWith('rtl-'))) {
