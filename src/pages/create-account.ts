@@ -5,8 +5,8 @@ import { consentField } from './consent.ts'
 import { field, passwordField, submit } from './components.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, companyAccount, csrfField, hiddenField, layout } from './layout.ts'
-import { translatedDescription } from './texts/texts.ts'
-import type { SignUpProblem, Texts } from './texts/texts.ts'
+import { sentencesIn } from './new-password.ts'
+import type { SignUpProblem } from './texts/texts.ts'
 
 /** Properties of the form. */
 export interface CreateAccountProps {
@@ -73,13 +73,6 @@ const otherProvider = (chrome: Chrome, email: string): Html =>
 ${csrfField(chrome)}${hiddenField('email', email)}
 ${submit(chrome.texts.signUp.otherProvider)}</form>
 `
-
-/** Translates the English sentences of the password rules, which programs get as well, to the language of the page. */
-const sentencesIn = (texts: Texts, english: string): string =>
-  english
-    .split(/(?<=\.) /)
-    .map(each => translatedDescription(texts, each) ?? each)
-    .join(' ')
 
 /** The page of `/accounts/email_sent`, the same whether or not there was an account. */
 export function activationSentPage(chrome: Chrome): Html {
