@@ -514,6 +514,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       userName: 'kai',
       demands: reset.demands,
       problem: 'Please enter a valid current password.',
+      isCurrentWrong: true,
     }),
     'change-email': changeEmailPage(spoken(signedIn), email),
     'change-email-refused': changeEmailPage(spoken(signedIn), { ...email, newEmail: hostile, problem: 'invalid' }),

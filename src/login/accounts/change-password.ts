@@ -50,13 +50,14 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePassword
   async function showForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { user, problem }: { user: SignedInUser['user']; problem?: string },
+    { user, problem, isCurrentWrong }: { user: SignedInUser['user']; problem?: string; isCurrentWrong?: boolean },
   ): Promise<FastifyReply> {
     const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, user.origin))
     const page = changePasswordPage(await pages.chrome(request, reply, { form: true }), {
       userName: user.userName,
       demands: policyDemands(policy, behaviour),
       problem,
+      isCurrentWrong,
     })
     return pages.send(reply.status(problem === undefined ? 200 : 422), page)
   }
@@ -79,7 +80,7 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePassword
       () => isOwnPassword({ zone, user, password: current, countsFailures: true, ...from }, deps),
       found => !found,
     )
-    if (!isRight) return refuse(WRONG)
+    if (!isRight) return showForm(request, reply, { user, problem: WRONG, isCurrentWrong: true })
     await limits.ownChanges.take(`${zone.id} ${user.id}`)
     const result = await setNewPassword({ zone, user, password, meetsDemand: false, ...from }, deps)
     switch (result.outcome) {

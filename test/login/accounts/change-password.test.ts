@@ -78,11 +78,17 @@ for (const mode of MODES) {
         assert.doesNotMatch(answer.text, new RegExp(`value="${OLD}"`))
         assert.equal((await browser.send('/profile')).status, 200)
       }
-      await refused(await change(browser, 'wrong', NEW_PASSWORD), /valid current password|current password/i)
+      const markedIn = (answer: TestAnswer): readonly string[] =>
+        Array.from(answer.text.matchAll(/<input id="(\w+)"[^>]* aria-invalid="true"/g), ([, id = '']) => id)
+      const wrong = await change(browser, 'wrong', NEW_PASSWORD)
+      await refused(wrong, /valid current password|current password/i)
+      assert.deepEqual(markedIn(wrong), ['current_password'])
       const { type, principal, data } = server.events.at(-1) ?? {}
       const { id } = await userNamed(server, 'omar')
       assert.deepEqual([type, principal, data], ['PasswordChangeFailure', id, 'Old password is incorrect'])
-      await refused(await change(browser, OLD, NEW_PASSWORD, 'another'), /match/)
+      const different = await change(browser, OLD, NEW_PASSWORD, 'another')
+      await refused(different, /match/)
+      assert.deepEqual(markedIn(different), ['new_password', 'confirm_password'])
       await refused(await change(browser, OLD, ''), /match/)
       await refused(await change(browser, OLD, OLD), /same/)
       await refused(await change(browser, OLD, 'n'.repeat(300)), /255/)
