@@ -261,6 +261,15 @@ for (const mode of MODES) {
     }
 
     function returnsByQuery(): void {
+      it('leads to the sign-in page after a target too long for the URL of the provider', async () => {
+        const browser = await signIn()
+        const query = { redirect: `http://localhost:8080/home?long=${'x'.repeat(12_000)}`, client_id: 'auto' }
+        const { searchParams, href } = (await browser.send('/logout.do', { query })).location()
+        assert.ok(href.length < 8000)
+        assert.equal(searchParams.get('post_logout_redirect_uri'), OWN)
+        assert.equal(await isSignedIn(browser), false)
+      })
+
       it('sends the provider the client instead of the hint', async () => {
         const browser = await signIn()
         const { code = '' } = responseOf(await authorize(browser, { ...AUTO_REQUEST, scope: 'openid' })).query

@@ -21,13 +21,16 @@ export const redirectParameterName = (zone: AddressedZone): string =>
 export const isRegistered = (client: Client, target: string): boolean =>
   client.postLogoutRedirectUris?.includes(target) === true && isSafeUri(target)
 
+/** Encoded once more, it becomes a part of the provider's URL, which a browser, a proxy or the provider would refuse. */
+const MAX_QUERY_LENGTH = 2000
+
 /** Finds targets. */
 export interface LogoutTargets {
   /** The default of the zone, or the sign-in page. */
   fallback(zone: AddressedZone): string
   /** The target that the request names, if it is allowed, and the default otherwise. */
   of(zone: AddressedZone, params: Params): Promise<string>
-  /** The query with which the same target is found when the browser returns from a provider. */
+  /** The query with which the same target is found when the browser returns from a provider; empty for one that is too long. */
   returnQuery(zone: AddressedZone, params: Params): Promise<string>
 }
 
@@ -84,7 +87,8 @@ export function createLogoutTargets({
     }
     const client = query.size > 0 ? await clientOfLogout(zone, params) : undefined
     if (client) query.set('client_id', client.clientId)
-    return query.toString()
+    const text = query.toString()
+    return text.length > MAX_QUERY_LENGTH ? '' : text
   }
 
   async function clientOfLogout(zone: AddressedZone, params: Params): Promise<Client | undefined> {
