@@ -61,6 +61,14 @@ const addresses = {
   userInfoUrl: url(null, { about: 'Asked for claims that tokens lack.' }),
 }
 
+const linkText = setting({
+  // cf-java-client declares it as a boolean.
+  kind: v.pipe(v.union([string, v.boolean()]), v.transform(String), v.string()),
+  needs: 'a string',
+  unset: null,
+  about: 'Text of its link on the sign-in page.',
+})
+
 const relyingParty = {
   logoutUrl: url(null),
   performRpInitiatedLogout: truth(true),
@@ -77,7 +85,7 @@ const relyingParty = {
   responseType: text('code', {
     about: 'code; or with tokens through the browser: id_token, id_token token, code id_token, code token.',
   }),
-  linkText: text(null, { about: 'Text of its link on the sign-in page.' }),
+  linkText,
   showLinkText: truth(true),
   skipSslValidation: truth(false),
   userPropagationParameter: text(null, { about: 'Parameter of the authorization request that carries the user name.' }),

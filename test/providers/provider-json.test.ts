@@ -416,6 +416,11 @@ describe('the rules', () => {
         config: unlinked,
         want: ['config.linkText unusable'],
       },
+      {
+        name: `take a boolean as the text of ${type}, as cf-java-client sends it`,
+        type,
+        config: { ...oidc, linkText: true },
+      },
       { name: `want no text of ${type} without a link`, type, config: { ...unlinked, showLinkText: false } },
       {
         name: `refuse another method of ${type}`,

@@ -93,7 +93,7 @@ export function readMember(member: unknown, service: Service): SentMember {
     if (typeof value === 'string') return value
     throw refuse(`The ${name} of a member must be a string`)
   }
-  const memberType = text('type', 'USER')
+  const memberType = memberOf(member, 'type') === null ? 'USER' : text('type', 'USER')
   if (memberType !== 'USER' && memberType !== 'GROUP') throw refuse('The type of a member must be USER or GROUP')
   const origin = text('origin', service.name)
   if (!isKeepable(origin)) throw refuse('The origin of a member has characters that cannot be kept')

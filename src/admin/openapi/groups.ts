@@ -276,7 +276,7 @@ export function groupsArea(): Area {
         open(
           {
             value: { type: 'string', minLength: 1, maxLength: 255 },
-            type: oneOf(['USER', 'GROUP']),
+            type: { enum: ['USER', 'GROUP', null] },
             origin: { type: 'string', minLength: 1, maxLength: 36 },
           },
           ['value'],

@@ -48,6 +48,14 @@ for (const mode of MODES) {
       assert.equal((await api.send('GET', `/Groups/${group}`)).headers['etag'], '"0"')
     })
 
+    it('are users where the type is null, as cf-java-client sends it', async () => {
+      const id = await api.make('m.untyped', [{ value: gu1, type: null }])
+      const added = await post({ value: gu2, type: null }, id)
+      assert.deepEqual([added.status, added.json()], [201, { value: gu2, type: 'USER', origin: 'svc' }])
+      const found = (await api.send('GET', `/Groups/${id}/members/${gu1}`)).json<{ type: string }>()
+      assert.equal(found.type, 'USER')
+    })
+
     // Covers Group resource: members[].entity
     // Covers GET /Groups/{id}/members: returnEntities; filter
     it('are listed with their records', async () => {
