@@ -1,5 +1,5 @@
-// What a script adds to pages that work without it: it shows passwords, copies codes, and tells times by the reader's own
-// clock. Buttons that would do nothing without it are hidden in the page. All words are in the page, in its language.
+// What a script adds to pages that work without it: it shows passwords, copies codes, sends forms once, and tells times by the
+// reader's own clock. Buttons that would do nothing without it are hidden in the page. All words are in the page, in its language.
 
 /** Copies the text of the element with the id; whether that worked. Clients know the function by this name. */
 async function CopyToClipboard(id) {
@@ -53,6 +53,18 @@ for (const button of document.querySelectorAll('button.reveal')) {
   input.form?.addEventListener('submit', () => show(false))
   addEventListener('pagehide', () => show(false))
   button.hidden = false
+}
+
+const DOUBLE_CLICK_MS = 3000
+
+// A double click would send a form again, and then the browser shows what the second one gets: that the code of the mail was
+// used, or the question answered, though the first one did what the person wanted.
+for (const form of document.forms) {
+  let sentAt = -Infinity
+  form.addEventListener('submit', event => {
+    if (event.timeStamp - sentAt < DOUBLE_CLICK_MS) event.preventDefault()
+    else sentAt = event.timeStamp
+  })
 }
 
 for (const element of document.querySelectorAll('time[data-moment]')) {

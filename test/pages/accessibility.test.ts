@@ -269,6 +269,20 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
+  it('sends a form once at a double click, and again later', async () => {
+    const { page } = await open({ viewport: phone })
+    await page.goto(`${base}/en/approval`)
+    const sentAt = (time: number): string => `(() => {
+      const event = new Event('submit', { cancelable: true })
+      Object.defineProperty(event, 'timeStamp', { value: ${time} })
+      return document.querySelector('main form').dispatchEvent(event)
+    })()`
+    const sent: boolean[] = []
+    for (const time of [60_000, 60_300, 60_900, 63_100]) sent.push(await page.evaluate(sentAt(time)))
+    assert.deepEqual(sent, [true, false, false, true])
+    await page.context().close()
+  })
+
   it('reports times by the clock of the reader, and in UTC without script', async () => {
     const looks = [
       { options: { timezoneId: 'Asia/Tokyo' }, want: 'January 2, 2026 at 12:04 PM' },
