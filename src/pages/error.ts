@@ -61,11 +61,15 @@ export function errorPage(chrome: Chrome, props: ErrorProps): Html {
     status !== undefined &&
     html`<p class="technical">${texts.status(status)}${code !== undefined && html` · <code>${isolated(code)}</code>`}</p>\n`
   const wayOn = back && link !== undefined && html`<a class="button" href="${link}">${isolated(back.text)}</a>\n`
+  const explanation = (): string => {
+    if (status !== undefined && status >= 500) return chrome.texts.descriptions.ownFault
+    return known === 'nothingToApprove' || known === 'changedRequest' ? texts.answered : texts.malformed
+  }
   const content = (): Html => {
-    const { reference, descriptions } = chrome.texts
+    const { reference } = chrome.texts
     if (reference) return html`${refusal(description, reference.subheading(known))}\n${numbers}${wayOn}`
     if (isForUsers(props)) return html`<p class="lead">${said}</p>\n${wayOn}${numbers}`
-    return html`<p class="lead">${status !== undefined && status >= 500 ? descriptions.ownFault : texts.malformed}</p>
+    return html`<p class="lead">${explanation()}</p>
 ${wayOn}<details class="technical">
 <summary>${texts.details}</summary>
 <p>${said}</p>

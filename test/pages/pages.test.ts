@@ -642,6 +642,13 @@ describe('the other pages', () => {
       ...describedIn(textsIn('en'), 'Internal Server Error'),
     })
     assert.match(fault.toString(), /<p class="lead">The problem is on our side[^]*<details/)
+    for (const answered of [
+      'Cannot approve uninitialized authorization request.',
+      'Changes were detected from the original authorization request.',
+    ]) {
+      const twice = errorPage(anonymous, { status: 400, title: 'T', ...describedIn(textsIn('en'), answered) })
+      assert.match(twice.toString(), /<p class="lead">You have answered this question already[^]*<details/)
+    }
     const ofUsers = describedIn(textsIn('en'), 'Too many attempts. Try again in 5 minutes.')
     assert.doesNotMatch(errorPage(anonymous, { status: 429, title: 'T', ...ofUsers }).toString(), /<details/)
   })

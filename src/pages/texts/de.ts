@@ -255,6 +255,8 @@ export const de: Texts = {
     switchDescription: client => `Die Anwendung ${client} ist für Ihr Konto nicht zugelassen.`,
     switchAccount: 'Mit anderem Konto anmelden',
     details: 'Technische Einzelheiten',
+    answered:
+      'Sie haben diese Frage schon beantwortet, oder sie wurde in einem anderen Fenster neu gestellt. Beginnen Sie in der Anwendung von vorn.',
     malformed:
       'Mit dem Link oder der Anwendung, die Sie hierher geführt hat, stimmt etwas nicht. Gehen Sie zurück und versuchen Sie es erneut. Scheitert es wieder, senden Sie die Einzelheiten unten an die Betreiber der Anwendung.',
   },

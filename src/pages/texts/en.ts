@@ -248,6 +248,8 @@ export const en: Texts = {
     switchDescription: client => `The application ${client} is not authorized for your account.`,
     switchAccount: 'Sign in with another account',
     details: 'Technical details',
+    answered:
+      'You have answered this question already, or it was asked again in another window. Start again from the application.',
     malformed:
       'Something is wrong with the link or the application that brought you here. Go back and try again. If it fails again, send the details below to the operator of the application.',
   },

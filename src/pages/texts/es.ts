@@ -250,6 +250,8 @@ export const es: Texts = {
     switchDescription: client => `La aplicación ${client} no está autorizada para su cuenta.`,
     switchAccount: 'Iniciar sesión con otra cuenta',
     details: 'Detalles técnicos',
+    answered:
+      'Ya respondió a esta pregunta, o se le hizo de nuevo en otra ventana. Empiece de nuevo desde la aplicación.',
     malformed:
       'Hay un problema con el enlace o la aplicación que le trajo aquí. Vuelva atrás e inténtelo de nuevo. Si falla otra vez, envíe los detalles de abajo a los responsables de la aplicación.',
   },

@@ -249,6 +249,8 @@ export const fr: Texts = {
     switchDescription: client => `L’application ${client} n’est pas autorisée pour votre compte.`,
     switchAccount: 'Se connecter avec un autre compte',
     details: 'Détails techniques',
+    answered:
+      'Vous avez déjà répondu à cette question, ou elle a été posée à nouveau dans une autre fenêtre. Recommencez depuis l’application.',
     malformed:
       'Le lien ou l’application qui vous a mené ici présente un problème. Revenez en arrière et réessayez. En cas de nouvel échec, envoyez les détails ci-dessous aux responsables de l’application.',
   },

@@ -214,6 +214,8 @@ export interface Texts extends SelfServiceTexts {
     readonly details: string
     /** The message instead for users who hit an application's mistake. */
     readonly malformed: string
+    /** The same for users who answer a question twice, or in an older window. */
+    readonly answered: string
   }
   /** Descriptions of refusals that a user may well meet; the English ones are those that programs get. */
   readonly descriptions: Readonly<Record<TranslatedDescription, string>>

@@ -240,6 +240,7 @@ export const zh: Texts = {
     switchDescription: client => `您的账号无权使用应用 ${client}。`,
     switchAccount: '使用其他账号登录',
     details: '技术详情',
+    answered: '您已经回答过这个问题，或者它在另一个窗口中被重新提出。请从应用重新开始。',
     malformed: '将您带到这里的链接或应用有问题。请返回重试。如果再次失败，请将下面的详情发送给该应用的运营方。',
   },
   descriptions: {
