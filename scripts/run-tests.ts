@@ -4,7 +4,7 @@
 // every generated case (test/support/thinning.ts).
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { constants, tmpdir } from 'node:os'
+import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isatty } from 'node:tty'
 import { postgresUrl } from '../test/support/postgres.ts'
@@ -14,11 +14,12 @@ import { TEST_TIMEOUT_MS } from './file-timeout.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const LINTED = ['src', 'test', 'bench', 'scripts', 'bin'].filter(folder => existsSync(join(ROOT, folder)))
-const PROCESSES = 2
+/** At a time, of tests that compute. */
+const PROCESSES = Math.max(2, availableParallelism())
 /** Of tests that start programs, and wait for them half of the time. */
 const WAITING_PROCESSES = 4
 /** More than processes at a time, so that none is left with much more to do than the others. */
-const SHARDS = 8
+const SHARDS = 4 * PROCESSES
 const BROWSER_SHARDS = 4
 /** About three files each: starting a process and loading the server takes half a second of each. */
 const PROGRAM_SHARDS = 24
