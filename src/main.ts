@@ -201,11 +201,19 @@ async function listenForManagement({ management, config, log }: Parts): Promise<
 async function openSender(deps: Omit<AppDeps, 'build'>): Promise<Sender | undefined> {
   const { smtp } = deps.config
   if (!smtp) return undefined
-  const [{ createSender }, { createTransport }] = await Promise.all([
+  const [{ createSender }, { createTransport }, { expiryTime }] = await Promise.all([
     import('./mail/sender.ts'),
     import('./mail/transport.ts'),
+    import('./ops/shared-tasks.ts'),
   ])
-  return createSender({ ...deps, smtp, mails: deps.store.mails, transport: createTransport(smtp), pause: pauseUnless })
+  return createSender({
+    ...deps,
+    smtp,
+    mails: deps.store.mails,
+    expiryTime: () => expiryTime(deps.clock, deps.store),
+    transport: createTransport(smtp),
+    pause: pauseUnless,
+  })
 }
 
 /** Closes the store on failure: an open database would keep the process alive. */

@@ -17,6 +17,8 @@ export interface DelivererDeps {
   readonly transport: Transport
   readonly vault: Vault
   readonly clock: Clock
+  /** By which mails are given up: not this process's clock if it is ahead. */
+  readonly expiryTime: () => Promise<Date>
   readonly random: Random
   readonly log: {
     readonly info: (message: string) => void
@@ -46,7 +48,7 @@ const MAX_ATTEMPT_MS = 180_000
 
 /** Remembers the mails that were sent and could not be deleted. */
 export function createDeliverer(deps: DelivererDeps, { counts, serverPause, renewLease }: Shared): Deliverer {
-  const { mails, vault, clock, random, log } = deps
+  const { mails, vault, clock, expiryTime, random, log } = deps
   /** Mails that could not be deleted because the database failed. */
   const sentBefore = new Set<string>()
 
@@ -57,9 +59,16 @@ export function createDeliverer(deps: DelivererDeps, { counts, serverPause, rene
     return 'available'
   }
 
+  /** Whether the mail is too late in so many milliseconds. */
+  async function isUseless({ usefulUntil }: WaitingMail, milliseconds: number): Promise<boolean> {
+    const isLateAt = (now: Date): boolean => now.getTime() + milliseconds >= usefulUntil.getTime()
+    return isLateAt(clock.now()) && isLateAt(await expiryTime())
+  }
+
   async function defer(waiting: WaitingMail, mail: OutgoingMail, { reason }: Failed): Promise<void> {
-    const next = new Date(clock.now().getTime() + jittered(delayAfter(waiting.attempts), random))
-    if (next >= waiting.usefulUntil) {
+    const delay = jittered(delayAfter(waiting.attempts), random)
+    const next = new Date(clock.now().getTime() + delay)
+    if (await isUseless(waiting, delay)) {
       log.warn(`${nameOf(mail)} is given up after ${waiting.attempts} attempts: ${reason}`)
       await finish(waiting, 'expired')
       return
@@ -98,7 +107,7 @@ export function createDeliverer(deps: DelivererDeps, { counts, serverPause, rene
 
   return async waiting => {
     if (sentBefore.has(waiting.id)) return finish(waiting, 'sent')
-    if (waiting.usefulUntil.getTime() <= clock.now().getTime()) return finish(waiting, 'expired')
+    if (await isUseless(waiting, 0)) return finish(waiting, 'expired')
     const mail = opened(waiting, vault, log)
     if (!mail) return finish(waiting, 'unreadable')
     const state = await keepOutcome(waiting, mail, await attempt(mail, deps, renewLease))

@@ -39,7 +39,7 @@ const DELETE_EXPIRED_EVERY_MS = 10 * SECOND
 
 /** Does nothing until it is started. */
 export function createSender(deps: SenderDeps): Sender {
-  const { smtp, mails, transport, clock, random, log, pause } = deps
+  const { smtp, mails, transport, clock, expiryTime, random, log, pause } = deps
   const holder = random.uuid()
   const counts = createMailCounts(mails, clock)
   const serverPause = createServerPause({ server: `${smtp.host}:${smtp.port}`, clock, random, log })
@@ -104,7 +104,7 @@ export function createSender(deps: SenderDeps): Sender {
 
   async function deleteExpired(): Promise<void> {
     for (let count = -1; count !== 0; ) {
-      count = await mails.deleteExpired(clock.now())
+      count = await mails.deleteExpired(await expiryTime())
       if (count === 0) return
       counts.add('expired', count)
       log.warn(`${count} mails are given up: they could not be sent before their links expired`)

@@ -71,6 +71,8 @@ interface Sending {
 interface Given {
   readonly clock?: TestClock
   readonly store?: Store
+  /** Another one unless the process's clock is right. */
+  readonly databaseClock?: TestClock
   readonly rate?: number
   readonly transport?: Transport
   /** Instead of a transport. */
@@ -111,6 +113,7 @@ async function startSending(given: Given = {}): Promise<Sending> {
     },
     vault,
     clock,
+    expiryTime: async () => (given.databaseClock ?? clock).now(),
     random,
     log: {
       info: line => void lines.push(line),
@@ -344,6 +347,25 @@ describe('the sender of mails', () => {
     assert.deepEqual(endedAt, [])
     await pass(21, 'during an attempt')
     assert.deepEqual(endedAt, [180_000])
+  })
+
+  it('gives up no mail whose link is valid by the clock of the database', async () => {
+    const databaseClock = createTestClock()
+    const store = await memory(databaseClock)
+    const behind = await startSending({ clock: databaseClock, store })
+    await behind.queue(1, { name: 'deferred', minutes: 30 })
+    await behind.queue(1, { minutes: 30 })
+    const clock = createTestClock(databaseClock.now().getTime() + 86_400_000)
+    const deliver = ({ to }: OutgoingMail): Delivery => (to.startsWith('ann') ? { outcome: 'sent' } : deferring)
+    const { sender, pass, lines } = await startSending({ clock, databaseClock, store, deliver })
+    sender.start()
+    await pass(2)
+    const { outcomes, waiting } = await sender.totals()
+    assert.deepEqual([waiting, outcomes.sent, outcomes.expired, lines.length], [1, 1, 0, 1])
+    databaseClock.advance(1800)
+    await pass(11)
+    assert.deepEqual([await store.mails.newest(9), (await sender.totals()).outcomes.expired], [[], 1])
+    assert.match(lines.at(-1) ?? '', /^1 mails are given up/)
   })
 
   it('deletes a mail that it cannot open, with a fault', async () => {
