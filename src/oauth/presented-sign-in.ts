@@ -1,9 +1,21 @@
 // How the user of a presented token signed in, for what is granted in exchange: never more than the token contains.
 import { memberOf, stringsIn } from '../base/json.ts'
 import { foreignClasses, levelOf, withLevel } from '../model/sessions/assurance.ts'
+import type { TokenGrantType } from '../model/clients/grant-types.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { supportsLevels } from '../model/users/second-factor.ts'
 import type { Zone } from '../model/zones/zone.ts'
+import { refuseToken } from '../token/token-refusals.ts'
+
+const TOKEN_EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
+/** Whether the token names its actor, and gives no more than a rule of exchange says, nor for longer. */
+export const isExchanged = ({ grant_type: type }: Readonly<Record<string, unknown>>): boolean => type === TOKEN_EXCHANGE
+
+/** Refuses an exchanged token, even one for this server, where it would be the beginning of another grant. */
+export function requireNotExchanged(claims: Readonly<Record<string, unknown>>): void {
+  if (isExchanged(claims)) throw refuseToken('token-audience', 'An exchanged token begins no other grant')
+}
 
 /** The methods, and the classes with the level first; nothing where the zone has no second factors. */
 interface PresentedSignIn {

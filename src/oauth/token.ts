@@ -23,6 +23,7 @@ import { authorizeVouched, isVouched, vouchedCaller } from './grants/vouched.ts'
 import type { VouchedCaller, VouchedDeps } from './grants/vouched.ts'
 import { formOf, parseParams } from './params.ts'
 import type { Params } from './params.ts'
+import { requireNotExchanged } from './presented-sign-in.ts'
 import { recordRefusal } from './refusal-event.ts'
 import type { RefusalDeps } from './refusal-event.ts'
 import {
@@ -220,6 +221,7 @@ async function readUser(
     const token = await reader.read(request, bearer)
     if (!token.user) throw withoutUser()
     if (!token.scopes.includes(scope)) throw insufficientScope([scope])
+    requireNotExchanged(token.claims)
     return token
   } catch (error) {
     throw inRealm(error, service)

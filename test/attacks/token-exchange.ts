@@ -124,6 +124,45 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'begins a grant of its own with an exchanged token for itself, to act without an actor and for longer',
+    outcome: 'no code and no refresh token is issued for it, in both modes',
+    attempt: async () => {
+      const scope = ['openid', 'cloud.read', 'svc.user']
+      const redirectUri = 'https://cloud.example/cb'
+      const cloud = {
+        ...service('cloud', [{ ...rule, audience: 'cloud', scopes: scope }]),
+        authorized_grant_types: [GRANT, 'user_token', 'authorization_code', 'refresh_token'],
+        scope,
+        redirect_uri: [redirectUri],
+        autoapprove: true,
+      }
+      const app = defaultBootstrap.clients.map(client => (client.client_id === 'app' ? { ...client, scope } : client))
+      const config = {
+        bootstrap: { ...defaultBootstrap, clients: [...app, cloud] },
+        zone_config: { protocols: { tokenExchange: true } },
+      }
+      for (const mode of MODES) {
+        await against(
+          async server => {
+            const { access_token: bearer } = tokensOf(
+              await exchange(server, await personsToken(server, scope.join(' '))),
+            )
+            const asked = { client_id: 'cloud', response_type: 'code', redirect_uri: redirectUri, state: 's' }
+            const answers = [
+              await server.send('/oauth/authorize', { query: asked, bearer }),
+              await server.token({ grant_type: 'user_token', client_id: 'auto' }, { bearer }),
+            ]
+            for (const answer of answers) {
+              assert.deepEqual([answer.status, answer.json()['error']], [401, 'invalid_token'])
+              assert.match(answer.text, /An exchanged token begins no other grant/)
+            }
+          },
+          { mode, config },
+        )()
+      }
+    },
+  },
+  {
     attack: 'uses an exchanged token at the server’s own interfaces',
     outcome: 'it is for its audience alone',
     attempt: against(async server => {

@@ -10,7 +10,7 @@ import type { VerifiedToken } from '../../token/token-validity.ts'
 import { PageError, prefersPage } from '../../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope, withScopeChallenge } from '../../web/callers/authorization-header.ts'
 import type { Form } from '../../web/requests/form.ts'
-import { signInOf } from '../presented-sign-in.ts'
+import { requireNotExchanged, signInOf } from '../presented-sign-in.ts'
 import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { providerNotAllowed } from './credentials.ts'
@@ -119,13 +119,19 @@ export async function readCaller(
   request: FastifyRequest,
   { reader, service, behaviour }: AuthorizeDeps,
 ): Promise<VerifiedToken> {
-  const token = await reader.read(request, bearerHeader(request) ?? '').catch((error: unknown) => {
+  const token = await readOriginal(request, reader).catch((error: unknown) => {
     throw inRealm(error, service)
   })
   const scope = service.scope('user')
   if (token.user && token.scopes.includes(scope)) return token
   const missing = insufficientScope(behaviour.exactCallScope ? [scope] : [service.scope('admin'), scope])
   throw withScopeChallenge(missing, behaviour.exactCallScope ? service.oauthRealm : undefined)
+}
+
+async function readOriginal(request: FastifyRequest, reader: AuthorizeDeps['reader']): Promise<VerifiedToken> {
+  const token = await reader.read(request, bearerHeader(request) ?? '')
+  requireNotExchanged(token.claims)
+  return token
 }
 
 /** Whether a program calls with the token of a user: a bearer, for a code, naming its client. */

@@ -1,10 +1,9 @@
 import { decodeJwt } from 'jose/jwt/decode'
-import type { TokenGrantType } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { IssuedToken } from '../../token/reader.ts'
-import { signInOf, signInOfIdToken } from '../presented-sign-in.ts'
+import { isExchanged, signInOf, signInOfIdToken } from '../presented-sign-in.ts'
 import type { AssertedUser } from './assertion.ts'
 import { assertedUser, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
@@ -12,7 +11,6 @@ import { requireAllowedProvider } from './grant.ts'
 import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-const TOKEN_EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 /** Longer assertions are refused unparsed. */
 const MAX_ASSERTION_LENGTH = 32_768
@@ -124,8 +122,7 @@ async function checkNotRevoked(
   const { claims } = token
   // The thief of a sender-constrained token must not exchange it for an unbound one.
   if (claims['cnf'] !== undefined) throw untrusted('The token is bound to its sender', deps)
-  // It names its actor, and gives no more than its rule says, nor for longer.
-  if (claims['grant_type'] === TOKEN_EXCHANGE) throw untrusted('An exchanged token is no assertion', deps)
+  if (isExchanged(claims)) throw untrusted('An exchanged token is no assertion', deps)
   if (token.kind === 'access_token') {
     const read = await readOwn(() => deps.reader.read({ zone, inspected: true }, assertion), deps)
     if (!deps.behaviour.strictOwnAssertions) return
