@@ -68,7 +68,14 @@ export function tokenFormatOf(params: Params): TokenFormat | undefined {
 }
 
 /** May appear in a log or a browser's history. */
-const NOT_SECRET: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'scope', 'response_type', 'token_format'])
+const NOT_SECRET: ReadonlySet<string> = new Set([
+  'grant_type',
+  'client_id',
+  'scope',
+  'response_type',
+  'token_format',
+  'login_hint', // the origin, as cf sends it
+])
 
 /**
  * The form of a request to the token endpoint or /check_token: its body, joined with the query if the setting

@@ -121,6 +121,12 @@ describe('UAA’s clients', () => {
       form: MARISSA,
     },
     {
+      name: 'cf: --origin, as a login_hint in the query',
+      path: `/oauth/token?${new URLSearchParams({ login_hint: '{"origin":"uaa"}' }).toString()}`,
+      headers: basic('cf', ''),
+      form: MARISSA,
+    },
+    {
       name: 'cf-java-client: Basic and the form at once',
       headers: basic('cf', ''),
       form: { ...MARISSA, client_id: 'cf', client_secret: '', response_type: 'token' },
@@ -155,6 +161,12 @@ describe('UAA’s clients', () => {
       [answer.status, answer.body['error'], answer.body['error_description']],
       [401, 'invalid_client', 'Bad credentials'],
     )
+  })
+
+  it('are refused an origin that is not there, also where cf names it', async () => {
+    const query = new URLSearchParams({ login_hint: '{"origin":"elsewhere"}' })
+    const answer = await send(`/oauth/token?${query.toString()}`, { headers: basic('cf', ''), form: MARISSA })
+    assert.deepEqual([answer.status, answer.body['error']], [401, 'unauthorized'])
   })
 
   it('are refused secrets in the query', async () => {
