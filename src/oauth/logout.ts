@@ -11,6 +11,7 @@ import { leadTo } from '../web/destination.ts'
 import type { Exchange } from '../web/exchange.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { EMPTY_FORM } from '../web/requests/form.ts'
+import { isLoadedInAdvance } from '../web/requests/navigation.ts'
 import { encodeNamed, queryForm } from '../web/requests/query.ts'
 import { isFromAnotherOrigin } from '../web/requests/request-origin.ts'
 import { bodyForm } from '../web/route.ts'
@@ -66,6 +67,8 @@ export function logoutEndpoint(app: FastifyInstance, given: LogoutDeps): void {
 
 async function logout({ request, reply }: Exchange, deps: Deps): Promise<FastifyReply> {
   const { sessions, denial, csrf, urls, behaviour, upstream, targets } = deps
+  // A browser that gets an error makes the request again when the user really goes there.
+  if (isLoadedInAdvance(request)) throw new PageError(403, 'This address is not loaded in advance.')
   const isPost = request.method === 'POST'
   const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
   const params = readParams(form)

@@ -195,6 +195,15 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), true)
     })
 
+    it('keeps the session when a browser loads the address before the user goes there', async () => {
+      const browser = await signedIn(server)
+      for (const purpose of ['prefetch', 'prefetch;prerender']) {
+        const headers = { 'sec-purpose': purpose, 'sec-fetch-site': 'none' }
+        assert.equal((await browser.send('/logout.do', { query: { redirect: '/' }, headers })).status, 403)
+        assert.equal(await isSignedIn(browser), true)
+      }
+    })
+
     // Covers POST /logout.do: X-<Service>-Csrf
     it('refuses a form with a wrong CSRF token, and keeps the session', async () => {
       const browser = await signedIn(server)
