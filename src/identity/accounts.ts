@@ -48,7 +48,7 @@ const notInvited = (description: string): ExternalRefusal => ({
   description,
 })
 const OTHER_EMAIL = notInvited(
-  'Your provider did not confirm that you have the e-mail address that was invited. Sign in with the invited account.',
+  'Your provider did not confirm that you have the email address that was invited. Sign in with the invited account.',
 )
 const OTHER_ACCOUNT = notInvited('The account that was invited is not yours at this identity provider.')
 

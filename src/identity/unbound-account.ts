@@ -13,7 +13,7 @@ const unusable = (description: string): ExternalRefusal => ({ outcome: 'refused'
 
 /** The refusal of a user whom no account can be given. */
 export const NOT_USABLE = unusable('Unable to register user in internal UAA store.')
-const AMBIGUOUS = unusable('Several accounts of the identity provider have this e-mail address.')
+const AMBIGUOUS = unusable('Several accounts of the identity provider have this email address.')
 
 /** Whether the account is not linked to an external id, and has no password. */
 export const isUnbound = ({ externalId, passwordHash }: User): boolean => !externalId && passwordHash === undefined

@@ -7,6 +7,9 @@ import { LANGUAGES } from '../../src/model/language.ts'
 import type { Language } from '../../src/model/language.ts'
 import { policyDemands, policyViolation } from '../../src/model/users/password-policy.ts'
 import { serviceNamed } from '../../src/model/service.ts'
+import { factorMailTexts } from '../../src/pages/texts/factor-mail-texts.ts'
+import { factorTexts } from '../../src/pages/texts/factor-texts.ts'
+import { securityTexts } from '../../src/pages/texts/security-texts.ts'
 import { scopeText, textsIn, timeAgo, tooManyAttempts, translatedDescription } from '../../src/pages/texts/texts.ts'
 import type { Texts } from '../../src/pages/texts/texts.ts'
 import { statesIn } from './states.ts'
@@ -36,6 +39,17 @@ const NAMED: Readonly<Record<string, readonly [string, string]>> = {
   'signOut.signedInAs': ['site', 'userName'],
   'profile.times': ['signedIn', 'lastSeen'],
   'profile.whichSession': ['name', 'signedIn'],
+  'enrol.fileHeading': ['site', 'userName'],
+}
+
+/** Second words for one idea, another form of address, and in French the wrong space before a mark. */
+const AVOIDED: Readonly<Record<Language, RegExp>> = {
+  en: /e-mail|recognise/,
+  de: /\b(?:du|dein|Webseite|Internetseite|Administrator|Konto erstellen|zur Wiederherstellung)\b/i,
+  fr: /[ \u00A0][;?!](?!\S)| :|\u202F:|\b(?:tu|ton|votre courriel|l’administration)\b/,
+  es: /\b(?:tú|tu|tus|la administración)\b/i,
+  ja: /あなた|端末|IDプロバイダー/,
+  zh: /你|帐户|账户|身份提供者|电子邮件/,
 }
 /** The sentences that take plain text or a number. */
 const PLAIN = /^(?:descriptionsWith\.|error\.|browsers\.|accountMails\.)/
@@ -59,6 +73,19 @@ describe('the texts of the pages', () => {
       ['en', 'de', 'fr', 'es', 'ja', 'zh-Hans'],
     )
   })
+
+  for (const language of LANGUAGES) {
+    it(`use one word for one idea, and one form of address: ${language}`, () => {
+      const texts = textsIn(language)
+      const all = [texts, factorTexts(texts), securityTexts(texts), factorMailTexts(texts)].flatMap(each =>
+        flatten(each),
+      )
+      assert.deepEqual(
+        all.filter(([, text]) => AVOIDED[language].test(text)),
+        [],
+      )
+    })
+  }
 
   const inEnglish = catalogue(english)
 

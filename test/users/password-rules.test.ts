@@ -5,7 +5,7 @@ import { newUserBody, startUserServer } from '../support/users.ts'
 import type { UserApi } from '../support/users.ts'
 
 const COMMON = 'Password must not be one of the most common passwords.'
-const OWN = 'Password must not be made of your name, your e-mail address or the name of this site.'
+const OWN = 'Password must not be made of your name, your email address or the name of this site.'
 const EMAILS = [{ value: 'somebody@post.example' }]
 const ANY = { headers: { 'if-match': '*' } } as const
 const RULES = {

@@ -107,7 +107,7 @@ function rulesOf(policy: PasswordPolicy, { minPasswordLength }: Pick<Behaviour, 
 }
 
 const COMMON = 'Password must not be one of the most common passwords.'
-const OWN_WORDS = 'Password must not be made of your name, your e-mail address or the name of this site.'
+const OWN_WORDS = 'Password must not be made of your name, your email address or the name of this site.'
 
 /** Which guessable passwords are refused; see `guessable-password.ts`. */
 export const refusedGuesses = (

@@ -21,7 +21,7 @@ export const de: Texts = {
     or: 'oder',
     noSignInMethod: 'Hier ist kein Anmeldeverfahren eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
     newHere: link => html`Neu hier? ${link}`,
-    createAccount: 'Konto erstellen',
+    createAccount: 'Konto anlegen',
     passkey: 'Passkey verwenden',
     passkeyUnused: 'Es wurde kein Passkey verwendet. Versuchen Sie es noch einmal, oder melden Sie sich anders an.',
   },
@@ -78,7 +78,7 @@ export const de: Texts = {
     runsHere:
       'Sie läuft auf Ihrem Gerät, und jedes Programm dort könnte sich für sie ausgeben: Fahren Sie nur fort, wenn Sie sie gerade gestartet haben.',
     forResources: resources => html`Sie bittet nur um Zugriff auf ${resources}.`,
-    links: { website: 'Internetseite', policy: 'Datenschutzerklärung', terms: 'Nutzungsbedingungen' },
+    links: { website: 'Zur Website', policy: 'Datenschutzerklärung', terms: 'Nutzungsbedingungen' },
   },
   scopes: {
     openid: 'Wissen, wer Sie sind',
@@ -185,7 +185,7 @@ export const de: Texts = {
     selected: 'Markiert, jetzt kopieren',
     selectedAloud: 'Der Code ist markiert. Kopieren Sie ihn von Hand.',
     warning:
-      'Wer den Code hat, kann sich in Ihrem Namen anmelden. Geben Sie ihn keiner Person und keiner Webseite, sondern nur einem Programm, das Sie selbst gestartet haben.',
+      'Wer den Code hat, kann sich in Ihrem Namen anmelden. Geben Sie ihn keiner Person und keiner Website, sondern nur einem Programm, das Sie selbst gestartet haben.',
     another: 'Neuen Code anfordern',
     offer: site =>
       html`Sie sind von einer anderen Website hierher gelangt. Mit einem Code kann sich ein Programm in Ihrem Namen bei ${site} anmelden.`,
@@ -302,7 +302,7 @@ export const de: Texts = {
     passwordOwnWords:
       'Das Passwort darf nicht aus Ihrem Namen, Ihrer E-Mail-Adresse oder dem Namen dieser Website gebildet sein.',
     unstableName:
-      'Der Identitätsanbieter hat nicht auf eine gleichbleibende Weise mitgeteilt, wer Sie sind. Wenden Sie sich an Ihren Administrator.',
+      'Der Identitätsanbieter hat nicht auf eine gleichbleibende Weise mitgeteilt, wer Sie sind. Wenden Sie sich an Ihre Administration.',
     notSignedInAgain:
       'Ihr Anbieter hat Sie nicht erneut nach einer Anmeldung gefragt, die Anwendung verlangt das aber.',
     lostAttempt:
@@ -481,13 +481,13 @@ export const de: Texts = {
       subject: 'Ihr Passwort wird anderswo verwaltet',
       lead: ({ email }) =>
         `Für das Konto ${email} wurde ein neues Passwort angefordert, aber ein anderer Dienst verwaltet es.`,
-      note: 'Melden Sie sich dort an oder bitten Sie Ihren Administrator um Hilfe. Wenn Sie das nicht waren, ignorieren Sie diese Nachricht.',
+      note: 'Melden Sie sich dort an oder bitten Sie Ihre Administration um Hilfe. Wenn Sie das nicht waren, ignorieren Sie diese Nachricht.',
     },
     passwordChanged: {
       subject: 'Ihr Passwort wurde geändert',
       lead: ({ email }) => `Das Passwort des Kontos ${email} wurde geändert.`,
       button: 'Passwort zurücksetzen',
-      note: 'Alle anderen Geräte wurden abgemeldet. Wenn Sie das nicht waren, setzen Sie das Passwort jetzt zurück und informieren Sie Ihren Administrator.',
+      note: 'Alle anderen Geräte wurden abgemeldet. Wenn Sie das nicht waren, setzen Sie das Passwort jetzt zurück und informieren Sie Ihre Administration.',
     },
     activate: {
       subject: 'Aktivieren Sie Ihr Konto',

@@ -28,7 +28,7 @@ export const EVENT_TEXTS: Readonly<Record<Language, Readonly<Record<AccountEvent
     unlocked: 'Konto entsperrt',
     'sessions-ended': 'Anderswo abgemeldet',
     'access-changed': 'Berechtigungen geändert',
-    'access-revoked': 'Zugriff widerrufen',
+    'access-revoked': 'Zugriff entzogen',
     'second-factor-failed': 'Zweiter Schritt fehlgeschlagen',
     'factor-added': 'Zweiter Faktor hinzugefügt',
     'factor-changed': 'Zweite Faktoren geändert',

@@ -167,8 +167,8 @@ const fr: FactorMailTexts = {
     },
   },
   button: 'Vérifier votre compte',
-  note: 'Si ce n’était pas vous, changez votre mot de passe maintenant et prévenez l’administration.',
-  noteByOther: 'C’est l’administration qui l’a fait. Si vous ne vous y attendiez pas, demandez-lui pourquoi.',
+  note: 'Si ce n’était pas vous, changez votre mot de passe maintenant et prévenez votre administrateur.',
+  noteByOther: 'C’est un administrateur qui l’a fait. Si vous ne vous y attendiez pas, demandez-lui pourquoi.',
 }
 
 const es: FactorMailTexts = {
@@ -216,8 +216,8 @@ const es: FactorMailTexts = {
     },
   },
   button: 'Revisar su cuenta',
-  note: 'Si no fue usted, cambie su contraseña ahora y avise a la administración.',
-  noteByOther: 'Lo hizo la administración. Si no lo esperaba, pregúntele.',
+  note: 'Si no fue usted, cambie su contraseña ahora y avise a su administrador.',
+  noteByOther: 'Lo hizo un administrador. Si no lo esperaba, pregúntele.',
 }
 
 const ja: FactorMailTexts = {
@@ -271,43 +271,43 @@ const ja: FactorMailTexts = {
 const zh: FactorMailTexts = {
   changes: {
     passkeyAdded: {
-      subject: '您的账户添加了一个通行密钥',
-      lead: userName => `账户 ${userName} 添加了一个通行密钥。持有它的人可以用它登录。`,
+      subject: '您的账号添加了一个通行密钥',
+      lead: userName => `账号 ${userName} 添加了一个通行密钥。持有它的人可以用它登录。`,
     },
     passkeyRemoved: {
-      subject: '您的账户移除了一个通行密钥',
-      lead: userName => `账户 ${userName} 移除了一个通行密钥。`,
+      subject: '您的账号移除了一个通行密钥',
+      lead: userName => `账号 ${userName} 移除了一个通行密钥。`,
     },
     appAdded: {
-      subject: '您的账户设置了身份验证器应用',
-      lead: userName => `账户 ${userName} 设置了身份验证器应用。之前设置的应用不再有效。`,
+      subject: '您的账号设置了身份验证器应用',
+      lead: userName => `账号 ${userName} 设置了身份验证器应用。之前设置的应用不再有效。`,
     },
     appRemoved: {
-      subject: '您的账户移除了身份验证器应用',
-      lead: userName => `账户 ${userName} 移除了身份验证器应用。`,
+      subject: '您的账号移除了身份验证器应用',
+      lead: userName => `账号 ${userName} 移除了身份验证器应用。`,
     },
     codesRenewed: {
       subject: '您有新的恢复代码',
-      lead: userName => `账户 ${userName} 有了新的恢复代码。之前的代码不再有效。`,
+      lead: userName => `账号 ${userName} 有了新的恢复代码。之前的代码不再有效。`,
     },
     codesRemoved: {
       subject: '您的恢复代码已移除',
-      lead: userName => `账户 ${userName} 的恢复代码不再有效。`,
+      lead: userName => `账号 ${userName} 的恢复代码不再有效。`,
     },
     bypassGiven: {
-      subject: '已为您的账户生成一个代码',
-      lead: userName => `已生成一个代码，可在登录账户 ${userName} 时代替第二步一次。代码不在此邮件中。`,
+      subject: '已为您的账号生成一个代码',
+      lead: userName => `已生成一个代码，可在登录账号 ${userName} 时代替第二步一次。代码不在此邮件中。`,
     },
     codeUsed: {
-      subject: '有人使用代码登录了您的账户',
-      lead: userName => `账户 ${userName} 的一次登录使用了代码代替第二步。如果您遗失了设备，请在个人资料中将其移除。`,
+      subject: '有人使用代码登录了您的账号',
+      lead: userName => `账号 ${userName} 的一次登录使用了代码代替第二步。如果您遗失了设备，请在个人资料中将其移除。`,
     },
     reset: {
-      subject: '您账户的第二步验证方式已移除',
-      lead: userName => `账户 ${userName} 的所有通行密钥、身份验证器应用和恢复代码均已移除。`,
+      subject: '您账号的第二步验证方式已移除',
+      lead: userName => `账号 ${userName} 的所有通行密钥、身份验证器应用和恢复代码均已移除。`,
     },
   },
-  button: '查看您的账户',
+  button: '查看您的账号',
   note: '如果不是您本人操作，请立即更改密码并通知管理员。',
   noteByOther: '此操作由管理员执行。如果您不知情，请向其询问。',
 }

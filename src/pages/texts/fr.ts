@@ -8,7 +8,7 @@ export const fr: Texts = {
   layout: {
     skip: 'Aller au contenu',
     signOut: 'Se déconnecter',
-    lastSignIn: time => html`Dernière connexion : ${time}`,
+    lastSignIn: time => html`Dernière connexion\u00a0: ${time}`,
     banner: 'Annonce de l’exploitant',
   },
   login: {
@@ -74,7 +74,7 @@ export const fr: Texts = {
     alsoReturns: others => html`Elle peut aussi renvoyer vers ${others}`,
     describedAt: host => html`Elle déclare appartenir à ${host}. Personne ici n’a vérifié qui en est responsable.`,
     runsHere:
-      'Elle s’exécute sur votre appareil, et tout programme pourrait se faire passer pour elle : continuez seulement si vous venez de la lancer.',
+      'Elle s’exécute sur votre appareil, et tout programme pourrait se faire passer pour elle\u00a0: continuez seulement si vous venez de la lancer.',
     forResources: resources => html`Elle demande l’accès à ${resources} uniquement.`,
     links: { website: 'Site web', policy: 'Politique de confidentialité', terms: 'Conditions d’utilisation' },
   },
@@ -373,10 +373,10 @@ export const fr: Texts = {
     lead: email => html`Vous êtes invité à créer un compte pour ${email}. Choisissez un mot de passe pour le créer.`,
     agreeLead: email => html`Vous êtes invité avec votre compte ${email}.`,
     otherAccount: userName =>
-      html`Vous êtes connecté en tant que ${userName}. L’invitation concerne un autre compte : déconnectez-vous avant d’utiliser celui-ci.`,
+      html`Vous êtes connecté en tant que ${userName}. L’invitation concerne un autre compte\u00a0: déconnectez-vous avant d’utiliser celui-ci.`,
     password: 'Mot de passe',
     again: 'Confirmer le mot de passe',
-    consent: terms => html`J’accepte : ${terms}`,
+    consent: terms => html`J’accepte\u00a0: ${terms}`,
     submit: 'Créer le compte',
     agree: 'Accepter l’invitation',
     directory: {
@@ -404,17 +404,17 @@ export const fr: Texts = {
     email: 'E-mail',
     password: 'Mot de passe',
     again: 'Confirmer le mot de passe',
-    consent: terms => html`J’accepte\u202f: ${terms}`,
+    consent: terms => html`J’accepte\u00a0: ${terms}`,
     submit: 'Envoyer le lien d’activation',
     joined: 'Déjà inscrit\u202f? Se connecter.',
-    sent: 'Consultez vos e-mails\u202f: nous vous avons envoyé un lien d’activation.',
+    sent: 'Consultez vos e-mails\u00a0: nous vous avons envoyé un lien d’activation.',
     sentNote:
       'Le lien est valable une heure. Si rien n’arrive après quelques minutes, regardez dans les courriers indésirables.',
     resend: 'Renvoyer l’e-mail d’activation',
     verifyHeading: 'Activer votre compte',
     verifyLead: email => html`Encore un clic, et ${email} est vérifiée.`,
     passwordLead:
-      'Saisissez le mot de passe choisi lors de l’inscription. Si vous ne vous êtes pas inscrit vous-même, fermez cette page\u202f: il ne se passera rien.',
+      'Saisissez le mot de passe choisi lors de l’inscription. Si vous ne vous êtes pas inscrit vous-même, fermez cette page\u00a0: il ne se passera rien.',
     verify: 'Activer le compte',
     expired: link => html`Votre lien d’activation a expiré. Demandez-en un nouveau ${link}.`,
     here: 'ici',
@@ -431,7 +431,7 @@ export const fr: Texts = {
   emailChange: {
     title: 'Changer d’adresse e-mail',
     heading: 'Changer d’adresse e-mail',
-    current: email => html`Adresse e-mail actuelle\u202f: ${email}`,
+    current: email => html`Adresse e-mail actuelle\u00a0: ${email}`,
     newEmail: 'Nouvelle adresse e-mail',
     submit: 'Envoyer le lien de vérification',
     verifyHeading: 'Confirmer votre nouvelle adresse e-mail',
@@ -447,7 +447,7 @@ export const fr: Texts = {
     leads: {
       reset_password:
         'Si un compte porte ce nom, un lien vient d’être envoyé à son adresse e-mail. Il est valable une demi-heure.',
-      email_change: 'Consultez vos e-mails\u202f: nous vous avons envoyé un lien de vérification.',
+      email_change: 'Consultez vos e-mails\u00a0: nous vous avons envoyé un lien de vérification.',
     },
     back: 'Retour à la connexion',
   },
@@ -470,7 +470,7 @@ export const fr: Texts = {
       subject: 'Réinitialisez votre mot de passe',
       lead: ({ email }) => `Une réinitialisation du mot de passe du compte ${email} a été demandée.`,
       button: 'Réinitialiser le mot de passe',
-      note: 'Le lien est valable une demi-heure. Si vous n’êtes pas à l’origine de cette demande, ignorez ce message : votre mot de passe ne change pas.',
+      note: 'Le lien est valable une demi-heure. Si vous n’êtes pas à l’origine de cette demande, ignorez ce message\u00a0: votre mot de passe ne change pas.',
     },
     passwordElsewhere: {
       subject: 'Votre mot de passe est géré ailleurs',
@@ -494,13 +494,13 @@ export const fr: Texts = {
       subject: 'Vous avez déjà un compte',
       lead: ({ email }) => `Quelqu’un a demandé un nouveau compte pour ${email}, mais il en existe déjà un.`,
       button: 'Se connecter',
-      note: 'Si c’était vous, connectez-vous, et réinitialisez-y votre mot de passe si vous l’avez oublié. Sinon, ignorez ce message\u202f: rien n’a été modifié.',
+      note: 'Si c’était vous, connectez-vous, et réinitialisez-y votre mot de passe si vous l’avez oublié. Sinon, ignorez ce message\u00a0: rien n’a été modifié.',
     },
     verifyNewEmail: {
       subject: 'Confirmez votre nouvelle adresse e-mail',
       lead: ({ email }) => `Il a été demandé de remplacer l’adresse e-mail d’un compte par ${email}.`,
       button: 'Vérifier l’adresse',
-      note: 'Le lien est valable 30 minutes et ouvre une page qui indique le compte. Si vous n’avez rien demandé ou si ce compte n’est pas le vôtre, ne confirmez pas\u202f: rien ne changera.',
+      note: 'Le lien est valable 30 minutes et ouvre une page qui indique le compte. Si vous n’avez rien demandé ou si ce compte n’est pas le vôtre, ne confirmez pas\u00a0: rien ne changera.',
     },
     newEmailTaken: {
       subject: 'Votre adresse e-mail est déjà utilisée',
@@ -511,7 +511,7 @@ export const fr: Texts = {
       subject: 'Un changement de votre adresse e-mail a été demandé',
       lead: ({ email, former }) =>
         `Il a été demandé de remplacer l’adresse e-mail de votre compte, ${former}, par ${email}.`,
-      note: 'Si vous n’avez rien demandé, connectez-vous et changez votre mot de passe maintenant\u202f: le lien de changement ne fonctionnera plus.',
+      note: 'Si vous n’avez rien demandé, connectez-vous et changez votre mot de passe maintenant\u00a0: le lien de changement ne fonctionnera plus.',
     },
     emailChanged: {
       subject: 'Votre adresse e-mail a été changée',
@@ -521,7 +521,7 @@ export const fr: Texts = {
   },
   outbox: {
     title: 'Boîte d’envoi',
-    lead: 'Ceci est le bac à sable : les e-mails sont affichés ici au lieu d’être envoyés.',
+    lead: 'Ceci est le bac à sable\u00a0: les e-mails sont affichés ici au lieu d’être envoyés.',
     empty: 'Aucun e-mail pour l’instant.',
   },
 }

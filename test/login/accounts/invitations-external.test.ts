@@ -12,7 +12,7 @@ import { startUpstream } from '../../support/upstream.ts'
 import type { Upstream } from '../../support/upstream.ts'
 
 const BASE = 'http://localhost:8080'
-const OTHER_EMAIL = /Your provider did not confirm that you have the e-mail address that was invited/
+const OTHER_EMAIL = /Your provider did not confirm that you have the email address that was invited/
 const OTHER_ACCOUNT = /The account that was invited is not yours/
 const LOST = /started in another browser, has expired or is already complete/
 

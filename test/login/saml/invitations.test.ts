@@ -71,7 +71,7 @@ for (const mode of MODES) {
         return
       }
       assert.equal(answer.status, 403)
-      assert.match(unescaped(answer.text), /did not confirm that you have the e-mail address that was invited/)
+      assert.match(unescaped(answer.text), /did not confirm that you have the email address that was invited/)
     }
 
     // Covers invitation of an external user: SAML start

@@ -204,7 +204,7 @@ describe('policyDemands', () => {
       'Password must be at least 8 characters in length.',
       'Password must contain at least 2 digit characters.',
       'Password must not be one of the most common passwords.',
-      'Password must not be made of your name, your e-mail address or the name of this site.',
+      'Password must not be made of your name, your email address or the name of this site.',
     ])
     assert.deepEqual(policyDemands(policy(), uaa), [])
     const off = { refuseCommonPasswords: false, refuseOwnWords: false }
