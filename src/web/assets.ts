@@ -1,7 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { digest } from '../base/secrets.ts'
+import { queryForm } from './requests/query.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -38,6 +39,13 @@ export interface Assets {
   /** Serves the files from memory, below `/resources/`. */
   serve(app: FastifyInstance): void
 }
+
+/**
+ * How long a file may be kept: for a year only under the URL of its own version. During an upgrade, a page of one server asks
+ * another one for a version that this does not have, and caches must not keep what it gets under that name.
+ */
+export const cachingOf = (request: FastifyRequest, version: string): string =>
+  queryForm(request).get('v') === version ? 'public, max-age=31536000, immutable' : 'no-cache'
 
 interface Asset {
   readonly name: string
@@ -87,16 +95,19 @@ export function loadAssets(folder: string, basePath: string): Assets {
     docsScript: urlOf('docs.js'),
     serve(app) {
       for (const asset of assets) {
-        serveAt(app, `/resources/${asset.name}`, asset, 'public, max-age=31536000, immutable')
+        serveAt(app, `/resources/${asset.name}`, asset)
         if (asset.name === STYLESHEET) serveAt(app, UAA_STYLESHEET, asset, 'public, max-age=300') // a URL that stays
       }
     },
   }
 }
 
-function serveAt(app: FastifyInstance, url: string, { type, content, tag }: Asset, cached: string): void {
+function serveAt(app: FastifyInstance, url: string, { type, content, tag }: Asset, caching?: string): void {
   app.get(url, { config: CONFIG }, (request, reply) => {
-    reply.header('etag', `"${tag}"`).header('cache-control', cached).type(type)
+    reply
+      .header('etag', `"${tag}"`)
+      .header('cache-control', caching ?? cachingOf(request, tag))
+      .type(type)
     return request.headers['if-none-match'] === `"${tag}"` ? reply.status(304).send() : reply.send(content)
   })
 }

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
+import { cachingOf } from '../../web/assets.ts'
 import { CORS_VARY } from '../../web/headers.ts'
 
 /** Of the package rapidoc. */
@@ -23,12 +24,13 @@ export function explorerEndpoint(app: FastifyInstance): void {
   const access = { by: 'anyone', because: 'it is what a page is made of' } as const
   const etag = `"rapidoc-${EXPLORER_VERSION}"`
 
-  app.get(PATH, { config: { access, audience: 'open', zone: false } }, ({ headers }, reply) => {
+  app.get(PATH, { config: { access, audience: 'open', zone: false } }, (request, reply) => {
     reply.headers({
       etag,
-      'cache-control': 'public, max-age=31536000, immutable',
+      'cache-control': cachingOf(request, EXPLORER_VERSION),
       vary: `${CORS_VARY}, Accept-Encoding`,
     })
+    const { headers } = request
     if (headers['if-none-match'] === etag) return reply.status(304).send()
     reply.type('text/javascript; charset=utf-8')
     const compressed = createReadStream(EXPLORER_FILE)
