@@ -26,6 +26,14 @@ const problem = (want: InvalidNesting['problem']) => (error: unknown) => {
 /** The cases of groups, inside the suite of a database. */
 export function groupCases({ store, newZone }: Lent): void {
   /** A zone with users `u0`… and groups `g0`… */
+  /** Ten orders of the items: each begins elsewhere, and every other one goes backwards. */
+  const ordersOf = <T>(items: readonly T[]): readonly (readonly T[])[] =>
+    Array.from({ length: 10 }, (_, n) => {
+      const start = Math.floor((items.length * n) / 10)
+      const turned = [...items.slice(start), ...items.slice(0, start)]
+      return n % 2 === 0 ? turned : turned.toReversed()
+    })
+
   async function zoneOf(count: { users?: number; groups?: number }): Promise<string> {
     const z = newZone()
     const { users, groups } = store()
@@ -157,6 +165,21 @@ export function groupCases({ store, newZone }: Lent): void {
       await assert.rejects(groups.insert(z, { ...taken, id: 'new' }), AlreadyExists)
       await groups.insertMissing(z, [{ ...taken, id: 'new' }])
       assert.equal((await groups.findByName(z, 'G1'))?.id, 'g1')
+    })
+
+    it('is made with others by several at once, whatever their order', async () => {
+      const z = await zoneOf({})
+      const made = Array.from({ length: 100 }, (_, n) => group({ zoneId: z, id: `new${n}`, displayName: `new.${n}` }))
+      await Promise.all(ordersOf(made).map(each => store().groups.insertMissing(z, each)))
+      assert.equal(
+        (
+          await store().groups.findByNames(
+            z,
+            made.map(each => each.displayName),
+          )
+        ).length,
+        100,
+      )
     })
 
     it('keeps exactly the members that a replacement lists, however many and whatever their ids', async () => {
@@ -477,6 +500,15 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(await owned(z, 'u0', 'corp'), ['g0'])
       await store().groups.changeOwned(z, { userId: 'gone', origin: 'corp' }, { remove: ['g1'], add: ['g0'] })
       assert.deepEqual(await owned(z, 'gone', 'corp'), [])
+    })
+
+    it('are changed by several sign-ins at once, whatever the order of the groups', async () => {
+      const z = await zoneOf({ users: 1, groups: 130 })
+      const all = Array.from({ length: 130 }, (_, n) => `g${n}`)
+      await Promise.all(ordersOf(all).map(each => change(z, 'corp', [], each)))
+      assert.equal((await owned(z, 'u0', 'corp')).length, 130)
+      await Promise.all(ordersOf(all).map(each => change(z, 'corp', each, [])))
+      assert.deepEqual(await owned(z, 'u0', 'corp'), [])
     })
 
     it('come from mappings of the origin in the zone, and groups are known with those around them', async () => {

@@ -168,8 +168,12 @@ export function createGroupChanges(
 
 /** Adds the groups whose names the zone does not have yet, inside a transaction. */
 export async function addMissingGroups(within: Transaction, zoneId: string, groups: readonly Group[]): Promise<void> {
-  for (const group of groups) await within.run(INSERT_MISSING, toGroupRow(zoneId, group))
+  // In one order: two transactions that add the same names would wait for each other.
+  const rows = groups.map(group => toGroupRow(zoneId, group)).toSorted(byName)
+  for (const row of rows) await within.run(INSERT_MISSING, row)
 }
+
+const byName = (one: GroupRow, other: GroupRow): number => (one.display_name_lower < other.display_name_lower ? -1 : 1)
 
 async function changeMembers(within: Transaction, inGroup: InGroup, { remove, add }: MemberChange): Promise<void> {
   // Before anything else, since no statement can hold it.

@@ -26,7 +26,7 @@ const JOIN = withList<never>(
   placeholders => `insert into group_members (zone_id, group_id, member_id, member_type, origin)
    select groups.zone_id, groups.id, users.id, 'USER', :origin from groups
    join users on users.zone_id = groups.zone_id and users.id = :user_id
-   where groups.zone_id = :zone_id and groups.id in (${placeholders}) on conflict do nothing`,
+   where groups.zone_id = :zone_id and groups.id in (${placeholders}) order by groups.id on conflict do nothing`,
 )
 
 /** The part of `GroupStore` that sign-ins at providers use. */
@@ -63,7 +63,8 @@ export function createUserMemberships(
           [LEAVE, remove],
           [JOIN, add],
         ] as const) {
-          for (const part of chunks(ids)) {
+          // In one order: two sign-ins of the user at once would wait for each other.
+          for (const part of chunks(ids.toSorted())) {
             const { of: statement, args } = change(part)
             await within.run(statement, { ...args, ...of })
           }
