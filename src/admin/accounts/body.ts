@@ -5,7 +5,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { isKeepable } from '../../records/kinds.ts'
-import { refuseResource } from '../resources/refusal.ts'
+import { refuseResource } from '../../users/refusal.ts'
 
 /** The text of the member; undefined without it, or where it is null. Throws `scim` for any other type. */
 export function textIn(body: JsonRecord, name: string): string | undefined {

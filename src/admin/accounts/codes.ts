@@ -9,7 +9,7 @@ import type { OAuthError } from '../../model/oauth-error.ts'
 import { isKeepable, readMoment } from '../../records/kinds.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
-import { refuseResource } from '../resources/refusal.ts'
+import { refuseResource } from '../../users/refusal.ts'
 import type { CodeRoute } from './routes.ts'
 
 /** Of `data`, in characters. */

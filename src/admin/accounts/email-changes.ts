@@ -7,7 +7,8 @@ import { returnUrl } from '../../accounts/return-url.ts'
 import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { jsonBody, sendJson, textBody } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
-import { noSuchResource, refuseMalformed, refuseResource } from '../resources/refusal.ts'
+import { refuseMalformed } from '../resources/refusal.ts'
+import { noSuchResource, refuseResource } from '../../users/refusal.ts'
 import { bare, textIn } from './body.ts'
 
 /** Dependencies of the endpoints. */

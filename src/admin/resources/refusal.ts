@@ -5,8 +5,6 @@ import { WrongContentType } from '../../web/requests/bodies.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { refuseResource } from '../../users/refusal.ts'
 
-export { noSuchResource, tooManyConflicts, refuseResource, staleVersion } from '../../users/refusal.ts'
-
 const MAX_SHOWN = 100
 
 /**

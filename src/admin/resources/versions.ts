@@ -2,7 +2,7 @@
 import { MAX_INT32 } from '../../base/json.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendJson } from '../../web/requests/json.ts'
-import { refuseResource } from './refusal.ts'
+import { refuseResource } from '../../users/refusal.ts'
 
 /** The version that a change may replace; `any` matches every version. */
 export type ExpectedVersion = number | 'any'

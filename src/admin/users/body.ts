@@ -6,7 +6,7 @@ import type { Approval } from '../../model/users/approval.ts'
 import { isKeepable, readMoment, UNKEEPABLE } from '../../records/kinds.ts'
 import { checkLengths } from '../../users/rules.ts'
 import { checkSchemas, isVersion } from '../resources/dialect.ts'
-import { refuseResource } from '../resources/refusal.ts'
+import { refuseResource } from '../../users/refusal.ts'
 
 /** A user as sent in a request; members that it omits, or sends as null, are absent. */
 export interface UserBody {

@@ -18,7 +18,7 @@ import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { groupCallerOf } from '../resources/caller.ts'
-import { noSuchResource, refuseResource } from '../resources/refusal.ts'
+import { noSuchResource, refuseResource } from '../../users/refusal.ts'
 import type { UserFactorRoute } from './routes.ts'
 
 /** Dependencies of `userFactorHandlers`. */

@@ -12,7 +12,7 @@ import { hasRight } from '../../web/callers/bearer.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import { callerOf, groupCallerOf } from '../resources/caller.ts'
-import { tooManyConflicts, refuseResource } from '../resources/refusal.ts'
+import { tooManyConflicts, refuseResource } from '../../users/refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { UserRoute } from './routes.ts'
 

@@ -7,7 +7,7 @@ import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { Users } from '../../users/users.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { callerOf, groupCallerOf } from '../resources/caller.ts'
-import { noSuchResource, refuseResource } from '../resources/refusal.ts'
+import { noSuchResource, refuseResource } from '../../users/refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { UserRoute } from './routes.ts'
 

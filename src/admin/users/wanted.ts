@@ -2,7 +2,7 @@
 import type { User } from '../../model/users/user.ts'
 import { hasPrimaryEmail, withEmail, withPhoneNumber } from '../../model/users/user.ts'
 import type { UserDraft } from '../../users/new-user.ts'
-import { refuseResource } from '../resources/refusal.ts'
+import { refuseResource } from '../../users/refusal.ts'
 import type { EmailInBody, UserBody } from './body.ts'
 
 const invalid = (message: string): Error => refuseResource('invalid_scim_resource', message)
