@@ -1,22 +1,22 @@
 // The groups of SCIM, over the records and rules that every API of groups shares. Members are read and changed by their ids,
 // and never all of them unless a request is about all.
-import { mapInBatches } from '../../base/in-batches.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Group, Member } from '../../model/users/group.ts'
+import type { Group } from '../../model/users/group.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { CursorPage, MemberChange, MemberRecord, Page, Store } from '../../store/store.ts'
+import type { CursorPage, MemberChange, Page, Store } from '../../store/store.ts'
 import type { Groups } from '../../users/groups/groups.ts'
 import { noSuchResource, tooManyConflicts } from '../../users/refusal.ts'
 import { namesOf } from './attribute.ts'
-import type { Json } from './attribute.ts'
-import { ScimError } from './error.ts'
+import { createGroupMembers } from './group-members.ts'
 import { groupDefinitionOf, groupToJson, memberToJson } from './group-resource.ts'
-import type { GroupDefinition, SentMember } from './group-resource.ts'
+import type { GroupDefinition } from './group-resource.ts'
 import { neededMembers } from './member-operations.ts'
+import type { NeededMembers } from './member-operations.ts'
 import type { Condition } from './meta.ts'
 import { checkMatch } from './meta.ts'
 import { readOperations } from './patch-operations.ts'
+import type { Operation } from './patch-operations.ts'
 import { applyPatch } from './patch.ts'
 import { readResource } from './reader.ts'
 import type { Change, Context, Resource, Resources } from './resources.ts'
@@ -30,44 +30,26 @@ export interface ScimGroupDeps {
   readonly service: Service
 }
 
-/** Members that are read at a time. */
-const MEMBERS_PER_PAGE = 500
-/** Of all groups on a page of a list. */
-const MAX_MEMBERS_OF_LIST = 10_000
-/** As many as a request can have; for filters that are not about ids. */
-const MAX_MEMBERS_TO_FILTER = 10_000
-/** Number of groups whose members the store reads at once. */
-const GROUPS_AT_ONCE = 64
 const MAX_ATTEMPTS = 8
+
+interface ComputedChange {
+  readonly definition: GroupDefinition
+  readonly memberChange: MemberChange
+}
 
 /** One instance serves every zone. */
 export function createScimGroups({ store, groups, service }: ScimGroupDeps): Resources {
   const names = namesOf(GROUP)
-
-  async function* membersOf(
-    { zone, base }: Context,
-    id: string,
-    selection: Selection,
-  ): AsyncGenerator<readonly unknown[]> {
-    const showsNames = selection.wants('members', 'display')
-    let after: string | undefined
-    for (;;) {
-      const page = { count: MEMBERS_PER_PAGE, after }
-      const records: readonly MemberRecord[] = showsNames
-        ? await store.groups.listMemberRecords(zone.id, id, page)
-        : (await store.groups.listMembers(zone.id, id, page)).map(member => ({ member }))
-      yield listIn(selection.of({ members: records.map(record => memberToJson(record, base)) }))
-      after = records.at(-1)?.member.memberId
-      if (records.length < MEMBERS_PER_PAGE) return
-    }
-  }
+  const members = createGroupMembers({ store, service })
 
   /** The group with its members, which are read when they are sent. */
   function shownOne(context: Context, group: Group, selection: Selection): Resource {
     const json = groupToJson(group, context.base)
-    const members = selection.wants('members') && { name: 'members', pages: membersOf(context, group.id, selection) }
     const { id, version } = group
-    return { id, version, json: selection.of(json), isOfVersion: !members, ...(members && { list: members }) }
+    const resource = { id, version, json: selection.of(json) }
+    if (!selection.wants('members')) return { ...resource, isOfVersion: true }
+    const list = { name: 'members', pages: members.pages(context, id, selection) }
+    return { ...resource, isOfVersion: false, list }
   }
 
   /** The groups of a list with their members, which must not be too many. */
@@ -76,26 +58,11 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
     records: readonly Group[],
     selection: Selection,
   ): Promise<readonly Resource[]> {
-    const byGroup = new Map<string, Json[]>()
-    let count = 0
-    for (let start = 0; selection.wants('members') && start < records.length; start += GROUPS_AT_ONCE) {
-      const ids = records.slice(start, start + GROUPS_AT_ONCE).map(({ id }) => id)
-      const found = await store.groups.listMembersOfGroups(zone.id, ids, MAX_MEMBERS_OF_LIST - count + 1)
-      count += found.length
-      if (count > MAX_MEMBERS_OF_LIST) {
-        throw new ScimError('tooMany', 'The groups have too many members: ask with excludedAttributes=members')
-      }
-      for (const { groupId, ...member } of found) {
-        const members = byGroup.get(groupId)
-        const json = memberToJson({ member }, base)
-        if (members) members.push(json)
-        else byGroup.set(groupId, [json])
-      }
-    }
+    const byGroup = selection.wants('members') ? await members.ofGroups(zone, records) : undefined
     return records.map(group => {
-      const members = byGroup.get(group.id)
-      const json = { ...groupToJson(group, base), ...(members && { members }) }
-      return { id: group.id, version: group.version, json: selection.of(json), isOfVersion: members === undefined }
+      const own = byGroup?.get(group.id)?.map(member => memberToJson({ member }, base))
+      const json = { ...groupToJson(group, base), ...(own && { members: own }) }
+      return { id: group.id, version: group.version, json: selection.of(json), isOfVersion: own === undefined }
     })
   }
 
@@ -105,28 +72,20 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
     return group
   }
 
-  /** The members with their types; a member of this API belongs to the accounts kept here. */
-  const typed = (zone: Zone, members: readonly SentMember[]): Promise<readonly Member[]> =>
-    mapInBatches(members, async ({ memberId, memberType }) => ({
-      memberId,
-      memberType: memberType ?? ((await store.groups.find(zone.id, memberId)) ? 'GROUP' : 'USER'),
-      origin: service.name,
-    }))
-
   /** Computes a change of the group as it is, again if others were faster. */
   async function change(
     { zone, by }: Context,
     { id, condition }: Pick<Change, 'id' | 'condition'>,
-    compute: (group: Group) => Promise<{ readonly definition: GroupDefinition; readonly members: MemberChange }>,
+    compute: (group: Group) => Promise<ComputedChange>,
   ): Promise<Group> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const group = await find(zone, id)
       checkMatch(condition, group.version)
-      const { definition, members } = await compute(group)
-      if (isSame(group, definition) && members.add.length === 0 && members.remove.length === 0) return group
+      const { definition, memberChange } = await compute(group)
+      if (isSame(group, definition) && memberChange.add.length === 0 && memberChange.remove.length === 0) return group
       const { displayName, description, externalId = null } = definition
       try {
-        return await groups.change(zone, id, () => ({ displayName, description, externalId, members }), {
+        return await groups.change(zone, id, () => ({ displayName, description, externalId, members: memberChange }), {
           expected: group.version,
           by,
         })
@@ -135,6 +94,26 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
       }
     }
     throw tooManyConflicts('group', id)
+  }
+
+  /** Reads only the members that the operations are about. */
+  async function patched(
+    { zone, base }: Context,
+    group: Group,
+    { operations, needed }: { readonly operations: readonly Operation[]; readonly needed: NeededMembers },
+  ): Promise<ComputedChange> {
+    const before = await members.load(zone, group.id, needed.ids)
+    const sent = before.map(member => memberToJson({ member }, base))
+    const resource = { ...groupToJson(group, base), ...(sent.length > 0 && { members: sent }) }
+    const definition = groupDefinitionOf(applyPatch(names, resource, operations))
+    if (needed.isReplaced) {
+      return { definition, memberChange: { remove: 'others', add: await members.typed(zone, definition.members) } }
+    }
+    const idsBefore = new Set(before.map(({ memberId }) => memberId))
+    const idsAfter = new Set(definition.members.map(({ memberId }) => memberId))
+    const added = definition.members.filter(({ memberId }) => !idsBefore.has(memberId))
+    const remove = [...idsBefore].filter(memberId => !idsAfter.has(memberId))
+    return { definition, memberChange: { remove, add: await members.typed(zone, added) } }
   }
 
   return {
@@ -155,9 +134,9 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
     },
 
     async create(context, body, selection) {
-      const { members, ...draft } = groupDefinitionOf(readResource(names, body))
+      const { members: sent, ...draft } = groupDefinitionOf(readResource(names, body))
       const { zone, by } = context
-      const group = await groups.create(zone, { ...draft, members: await typed(zone, members) }, by)
+      const group = await groups.create(zone, { ...draft, members: await members.typed(zone, sent) }, by)
       return shownOne(context, group, selection)
     },
 
@@ -165,31 +144,15 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
       const definition = groupDefinitionOf(readResource(names, body))
       const group = await change(context, request, async () => ({
         definition,
-        members: { remove: 'others', add: await typed(context.zone, definition.members) },
+        memberChange: { remove: 'others', add: await members.typed(context.zone, definition.members) },
       }))
       return shownOne(context, group, selection)
     },
 
     async patch(context, { body, selection, ...request }) {
-      const { zone, base } = context
       const operations = readOperations(names, body)
       const needed = neededMembers(names, operations)
-      const group = await change(context, request, async current => {
-        const before = await loadMembers(zone, current.id, needed.ids)
-        const shownBefore = before.map(member => memberToJson({ member }, base))
-        const resource = { ...groupToJson(current, base), ...(shownBefore.length > 0 && { members: shownBefore }) }
-        const definition = groupDefinitionOf(applyPatch(names, resource, operations))
-        const after = new Set(definition.members.map(({ memberId }) => memberId))
-        const memberIds = new Set(before.map(({ memberId }) => memberId))
-        const added = needed.isReplaced
-          ? definition.members
-          : definition.members.filter(each => !memberIds.has(each.memberId))
-        const removed = before.flatMap(({ memberId }) => (after.has(memberId) ? [] : [memberId]))
-        return {
-          definition,
-          members: { remove: needed.isReplaced ? 'others' : removed, add: await typed(zone, added) },
-        }
-      })
+      const group = await change(context, request, current => patched(context, current, { operations, needed }))
       return shownOne(context, group, selection)
     },
 
@@ -199,20 +162,7 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
       await groups.delete(zone, id, { by, ...(condition !== undefined && { expected: version }) })
     },
   }
-
-  /** The members with these ids, or all of them. */
-  async function loadMembers(zone: Zone, id: string, ids: readonly string[] | 'all'): Promise<readonly Member[]> {
-    if (ids === 'all') {
-      const members = await store.groups.listMembers(zone.id, id, { count: MAX_MEMBERS_TO_FILTER + 1 })
-      if (members.length <= MAX_MEMBERS_TO_FILTER) return members
-      throw new ScimError('tooMany', 'The group has too many members for a filter: name them by members[value eq "…"]')
-    }
-    const found = await mapInBatches(ids, memberId => store.groups.findMember(zone.id, id, memberId))
-    return found.filter(member => member !== undefined)
-  }
 }
-
-const listIn = ({ members }: Json): readonly unknown[] => (Array.isArray(members) ? members : [])
 
 const isSame = (group: Group, { displayName, description, externalId }: GroupDefinition): boolean =>
   group.displayName === displayName && group.description === description && group.externalId === externalId

@@ -6,7 +6,7 @@ import type { Operation } from './patch-operations.ts'
 import { readTarget } from './patch-path.ts'
 
 /** What must be known of a group before a PATCH. */
-interface NeededMembers {
+export interface NeededMembers {
   /** The members that it names, or all for a filter of another kind. */
   readonly ids: readonly string[] | 'all'
   /** Whether it sets all members, or removes them: then nothing else stays. */
