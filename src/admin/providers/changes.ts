@@ -1,29 +1,25 @@
 // The changes of the provider API, independent of HTTP: reads a record, completes it from the one that it replaces,
 // checks rules that need the database or the network, and writes it with its copy.
-import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
-import { allowsMoreGuesses, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { GlobalPolicies, IdentityProvider } from '../../model/zones/identity-provider.ts'
-import { externalKeyOf, movedSecret, providerFromJson, providerToJson } from '../../providers/provider-json.ts'
+import { externalKeyOf, movedSecret, providerFromJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition, ProviderRules } from '../../providers/provider-json.ts'
 import { openProviderSecrets, sealProviderSecrets } from '../../providers/provider-secrets.ts'
 import { providerTypes } from '../../providers/provider-types.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
-import { callerIn, createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
-import { withPoliciesOfServer } from '../../users/global-policies.ts'
-import { wordsOf } from '../../records/kinds.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { createAliases } from './alias.ts'
 import type { AliasCaller } from './alias.ts'
+import { createProviderRights } from './rights.ts'
 import { createEntityIdReader } from './metadata.ts'
 import { refuseRecord, refuseWith } from './refusal.ts'
 
@@ -91,7 +87,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
   const { store, service, behaviour, vault, clock, random } = deps
   const aliases = createAliases(deps)
   const readEntityId = createEntityIdReader(deps)
-  const rights = createGroupRights(deps)
+  const rights = createProviderRights(deps)
   const serviceName = service.name
 
   async function find(zoneId: string, id: string): Promise<StoredProvider> {
@@ -116,51 +112,6 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
     return { ...definition, externalKey }
   }
 
-  /** A provider makes members of an administrative group only where its record lists the group, so listing it is granting it. */
-  function checkListed(
-    { id, config }: { id: string; config: JsonRecord },
-    by: GroupCaller,
-    before: JsonRecord = {},
-  ): void {
-    const former = new Set(wordsOf(before['externalGroupsWhitelist']))
-    const added = wordsOf(config['externalGroupsWhitelist']).filter(name => !former.has(name))
-    rights.checkNames({ id }, added, by)
-  }
-
-  /** A caller who decides how users sign in can impersonate any of them, also members of administrative groups. */
-  async function checkAccounts(
-    { zoneId, originKey }: Pick<IdentityProvider, 'zoneId' | 'originKey'>,
-    by: GroupCaller,
-    before: JsonRecord = {},
-  ): Promise<void> {
-    rights.checkNames({ id: zoneId }, wordsOf(before['externalGroupsWhitelist']), by)
-    await rights.checkOrigin({ id: zoneId }, originKey, by)
-  }
-
-  /** The lockout also bounds guesses of a second factor: without it, one who has the password of an administrator gets in. */
-  async function checkLockout(
-    { zoneId, originKey }: IdentityProvider,
-    given: ProviderDefinition,
-    by: GroupCaller,
-  ): Promise<void> {
-    const before = await store.providers.findByOrigin(zoneId, originKey) // with the policy of the server, if it has none
-    const after = withPoliciesOfServer(given, serviceName, deps.policies)
-    if (!before || !allowsMoreGuesses(lockoutPolicy(after), lockoutPolicy(before))) return
-    await rights.checkOrigin({ id: zoneId }, originKey, by)
-  }
-
-  /** Both checks for the copy in another zone; `before` is the record if it had the copy already. */
-  async function checkCopy(
-    { originKey, config, aliasZoneId: zoneId }: IdentityProvider,
-    by: GroupCaller,
-    { before, changesTrust }: { readonly before?: IdentityProvider | undefined; readonly changesTrust: boolean },
-  ): Promise<void> {
-    if (zoneId === undefined) return
-    const caller = callerIn(zoneId, by, service)
-    checkListed({ id: zoneId, config }, caller, before?.config)
-    if (changesTrust) await checkAccounts({ zoneId, originKey }, caller, before?.config)
-  }
-
   const othersIn = async (zoneId: string, id?: string): Promise<readonly IdentityProvider[]> =>
     (await store.providers.list(zoneId)).map(({ provider }) => provider).filter(provider => provider.id !== id)
 
@@ -171,13 +122,13 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const given = readProvider(json, { serviceName, behaviour })
       const others = await othersIn(zoneId)
       if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
-      checkListed({ id: zoneId, config: given.config }, caller)
-      await checkAccounts({ ...given, zoneId }, caller)
+      rights.checkListed({ id: zoneId, config: given.config }, caller)
+      await rights.checkAccounts({ ...given, zoneId }, caller)
       const now = clock.now()
       const definition = await identified(zoneId, given, others)
       const wanted = { ...definition, zoneId, id: random.uuid(), createdAt: now, updatedAt: now }
       const { provider, copy } = await aliases.forWrite(wanted, undefined, caller)
-      await checkCopy(provider, caller, { changesTrust: true })
+      await rights.checkCopy(provider, caller, { changesTrust: true })
       await store.providers.apply(zoneId, { kind: 'insert', provider: sealed(provider) }, copy)
       return { provider, ...(copy && { copy }) }
     },
@@ -191,24 +142,20 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       if (moved !== undefined && !rights.isAdministrator({ id: zoneId }, caller)) {
         throw refuseRecord(422, `${moved} must be sent again: it would go to another place`)
       }
-      checkListed({ id: zoneId, config: given.config }, caller, before.config)
-      const trusts = (provider: IdentityProvider): unknown => trustOf(provider, serviceName)
-      const isInternal = before.type === serviceName
-      const isOther = !isInternal && !isDeepStrictEqual(trusts(opened), trusts({ ...opened, ...given }))
-      // One may have been disabled because it is not to be trusted any more.
-      const changesTrust = isOther || (given.active && !before.active)
+      rights.checkListed({ id: zoneId, config: given.config }, caller, before.config)
+      const changesTrust = rights.changesTrust(opened, given)
       if (changesTrust) {
-        await checkAccounts(before, caller, before.config)
-        if (given.originKey !== before.originKey) await checkAccounts({ ...given, zoneId }, caller)
+        await rights.checkAccounts(before, caller, before.config)
+        if (given.originKey !== before.originKey) await rights.checkAccounts({ ...given, zoneId }, caller)
       }
-      if (isInternal) await checkLockout(before, given, caller)
+      if (before.type === serviceName) await rights.checkLockout(before, given, caller)
       const definition = await identified(zoneId, given, await othersIn(zoneId, id))
       const { createdAt } = before
       const version = definition.version + 1
       const wanted = { ...definition, zoneId, id, version, createdAt, updatedAt: clock.now() }
       const { provider, copy } = await aliases.forWrite(wanted, before, caller)
       const copied = copy?.kind === 'update' ? before : undefined // one that was lost is made again
-      await checkCopy(provider, caller, { before: copied, changesTrust: changesTrust || !copied })
+      await rights.checkCopy(provider, caller, { before: copied, changesTrust: changesTrust || !copied })
       await store.providers.apply(zoneId, { kind: 'update', provider: sealed(provider), revision }, copy)
       return { provider, ...(copy && { copy }) }
     },
@@ -235,28 +182,4 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       return { provider }
     },
   }
-}
-
-/** Settings that do not affect which account a sign-in yields; a list of groups is checked separately. */
-const HARMLESS: ReadonlySet<string> = new Set([
-  'bindPassword',
-  'emailDomain',
-  'externalGroupsWhitelist',
-  'iconUrl',
-  'linkText',
-  'providerDescription',
-  'relyingPartySecret',
-  'showLinkText',
-  'showSamlLink',
-])
-
-/** What the record trusts, with its defaults: sending an unchanged record back changes nothing. */
-function trustOf(provider: IdentityProvider, serviceName: string): unknown {
-  const { type, originKey, config } = providerToJson(provider, { serviceName, raw: true })
-  // Over the settings as they are, of which secrets are not shown: a shared `tokenKey` signs for the provider.
-  const settings = Object.entries({ ...provider.config, ...(isJsonRecord(config) && config) })
-  // A setting that is not there and one that is empty are the same.
-  const counts = ([name, value]: readonly [string, unknown]): boolean =>
-    !HARMLESS.has(name) && value !== null && !(isJsonRecord(value) && Object.keys(value).length === 0)
-  return [type, originKey, Object.fromEntries(settings.filter(counts))]
 }

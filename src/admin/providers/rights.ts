@@ -1,0 +1,113 @@
+// The rights that a change of a provider needs beyond those of its route: whoever decides how users sign in can impersonate them,
+// and must therefore be allowed to act for the members of administrative groups among them.
+import { isDeepStrictEqual } from 'node:util'
+import { isJsonRecord } from '../../base/json.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import type { Service } from '../../model/service.ts'
+import { allowsMoreGuesses, lockoutPolicy } from '../../model/zones/identity-provider.ts'
+import type { GlobalPolicies, IdentityProvider } from '../../model/zones/identity-provider.ts'
+import { providerToJson } from '../../providers/provider-json.ts'
+import type { ProviderDefinition } from '../../providers/provider-json.ts'
+import { wordsOf } from '../../records/kinds.ts'
+import type { Store } from '../../store/store.ts'
+import { withPoliciesOfServer } from '../../users/global-policies.ts'
+import { callerIn, createGroupRights } from '../../users/groups/group-rights.ts'
+import type { GroupCaller } from '../../users/groups/group-rights.ts'
+
+interface ProviderRightsDeps {
+  readonly store: Store
+  readonly service: Service
+  readonly policies: GlobalPolicies
+}
+
+/** Makes the checks; each throws what the API answers. */
+export function createProviderRights(deps: ProviderRightsDeps) {
+  const { store, service, policies } = deps
+  const serviceName = service.name
+  const rights = createGroupRights(deps)
+
+  /** A provider makes members of an administrative group only where its record lists the group, so listing it is granting it. */
+  function checkListed(
+    { id, config }: { id: string; config: JsonRecord },
+    by: GroupCaller,
+    before: JsonRecord = {},
+  ): void {
+    const former = new Set(wordsOf(before['externalGroupsWhitelist']))
+    const added = wordsOf(config['externalGroupsWhitelist']).filter(name => !former.has(name))
+    rights.checkNames({ id }, added, by)
+  }
+
+  /** A caller who decides how users sign in can impersonate any of them, also members of administrative groups. */
+  async function checkAccounts(
+    { zoneId, originKey }: Pick<IdentityProvider, 'zoneId' | 'originKey'>,
+    by: GroupCaller,
+    before: JsonRecord = {},
+  ): Promise<void> {
+    rights.checkNames({ id: zoneId }, wordsOf(before['externalGroupsWhitelist']), by)
+    await rights.checkOrigin({ id: zoneId }, originKey, by)
+  }
+
+  /** The lockout also bounds guesses of a second factor: without it, one who has the password of an administrator gets in. */
+  async function checkLockout(
+    { zoneId, originKey }: IdentityProvider,
+    given: ProviderDefinition,
+    by: GroupCaller,
+  ): Promise<void> {
+    const before = await store.providers.findByOrigin(zoneId, originKey) // with the policy of the server, if it has none
+    const after = withPoliciesOfServer(given, serviceName, policies)
+    if (!before || !allowsMoreGuesses(lockoutPolicy(after), lockoutPolicy(before))) return
+    await rights.checkOrigin({ id: zoneId }, originKey, by)
+  }
+
+  /** Both checks for the copy in another zone; `before` is the record if it had the copy already. */
+  async function checkCopy(
+    { originKey, config, aliasZoneId: zoneId }: IdentityProvider,
+    by: GroupCaller,
+    { before, changesTrust }: { readonly before?: IdentityProvider | undefined; readonly changesTrust: boolean },
+  ): Promise<void> {
+    if (zoneId === undefined) return
+    const caller = callerIn(zoneId, by, service)
+    checkListed({ id: zoneId, config }, caller, before?.config)
+    if (changesTrust) await checkAccounts({ zoneId, originKey }, caller, before?.config)
+  }
+
+  /** Whether the record, with its secrets open, would trust something else; or trusts again what was disabled, perhaps for cause. */
+  function changesTrust(before: IdentityProvider, given: ProviderDefinition): boolean {
+    if (given.active && !before.active) return true
+    if (before.type === serviceName) return false
+    return !isDeepStrictEqual(trustOf(before, serviceName), trustOf({ ...before, ...given }, serviceName))
+  }
+
+  return {
+    isAdministrator: (zone: { readonly id: string }, by: GroupCaller) => rights.isAdministrator(zone, by),
+    checkListed,
+    checkAccounts,
+    checkLockout,
+    checkCopy,
+    changesTrust,
+  }
+}
+
+/** Settings that do not affect which account a sign-in yields; a list of groups is checked separately. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  'bindPassword',
+  'emailDomain',
+  'externalGroupsWhitelist',
+  'iconUrl',
+  'linkText',
+  'providerDescription',
+  'relyingPartySecret',
+  'showLinkText',
+  'showSamlLink',
+])
+
+/** What the record trusts, with its defaults: sending an unchanged record back changes nothing. */
+function trustOf(provider: IdentityProvider, serviceName: string): unknown {
+  const { type, originKey, config } = providerToJson(provider, { serviceName, raw: true })
+  // Over the settings as they are, of which secrets are not shown: a shared `tokenKey` signs for the provider.
+  const settings = Object.entries({ ...provider.config, ...(isJsonRecord(config) && config) })
+  // A setting that is not there and one that is empty are the same.
+  const counts = ([name, value]: readonly [string, unknown]): boolean =>
+    !HARMLESS.has(name) && value !== null && !(isJsonRecord(value) && Object.keys(value).length === 0)
+  return [type, originKey, Object.fromEntries(settings.filter(counts))]
+}
