@@ -19,3 +19,13 @@ export class OutboundError extends Error {
     this.failure = failure
   }
 }
+
+/** The failure of a connection; `label` names the server. */
+export const unreachable = (label: string, cause: unknown): OutboundError =>
+  new OutboundError('unreachable', `${label}: cannot be reached (${codeOf(cause)})`)
+
+/** Node's error code; its message might repeat what was sent. */
+function codeOf(cause: unknown): string {
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
+  return typeof code === 'string' ? code : 'no code'
+}

@@ -14,16 +14,24 @@ const MAX_CONCURRENT = {
   kept: { all: 512, zone: 8, provider: 8, host: 8, late: { zone: 4, provider: 8 } },
 } as const
 
-/** Whose slot it is: a zone's, for one purpose. */
-interface SlotOwner {
+/** The share of concurrent requests that a request counts against. */
+export interface OutboundShare {
+  /** The zone whose configuration names the address. */
   readonly zoneId: string
-  /** Its origin. */
-  readonly provider?: string | undefined
-  readonly purpose: keyof typeof MAX_CONCURRENT
+  /** The origin of the identity provider that is asked, so that it leaves connections to the others of the zone. */
+  readonly provider?: string
+  /** `sign-in`: a user waits for the result; `directory`: for that of a directory. Each has slots of its own. */
+  readonly purpose: 'sign-in' | 'directory' | 'background'
 }
 
+/** For requests of the server itself. */
+export const OWN_SHARE: OutboundShare = { zoneId: '', purpose: 'background' }
+
+/** A share, or that of connections that wait for the next talk. */
+type SlotOwner = Omit<OutboundShare, 'purpose'> & { readonly purpose: keyof typeof MAX_CONCURRENT }
+
 /** Takes a slot for a host or throws `busy`; the returned function releases it. */
-type TakeSlot = (host: string, label: string, owner: SlotOwner) => () => void
+export type TakeSlot = (host: string, label: string, owner: SlotOwner) => () => void
 
 /** Makes one set of limits. */
 export function createOutboundSlots(): TakeSlot {
