@@ -47,7 +47,8 @@ export function createNoRouteHook(deps: {
 
   /** Answers 405 (RFC 9110 §15.5.6). Endpoints for programs answer JSON regardless of `Accept`. */
   function refuseMethod(request: FastifyRequest, reply: FastifyReply, others: readonly RegisteredRoute[]): void {
-    reply.header('allow', [...new Set(others.map(({ method }) => method))].join(', '))
+    const served = others.filter(({ refuses }) => refuses !== true)
+    reply.header('allow', [...new Set(served.map(({ method }) => method))].join(', '))
     const error = new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
     if (!others.every(({ audience }) => audience === 'api')) throw error
     reply.headers(securityHeaders('api', urls.isHttps))

@@ -485,6 +485,17 @@ for (const mode of MODES) {
       assert.equal(answer.headers['allow'], 'GET, HEAD, PUT, PATCH, DELETE')
     })
 
+    it('names no method in Allow that every caller is refused', async () => {
+      for (const [path, allow] of [
+        ['/Users', 'GET, HEAD, POST'],
+        ['/Users/x/password', 'PUT'],
+        ['/scim/v2/Groups', 'GET, HEAD, POST'],
+      ] as const) {
+        const answer = await api.send('OPTIONS', path)
+        assert.deepEqual([answer.status, answer.headers['allow']], [405, allow], path)
+      }
+    })
+
     // Covers audit trail: GroupCreatedEvent; GroupModifiedEvent; GroupDeletedEvent
     it('reports to the audit trail each change, with who made it', async () => {
       const from = api.server.events.length
