@@ -142,8 +142,8 @@ async function replace(zone: Zone, attempt: Attempt, deps: ChangeDeps): Promise<
   const credentials = newHash === undefined ? {} : { passwordHash: newHash, passwordChangedAt: now }
   const after = { ...wanted, ...credentials, passwordRevision, updatedAt: now }
   const { user, copy } = await aliases.forChange(before, after, by.isServerAdmin === true)
-  const copyChanges = copy?.before !== undefined && hasOtherIdentity(copy.before, copy.user)
-  if (copyChanges || hasOtherIdentity(before, wanted) || letsIn(before, wanted)) await rights.checkOwner(before, by)
+  const pairs = [[before, wanted] as const, ...(copy?.before ? [[copy.before, copy.user] as const] : [])]
+  if (pairs.some(([from, to]) => hasOtherIdentity(from, to) || letsIn(from, to))) await rights.checkOwner(before, by)
   const written = await store.users.replace(zone.id, before, user, copy).catch(async (cause: unknown) => {
     throw copy && (await isFree(user, cause, store)) ? takenInAliasZone(cause) : cause
   })

@@ -132,6 +132,21 @@ for (const mode of MODES) {
       })
     }
 
+    it('are not verified or activated by a caller who lacks their rights', async () => {
+      const user = await create({ verified: false })
+      const { store } = api.server
+      await api.send('POST', '/Groups', { displayName: 'svc.admin' }, IN_Z1) // unless it is there
+      const { id } = (await store.groups.findByName('z1', 'svc.admin')) ?? {}
+      const group = { displayName: 'svc.admin', members: [{ value: user.aliasId, origin: 'corp' }] }
+      assert.equal((await api.send('PUT', `/Groups/${id}`, group, IN_Z1_ANY)).status, 200)
+      await store.users.verify('svc', user.id) // as GET /Users/{id}/verify does, which leaves the copy as it is
+      const answer = await api.send('PATCH', `/Users/${user.id}`, {}, { ...ANY, by: 'writer' })
+      assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 insufficient_scope')
+      assert.equal((await copyOf(user)).verified, false)
+      assert.equal((await api.send('PATCH', `/Users/${user.id}`, {}, ANY)).status, 200)
+      assert.equal((await copyOf(user)).verified, true)
+    })
+
     // Covers alias users: delete removes both
     it('are deleted with the other', async () => {
       const user = await create()
