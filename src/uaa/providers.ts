@@ -21,7 +21,7 @@ const IDLE_TYPES: ReadonlySet<string> = new Set(['ldap', 'login-server', 'keysto
 /** Records of one place that name each other; the key of a record is its zone and id. */
 const keyOf = (zoneId: string | null | undefined, id: string | null | undefined): string => JSON.stringify([zoneId, id])
 
-/** Writes every provider. Aliases stay where both records are there and name each other. */
+/** Writes every provider. Aliases stay where both records are there, in zones that were taken, and name each other. */
 export async function importProviders(deps: ImportDeps): Promise<void> {
   const { source, report } = deps
   const aliases = await readAliases(deps)
@@ -34,7 +34,7 @@ export async function importProviders(deps: ImportDeps): Promise<void> {
       continue
     }
     if (isIdle(row)) report.leftOut('identity provider', name)
-    else await importProvider(row, { ...deps, name, isAlias: isMutual(row, aliases) })
+    else await importProvider(row, { ...deps, name, isAlias: isMutual(row, aliases) && isZoneTaken(row, deps) })
   }
 }
 
@@ -49,6 +49,10 @@ async function readAliases({ source }: ImportDeps): Promise<ReadonlyMap<string, 
 
 const isMutual = ({ zoneId, id, aliasId, aliasZoneId }: ProviderRow, aliases: ReadonlyMap<string, string>): boolean =>
   aliases.get(keyOf(aliasZoneId, aliasId)) === keyOf(zoneId, id)
+
+/** Without the other zone, the record could not be changed any more. */
+const isZoneTaken = ({ aliasZoneId }: ProviderRow, { zones }: ImportDeps): boolean =>
+  zones.get(aliasZoneId ?? '') === true
 
 const isEmpty = ({ config }: ProviderRow): boolean => config === null || ['', 'null', '{}'].includes(config.trim())
 

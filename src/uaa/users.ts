@@ -122,7 +122,7 @@ function readUser(row: UserRow, deps: ImportDeps): User | string {
     passwordChangedAt: storedTime(row.passwordChanged) ?? updatedAt,
     passwordChangeRequired: row.passwordChangeRequired ?? false,
     ...times(row),
-    ...(row.aliasId && row.aliasZoneId && { aliasId: row.aliasId, aliasZoneId: row.aliasZoneId }),
+    ...aliasOf(row, deps),
     ...detailsOf(row, deps),
     version: storedVersion(row.version),
     createdAt: storedTime(row.created) ?? updatedAt,
@@ -132,6 +132,15 @@ function readUser(row: UserRow, deps: ImportDeps): User | string {
 }
 
 const TEXTS = ['givenName', 'familyName', 'phoneNumber', 'externalId', 'salt'] as const
+
+/** The copy in another zone. Without that zone, the user could not be changed any more. */
+function aliasOf(row: UserRow, { zones, report }: ImportDeps): Partial<Pick<User, 'aliasId' | 'aliasZoneId'>> {
+  const { aliasId, aliasZoneId } = row
+  if (!aliasId || !aliasZoneId) return {}
+  if (zones.get(aliasZoneId) === true) return { aliasId, aliasZoneId }
+  report.note(`user ${nameOf(row)}: without its alias, whose zone was not taken`)
+  return {}
+}
 
 /** Those that are not empty; an empty salt is part of `rev_sig`, as in UAA. */
 const texts = (row: UserRow): Partial<Pick<User, (typeof TEXTS)[number]>> =>

@@ -658,6 +658,24 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
+  it('takes records without their aliases in a zone that is refused, so that they can be changed', async () => {
+    const store = await newStore()
+    const rows = [
+      ['identity_zone', zone('{"links":')],
+      ['identity_provider', provider(OIDC, { alias_id: 'p2', alias_zid: 'z1' })],
+      ['identity_provider', provider(OIDC, { identity_zone_id: 'z1', id: 'p2', alias_id: 'p1', alias_zid: 'uaa' })],
+      ['users', user({ id: 'u', origin: 'p1', alias_id: 'v', alias_zid: 'z1' })],
+      ['users', user({ id: 'v', origin: 'p1', identity_zone_id: 'z1', alias_id: 'u', alias_zid: 'uaa' })],
+    ] as const
+    const { lines } = await withRows(rows, () => run(uaa, store))
+    assert.match(lines.join('\n'), /^note: user u +\(ann, zone uaa\): without its alias, whose zone was not taken$/m)
+    assert.match(lines.join('\n'), /^note: identity provider p1 \(zone uaa\): without its alias, which is gone$/m)
+    const [found, own] = [await store.users.find('uaa', 'u'), await store.providers.findStored('uaa', 'p1')]
+    assert.deepEqual([found?.id, found?.aliasId, found?.aliasZoneId], ['u', undefined, undefined])
+    assert.deepEqual([own?.id, own?.aliasId, own?.aliasZoneId], ['p1', undefined, undefined])
+    await store.close()
+  })
+
   // Covers import-uaa: identity_zone: active
   it('reads nothing more where the default zone cannot be taken', async () => {
     const store = await newStore()
