@@ -6,6 +6,7 @@ import { changesFactors, OFFER_PATH } from '../model/sessions/fresh-sign-in.ts'
 import { parseLoginHint } from '../model/sessions/login-hint.ts'
 import { mayBeOfferedPasskey, secondFactorPolicy } from '../model/users/second-factor.ts'
 import type { AddressedZone } from '../model/request.ts'
+import { userNameKey } from '../model/users/user.ts'
 import type { User } from '../model/users/user.ts'
 import { PageError, acceptsPage, wantsJson } from '../web/answers.ts'
 import type { Csrf } from '../web/sessions/csrf.ts'
@@ -105,9 +106,19 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     !changesFactors(destination) &&
     destination.length <= MAX_PATH_LENGTH
 
-  /** Shows an expired page again with the typed values, except the password. */
+  /**
+   * Shows an expired page again with the typed values, except the password. One of a user who has signed in meanwhile, in
+   * another tab, leads on: the sign-in is later than the page that asked for it.
+   */
   async function refuseForm(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
-    if (await sessions.signedIn(request)) return denial.refuseForgery(request, reply)
+    const signedIn = await sessions.signedIn(request)
+    if (signedIn) {
+      const isMet =
+        deps.behaviour.staleFormShownAgain && csrf.isFromBeforeSignIn(request) && isNamed(signedIn.user, form)
+      if (!isMet) return denial.refuseForgery(request, reply)
+      const { path = '/' } = await signInTargets.of(request, form)
+      return reply.redirect(urls.ofZone(request.zone) + path, 302)
+    }
     sessions.setCurrentUser(reply, undefined)
     const isStale = deps.behaviour.staleFormShownAgain && csrf.isStale(request)
     if (!isStale || wantsJson(request)) return denial.refuseForgery(request, reply)
@@ -121,6 +132,10 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return showSignInPage({ request, reply: reply.status(403), query, signInTarget }, deps)
   }
 }
+
+/** Whether the form has the user's name: nobody goes on as another user than the one who was typed. */
+const isNamed = ({ userName }: User, form: Form): boolean =>
+  userNameKey(userName) === userNameKey(form.get('username') ?? '')
 
 function messageCode(reason: SignInRefusal): string {
   switch (reason) {

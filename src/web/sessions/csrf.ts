@@ -25,6 +25,8 @@ export interface Csrf {
   isGenuine(request: FastifyRequest): Promise<boolean>
   /** Whether a browser sent the form from our own origin: the page was probably open for too long. */
   isStale(request: FastifyRequest): boolean
+  /** Whether a browser sent a form of ours that it got before it signed in, as with a sign-in in another tab. */
+  isFromBeforeSignIn(request: FastifyRequest): boolean
   /** Stands for this browser while it keeps the cookie of pages before sign-in: a day at least since it saw one. */
   browserOf(request: FastifyRequest): string | undefined
   /** The same; a browser without that cookie gets one. */
@@ -149,6 +151,11 @@ export function createCsrf(deps: {
       return !behaviour.visitorCookieNeeded && isScript(request) && VALUE.test(kept) && sameSecret(kept, sent)
     },
     isStale: request => !isScript(request) && isOwnOrigin(request) && VALUE.test(sentValue(request) ?? ''),
+    isFromBeforeSignIn(request) {
+      const visitor = visitorOf(request)
+      if (visitor === undefined || isScript(request) || !isOwnOrigin(request)) return false
+      return isMadeFor(sentValue(request), underVisit(visitor), request.zone)
+    },
     browserOf(request) {
       const visitor = visitorOf(request)
       return visitor === undefined ? undefined : browserNamed(visitor)

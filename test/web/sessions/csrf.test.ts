@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields, setCookies } from '../../support/forms.ts'
 import { MODES } from '../../support/oauth.ts'
-import type { Browser, TestRequest, TestServer } from '../../support/server.ts'
+import type { Browser, TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
 const NAME = 'X-Svc-Csrf'
@@ -198,6 +198,30 @@ describe('a sign-in form that was open for too long', () => {
       const again = { ...hiddenFields(page.text), username: 'marissa', password: 'koala' }
       const answer = await browser.send('/login.do', { form: again })
       assert.equal(answer.headers['location'], form_redirect_uri)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('leads on where the same user has signed in meanwhile in another tab, and nobody else', async () => {
+    const server = await startServer()
+    try {
+      const browser = server.browser()
+      const form_redirect_uri = `${own}/profile?x=1`
+      const older = { ...hiddenFields((await browser.send('/login')).text), password: 'koala', form_redirect_uri }
+      await browser.signIn('marissa', 'koala')
+      const id = browser.cookies.get('svc-session')
+      const send = (username: string, more: object = {}): Promise<TestAnswer> =>
+        browser.send('/login.do', { form: { ...older, username, ...more }, headers })
+      for (const name of ['marissa', 'Marissa']) {
+        assert.equal((await send(name)).headers['location'], form_redirect_uri, name)
+      }
+      const refused = [send('joel'), send(''), send('marissa', { [NAME]: stale[NAME] })]
+      for (const answer of await Promise.all(refused)) assert.equal(answer.status, 403)
+      const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+      const form = { ...older, username: 'marissa' }
+      assert.equal((await browser.send('/login.do', { form, headers: foreign })).status, 403)
+      assert.equal(browser.cookies.get('svc-session'), id)
     } finally {
       await server.stop()
     }
