@@ -211,10 +211,17 @@ describe('a single value', () => {
       ],
     },
     {
+      name: 'a value that ends with a colon',
+      text: 'database: sqlite::memory:',
+      want: [
+        'PATH: Nested mappings are not allowed in compact mappings at line 1, column 11; check the indentation of the next line, and put quotes around a value with a colon before a space or at its end',
+      ],
+    },
+    {
       name: 'a key that is indented too far',
       text: 'service: a\n  workers: 2',
       want: [
-        'PATH: Nested mappings are not allowed in compact mappings at line 1, column 10; check the indentation of the next line, and put quotes around a value with a colon and a space',
+        'PATH: Nested mappings are not allowed in compact mappings at line 1, column 10; check the indentation of the next line, and put quotes around a value with a colon before a space or at its end',
       ],
     },
     {

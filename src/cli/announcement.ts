@@ -41,6 +41,7 @@ export function terminalAnnouncement({ baseUrl, listen, playground }: Announced,
     ['Sign in', `${baseUrl}/login`, playground ? 'as marissa, password koala' : ''],
     ['Endpoints', `${baseUrl}/docs`],
     ['Discovery', `${baseUrl}/.well-known/openid-configuration`],
+    ...(playground ? [['Mails', `${baseUrl}/outbox`] as const] : []),
     ['Listening on', addressOf(listen)],
     ['Stop', 'Ctrl+C'],
   ]

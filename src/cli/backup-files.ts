@@ -1,7 +1,8 @@
 // The work of `latchkey backup` and `latchkey restore`. A backup is a SQLite file without the master key.
-import { chownSync, existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chownSync, existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../base/clock.ts'
+import { makePrivateFolder } from '../base/private-folder.ts'
 import { createRandom } from '../base/random.ts'
 import { refuseForeignDatabase } from '../bootstrap.ts'
 import { openVault } from '../bootstrap/vault.ts'
@@ -46,7 +47,7 @@ export async function restoreBackup(config: Config, from: string): Promise<strin
   const isThere = existsSync(path)
   const target = isThere ? realpathSync(path) : resolve(path)
   if (realpathSync(from) === target) throw new CommandFailure(`${from} is the database itself`)
-  mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(target))
   const unlock = isThere ? lockSqlite(target) : () => {}
   const draft = `${target}.restoring`
   try {

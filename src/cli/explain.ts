@@ -33,7 +33,7 @@ export interface ExplainCall {
 /** `latchkey explain`: explains the outcome of a request, even while the server runs. Changes nothing. */
 export const explainCommand: Command = {
   name: 'explain',
-  summary: 'Say why a request, a token or a refusal comes to what it comes to. Changes nothing.',
+  summary: 'Say why a token has a scope or lacks it, or why a request was refused. Changes nothing.',
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)
     --zone ID          The zone; absent: the default one

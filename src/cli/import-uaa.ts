@@ -24,13 +24,13 @@ export interface ImportCall {
 /** `latchkey import-uaa`: fills a new database with the records of a UAA, or says what that would do. */
 export const importUaa: Command = {
   name: 'import-uaa',
-  summary: 'Fill a new database from that of a UAA, or say what that would do (the default).',
-  options: `    --config FILE      Configuration of the server to be     (LATCHKEY_CONFIG)
+  summary: 'Fill a new database from that of a UAA, or list what that would do (the default).',
+  options: `    --config FILE      Configuration of the new server       (LATCHKEY_CONFIG)
     --database URL     As for serve; a new one               (LATCHKEY_DATABASE)
     --from URL         UAA's database, postgres://...; read only (LATCHKEY_UAA_DATABASE)
-    --apply            Write; without it, everything is read, checked and named that cannot be taken
+    --apply            Write; without it, only check, and list what cannot be taken
     --skip-refused     With --apply: finish without what cannot be taken
-    --settings FILE    Instead: print the configuration that a uaa.yml makes, or several with commas between
+    --settings FILE    Instead: print the configuration for a uaa.yml, or for several, separated by commas
 `,
   async run(args) {
     const { settings, ...others } = readOptions(args, KINDS)

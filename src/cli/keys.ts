@@ -29,10 +29,10 @@ export const keys: Command = {
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)
     --zone ID          The zone; absent: the default one
-    --key-id ID        Which key; add makes one up when it is absent
+    --key-id ID        Which key; add generates an id if it is absent
     --alg ALG          For add: the algorithm, RS256 or what fits the file
     --pem-file FILE    For add: the private key; absent: a new one
-    --now              For retire: at once, because others have the key
+    --now              For retire: at once, for a stolen key
 `,
   async run(args) {
     const [word, ...rest] = args

@@ -5,7 +5,7 @@ import { CommandFailure, readOptions } from './command.ts'
 /** `latchkey migrate`: brings the schema of the database up to date, even while servers run, or says what that would do. */
 export const migrate: Command = {
   name: 'migrate',
-  summary: 'Bring the schema of the database up to date, or say what that would do.',
+  summary: 'Bring the schema of the database up to date, or list what that would do.',
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)
     --plan             Change nothing: list what is pending, with rows, locks and times

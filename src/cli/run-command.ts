@@ -40,10 +40,10 @@ const help = (all: readonly Command[]): string => `Latchkey, an identity and aut
 Usage: ${programName()} [command] [options]
 
 ${all.map(sectionOf).join('\n')}
-  --help, -h    Show this text; after a command, what it says of that one.
+  --help, -h    Show this text; after a command, only that command.
   --version     Show the version of Latchkey and of the Node.js that runs it.
 
-Without a configuration file the server runs in playground mode: on loopback, with accounts that everybody knows.
+Without a configuration file the server runs in playground mode: on loopback, with public accounts.
 docs/operate.md describes the configuration file.
 `
 

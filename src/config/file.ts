@@ -160,7 +160,7 @@ function yamlHint(message: string, line: string, column: number): string {
   if (message.includes('flow-map') && opening >= 0 && line.lastIndexOf('${') > opening)
     return `; inside { } and [ ] put quotes around a value with \${`
   if (message.startsWith('Nested mappings are not allowed'))
-    return '; check the indentation of the next line, and put quotes around a value with a colon and a space'
+    return '; check the indentation of the next line, and put quotes around a value with a colon before a space or at its end'
   if (!message.startsWith('Map keys must be unique')) return ''
   const [, key] = /^["']?([\w.-]+)/.exec(line.slice(column)) ?? []
   return key === undefined ? '' : `; ${key} is there already: join the two parts`

@@ -5,7 +5,6 @@ import {
   copyFileSync,
   existsSync,
   linkSync,
-  mkdirSync,
   rmSync,
   statSync,
   unlinkSync,
@@ -13,6 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { reasonOf } from '../base/file-error.ts'
+import { makePrivateFolder } from '../base/private-folder.ts'
 import type { Random } from '../base/random.ts'
 import { readSmallFile } from '../base/small-file.ts'
 import type { Environment } from './file.ts'
@@ -243,7 +243,7 @@ function createKey(path: string, random: Random): readonly Buffer[] {
   const key = random.bytes(KEY_BYTES)
   const draft = `${path}.${random.hex(8)}`
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makePrivateFolder(dirname(path))
     writeFileSync(draft, `${key.toString('hex')}\n`, { flag: 'wx', mode: 0o600, flush: true })
   } catch (cause) {
     rmSync(draft, { force: true })

@@ -26,7 +26,10 @@ export function listenFailure(error: unknown, { host, port }: Pick<Config['liste
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'EADDRINUSE':
-      return new StartFailure(`port ${port} of ${host} is in use (${code})`, { cause: error })
+      return new StartFailure(
+        `port ${port} of ${host} is in use (${code}); stop that program, or choose another port with --port or listen.port`,
+        { cause: error },
+      )
     case 'EADDRNOTAVAIL':
       return new StartFailure(`${host} is no address of this machine (${code})`, { cause: error })
     case 'ENOTFOUND':

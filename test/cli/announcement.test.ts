@@ -28,7 +28,7 @@ describe('what a start says', () => {
     const terminal = terminalAnnouncement(configured, noPaint)
     assert.match(terminal, /ready at https:\/\/id\.example\.org\n/)
     assert.match(terminal, /^ {2}Listening on {2}\[::1\]:9000$/m)
-    assert.doesNotMatch(terminal, /marissa|playground|curl/)
+    assert.doesNotMatch(terminal, /marissa|playground|curl|outbox/)
   })
 
   for (const [where, text] of [
@@ -41,9 +41,10 @@ describe('what a start says', () => {
       assert.match(lines[0] ?? '', /^curl -s -u app:appclientsecret [^<]* http:\/\/localhost:8080\/oauth\/token$/)
     })
 
-    it(`names the sign-in page, the documentation and that the accounts are public, ${where}`, () => {
+    it(`names the sign-in page, the mails, the documentation and that the accounts are public, ${where}`, () => {
       assert.match(text, /http:\/\/localhost:8080\/login/)
       assert.match(text, /http:\/\/localhost:8080\/docs/)
+      assert.match(text, /http:\/\/localhost:8080\/outbox/)
       assert.match(text, /public/)
     })
   }
@@ -52,7 +53,7 @@ describe('what a start says', () => {
     const rows = terminalAnnouncement(playground, noPaint)
       .split('\n')
       .filter(line => /^ {2}\w.* {2}/.test(line))
-    assert.equal(rows.length, 5)
+    assert.equal(rows.length, 6)
     for (const row of rows) assert.match(row, /^ {2}\S.{13}\S/)
   })
 })

@@ -19,6 +19,8 @@ function latchkey(args: readonly string[], env: Readonly<Record<string, string>>
     cwd: folder,
     env: { PATH: process.env['PATH'], ...env },
     encoding: 'utf8',
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
   })
   return { status, stdout, stderr }
 }
@@ -185,13 +187,20 @@ describe('latchkey', () => {
     assert.ok(typeof address === 'object' && address !== null)
     const { status, stderr } = latchkey(['--port', String(address.port), '--database', 'sqlite::memory:'])
     other.close()
-    assert.match(stderr, /^latchkey: [^\n]*EADDRINUSE[^\n]*\n$/)
+    assert.match(stderr, /^latchkey: [^\n]*EADDRINUSE[^\n]*choose another port with --port or listen\.port\n$/)
     assert.equal(status, 1)
   })
 
   it('says in one line that the host to listen on is unknown, with status 1', () => {
     const { status, stderr } = latchkey(['--config', 'good.yml', '--host', 'no such host', '--port', '0'])
     assert.match(stderr, /^latchkey: no such host cannot be listened on: no such host is known \(ENOTFOUND\)\n$/)
+    assert.equal(status, 1)
+  })
+
+  const isLinux = process.platform === 'linux'
+  it('says in one line that the folder of the database cannot be made', { skip: !isLinux && 'needs /proc' }, () => {
+    const { status, stderr } = latchkey(['--database', 'sqlite:/proc/none/of/latchkey.db', '--port', '0'])
+    assert.match(stderr, /^latchkey: cannot open the database \/proc\/none\/of\/latchkey\.db: no such file\n$/)
     assert.equal(status, 1)
   })
 

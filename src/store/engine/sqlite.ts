@@ -1,10 +1,11 @@
 // The embedded database: node:sqlite. Owns everything specific to SQLite: two connections (a writer and a reader of
 // committed data), one transaction for all writes of an event-loop turn, flushed in the thread pool, and a table of changes that
 // other processes poll. Its calls block, so statements are kept small and waiting for a lock does not block the thread.
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { reasonOf } from '../../base/file-error.ts'
+import { makePrivateFolder } from '../../base/private-folder.ts'
 import { type Change, writeChange } from '../changes.ts'
 import {
   type Database,
@@ -208,6 +209,6 @@ async function openConnections(
 }
 
 function prepareFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(path))
   closeSync(openSync(path, 'a', 0o600)) // SQLite creates its -wal and -shm files with the same mode
 }
