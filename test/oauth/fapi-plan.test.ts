@@ -32,24 +32,31 @@ const jwks = {
 }
 
 interface Variant {
-  readonly plan: 'SP' | 'MS'
+  readonly plan: 'SP' | 'MS' | 'SP-CC'
   readonly auth: 'private_key_jwt' | 'mTLS'
   readonly bound: 'DPoP' | 'mTLS'
 }
-const VARIANTS: readonly Variant[] = (['SP', 'MS'] as const).flatMap(plan =>
+const variantsOf = (plan: Variant['plan']): readonly Variant[] =>
   (['private_key_jwt', 'mTLS'] as const).flatMap(auth =>
     (['DPoP', 'mTLS'] as const).map(bound => ({ plan, auth, bound })),
-  ),
-)
+  )
+const VARIANTS = [...variantsOf('SP'), ...variantsOf('MS')]
+/** The plan of clients without users. */
+const OWN_VARIANTS = variantsOf('SP-CC')
+const OWN_RESOURCE = '/oauth/clients?count=1'
 
 const idOf = ({ plan, auth, bound }: Variant): string => `${plan}-${auth}-${bound}`.toLowerCase()
 const clientOf = (variant: Variant, id: string) => ({
   client_id: id,
-  profile: variant.plan === 'SP' ? 'fapi2-security' : 'fapi2-message-signing',
-  authorized_grant_types: ['authorization_code', 'refresh_token'],
-  scope: ['openid', 'profile'],
-  redirect_uri: [CALLBACK],
-  autoapprove: true,
+  profile: variant.plan === 'MS' ? 'fapi2-message-signing' : 'fapi2-security',
+  ...(variant.plan === 'SP-CC'
+    ? { authorized_grant_types: ['client_credentials'], authorities: ['clients.read'] }
+    : {
+        authorized_grant_types: ['authorization_code', 'refresh_token'],
+        scope: ['openid', 'profile'],
+        redirect_uri: [CALLBACK],
+        autoapprove: true,
+      }),
   jwks,
   ...(variant.auth === 'mTLS'
     ? { token_endpoint_auth_method: 'tls_client_auth', tls_client_auth_subject_dn: 'CN=client,O=Bank' }
@@ -207,19 +214,26 @@ class Bank {
     return this.token({ ...usual, ...redeeming.form }, redeeming)
   }
 
-  async userinfo(token: string, scheme = this.variant.bound === 'DPoP' ? 'DPoP' : 'Bearer'): Promise<TestAnswer> {
+  /** A token for the client itself. */
+  own(redeeming: Redeeming = {}): Promise<TestAnswer> {
+    return this.token({ grant_type: 'client_credentials', ...redeeming.form }, redeeming)
+  }
+
+  /** The protected resource of the plan. */
+  async resource(token: string, scheme = this.variant.bound === 'DPoP' ? 'DPoP' : 'Bearer'): Promise<TestAnswer> {
+    const path = this.variant.plan === 'SP-CC' ? OWN_RESOURCE : '/userinfo'
     const authorization = `${scheme} ${token}`
     if (this.variant.bound === 'mTLS') {
-      return this.server.send('/userinfo', { headers: { authorization, ...shown(certificates.client) } })
+      return this.server.send(path, { headers: { authorization, ...shown(certificates.client) } })
     }
     const content = {
       method: 'GET',
-      url: `${this.server.baseUrl}/userinfo`,
+      url: `${this.server.baseUrl}${path}`,
       at: this.server.clock.now(),
       nonce: await nonceOf(this.server),
       token,
     }
-    return this.server.send('/userinfo', { headers: { authorization, dpop: await proof(this.key, content) } })
+    return this.server.send(path, { headers: { authorization, dpop: await proof(this.key, content) } })
   }
 }
 
@@ -254,7 +268,7 @@ const MODULES: readonly Module[] = [
       assert.equal(authorized.answer['iss'], ISSUER)
       const tokens = (await bank.redeem(authorized)).json<Record<string, string>>()
       assert.equal(tokens['token_type'], bank.variant.bound === 'DPoP' ? 'DPoP' : 'bearer')
-      assert.equal((await bank.userinfo(tokens['access_token'] ?? '')).status, 200)
+      assert.equal((await bank.resource(tokens['access_token'] ?? '')).status, 200)
     },
   ],
   [
@@ -286,7 +300,7 @@ const MODULES: readonly Module[] = [
     async bank => {
       const { access_token: token = '' } = (await bank.redeem(await bank.authorized())).json<Record<string, string>>()
       for (const scheme of bank.variant.bound === 'DPoP' ? ['dpop', 'DPOP', 'dPoP'] : ['bearer', 'BEARER']) {
-        assert.equal((await bank.userinfo(token, scheme)).status, 200, scheme)
+        assert.equal((await bank.resource(token, scheme)).status, 200, scheme)
       }
     },
   ],
@@ -296,7 +310,7 @@ const MODULES: readonly Module[] = [
       const { refresh_token } = (await bank.redeem(await bank.authorized())).json<Record<string, string>>()
       const again = await bank.token({ grant_type: 'refresh_token', refresh_token })
       assert.equal(again.status, 200, again.text)
-      assert.equal((await bank.userinfo(again.json<Record<string, string>>()['access_token'] ?? '')).status, 200)
+      assert.equal((await bank.resource(again.json<Record<string, string>>()['access_token'] ?? '')).status, 200)
       refused(await bank.token({ grant_type: 'refresh_token', refresh_token }, { proven: false }))
     },
   ],
@@ -430,7 +444,7 @@ const MODULES: readonly Module[] = [
       const { access_token: token = '' } = (await bank.redeem(authorized)).json<Record<string, string>>()
       bank.server.clock.advance(1)
       refused(await bank.redeem(authorized))
-      assert.equal((await bank.userinfo(token)).status, 401)
+      assert.equal((await bank.resource(token)).status, 401)
     },
   ],
   [
@@ -566,12 +580,52 @@ const MODULES: readonly Module[] = [
   ],
 ]
 
+/** A token request for the client itself that must fail. */
+const failingOwn = (redeeming: Redeeming | ((bank: Bank) => Redeeming)) => async (bank: Bank) =>
+  refused(await bank.own(typeof redeeming === 'function' ? redeeming(bank) : redeeming))
+
+const OWN_MODULES: readonly Module[] = [
+  [
+    'happy-flow',
+    async bank => {
+      const tokens = (await bank.own()).json<Record<string, string>>()
+      assert.equal(tokens['token_type'], bank.variant.bound === 'DPoP' ? 'DPoP' : 'bearer')
+      assert.equal(tokens['refresh_token'], undefined)
+      assert.equal((await bank.resource(tokens['access_token'] ?? '')).status, 200)
+    },
+  ],
+  [
+    'access-token-type-header-case-sensitivity',
+    async bank => {
+      const { access_token: token = '' } = (await bank.own()).json<Record<string, string>>()
+      for (const scheme of bank.variant.bound === 'DPoP' ? ['dpop', 'DPOP'] : ['bearer', 'BEARER']) {
+        assert.equal((await bank.resource(token, scheme)).status, 200, scheme)
+      }
+    },
+  ],
+  ['ensure-client-id-in-token-endpoint', failingOwn({ form: { client_id: undefined } }), ({ auth }) => auth === 'mTLS'],
+  ['ensure-holder-of-key-required', failingOwn({ proven: false })],
+  ['ensure-signed-client-assertion-with-RS256-fails', failingOwn({ assertion: { by: 'rsa' } }), byKey],
+  ['ensure-client-assertion-in-token-endpoint', failingOwn({ assertion: 'none' })],
+  [
+    'ensure-client-assertion-with-exp-is-5-minutes-in-past-fails',
+    failingOwn(bank => ({ assertion: { claims: { iat: bank.now - 360, exp: bank.now - 300 } } })),
+    byKey,
+  ],
+  [
+    'ensure-client-assertion-with-wrong-aud-fails',
+    failingOwn({ assertion: { claims: { aud: 'https://other.example' } } }),
+    byKey,
+  ],
+  ['ensure-client-assertion-with-no-sub-fails', failingOwn({ assertion: { claims: { sub: undefined } } }), byKey],
+]
+
 describe('the plans of FAPI 2.0', () => {
   let server: TestServer
   let browser: Browser
   let key: DpopKey
   before(async () => {
-    const clients = VARIANTS.flatMap(variant =>
+    const clients = [...VARIANTS, ...OWN_VARIANTS].flatMap(variant =>
       [idOf(variant), `${idOf(variant)}-other`].map(id => clientOf(variant, id)),
     )
     const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, ...clients] }
@@ -585,9 +639,9 @@ describe('the plans of FAPI 2.0', () => {
     await server.stop()
   })
 
-  for (const variant of VARIANTS) {
+  for (const variant of [...VARIANTS, ...OWN_VARIANTS]) {
     describe(`${variant.plan} with ${variant.auth} and ${variant.bound}`, () => {
-      for (const [name, play, isPlayed] of MODULES) {
+      for (const [name, play, isPlayed] of variant.plan === 'SP-CC' ? OWN_MODULES : MODULES) {
         if (isPlayed && !isPlayed(variant)) continue
         it(name, () => play(new Bank(server, variant, { browser, key })))
       }
