@@ -121,12 +121,30 @@ async function endAccessByProvider(
  */
 async function endSessionByProvider(
   zone: Zone,
-  { idDigest, signIn, clients = [] }: Session & { readonly signIn: SignIn },
+  session: Session & { readonly signIn: SignIn },
   by: RequestingProvider,
-  { store, clock, behaviour, audit }: ProviderAccessDeps,
+  deps: ProviderAccessDeps,
+): Promise<void> {
+  const { idDigest, signIn } = session
+  const { store, audit } = deps
+  const ended = new Set<string>()
+  // The session last: until then another request of the provider finds it, if this one fails.
+  for (let clients = session.clients ?? []; clients.length > 0; ) {
+    await endGrantsOfSession(zone, { signIn, clients }, deps)
+    for (const clientId of clients) ended.add(clientId)
+    const now = await store.sessions.find(zone.id, idDigest)
+    clients = now?.clients?.filter(clientId => !ended.has(clientId)) ?? [] // added meanwhile
+  }
+  await store.sessions.delete(zone.id, idDigest)
+  reportEnd(zone, { userId: signIn.userId, by, data: 'one session; asked for by the provider' }, audit)
+}
+
+async function endGrantsOfSession(
+  zone: Zone,
+  { signIn, clients }: { readonly signIn: SignIn; readonly clients: readonly string[] },
+  { store, clock, behaviour }: ProviderAccessDeps,
 ): Promise<void> {
   const { userId } = signIn
-  await store.sessions.delete(zone.id, idDigest)
   const ids = new Map(clients.map(clientId => [sessionIdFor(signIn, clientId), clientId]))
   await store.codes.deleteOfSessions(zone.id, userId, new Set(ids.keys()))
   const stored = await store.tokens.listOfUser(zone.id, userId, clock.now())
@@ -138,7 +156,6 @@ async function endSessionByProvider(
     for (const grantId of new Set(grants)) await store.tokens.revokeGrant(zone.id, grantId, forgetAt)
     await store.tokens.revokeUnstored(zone.id, sessionId, forgetAt) // refresh tokens that are no more than a JWT
   }
-  reportEnd(zone, { userId, by, data: 'one session; asked for by the provider' }, audit)
 }
 
 function reportEnd(

@@ -1,7 +1,8 @@
 // Logout that a provider asks for (OpenID Connect Back-Channel Logout), which a provider of the test's own plays.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
 import { digest } from '../../src/base/secrets.ts'
+import { OAuthError } from '../../src/model/oauth-error.ts'
 import { providerSessionOf } from '../../src/model/sessions/session.ts'
 import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
@@ -126,6 +127,18 @@ for (const mode of MODES) {
         await server.store.tokens.delete('svc', idDigest) // as before it is stored
         await obeyed(await logoutToken({ sub: undefined, sid: 'late' }))
         await server.store.tokens.insert('svc', stored)
+        assert.equal(await refresh(tokens), mode === 'uaa' ? 401 : 400)
+      })
+
+      it('ends the tokens at the next request, if the first one fails halfway', async () => {
+        const browser = await signIn({ sid: 'halfway' })
+        const tokens = await tokensOf(browser)
+        const gone = () => Promise.reject(new OAuthError('invalid_request', 'gone'))
+        const broken = mock.method(server.store.codes, 'deleteOfSessions', gone)
+        assert.equal((await post(await logoutToken({ sub: undefined, sid: 'halfway' }))).status, 400)
+        broken.mock.restore()
+        await obeyed(await logoutToken({ sub: undefined, sid: 'halfway' }))
+        assert.equal(await isSignedIn(browser), false)
         assert.equal(await refresh(tokens), mode === 'uaa' ? 401 : 400)
       })
 
