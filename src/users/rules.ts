@@ -1,6 +1,7 @@
 // The rules for users, for every API that creates or changes them.
 import { LOGIN_SERVER_ORIGIN, domainMatcher, emailDomainOf, emailDomains } from '../model/zones/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
@@ -77,16 +78,20 @@ const IDLE_ORIGINS: ReadonlySet<string> = new Set(['keystone', 'ldap'])
 
 /**
  * Refuses an origin without a provider: sign-in would be impossible, and a later provider would take over the account. An
- * external login server signs users in to the accounts of its own origin.
+ * external login server signs users in to the accounts of its own origin. Returns the provider, if there is one.
  */
 export async function checkOrigin(
   { providers }: Pick<Store, 'providers'>,
   zone: Zone,
   origin: string,
   { storedProvidersOnly }: Pick<Behaviour, 'storedProvidersOnly'>,
-): Promise<void> {
-  if (origin === LOGIN_SERVER_ORIGIN) return
-  if (!storedProvidersOnly && IDLE_ORIGINS.has(origin)) return
-  if (await providers.findByOrigin(zone.id, origin)) return
-  throw refuseResource('invalid_scim_resource', `Invalid origin ${origin} in Identity Zone ${zone.id}`)
+): Promise<IdentityProvider | undefined> {
+  const provider = await providers.findByOrigin(zone.id, origin)
+  if (provider || origin === LOGIN_SERVER_ORIGIN) return provider
+  if (!storedProvidersOnly && IDLE_ORIGINS.has(origin)) return undefined
+  throw invalidOrigin(zone, origin)
 }
+
+/** The refusal of an origin that has no provider, or another one than before. */
+export const invalidOrigin = ({ id }: Pick<Zone, 'id'>, origin: string): Error =>
+  refuseResource('invalid_scim_resource', `Invalid origin ${origin} in Identity Zone ${id}`)

@@ -7,6 +7,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { Service } from '../model/service.ts'
 import type { Approval } from '../model/users/approval.ts'
 import type { User } from '../model/users/user.ts'
+import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
@@ -19,7 +20,7 @@ import type { UserDraft } from './new-user.ts'
 import { checkPassword } from './password-rules.ts'
 import type { PasswordRuleDeps } from './password-rules.ts'
 import { refuseResource } from './refusal.ts'
-import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUserName } from './rules.ts'
+import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUserName, invalidOrigin } from './rules.ts'
 import type { UserReport } from './user-events.ts'
 
 /** A user to be made. */
@@ -64,7 +65,7 @@ export async function createUser(zone: Zone, wanted: NewUser, deps: CreationDeps
   const made = newUser(draft, { zoneId: zone.id }, { clock, random })
   const plan = await aliases.forNew(made, by.isServerAdmin === true)
   const maxUsers = await checkRoom(zone, store)
-  if (!vouched) await checkOrigin(store, zone, origin, behaviour)
+  const provider = vouched ? undefined : await checkOrigin(store, zone, origin, behaviour)
   checkLengths(draft)
   if (await store.users.findByName(zone.id, origin, draft.userName)) throw nameTaken(draft)
   const passwordHash = await hashOf(zone, { wanted, password }, deps)
@@ -80,11 +81,24 @@ export async function createUser(zone: Zone, wanted: NewUser, deps: CreationDeps
     const namesake = await store.users.findByName(zone.id, origin, draft.userName)
     throw namesake ? nameTaken(draft, cause) : copy ? takenInAliasZone(cause) : externalIdTaken(draft, cause)
   }
+  if (provider && !(await isUnchanged(provider, deps))) {
+    await store.users.delete(zone.id, user.id, undefined, copy?.user)
+    throw invalidOrigin(zone, origin)
+  }
   if (copy) report('UserCreatedEvent', copy.user, by)
   report('UserCreatedEvent', user, by)
   reportDecisions({ zone, userId: user.id, origin: by }, { before: [], after: decisions }, deps)
   return user
 }
+
+/**
+ * Whether the provider is still there. Its deletion ends with its accounts, and must leave none that is made meanwhile to the
+ * next one of its origin. The internal one cannot be deleted.
+ */
+const isUnchanged = async (
+  { zoneId, id, originKey }: IdentityProvider,
+  { store, service }: Pick<CreationDeps, 'store' | 'service'>,
+): Promise<boolean> => originKey === service.name || (await store.providers.findStored(zoneId, originKey))?.id === id
 
 /** The password to check and hash, empty if it is missing; undefined for an account that gets none, or that has a hash. */
 function passwordToHash(

@@ -226,6 +226,29 @@ for (const mode of MODES) {
       assert.deepEqual(statusesOf(answers), [201, 409, 409, 409])
     })
 
+    it('leaves no user to the next provider of an origin whose provider is deleted at that instant', async () => {
+      const { providers, users } = api.server.store
+      const internal = (await providers.findByOrigin('svc', 'svc')) ?? assert.fail()
+      const brief = { ...internal, id: 'brief', originKey: 'brief', type: 'oidc1.0', config: {} }
+      await providers.insert('svc', brief)
+      const unchanged = { ...users }
+      const create: typeof users.create = async (...args) => {
+        const found = (await providers.findForChange('svc', 'brief')) ?? assert.fail()
+        await providers.apply('svc', { kind: 'delete', ...found })
+        await providers.insert('svc', { ...brief, id: 'next' })
+        return unchanged.create(...args)
+      }
+      Object.assign(users, { create })
+      try {
+        const answer = await api.send('POST', '/Users', newUserBody('late', { origin: 'brief' }))
+        const message = 'Invalid origin brief in Identity Zone svc'
+        assertRefused(answer, { status: 400, error: 'invalid_scim_resource', message })
+      } finally {
+        Object.assign(users, unchanged)
+      }
+      assert.equal(await users.findByName('svc', 'brief', 'late'), undefined)
+    })
+
     const refusals = [
       // Covers SCIM errors: error: invalid_scim_resource
       // Covers POST /Users: error: no user name
