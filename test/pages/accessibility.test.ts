@@ -8,6 +8,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { LANGUAGES } from '../../src/model/language.ts'
 import type { Language } from '../../src/model/language.ts'
 import { withoutComments } from '../../src/web/assets.ts'
+import { accountMail } from '../../src/pages/mails/account.ts'
 import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
 import { textsIn } from '../../src/pages/texts/texts.ts'
 import { waitUntilTrue, launchBrowser } from '../support/browser.ts'
@@ -301,6 +302,18 @@ describe('a drawn page', () => {
     for (const language of LANGUAGES) {
       await page.goto(`${base}/${language}/home`)
       assert.equal(await page.evaluate(OVERFLOW), 0, language)
+    }
+    await page.context().close()
+  })
+
+  it('shows mails within the width of a phone, with a long address too', async () => {
+    const { page } = await open({ viewport: phone })
+    const email = `${'some'.repeat(12)}@department.organisation.example`
+    for (const name of ['resetPassword', 'emailChanged'] as const) {
+      const frame = { texts: textsIn('de'), site: 'Donaudampfschifffahrtsgesellschaft' }
+      const mail = accountMail(frame, name, { email, former: email, url: `https://id.example/?code=${'A'.repeat(32)}` })
+      await page.setContent(mail.html)
+      assert.equal(await page.evaluate(OVERFLOW), 0, name)
     }
     await page.context().close()
   })

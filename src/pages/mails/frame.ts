@@ -51,13 +51,13 @@ export function mailIn({ texts, site }: MailFrame, { subject, heading, lead, but
       html`<div style="display:none;max-height:0;overflow:hidden;mso-hide:all">${plain(lead[0] ?? heading, 150)}</div>
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr><td align="center" style="padding:24px 12px">
 <!--[if mso]><table role="presentation" width="560" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
-<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="background:#ffffff;border:1px solid #d9e0dc;border-radius:12px;max-width:560px"><tr><td class="text" align="left" style="color:#17211d;font:16px/24px system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;padding:28px 24px">
+<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="background:#ffffff;border:1px solid #d9e0dc;border-radius:12px;max-width:560px"><tr><td class="text" align="left" style="color:#17211d;font:16px/24px system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;overflow-wrap:anywhere;padding:28px 24px;word-break:break-word">
 <p class="quiet" style="color:#55625c;font-weight:600;margin:0 0 20px">${isolated(name)}</p>
 <h1 style="font-size:22px;line-height:30px;margin:0 0 16px">${plain(heading, 200)}</h1>
 ${lead.map(paragraph)}${
   button &&
   html`<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin:24px 0 12px"><tr><td class="button" bgcolor="#14523f" style="background:#14523f;border-radius:8px"><a href="${button.url}" style="color:#ffffff;display:inline-block;font-weight:600;padding:12px 20px;text-decoration:none">${button.text}</a></td></tr></table>
-<p class="quiet" style="color:#55625c;font-size:13px;line-height:20px;margin:0 0 20px;overflow-wrap:anywhere;word-break:break-word"><a class="quiet" href="${button.url}" style="color:#55625c">${button.url}</a></p>
+<p class="quiet" style="color:#55625c;font-size:13px;line-height:20px;margin:0 0 20px"><a class="quiet" href="${button.url}" style="color:#55625c">${button.url}</a></p>
 `
 }${notes.map(paragraph)}</td></tr></table>
 <!--[if mso]></td></tr></table><![endif]-->
