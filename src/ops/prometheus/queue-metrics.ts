@@ -58,55 +58,64 @@ function addQueue(
   { name, source }: { readonly name: string; readonly source: QueueSource },
   help: Texts,
 ): void {
-  const registers = [registry]
-  const waiting = new Gauge({ name: `${name}_waiting`, help: help.waiting, registers })
-  const age = new Gauge({ name: `${name}_waiting_seconds`, help: help.age, registers })
-  void new Counter({
+  const collect = collectorOf(source, totals => {
+    counter.reset()
+    for (const [outcome, count] of Object.entries(totals.outcomes)) counter.inc({ outcome }, count)
+    waiting.set(totals.waiting)
+    age.set(totals.waitingMilliseconds / 1000)
+  })
+  const common = { registers: [registry], collect }
+  const waiting = new Gauge({ name: `${name}_waiting`, help: help.waiting, ...common })
+  const age = new Gauge({ name: `${name}_waiting_seconds`, help: help.age, ...common })
+  const counter = new Counter({
     name: `${name}_total`,
     help: help.outcomes,
     labelNames: ['outcome'] as const,
-    registers,
-    async collect() {
-      const totals = await source.totals().catch(() => undefined)
-      if (!totals) return
-      this.reset()
-      for (const [outcome, count] of Object.entries(totals.outcomes)) this.inc({ outcome }, count)
-      waiting.set(totals.waiting)
-      age.set(totals.waitingMilliseconds / 1000)
-    },
+    ...common,
   })
+}
+
+/**
+ * Sets the metrics of a queue from one query. Every metric of the queue must wait for it: one that does not shows the values of the
+ * request before. Without the database they keep their values.
+ */
+function collectorOf<T>(source: { totals(): Promise<T> }, set: (totals: T) => void): () => Promise<void> {
+  let asked: Promise<void> | undefined
+  return () =>
+    (asked ??= source
+      .totals()
+      .then(set, () => {})
+      .finally(() => (asked = undefined)))
 }
 
 /** Adds `latchkey_audit_webhook_…`; the label is the name of the webhook in the configuration. */
 export function addWebhookMetrics(registry: Registry, webhooks: WebhookSource): void {
-  const registers = [registry]
+  const collect = collectorOf(webhooks, totals => {
+    counter.reset()
+    for (const { name: webhook, outcomes, ...queue } of totals) {
+      for (const [outcome, count] of Object.entries(outcomes)) counter.inc({ webhook, outcome }, count)
+      waiting.set({ webhook }, queue.waiting)
+      age.set({ webhook }, queue.waitingMilliseconds / 1000)
+    }
+  })
+  const common = { registers: [registry], collect }
   const labelNames = ['webhook'] as const
   const waiting = new Gauge({
     name: 'latchkey_audit_webhook_waiting',
     help: 'Entries of the audit trail that the webhook has not accepted yet, of up to 1,000 zones; of all processes.',
     labelNames,
-    registers,
+    ...common,
   })
   const age = new Gauge({
     name: 'latchkey_audit_webhook_waiting_seconds',
     help: 'Seconds since the oldest of these entries was written.',
     labelNames,
-    registers,
+    ...common,
   })
-  void new Counter({
+  const counter = new Counter({
     name: 'latchkey_audit_webhook_total',
     help: 'Entries by outcome: accepted, lost because retention deleted them first; and failed attempts.',
     labelNames: ['webhook', 'outcome'] as const,
-    registers,
-    async collect() {
-      const totals = await webhooks.totals().catch(() => undefined)
-      if (!totals) return
-      this.reset()
-      for (const { name: webhook, outcomes, ...queue } of totals) {
-        for (const [outcome, count] of Object.entries(outcomes)) this.inc({ webhook, outcome }, count)
-        waiting.set({ webhook }, queue.waiting)
-        age.set({ webhook }, queue.waitingMilliseconds / 1000)
-      }
-    },
+    ...common,
   })
 }
