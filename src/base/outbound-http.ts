@@ -11,7 +11,12 @@ export interface OutboundRequest {
   readonly body?: string
   /** The largest response accepted; default 64 KiB. */
   readonly maxBytes?: number
+  /** Only the status and the headers are wanted: the body is not read, whatever it is. */
+  readonly ignoreBody?: boolean
 }
+
+/** The largest body, unless a request says otherwise. */
+const MAX_BYTES = 64 * 1024
 
 /** A request to a host whose addresses were checked. */
 interface Exchange {
@@ -59,12 +64,18 @@ export async function exchange(url: URL, { request, addresses, signal }: Exchang
   })
 }
 
-/** Reads a response to its end; throws `OutboundError` for a redirect and for one that is compressed or too large. */
-export async function readAnswer({ origin }: URL, incoming: IncomingMessage, maxBytes: number): Promise<Response> {
+/** Reads a response to its end; throws `OutboundError` for a redirect and for a body that is compressed or too large. */
+export async function readAnswer(
+  { origin }: URL,
+  incoming: IncomingMessage,
+  { maxBytes = MAX_BYTES, ignoreBody = false }: OutboundRequest,
+): Promise<Response> {
   try {
     const { statusCode: status = 0, headers } = incoming
     // Each target would have to be checked like the first, and nothing that we fetch needs redirects.
     if (status >= 300 && status < 400) throw new OutboundError('redirect', `${origin}: redirects are not followed`)
+    if (status < 200 || status > 599) throw new OutboundError('bad-answer', `${origin}: answered ${status}`)
+    if (ignoreBody) return new Response(null, { status, headers: headersOf(incoming) })
     const encoding = headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the answer is compressed`)
     const tooLarge = new OutboundError('too-large', `${origin}: the answer has more than ${maxBytes} bytes`)
@@ -77,7 +88,6 @@ export async function readAnswer({ origin }: URL, incoming: IncomingMessage, max
       if (size > maxBytes) throw tooLarge
       chunks.push(bytes)
     }
-    if (status < 200 || status > 599) throw new OutboundError('bad-answer', `${origin}: answered ${status}`)
     return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers: headersOf(incoming) })
   } finally {
     incoming.destroy()

@@ -77,8 +77,6 @@ export interface OutboundOptions {
   readonly onExchange?: ((exchange: OutboundExchange) => void) | undefined
 }
 
-const MAX_BYTES = 64 * 1024
-
 /** Makes the client; all its requests share one set of concurrency limits. */
 export function createOutbound(options: OutboundOptions): Outbound & OutboundConnections & OutboundByPurpose {
   const { deadline = milliseconds => AbortSignal.timeout(milliseconds), onExchange } = options
@@ -97,7 +95,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
         signal,
       )
       const incoming = await exchange(url, { request, addresses, signal })
-      return await readAnswer(url, incoming, request.maxBytes ?? MAX_BYTES)
+      return await readAnswer(url, incoming, request)
     } catch (cause) {
       if (cause instanceof OutboundError) throw cause
       if (signal.aborted) throw new OutboundError('timeout', `${label}: no complete answer in time`)

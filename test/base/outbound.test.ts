@@ -158,6 +158,17 @@ describe('an outbound request that is allowed', () => {
     assert.deepEqual([response.status, await response.text()], [418, 'teapot'])
   })
 
+  it('answers without the body where only the status matters, whatever the body is', async () => {
+    answer = (_, response) => {
+      response.writeHead(202, { 'content-encoding': 'br', 'x-from': 'proxy' })
+      response.write('x'.repeat(MAX_BYTES + 1)) // and no end
+    }
+    const response = await lenient().fetch(base, { ignoreBody: true })
+    assert.deepEqual([response.status, response.headers.get('x-from'), await response.text()], [202, 'proxy', ''])
+    answer = (_, response) => void response.writeHead(307, { location: base }).end()
+    assert.equal((await failureOf(lenient().fetch(base, { ignoreBody: true }))).failure, 'redirect')
+  })
+
   it('sends a body with its length', async () => {
     answer = (request, response) => void request.pipe(response)
     const headers = { 'content-type': 'text/plain' }

@@ -89,6 +89,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
         body: new URLSearchParams({ logout_token: token }).toString(),
+        ignoreBody: true,
         share,
       })
       breaker.report(key, 'answered')

@@ -23,6 +23,8 @@ interface Message {
 describe('webhooks of the audit trail', () => {
   const received: Message[] = []
   let status: number | undefined = 204
+  /** Sent without an end. */
+  let answer: string | undefined
   let server: TestServer | undefined
   let url = ''
   const receiver = createServer((request, response) => {
@@ -34,6 +36,7 @@ describe('webhooks of the audit trail', () => {
       const { zone, events } = JSON.parse(text) as Message
       received.push({ headers: request.headers, text, zone, events })
       if (status === undefined) request.socket.destroy()
+      else if (answer !== undefined) response.writeHead(200).write(answer)
       else response.writeHead(status, status === 302 ? { location: url } : {}).end()
     })
   })
@@ -47,6 +50,7 @@ describe('webhooks of the audit trail', () => {
     server = undefined
     received.length = 0
     status = 204
+    answer = undefined
   })
 
   async function start(webhook: object = {}, audit: object = {}): Promise<TestServer> {
@@ -118,6 +122,15 @@ describe('webhooks of the audit trail', () => {
       assert.deepEqual(on.faults, [])
     })
   }
+
+  it('accept entries by the status alone, however large and long the answer is', async () => {
+    const on = await start()
+    answer = 'x'.repeat(100_000)
+    await act(on)
+    await on.app.trail?.deliver()
+    const [totals] = (await on.app.trail?.webhookTotals()) ?? []
+    assert.deepEqual(totals?.outcomes, { accepted: 2, lost: 0, failed: 0 })
+  })
 
   it('receive only the zones that they are for', async () => {
     const on = await start({ zones: ['z1'] })
