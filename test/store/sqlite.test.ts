@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -83,6 +83,27 @@ describe('a SQLite file', { concurrency: true }, () => {
       holder.close()
       await store.tokens.insert('z1', token())
     }))
+
+  const elsewhere = [
+    { name: 'removed', replace: () => {} },
+    { name: 'replaced', replace: (path: string) => writeFileSync(path, '') },
+  ]
+  for (const { name, replace } of elsewhere) {
+    it(`takes no write while its path is ${name}: it would be lost at the next start`, () =>
+      withFile(async (store, path) => {
+        await store.tokens.insert('z1', token())
+        renameSync(path, `${path}.away`)
+        replace(path)
+        const refused = new RegExp(`latchkey.db was ${name} while the server runs`)
+        await assert.rejects(store.tokens.insert('z1', token({ idDigest: 't2' })), {
+          name: 'StoreUnavailable',
+          message: refused,
+        })
+        await assert.rejects(store.probeWriting(at(0)), refused)
+        renameSync(`${path}.away`, path)
+        await store.tokens.insert('z1', token({ idDigest: 't2' }))
+      }))
+  }
 
   it('forgets everything when changes were purged before they were seen', () =>
     withFile(async (store, path) => {

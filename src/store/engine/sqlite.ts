@@ -1,11 +1,9 @@
 // The embedded database: node:sqlite. Owns everything specific to SQLite: two connections (a writer and a reader of
 // committed data), one transaction for all writes of an event-loop turn, flushed in the thread pool, and a table of changes that
 // other processes poll. Its calls block, so statements are kept small and waiting for a lock does not block the thread.
-import { closeSync, openSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { reasonOf } from '../../base/file-error.ts'
-import { makePrivateFolder } from '../../base/private-folder.ts'
 import { type Change, writeChange } from '../changes.ts'
 import {
   type Database,
@@ -21,6 +19,7 @@ import { createLogFlush } from './log-flush.ts'
 import { createSqliteChanges } from './sqlite-changes.ts'
 import { createConnection, retryWhileBusy, TIMEOUT_MILLISECONDS, translated } from './sqlite-connection.ts'
 import type { Connection } from './sqlite-connection.ts'
+import { placeCheck, prepareFile } from './sqlite-file.ts'
 import { createSqliteThread } from './sqlite-thread.ts'
 import { createWriteQueue } from './write-queue.ts'
 
@@ -56,9 +55,11 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   const checkpoints = inMemory ? undefined : createCheckpoints({ path, writer: writer.database, onError })
   // `normal` flushes at checkpoints only, which keeps the file intact; the log flush makes each commit durable.
   const log = inMemory ? undefined : createLogFlush(`${path}-wal`)
+  const refuseOtherFile = inMemory ? undefined : placeCheck(path)
   const queue = createWriteQueue({
     async begin() {
       log?.refuseFailed()
+      refuseOtherFile?.()
       await checkpoints?.lastPass
       await retryWhileBusy(() => writer.database.exec('begin immediate'))
     },
@@ -206,9 +207,4 @@ async function openConnections(
   // Holds the inner pages of an index over a million random digests, so that a look-up reads little more than its row.
   if (reader !== writer) reader.database.exec('pragma cache_size = -32000')
   return { writer, reader }
-}
-
-function prepareFile(path: string): void {
-  makePrivateFolder(dirname(path))
-  closeSync(openSync(path, 'a', 0o600)) // SQLite creates its -wal and -shm files with the same mode
 }
