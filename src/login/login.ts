@@ -1,6 +1,7 @@
 // Signs a user in with a form, then redirects to the saved request; usually that is /oauth/authorize, which decides the
 // next step.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AUTOLOGIN_REFUSALS } from '../accounts/autologin.ts'
 import type { SignInRefusal } from '../identity/source.ts'
 import { changesFactors, OFFER_PATH } from '../model/sessions/fresh-sign-in.ts'
 import { parseLoginHint } from '../model/sessions/login-hint.ts'
@@ -113,9 +114,9 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   async function refuseForm(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
     const signedIn = await sessions.signedIn(request)
     if (signedIn) {
-      const isMet =
-        deps.behaviour.staleFormShownAgain && csrf.isFromBeforeSignIn(request) && isNamed(signedIn.user, form)
-      if (!isMet) return denial.refuseForgery(request, reply)
+      const isOlder = deps.behaviour.staleFormShownAgain && csrf.isFromBeforeSignIn(request) && !wantsJson(request)
+      if (!isOlder) return denial.refuseForgery(request, reply)
+      if (!isNamed(signedIn.user, form)) throw new PageError(403, AUTOLOGIN_REFUSALS.otherUser)
       const { path = '/' } = await signInTargets.of(request, form)
       return reply.redirect(urls.ofZone(request.zone) + path, 302)
     }
