@@ -6,7 +6,7 @@ import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access, Rights } from '../../web/route.ts'
 import { zoneReaders } from './access.ts'
 import { createZoneRefusals } from './refusal.ts'
-import type { ZoneDeps } from './zones.ts'
+import type { ZoneDeps } from './changes.ts'
 
 /** Records contain logos. */
 const RECORD_LIMIT = 1024 * 1024

@@ -1,0 +1,144 @@
+// Creates, changes and deletes the records of identity zones, with the groups, the provider and the keys that belong to them.
+import type { FastifyRequest } from 'fastify'
+import type { Random } from '../../base/random.ts'
+import type { Group } from '../../model/users/group.ts'
+import { restrictedScopes } from '../../model/tokens/restricted-scopes.ts'
+import { allowedGroupNames } from '../../model/zones/zone-rules.ts'
+import { defaultGroups, standardDefaultGroups } from '../../model/zones/zone.ts'
+import type { Zone, ZoneConfig } from '../../model/zones/zone.ts'
+import type { ZoneState } from '../../store/store.ts'
+import { newGroup } from '../../users/groups/default-groups.ts'
+import { jsonBody } from '../../web/requests/json.ts'
+import { auditOriginOf } from '../../web/requests/requester.ts'
+import type { ZoneBody } from './body.ts'
+import { isNamed, readZoneBody, refuseBadId, refuseBadNames, refuseUnnamed } from './body.ts'
+import type { ZoneClientDeps } from './clients.ts'
+import { createZoneConfigReader } from './config.ts'
+import type { ZoneConfigDeps } from './config.ts'
+import { isOutside } from './access.ts'
+import { invalidZone, refuseByStatus } from './refusal.ts'
+
+/** Dependencies of the zones and of their clients. */
+export interface ZoneDeps extends ZoneClientDeps, ZoneConfigDeps {
+  readonly random: Random
+}
+
+interface ZoneChanges {
+  create(request: FastifyRequest): Promise<ZoneState>
+  change(request: FastifyRequest, id: string): Promise<ZoneState>
+  /** The zone as it was. */
+  remove(request: FastifyRequest, id: string): Promise<ZoneState>
+}
+
+type ZoneEventType = 'IdentityZoneCreatedEvent' | 'IdentityZoneModifiedEvent' | 'EntityDeletedEvent'
+
+/** Makes the changes; each writes its event to the audit trail. */
+export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
+  const { store, clock, random, service, audit } = deps
+  const standardGroups = standardDefaultGroups(service.name)
+  const readConfig = createZoneConfigReader(deps)
+
+  const isDefault = (id: string): boolean => id === service.name
+
+  const report = (request: FastifyRequest, type: ZoneEventType, zone: Zone): void =>
+    audit({
+      type,
+      zoneId: request.zone.id,
+      principal: zone.id,
+      data: `identity zone ${JSON.stringify({ id: zone.id, subdomain: zone.subdomain, name: zone.name, active: zone.active })}`,
+      ...auditOriginOf(request),
+    })
+
+  const groupsNamed = (zoneId: string, names: Iterable<string>): readonly Group[] => {
+    const now = clock.now()
+    return [...new Set(names)].map(displayName => newGroup({ zoneId, displayName }, { id: random.uuid(), now }))
+  }
+
+  async function create(request: FastifyRequest): Promise<ZoneState> {
+    if (!isDefault(request.zone.id)) throw refuseByStatus(403)
+    const body = readZoneBody(jsonBody(request))
+    refuseUnnamed(body)
+    const id = body.id ?? random.uuid()
+    refuseBadId(id)
+    refuseBadNames(body)
+    const { config, keys } = await readConfig(request, { body, zoneId: id })
+    const now = clock.now()
+    const zone: Zone = { ...recorded(body), id, config, version: body.version, createdAt: now, updatedAt: now }
+    const allowed = allowedGroupNames(config.userConfig, standardGroups)
+    const rights = restrictedScopes(service).filter(
+      scope => !scope.startsWith('zones.') && (allowed === undefined || allowed.has(scope)),
+    )
+    const name = service.name
+    await store.zones.create(zone, {
+      provider: {
+        zoneId: id,
+        id: random.uuid(),
+        originKey: name,
+        type: name,
+        name,
+        active: true,
+        config: {},
+        version: 0,
+        createdAt: now,
+        updatedAt: now,
+      },
+      groups: groupsNamed(id, [...defaultGroups(zone, name), ...rights]),
+      keys: keys.change && !('activate' in keys.change) ? keys.change : [],
+    })
+    report(request, 'IdentityZoneCreatedEvent', zone)
+    return { zone, revision: 0, ...(keys.activeKeyId !== undefined && { activeKeyId: keys.activeKeyId }) }
+  }
+
+  async function change(request: FastifyRequest, id: string): Promise<ZoneState> {
+    if (isDefault(id) || isOutside(request, id, service)) throw refuseByStatus(403)
+    const before = await store.zones.read(id)
+    if (before === undefined) throw refuseByStatus(404)
+    const body = readZoneBody(jsonBody(request))
+    if (!isNamed(body)) throw refuseByStatus(400)
+    if (body.id !== undefined && body.id !== id) {
+      throw invalidZone('The identity zone id from the request body does not match id in the url')
+    }
+    refuseBadNames(body, before.zone)
+    const { config, keys } = await readConfig(request, { body, zoneId: id, before })
+    await refuseForbiddenGroups(id, config)
+    const { createdAt } = before.zone
+    const version = body.version + 1
+    const zone: Zone = { ...recorded(body), id, config, version, createdAt, updatedAt: clock.now() }
+    await store.zones.replace(zone, before.revision, {
+      groups: groupsNamed(id, defaultGroups(zone, service.name)),
+      ...(keys.change && { keys: keys.change }),
+    })
+    report(request, 'IdentityZoneModifiedEvent', zone)
+    const activeKeyId = keys.change ? keys.activeKeyId : before.activeKeyId
+    return { zone, revision: before.revision + 1, ...(activeKeyId !== undefined && { activeKeyId }) }
+  }
+
+  async function refuseForbiddenGroups(zoneId: string, { userConfig }: ZoneConfig): Promise<void> {
+    const allowed = allowedGroupNames(userConfig, standardGroups)
+    if (allowed === undefined) return
+    const names = await store.zones.groupNames(zoneId)
+    if (names.every(name => allowed.has(name))) return
+    throw invalidZone('The identity zone user configuration contains not-allowed groups.')
+  }
+
+  async function remove(request: FastifyRequest, id: string): Promise<ZoneState> {
+    if (isDefault(id) || isOutside(request, id, service)) throw refuseByStatus(403)
+    const state = await store.zones.read(id)
+    if (state === undefined) throw refuseByStatus(404)
+    const outcome = await store.zones.delete(id, service.name)
+    if (outcome === 'aliased') throw refuseByStatus(422)
+    if (outcome === 'missing') throw refuseByStatus(404)
+    report(request, 'EntityDeletedEvent', state.zone)
+    return state
+  }
+
+  return { create, change, remove }
+}
+
+/** The members that are stored as sent. */
+const recorded = ({ subdomain, name, description, active }: ZoneBody) => ({
+  subdomain,
+  name,
+  active,
+  ...(description !== undefined && { description }),
+})
