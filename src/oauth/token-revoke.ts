@@ -1,5 +1,5 @@
 // UAA's API for revoking all tokens of a user or client, or a token by its id.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
@@ -27,106 +27,22 @@ interface TokenRevokeDeps {
   readonly audit: Audit
 }
 
+interface UserParams {
+  readonly userId: string
+}
+
+interface ClientParams {
+  readonly clientId: string
+}
+
+interface TokenParams {
+  readonly tokenId: string
+}
+
 /** `/oauth/token/revoke/…`. See docs/compatibility.md, C8. */
 export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps): void {
   const { store, clock, random, service, behaviour, audit } = deps
   const revokers = [service.scope('admin'), 'tokens.revoke']
-  const config = { access: { by: 'bearer' }, audience: 'api' } as const
-  // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens automatically.
-  const method = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
-
-  app.route<{ Params: { userId: string } }>({
-    method,
-    url: '/oauth/token/revoke/user/:userId',
-    config,
-    handler: async (request, reply) => {
-      const { zone, params } = request
-      const { userId } = params
-      const isOwn = userOf(request) === userId && isOwnersClient(request)
-      if (!mayRevokeAll(request) && !isOwn) throw notAllowed()
-      if (!(await store.users.find(zone.id, userId))) throw notFound()
-      await store.users.setSalt(zone.id, userId, random.hex(16))
-      await deleteMost(() => store.tokens.deleteSomeOfUser(zone.id, userId))
-      report(request, { userId })
-      return reply.send()
-    },
-  })
-
-  app.route<{ Params: { userId: string; clientId: string } }>({
-    method,
-    url: '/oauth/token/revoke/user/:userId/client/:clientId',
-    config,
-    handler: async (request, reply) => {
-      const { zone, params } = request
-      const { userId, clientId } = params
-      const isPair = userOf(request) === userId && holderOf(request).client.clientId === clientId
-      if (!mayRevokeAll(request) && !isPair) throw notAllowed()
-      const [user, of] = await Promise.all([
-        store.users.find(zone.id, userId),
-        findClientSummary(store, zone, clientId),
-      ])
-      if (!user || !of) throw notFound()
-      // There is no salt for a user and client together, so every token has to be deleted. What is issued at this moment, by a
-      // refresh or for a code, belongs to a grant that is revoked.
-      await endAccessOfClient(zone, { userId, client: of.client ?? { clientId } }, deps)
-      while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
-      report(request, { userId, clientId })
-      return reply.send()
-    },
-  })
-
-  app.route<{ Params: { clientId: string } }>({
-    method,
-    url: '/oauth/token/revoke/client/:clientId',
-    config,
-    handler: async (request, reply) => {
-      const { zone, params } = request
-      const { clientId } = params
-      if (!mayRevokeAll(request)) throw notAllowed()
-      if (!(await store.clients.find(zone.id, clientId))) throw notFound()
-      await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
-      await deleteMost(() => store.tokens.deleteSomeOfClient(zone.id, clientId))
-      report(request, { clientId })
-      return reply.send()
-    },
-  })
-
-  app.delete<{ Params: { tokenId: string } }>('/oauth/token/revoke/:tokenId', { config }, async (request, reply) => {
-    const { zone, params } = request
-    const { claims, stored, client, user, expiresAt } = holderOf(request)
-    if (!stored && claims['jti'] === params.tokenId) {
-      // A plain JWT is not stored, but its holder may revoke it by its `jti`.
-      await store.tokens.revokeUnstored(zone.id, params.tokenId, expiresAt)
-      report(request, { clientId: client.clientId, userId: user?.id })
-      return reply.send()
-    }
-    const token = await findStored(zone, params.tokenId)
-    if (!token) throw unknown(request)
-    const isOwn = isOwnedBy(token, holderOf(request), isOwnersClient(request))
-    if (!mayRevokeAll(request) && !isOwn) throw notAllowed()
-    if (!(await store.tokens.delete(zone.id, token.idDigest))) throw unknown(request)
-    report(request, token)
-    return reply.send()
-  })
-
-  app.route({
-    method: method.filter(each => each !== 'DELETE'),
-    url: '/oauth/token/revoke/:tokenId',
-    config: { ...config, refuses: true },
-    handler: () => {
-      throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
-    },
-  })
-
-  // A path that does not fit the parameter above, such as one that is too long, names no token.
-  app.route({
-    method,
-    url: '/oauth/token/revoke/*',
-    config: { ...config, refuses: true },
-    handler: request => {
-      throw unknown(request)
-    },
-  })
 
   const mayRevokeAll = (request: FastifyRequest): boolean =>
     revokers.some(scope => holderOf(request).scopes.includes(scope))
@@ -150,6 +66,106 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
     const caller = holderOf(request).client.clientId
     audit(revocationEvent(request.zone.id, { clientId, userId, caller, remoteAddress: request.ip }))
   }
+
+  async function revokeOfUser(
+    request: FastifyRequest<{ Params: UserParams }>,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
+    const { zone, params } = request
+    const { userId } = params
+    const isOwn = userOf(request) === userId && isOwnersClient(request)
+    if (!mayRevokeAll(request) && !isOwn) throw notAllowed()
+    if (!(await store.users.find(zone.id, userId))) throw notFound()
+    await store.users.setSalt(zone.id, userId, random.hex(16))
+    await deleteMost(() => store.tokens.deleteSomeOfUser(zone.id, userId))
+    report(request, { userId })
+    return reply.send()
+  }
+
+  async function revokeOfUserAndClient(
+    request: FastifyRequest<{ Params: UserParams & ClientParams }>,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
+    const { zone, params } = request
+    const { userId, clientId } = params
+    const isPair = userOf(request) === userId && holderOf(request).client.clientId === clientId
+    if (!mayRevokeAll(request) && !isPair) throw notAllowed()
+    const [user, of] = await Promise.all([store.users.find(zone.id, userId), findClientSummary(store, zone, clientId)])
+    if (!user || !of) throw notFound()
+    // There is no salt for a user and client together, so every token has to be deleted. What is issued at this moment, by a
+    // refresh or for a code, belongs to a grant that is revoked.
+    await endAccessOfClient(zone, { userId, client: of.client ?? { clientId } }, deps)
+    while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
+    report(request, { userId, clientId })
+    return reply.send()
+  }
+
+  async function revokeOfClient(
+    request: FastifyRequest<{ Params: ClientParams }>,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
+    const { zone, params } = request
+    const { clientId } = params
+    if (!mayRevokeAll(request)) throw notAllowed()
+    if (!(await store.clients.find(zone.id, clientId))) throw notFound()
+    await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
+    await deleteMost(() => store.tokens.deleteSomeOfClient(zone.id, clientId))
+    report(request, { clientId })
+    return reply.send()
+  }
+
+  async function revokeOne(
+    request: FastifyRequest<{ Params: TokenParams }>,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
+    const { zone, params } = request
+    const { claims, stored, client, user, expiresAt } = holderOf(request)
+    if (!stored && claims['jti'] === params.tokenId) {
+      // A plain JWT is not stored, but its holder may revoke it by its `jti`.
+      await store.tokens.revokeUnstored(zone.id, params.tokenId, expiresAt)
+      report(request, { clientId: client.clientId, userId: user?.id })
+      return reply.send()
+    }
+    const token = await findStored(zone, params.tokenId)
+    if (!token) throw unknown(request)
+    const isOwn = isOwnedBy(token, holderOf(request), isOwnersClient(request))
+    if (!mayRevokeAll(request) && !isOwn) throw notAllowed()
+    if (!(await store.tokens.delete(zone.id, token.idDigest))) throw unknown(request)
+    report(request, token)
+    return reply.send()
+  }
+
+  const config = { access: { by: 'bearer' }, audience: 'api' } as const
+  // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens automatically.
+  const method = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
+  app.route({ method, url: '/oauth/token/revoke/user/:userId', config, handler: revokeOfUser })
+  app.route({
+    method,
+    url: '/oauth/token/revoke/user/:userId/client/:clientId',
+    config,
+    handler: revokeOfUserAndClient,
+  })
+  app.route({ method, url: '/oauth/token/revoke/client/:clientId', config, handler: revokeOfClient })
+  app.route({ method: 'DELETE', url: '/oauth/token/revoke/:tokenId', config, handler: revokeOne })
+
+  app.route({
+    method: method.filter(each => each !== 'DELETE'),
+    url: '/oauth/token/revoke/:tokenId',
+    config: { ...config, refuses: true },
+    handler: () => {
+      throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
+    },
+  })
+
+  // A path that does not fit the parameter above, such as one that is too long, names no token.
+  app.route({
+    method,
+    url: '/oauth/token/revoke/*',
+    config: { ...config, refuses: true },
+    handler: request => {
+      throw unknown(request)
+    },
+  })
 }
 
 /** Each deletes a few hundred rows. The new salt has invalidated the rest, which is deleted on expiry. */
