@@ -28,7 +28,7 @@ const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
 const REDIRECT_URI = 'clients/redirect-uri.ts'
 const SECRET = 'clients/authentication/client-secret.ts'
 const LIMITS = 'web/limits/shared-limits.ts'
-const REPLICAS = 'store/engine/replicas.ts'
+const REPLICA_POSITION = 'store/engine/replica-position.ts'
 
 /** All of them. */
 export const MUTANTS: readonly Mutant[] = [
@@ -630,26 +630,32 @@ export const MUTANTS: readonly Mutant[] = [
     'true',
     'admin/clients/callers',
   ),
-  mutant('a replica shows what is committed', REPLICAS, 'if (state.has_replayed) return', 'return', 'store/replicas'),
+  mutant(
+    'a replica shows what is committed',
+    REPLICA_POSITION,
+    'if (state.has_replayed) return',
+    'return',
+    'store/replicas',
+  ),
   mutant(
     'a replica shows what is not on disk yet',
-    REPLICAS,
+    REPLICA_POSITION,
     "current_setting('synchronous_commit') = 'off'",
     'false',
     'store/replicas',
   ),
-  mutant('a promoted replica is left out', REPLICAS, '!state?.is_standby', '!state', 'store/replicas'),
+  mutant('a promoted replica is left out', REPLICA_POSITION, '!state?.is_standby', '!state', 'store/replicas'),
   mutant(
     'a replica belongs to the cluster',
-    REPLICAS,
+    REPLICA_POSITION,
     '(select system_identifier from pg_control_system())',
     '1',
     'store/replicas',
   ),
-  mutant('a replica is of the same timeline', REPLICAS, '${timeline},', '', 'store/replicas'),
+  mutant('a replica is of the same timeline', REPLICA_POSITION, '${timeline},', '', 'store/replicas'),
   mutant(
     'a replica is of the same database',
-    REPLICAS,
+    REPLICA_POSITION,
     '(select oid from pg_database where datname = current_database())',
     '1',
     'store/replicas',

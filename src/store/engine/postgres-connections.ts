@@ -13,8 +13,8 @@ const SLOW_QUERY_MS = 3_600_000
 // Each connection keeps every named statement in the server's memory; statements past the limit are unnamed.
 const NAMES_LIMIT = 500
 
-/** See above. */
-interface Connections {
+/** Connections to one server, and the statements that run on them. */
+export interface Connections {
   /** Runs a statement on a connection of `withClient`. */
   readonly run: <Args extends object, Row>(
     client: ClientBase,
