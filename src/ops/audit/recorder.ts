@@ -2,11 +2,13 @@
 // request path, each zone's in one transaction. While the database is down they wait, up to a limit; what is dropped beyond it
 // is counted, and the count is an entry of its own. A process that is killed loses what it has not written: the log has it.
 import type { Clock } from '../../base/clock.ts'
-import { auditRecordOf, canBeAnonymous } from '../../model/audit/audit-entry.ts'
+import { auditRecordOf } from '../../model/audit/audit-entry.ts'
 import type { AuditPosition, AuditRecord } from '../../model/audit/audit-entry.ts'
 import type { Audit, AuditEvent, AuditEventType } from '../../model/audit/event.ts'
 import type { Store } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store.ts'
+import { batchesIn, createBacklogs, unstoredIn } from './backlog.ts'
+import type { Backlog } from './backlog.ts'
 import { linked } from './chain.ts'
 import type { AuditHashes } from './chain.ts'
 
@@ -38,50 +40,22 @@ interface RecorderDeps {
 
 const FLUSH_EVERY_MS = 250
 const RETRY_EVERY_MS = 2000
-/** One transaction: on SQLite it blocks the process, some 7 µs an entry; smaller ones would pay for more commits. */
-const MAX_BATCH = 1000
-/** Events that wait in memory: of all zones, and of one. Those that anonymous callers can cause leave room for others in both. */
-const MAX_WAITING = { all: 50_000, zone: 20_000 } as const
-const MAX_WAITING_ANONYMOUS = { all: 25_000, zone: 5000 } as const
-
-interface Pending {
-  readonly event: AuditEvent
-  readonly at: Date
-}
-
-/** The pending events of one zone. */
-interface Backlog {
-  waiting: Pending[]
-  lost: number
-  /** A batch whose transaction failed: perhaps only its answer was lost. */
-  tried?: { readonly records: readonly AuditRecord[]; readonly head: AuditPosition | undefined }
-}
 
 /** One instance serves every zone. */
 export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
   const { store, hashes, clock, excluded, requestId, audit: report, log } = deps
-  const backlogs = new Map<string, Backlog>()
+  const backlogs = createBacklogs()
   /** Of zones with such an entry, which stays: it is reported once. */
   const impossibleEntries = new Map<string, string>()
-  let count = 0
   let timer: NodeJS.Timeout | undefined
   let written = Promise.resolve()
   let stopped = false
 
   function add(event: AuditEvent): void {
-    const { zoneId, type } = event
-    if (stopped || excluded.has(type)) return
-    let backlog = backlogs.get(zoneId)
-    if (!backlog) backlogs.set(zoneId, (backlog = { waiting: [], lost: 0 }))
-    const max = canBeAnonymous(type) ? MAX_WAITING_ANONYMOUS : MAX_WAITING
-    if (backlog.waiting.length >= max.zone || count >= max.all) {
-      backlog.lost += 1
-      return
-    }
+    if (stopped || excluded.has(event.type)) return
     const id = requestId?.()
-    backlog.waiting.push({ event: id === undefined ? event : { ...event, requestId: id }, at: clock.now() })
-    count += 1
-    schedule(FLUSH_EVERY_MS)
+    const isKept = backlogs.add(id === undefined ? event : { ...event, requestId: id }, clock.now())
+    if (isKept) schedule(FLUSH_EVERY_MS)
   }
 
   function schedule(milliseconds: number): void {
@@ -89,16 +63,12 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     timer ??= setTimeout(() => void flush(), milliseconds).unref()
   }
 
-  /** The oldest that wait; taken out of the list. */
+  /** The next batch; the last of those that wait reports what was lost. */
   function take(zoneId: string, backlog: Backlog): readonly AuditRecord[] {
-    const batch = backlog.waiting.slice(0, MAX_BATCH)
-    backlog.waiting = backlog.waiting.slice(MAX_BATCH)
-    count -= batch.length
-    const records = batch.map(({ event, at }) => auditRecordOf(event, at))
+    const records = backlogs.take(backlog)
     if (backlog.waiting.length > 0 || backlog.lost === 0) return records
-    const data = String(backlog.lost)
+    const lost = { type: 'AuditEventsLostEvent', zoneId, principal: zoneId, data: String(backlog.lost) } as const
     backlog.lost = 0
-    const lost = { type: 'AuditEventsLostEvent', zoneId, principal: zoneId, data } as const
     report?.(lost)
     return [...records, auditRecordOf(lost, clock.now())]
   }
@@ -142,7 +112,7 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
    * would be a commit for every few events.
    */
   async function writeZone(zoneId: string, backlog: Backlog): Promise<boolean> {
-    const batches = Math.max(1, Math.ceil(backlog.waiting.length / MAX_BATCH)) + (backlog.tried ? 1 : 0)
+    const batches = batchesIn(backlog)
     for (let batch = 0; batch < batches; batch += 1) {
       try {
         await append(zoneId, backlog)
@@ -157,14 +127,14 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
       }
     }
     if (backlog.waiting.length > 0 || backlog.lost > 0) schedule(FLUSH_EVERY_MS)
-    else backlogs.delete(zoneId)
+    else backlogs.remove(zoneId)
     return true
   }
 
   async function writeAll(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
-    for (const [zoneId, backlog] of backlogs) {
+    for (const [zoneId, backlog] of backlogs.zones) {
       if (await writeZone(zoneId, backlog)) continue
       schedule(RETRY_EVERY_MS)
       return
@@ -186,13 +156,10 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     flush,
     async stop() {
       await flush()
-      if (count > 0) await flush() // what came meanwhile
+      if (backlogs.waiting() > 0) await flush() // what came meanwhile
       stopped = true
       clearTimeout(timer)
-      const left = [...backlogs.values()].reduce(
-        (sum, { waiting, lost, tried }) => sum + waiting.length + lost + (tried?.records.length ?? 0),
-        0,
-      )
+      const left = [...backlogs.zones.values()].reduce((sum, backlog) => sum + unstoredIn(backlog), 0)
       if (left > 0) log.warn(`${left} events of the audit trail could not be stored before the stop; the log has them`)
     },
   }
