@@ -1,5 +1,5 @@
-// Shared by the endpoints that change clients: the rights of callers, the validation of a record, and the errors
-// of the writes in clients/changes.ts.
+// Shared by the endpoints that change clients: the validation of a record, and the errors of the writes in
+// clients/changes.ts.
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -8,7 +8,6 @@ import type { ClientWrite } from '../../clients/changes.ts'
 import { problemInZone } from '../../clients/in-zone.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
 import { rightsBeyond } from '../../model/clients/client-caller.ts'
-import type { LimitedBearer } from '../../model/clients/client-caller.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
 import { foreignMembersIn } from '../../clients/foreign-members.ts'
 import type { ClientFromJson } from '../../clients/client-json.ts'
@@ -23,11 +22,11 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { KeyRing } from '../../token/keys.ts'
-import { isPublic } from '../../token/zone-key.ts'
 import type { Store, StoredClient } from '../../store/store.ts'
 import { lacksRight } from '../../web/callers/bearer.ts'
 import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
 import { administrators, invalidClient, isClientAdministrator } from './record.ts'
+import { createClientRights } from './rights.ts'
 
 /** Shared by every endpoint that changes clients. */
 export interface ClientWriterDeps extends SecretDeps {
@@ -69,55 +68,15 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
   const { store, clock, service, behaviour, audit } = deps
   const { exactRedirectUri, furtherProtocols } = behaviour
   const rules = { service, exactRedirectUri, furtherProtocols }
-
-  /**
-   * The rights of a caller who is not an administrator. A client of another zone has no scopes here, even if a client
-   * here has the same id. A user's rights are those of the token, not all scopes of its client.
-   */
-  function limitedCaller(request: FastifyRequest): LimitedBearer | undefined {
-    const { bearer, zone } = request
-    if (!bearer || isClientAdministrator(request, service)) return undefined
-    const { clientId, zoneId } = bearer.client
-    const rights = bearer.scopes
-    const scope = bearer.user ? bearer.client.scope.filter(name => rights.includes(name)) : bearer.client.scope
-    return { clientId, rights, ...(zoneId === zone.id && { scope }) }
-  }
+  const rights = createClientRights(deps)
 
   function readRecord(request: FastifyRequest, json: JsonRecord, as: Omit<ClientReading, 'caller'>): ClientFromJson {
-    const read = clientFromJson(json, rules, { ...as, caller: limitedCaller(request) })
+    const read = clientFromJson(json, rules, { ...as, caller: rights.limitedCaller(request) })
     const [problem] = read.problems
     if (!problem) return read
     const hints = behaviour.namesBadSetting ? foreignMembersIn(json) : []
     const told = hints.map(({ foreign, own }) => `${foreign} is not supported; use ${own}.`)
     throw invalidClient([problem.message, ...told].join(' '))
-  }
-
-  /** An API that checks the audience alone trusts every client that may name it, as it trusts a scope. */
-  function checkResources(
-    request: FastifyRequest,
-    { resources = [] }: Pick<Client, 'resources'>,
-    before: Pick<Client, 'resources'> = {},
-  ): void {
-    if (isClientAdministrator(request, service)) return
-    const { bearer, zone } = request
-    const own = bearer?.client.zoneId === zone.id ? bearer.client.resources : []
-    const known = new Set([...(before.resources ?? []), ...(own ?? [])])
-    const added = resources.find(resource => !known.has(resource))
-    if (added !== undefined) throw invalidClient(`${added} is not an allowed resource for non-admin caller.`)
-  }
-
-  /** UAA: shows the shared secrets of a zone to its clients with this authority, which could sign tokens with them. */
-  async function checkSharedSecrets(request: FastifyRequest, { change }: ClientWrite): Promise<void> {
-    const resource = service.scope('resource')
-    const caller = limitedCaller(request)
-    if (behaviour.allPublicKeys || !caller || caller.rights.includes(resource)) return
-    if (!('client' in change) || !change.client.authorities.includes(resource)) return
-    const { id } = request.zone
-    const before = change.kind === 'update' ? await store.clients.find(id, change.client.clientId) : undefined
-    if (before?.authorities.includes(resource) === true) return
-    if ((await deps.keys.list(id)).some(key => !isPublic(key) && key.zoneId === id)) {
-      throw invalidClient(`${resource} is not an allowed authority for non-admin caller: the zone has a shared secret.`)
-    }
   }
 
   async function creatorOf({ bearer }: FastifyRequest): Promise<string | undefined> {
@@ -139,7 +98,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
   return {
     async find(request, clientId) {
       const found = await store.clients.findForChange(request.zone.id, clientId)
-      const caller = limitedCaller(request)
+      const caller = rights.limitedCaller(request)
       if (found && caller && rightsBeyond(caller, found.client, service).length > 0) {
         throw lacksRight(request, administrators(service), deps)
       }
@@ -149,7 +108,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
     readNew(request, json, { withSecondSecret = false } = {}) {
       const as = { as: 'created', withSecondSecret, secretPolicy: secretPolicy(request.zone) } as const
       const draft = readRecord(request, json, as)
-      checkResources(request, draft.definition)
+      rights.checkResources(request, draft.definition)
       return draft
     },
 
@@ -166,7 +125,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       if (changesKeys(existing, definition) && !isClientAdministrator(request, service)) {
         throw lacksRight(request, administrators(service), deps)
       }
-      checkResources(request, definition, existing)
+      rights.checkResources(request, definition, existing)
       return updatedClient(existing, definition, clock.now())
     },
 
@@ -177,7 +136,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
         const problem = await problemInZone(request.zone, change.client, deps)
         if (problem !== undefined) throw invalidClient(problem)
       }
-      for (const write of writes) await checkSharedSecrets(request, write)
+      for (const write of writes) await rights.checkSharedSecrets(request, write)
       await applyWrites(zoneId, writes, { store, audit, origin: auditOriginOf(request) }).catch(
         async (cause: unknown) => {
           throw await explain(zoneId, writes, cause)
