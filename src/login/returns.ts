@@ -15,7 +15,6 @@ import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import { describedIn, errorPage } from '../pages/error.ts'
 import type { Store } from '../store/store.ts'
 import type { Form } from '../web/requests/form.ts'
 import { ownPath } from '../web/requests/own-path.ts'
@@ -23,6 +22,8 @@ import type { PageWriter } from '../web/pages.ts'
 import { contextOf } from '../web/requests/request-context.ts'
 import type { Sessions } from '../web/sessions/session.ts'
 import type { Attempt, Attempts } from './attempts.ts'
+import { createFailurePage } from './external-failure-page.ts'
+import type { FailurePath, ShowFailure } from './external-failure-page.ts'
 import { detailOf, failureOf, LOST } from './external-failures.ts'
 import type { Failure, Refused } from './external-failures.ts'
 import type { SignInTargets } from './sign-in-target.ts'
@@ -47,8 +48,7 @@ export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<ReturnUrlDep
 interface Return {
   readonly origin: string
   readonly form: Form
-  /** The path, below the zone's base URL, of the page that UAA redirects to after a failure. */
-  readonly failurePath: '/oauth_error' | '/saml_error'
+  readonly failurePath: FailurePath
   /** The path that it came to, below the zone's base URL; the provider's own unless given. */
   readonly path?: string
   /** Called for an answer to no pending request; returns the message for the log. */
@@ -81,12 +81,7 @@ export interface Returns {
     reply: FastifyReply,
     given: Return & { readonly target?: string },
   ): Promise<FastifyReply>
-  /** Shows the failure. */
-  fail(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    why: Pick<Return, 'failurePath'> & { readonly failure: Failure },
-  ): Promise<FastifyReply>
+  readonly fail: ShowFailure
 }
 
 /** The path of a provider's answers, below the zone's base URL, unless its protocol has another one. */
@@ -124,7 +119,8 @@ export const isPlain = (form: Form, shape: AnswerShape): boolean =>
 
 /** One instance serves every zone. */
 export function createReturns(deps: ExternalDeps): Returns {
-  const { store, identity, sessions, attempts, signInTargets, pages, urls, log, behaviour } = deps
+  const { store, identity, sessions, attempts, signInTargets, urls, log, behaviour } = deps
+  const fail = createFailurePage(deps)
 
   async function finishAttempt(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply> {
     const { origin, form } = given
@@ -216,32 +212,6 @@ export function createReturns(deps: ExternalDeps): Returns {
     if (maxAge === undefined || !behaviour.upstreamAuthTime) return {}
     const from = maxAge === 0 ? new Date(beganAt) : addSeconds(deps.clock.now(), -maxAge)
     return { authenticatedSince: addSeconds(from, -SKEW_SECONDS), mayOmitTime: maxAge === 0 }
-  }
-
-  async function fail(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { failure, failurePath }: Parameters<Returns['fail']>[2],
-  ): Promise<FastifyReply> {
-    if (!behaviour.externalFailureInPlace) {
-      if (failurePath === '/saml_error') deps.samlFailures.keep(reply, failure.description)
-      return reply.redirect(`${urls.ofZone(request.zone)}${failurePath}`, 302)
-    }
-    // The user may be signed in already if the callback is opened a second time.
-    const isSignedIn = (await sessions.signedIn(request)) !== undefined
-    const chrome = await pages.chrome(request, reply)
-    const { basePath } = chrome
-    const texts = chrome.texts.error
-    const back = isSignedIn
-      ? { text: texts.start, url: `${basePath}/` }
-      : { text: texts.again, url: `${basePath}/login` }
-    const page = errorPage(chrome, {
-      ...failure,
-      ...describedIn(chrome.texts, failure.description),
-      title: texts.titles.signInRefused,
-      back,
-    })
-    return pages.send(reply.status(failure.status), page)
   }
 
   return {
