@@ -189,6 +189,16 @@ describe('the documents', () => {
     assert.deepEqual(broken, [])
   })
 
+  it('name commands of which only the output is written to a file', () => {
+    const noisy = documents.flatMap(path =>
+      textOf(path)
+        .split('\n')
+        .filter(line => line.includes('npm run latchkey --'))
+        .map(line => `${path}: ${line}`),
+    )
+    assert.deepEqual(noisy, [], 'npm writes two lines of its own unless -s is given')
+  })
+
   it('link only to headings that exist', () => {
     const prose = (path: string): string => textOf(path).replaceAll(/^```[^]*?^```/gm, '')
     /** The anchors that GitHub gives to headings. */

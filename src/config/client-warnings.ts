@@ -2,6 +2,7 @@
 // because a key may be added by the API; the client API refuses such records.
 import { CLIENT_MEMBERS, clientFromJson } from '../clients/client-json.ts'
 import type { ClientDefinition } from '../clients/client-json.ts'
+import { hasCredential } from '../model/clients/client.ts'
 import { ruledOut } from '../clients/profile-report.ts'
 import { type HomePageMembers, takeHomePage } from '../model/clients/client-metadata.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
@@ -27,7 +28,7 @@ const ALGORITHMS = [
 ] as const
 
 /**
- * Attributes whose name looks mistyped, scopes without effect, what the profile of a client rules out, and algorithms
+ * Attributes whose name looks mistyped, no credential, scopes without effect, what the profile of a client rules out, and algorithms
  * without a key.
  */
 export function clientWarnings(
@@ -51,9 +52,10 @@ export function clientWarnings(
   ]
   return zones.flatMap(zone =>
     zone.clients.flatMap(record => {
-      const { definition } = clientFromJson(takeHomePage(record).rest, clientRules(rules))
+      const { definition, secrets } = clientFromJson(takeHomePage(record).rest, clientRules(rules))
       const messages = [
         ...nameWarnings(record),
+        ...credentialWarnings(definition, secrets),
         ...scopeWarnings(record, definition, rules.service),
         ...profileWarnings(definition, zone),
         ...keyWarnings(record, zone),
@@ -71,6 +73,16 @@ function nameWarnings(record: ClientRecord): readonly string[] {
     if (meant === undefined) return []
     return `${name} is kept as an attribute without effect; is ${meant} meant?`
   })
+}
+
+/** Only the implicit grant asks a client for no proof of who it is. */
+function credentialWarnings(definition: ClientDefinition, texts: readonly string[]): readonly string[] {
+  const secrets = texts.filter(text => text !== '').map(() => ({}))
+  const isAsked = definition.authorizedGrantTypes.some(grant => grant !== 'implicit')
+  if (!isAsked || definition.allowPublic === true || hasCredential({ ...definition, secrets })) return []
+  return [
+    'it has no client_secret, no keys and not allowpublic: true, so /oauth/token refuses it unless it got a secret by the API',
+  ]
 }
 
 const UAA_NAMES = new Set(['admin', 'none', 'offline_token', 'resource', 'user'].map(rest => `uaa.${rest}`))

@@ -8,8 +8,13 @@ const root = join(import.meta.dirname, '..', '..')
 
 describe('the name of the program in its messages', { skip: process.platform === 'win32' && 'paths differ' }, () => {
   const cases = [
-    { name: 'is the npm command after npm start', cwd: root, script: 'start', want: 'npm run latchkey --' },
-    { name: 'is the npm command after npm run latchkey', cwd: root, script: 'latchkey', want: 'npm run latchkey --' },
+    { name: 'is the npm command after npm start', cwd: root, script: 'start', want: 'npm run -s latchkey --' },
+    {
+      name: 'is the npm command after npm run latchkey',
+      cwd: root,
+      script: 'latchkey',
+      want: 'npm run -s latchkey --',
+    },
     { name: 'is a path in the checkout', cwd: root, script: undefined, want: 'bin/latchkey' },
     { name: 'is a path below the checkout', cwd: join(root, 'docs'), script: 'test', want: '../bin/latchkey' },
     { name: 'is a path beside the launcher', cwd: join(root, 'bin'), script: undefined, want: './latchkey' },

@@ -48,6 +48,19 @@ describe('clients of the configuration that cannot work', () => {
     assert.deepEqual(await warned(meant), [])
   })
 
+  it('are named at the start: no credential, where the client is not public', async () => {
+    const [keyless] = await warned({})
+    assert.equal(
+      keyless,
+      'client bank: it has no client_secret, no keys and not allowpublic: true, so /oauth/token refuses it unless it got a secret by the API',
+    )
+    assert.deepEqual(await warned({ allowpublic: true }), [])
+    assert.deepEqual(await warned({ jwks_uri }), [])
+    assert.deepEqual(await warned({ secondary_client_secret: 's' }), [])
+    assert.deepEqual(await warned({ authorized_grant_types: ['implicit'] }), [])
+    assert.equal((await warned({ client_secret: '' })).length, 1)
+  })
+
   it('are named at the start: scopes of a client without users', async () => {
     const machine = { client_secret: 's', authorized_grant_types: ['client_credentials'], redirect_uri: [] }
     const confused = ['client bank: scope has no effect with client_credentials alone; is authorities meant?']

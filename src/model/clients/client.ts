@@ -1,5 +1,5 @@
 // The pure rules of clients; the record itself is described in records/client.ts.
-import type { Client } from '../../records/client.ts'
+import type { Client, ClientSecret } from '../../records/client.ts'
 
 export type { Client, ClientSecret, Registration } from '../../records/client.ts'
 
@@ -8,7 +8,11 @@ export const mayUseGrant = (client: Client, grantType: string): boolean =>
   client.authorizedGrantTypes.includes(grantType)
 
 /** Whether the client has keys, a certificate, trust in another issuer, or a non-empty secret. */
-export const hasCredential = (client: Client): boolean =>
+export const hasCredential = (
+  client: Pick<Client, 'tokenEndpointAuthMethod' | 'jwks' | 'jwksUri' | 'jwtCreds'> & {
+    readonly secrets: readonly Pick<ClientSecret, 'empty'>[]
+  },
+): boolean =>
   client.tokenEndpointAuthMethod === 'tls_client_auth' ||
   client.jwks !== undefined ||
   client.jwksUri !== undefined ||
