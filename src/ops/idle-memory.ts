@@ -1,7 +1,7 @@
 // Returns memory that the server no longer needs to the system. What an idle server does not need, nothing else would free: the
 // engine collects everything only when it needs space, and glibc keeps what is free between two blocks that are not.
 import { performance } from 'node:perf_hooks'
-import { queryObjects } from 'node:v8'
+import { getHeapStatistics, queryObjects } from 'node:v8'
 import { foreignFunctions } from '../base/foreign-functions.ts'
 
 const LOOK_EVERY_MS = 1000
@@ -27,7 +27,7 @@ export function freeMemoryWhenIdle(): void {
     if (utilization >= BUSY) wasBusy = true
     if (!wasBusy || utilization > AT_REST) return
     withoutWarnings(() => {
-      if (isStarting && process.memoryUsage().heapUsed <= MAX_HEAP) collectGarbage()
+      if (isStarting && getHeapStatistics().used_heap_size <= MAX_HEAP) collectGarbage()
       returnFreeMemory()
     })
     isStarting = wasBusy = false

@@ -177,7 +177,8 @@ function createLoadMeter(): () => number {
 
 /** Gauges of the machine and this process: the equivalents of UAA's JVM gauges. */
 function processMetrics(load: number): readonly Measurement[] {
-  const { heapTotal, heapUsed } = process.memoryUsage()
+  // Not `process.memoryUsage`, which throws while the process has no file descriptor left.
+  const { total_heap_size: committed, used_heap_size: used, heap_size_limit: max } = getHeapStatistics()
   const [minute = 0] = loadavg()
   return [
     gauge('vitals.vm.cpu.count', availableParallelism()),
@@ -185,8 +186,8 @@ function processMetrics(load: number): readonly Measurement[] {
     gauge('vitals.vm.memory.total', totalmem()),
     gauge('vitals.vm.memory.free', freemem()),
     gauge('vitals.jvm.cpu.load', load * 100),
-    gauge('vitals.jvm.heap.committed', heapTotal),
-    gauge('vitals.jvm.heap.used', heapUsed),
-    gauge('vitals.jvm.heap.max', getHeapStatistics().heap_size_limit),
+    gauge('vitals.jvm.heap.committed', committed),
+    gauge('vitals.jvm.heap.used', used),
+    gauge('vitals.jvm.heap.max', max),
   ]
 }

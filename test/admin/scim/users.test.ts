@@ -172,6 +172,20 @@ for (const mode of MODES) {
       assert.equal(read.headers['etag'], 'W/"1"')
     })
 
+    it('are changed also where an import brought them without an e-mail address', async () => {
+      const { id } = await scim.createUser({ userName: 'unaddressed@example.org' })
+      const { users } = scim.server.store
+      await users.update('svc', { ...((await users.find('svc', id)) ?? assert.fail()), email: '' })
+      const patch = (...operations: Parameters<typeof patchOf>) =>
+        scim.send('PATCH', `/Users/${id}`, { body: patchOf(...operations) })
+      const answer = await patch({ op: 'replace', path: 'active', value: false })
+      assert.deepEqual([answer.status, answer.json()['active'], answer.json()['emails']], [200, false, undefined])
+      assert.equal((await users.find('svc', id))?.email, '')
+      const email = { value: 'found@example.org' }
+      assert.deepEqual((await patch({ op: 'add', path: 'emails', value: [email] })).json()['emails'], [email])
+      assert.equal((await users.find('svc', id))?.email, 'found@example.org')
+    })
+
     it('lose all access when they become inactive', async () => {
       const { id } = await scim.createUser({ userName: 'leaver@example.org', password: 'correct horse 1' })
       const token = await scim.userToken('leaver@example.org', 'correct horse 1')

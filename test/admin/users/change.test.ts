@@ -365,6 +365,17 @@ for (const mode of MODES) {
     })
 
     describe('PATCH /Users/{id}', () => {
+      it('deactivates a user whom an import brought without an e-mail address', async () => {
+        const { id } = await api.create('unaddressed')
+        const { users } = api.server.store
+        await users.update('svc', { ...((await users.find('svc', id)) ?? assert.fail()), email: '' })
+        const patch = (body: object) => api.send('PATCH', `/Users/${id}`, body, { headers: { 'if-match': '*' } })
+        const answer = (await patch({ active: false })).json<UserAnswer>()
+        assert.deepEqual([answer.active, answer.emails], [false, [{ value: '', primary: false }]])
+        const want = { status: 400, error: 'invalid_scim_resource', message: 'An email must be provided.' }
+        assertRefused(await patch({ emails: [{ value: '', primary: true }] }), want)
+      })
+
       const cases = [
         // Covers PATCH /Users/{id}: name
         {
