@@ -141,7 +141,10 @@ async function grantTo(
   const authorization = await (limitsProofs ? withLimitedProofs(context, authorize, deps) : authorize())
   await requireClientLevel(authorization, deps)
   const bound = confirmation ? { ...authorization, confirmation } : authorization
-  const tokens = await deps.issuer.issue(withRequest(bound, params, deps), context)
+  const tokens = await deps.issuer.issue(withRequest(bound, params, deps), context).catch(async (cause: unknown) => {
+    await grant.giveBack?.(authorization, deps)
+    throw cause
+  })
   return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
 }
 

@@ -26,6 +26,8 @@ export interface TokenStore {
    * a concurrent request was first. Its unused successor is invalidated.
    */
   useAgain(zoneId: string, used: UsedToken, now: Date): Promise<boolean>
+  /** Undoes the use at this time, for which the client got nothing. */
+  undoUse(zoneId: string, idDigest: string, usedAt: Date): Promise<void>
   /** Deletes one token; false when there was none. */
   delete(zoneId: string, idDigest: string): Promise<boolean>
   /** Unexpired and unused tokens, at most 5000, unordered. */

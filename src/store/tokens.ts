@@ -34,6 +34,9 @@ const FIND_TOKEN = statement<TokenKey, TokenRow>(
 const USE = statement<TokenKey & { used_at: number }>(
   `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at is null`,
 )
+const UNDO_USE = statement<TokenKey & { seen: number }>(
+  `update tokens set used_at = null where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen`,
+)
 const DELETE = statement<TokenKey>(`delete from tokens where zone_id = :zone_id and id_digest = :id_digest`)
 // Used ones stay, for reuse detection.
 const DELETE_REFRESH_TOKENS = statement<{
@@ -159,6 +162,9 @@ export function createTokens(db: Database): TokenStore {
         await within.run(REPLACE_SUCCESSORS, key)
         return true
       })
+    },
+    async undoUse(zoneId, idDigest, usedAt) {
+      await db.write(UNDO_USE, { zone_id: zoneId, id_digest: idDigest, seen: usedAt.getTime() })
     },
     async listOfUser(zoneId, userId, now) {
       return (await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })).map(toToken)

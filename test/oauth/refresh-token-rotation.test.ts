@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
 import { decodeJwt } from 'jose'
+import { OAuthError } from '../../src/model/oauth-error.ts'
+import type { StoredToken } from '../../src/model/tokens/token.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { Tokens } from '../support/oauth.ts'
@@ -33,6 +35,33 @@ for (const mode of MODES) {
         const second = tokensOf(await refresh(server, first.refresh_token))
         const third = tokensOf(await refresh(server, second.refresh_token))
         assert.equal(new Set([first, second, third].map(tokens => tokens.refresh_token)).size, 3)
+      })
+
+      it('gives the token back if no other one can be issued', async () => {
+        const setRotation = async (refreshTokenRotate: boolean): Promise<void> => {
+          const zone = (await server.store.zones.find('svc')) ?? assert.fail()
+          const tokenPolicy = { refreshTokenRotate, refreshTokenFormat: format }
+          await server.store.zones.update({ ...zone, config: { ...zone.config, tokenPolicy } })
+        }
+        const rotating = await passwordTokens(server)
+        await setRotation(false)
+        const older = await passwordTokens(server) // a JWT of then has no row
+        await setRotation(true)
+        const { tokens } = server.store
+        const insert = tokens.insert.bind(tokens)
+        const failing = mock.method(tokens, 'insert', (zoneId: string, token: StoredToken) =>
+          token.usedAt ? insert(zoneId, token) : Promise.reject(new OAuthError('invalid_request', 'gone')),
+        )
+        for (const { refresh_token: token } of [rotating, older]) {
+          assert.equal((await refresh(server, token)).json()['error_description'], 'gone')
+          assert.equal((await refresh(server, token)).json()['error_description'], 'gone')
+        }
+        failing.mock.restore()
+        for (const { refresh_token: token } of [rotating, older]) {
+          const next = tokensOf(await refresh(server, token))
+          assert.equal((await refresh(server, next.refresh_token)).status, 200)
+          assert.notEqual((await refresh(server, token)).status, 200)
+        }
       })
 
       it('keeps all scopes for the next one, also when fewer were asked for', async () => {

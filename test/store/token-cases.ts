@@ -325,6 +325,15 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       })
     }
 
+    it('is unused again once its use is undone, if it is still the last one', async () => {
+      const [z, other] = [await family(), await family()]
+      await store().tokens.undoUse(z, 'first', at(4))
+      assert.deepEqual(await usedAt(z, 'first'), at(5))
+      await store().tokens.undoUse(z, 'first', at(5))
+      assert.deepEqual([await usedAt(z, 'first'), await usedAt(other, 'first')], [undefined, at(5)])
+      assert.equal(await store().tokens.use(z, 'first', at(6)), true)
+    })
+
     it('is not an unused one, and not one of another zone', async () => {
       const [z, other] = [await family(), await family()]
       const second = { idDigest: 'second', grantId: 'grant', usedAt: at(5) }

@@ -77,6 +77,8 @@ export interface Grant {
   /** Set for a grant that uses the proof of a request up itself; for all others that is done before. */
   readonly usesProof?: true
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
+  /** Undoes what `authorize` has used up, where no tokens could be issued: a client that repeats the request is no thief. */
+  giveBack?(authorization: Authorization, deps: Pick<GrantDeps, 'store'>): Promise<void>
 }
 
 /** Refuses users of a provider that the client does not allow. */

@@ -2,7 +2,7 @@ import { addSeconds } from '../../base/clock.ts'
 import { isJsonRecord, memberOf, stringsIn } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import { foreignClasses, levelOf, withLevel } from '../../model/sessions/assurance.ts'
-import type { Authorization } from '../../model/tokens/authorization.ts'
+import type { Authorization, UsedRefreshToken } from '../../model/tokens/authorization.ts'
 import { confirmationIn, isMet } from '../../model/tokens/confirmation.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { resourcesFor } from '../../model/tokens/resources.ts'
@@ -45,8 +45,16 @@ export const refreshToken: Grant = {
     const authorization = await authorizeByRefresh({ token, value, user }, request, deps).catch((error: unknown) => {
       throw concerning(error, user.id)
     })
-    if (authorization.refreshed.rotate && !(await markUsed(zone, token, deps))) throw await reused(request, token, deps)
-    return authorization
+    if (!authorization.refreshed.rotate) return authorization
+    const used = await useUp(zone, token, deps)
+    if (!used) throw await reused(request, token, deps)
+    return { ...authorization, refreshed: { ...authorization.refreshed, used } }
+  },
+  async giveBack({ zone, refreshed }, { store }) {
+    if (!refreshed?.used) return
+    const { idDigest, at, wasStored } = refreshed.used
+    if (wasStored) await store.tokens.undoUse(zone.id, idDigest, at)
+    else await store.tokens.delete(zone.id, idDigest)
   },
 }
 
@@ -188,33 +196,36 @@ async function readRefreshToken(
 
 const DAY_SECONDS = 86_400
 
-/** Marks the token as used; false if another request already did. */
-async function markUsed(
+/** Marks the token as used; undefined if another request already did. */
+async function useUp(
   zone: AddressedZone,
   { stored, client, claims, expiresAt }: VerifiedToken,
   deps: GrantDeps,
-): Promise<boolean> {
+): Promise<UsedRefreshToken | undefined> {
   const now = deps.clock.now()
   const idDigest = digest(String(claims['jti']))
+  const used = { idDigest, at: now, wasStored: stored !== undefined }
   if (stored?.usedAt) {
     const { usedAt, grantId } = stored
-    return grantId !== undefined && deps.store.tokens.useAgain(zone.id, { idDigest, grantId, usedAt }, now)
+    const isFirst =
+      grantId !== undefined && (await deps.store.tokens.useAgain(zone.id, { idDigest, grantId, usedAt }, now))
+    return isFirst ? used : undefined
   }
-  if (stored) return deps.store.tokens.use(zone.id, idDigest, now)
+  if (stored) return (await deps.store.tokens.use(zone.id, idDigest, now)) ? used : undefined
   // A JWT issued before rotation was enabled has no row. Insert one that marks it as used and, like a revocation, is
   // kept for a day after the JWT expires.
-  const used = { zoneId: zone.id, idDigest, kind: 'refresh_token', format: 'jwt', clientId: client.clientId } as const
+  const row = { zoneId: zone.id, idDigest, kind: 'refresh_token', format: 'jwt', clientId: client.clientId } as const
   try {
     await deps.store.tokens.insert(zone.id, {
-      ...used,
+      ...row,
       claims: {},
       usedAt: now,
       issuedAt: now,
       expiresAt: addSeconds(expiresAt, DAY_SECONDS),
     })
-    return true
+    return used
   } catch (error) {
-    if (error instanceof AlreadyExists) return false
+    if (error instanceof AlreadyExists) return undefined
     throw error
   }
 }

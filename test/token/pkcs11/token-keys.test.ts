@@ -12,6 +12,7 @@ import { SigningUnavailable } from '../../../src/token/signer.ts'
 import { createTokenKeys } from '../../../src/token/pkcs11/token-keys.ts'
 import { privatePem, temporaryFolder } from '../../support/config.ts'
 import { KEYS } from '../../support/keys.ts'
+import { passwordTokens, refresh } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 import type { TestToken } from '../../support/softhsm.ts'
@@ -219,6 +220,23 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
       await eventually(async () => (await ask()).status === 200)
       assert.equal(server.lines.at(-1), 'signing key one: the token signs again')
       assert.equal(server.lines.length, before + 2)
+    })
+
+    it('give refresh tokens back while the token is away', async () => {
+      const { zones } = server.store
+      const zone = (await zones.find('svc')) ?? assert.fail()
+      await zones.update({ ...zone, config: { ...zone.config, tokenPolicy: { refreshTokenRotate: true } } })
+      const { refresh_token: value } = await passwordTokens(server)
+      token.unplug()
+      try {
+        for (const pid of sessionProcesses()) process.kill(pid, 'SIGKILL')
+        assert.equal((await refresh(server, value)).status, 503)
+        assert.equal((await refresh(server, value)).status, 503)
+      } finally {
+        token.plug()
+      }
+      await eventually(async () => (await ask()).status === 200)
+      assert.equal((await refresh(server, value)).status, 200)
     })
 
     it('cannot be named by a zone', async () => {
