@@ -38,6 +38,20 @@ describe('the first second of rest', () => {
   }
 })
 
+const USE_ALL_FILES = `
+  const { openSync } = await import('node:fs')
+  try {
+    for (;;) openSync('/dev/null')
+  } catch {}
+`
+
+it('goes on while the process can open no file', () => {
+  const node = [process.execPath, '--expose-gc', '--input-type=module', '-e', script(USE_ALL_FILES)]
+  const args = ['-c', 'ulimit -n 100 && exec "$@"', 'sh', ...node]
+  const { stdout, stderr, status } = spawnSync('sh', args, { encoding: 'utf8', timeout: 30_000 })
+  assert.deepEqual([status, stdout, stderr], [0, 'given back', ''])
+})
+
 // Between blocks that are kept, so that glibc cannot return those that are freed by itself.
 const FRAGMENTS = `
   const { freeMemoryWhenIdle } = await import(${JSON.stringify(MODULE)})
