@@ -49,7 +49,7 @@ export function userToJson(
     id: user.id,
     ...(user.externalId !== undefined && { externalId: user.externalId }),
     ...values,
-    emails: values['emails'] ?? [{ value: user.email, primary: true }],
+    ...(values['emails'] === undefined && user.email !== '' && { emails: [{ value: user.email, primary: true }] }),
     ...(values['phoneNumbers'] === undefined &&
       user.phoneNumber !== undefined && { phoneNumbers: [{ value: user.phoneNumber }] }),
     ...(groups.length > 0 && {
@@ -86,8 +86,11 @@ function membersOf(attributes: readonly Attribute[], record: object): Record<str
 const valueAt = (record: object, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => memberOf(value, name), record)
 
-/** What a resource means, as it was read or patched. Throws `ScimError` for values that the record cannot have. */
-export function definitionOf(resource: Json): UserDefinition {
+/**
+ * What a resource means, as it was read or patched. Throws `ScimError` for values that the record cannot have. `before` is the
+ * user that changes: one whom an import brought without an address still needs none.
+ */
+export function definitionOf(resource: Json, before?: Pick<User, 'email'>): UserDefinition {
   const record: Record<string, unknown> = {}
   assign([...USER.common, ...USER.schema.attributes], resource, record)
   for (const { id, attributes } of USER.extensions) {
@@ -104,7 +107,7 @@ export function definitionOf(resource: Json): UserDefinition {
   return {
     ...others, // members that `at` names, of the types that the description gives them
     userName,
-    email: emailOf(profile, userName),
+    email: emailOf(profile, userName, before),
     ...(phoneNumber !== undefined && { phoneNumber }),
     ...plainProfile(profile),
     ...(typeof password === 'string' && { password }),
@@ -178,8 +181,10 @@ const preferredOf = (list: Profile['emails']): string | undefined =>
   (list?.find(({ primary }) => primary) ?? list?.[0])?.value
 
 /** The address in use: the primary one, or a user name that is an address. */
-function emailOf(profile: Profile | undefined, userName: string): string {
-  const email = preferredOf(profile?.emails) ?? nameAsEmail(userName)
+function emailOf(profile: Profile | undefined, userName: string, before: Pick<User, 'email'> | undefined): string {
+  const sent = preferredOf(profile?.emails)
+  if (sent === undefined && before?.email === '') return ''
+  const email = sent ?? nameAsEmail(userName)
   if (email === undefined || email === '') {
     throw new ScimError('invalidValue', 'emails must have an address, unless the userName is one')
   }

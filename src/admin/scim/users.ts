@@ -77,7 +77,7 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
     const current = await store.users.find(zone.id, id)
     if (!current) throw noSuchResource('User', id)
     const wanted = after(current)
-    const definition = definitionOf(wanted)
+    const definition = definitionOf(wanted, current)
     const { password, passwordHash } = definition
     if (passwordHash !== undefined) {
       throw new ScimError('mutability', 'passwordHash can only be set when the user is created')
@@ -85,7 +85,7 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
     if (password === undefined && isDeepStrictEqual(withDefinition(current, definition), current)) {
       return shownOne(context, current, selection) // RFC 7644 §3.5.2: there is nothing to change
     }
-    const written = await users.change(zone, id, user => withDefinition(user, definitionOf(after(user))), {
+    const written = await users.change(zone, id, user => withDefinition(user, definitionOf(after(user), user)), {
       by,
       password,
     })

@@ -118,10 +118,14 @@ function clearableName(attribute: string, userName: string | undefined): string 
   return name
 }
 
-/** The one address that a PATCH leaves: the first that says it is primary, else the one that is there. */
+/**
+ * The one address that a PATCH leaves: the first that says it is primary, else the one that is there. An account that an
+ * import brought without one can still be changed and deactivated.
+ */
 function survivor(user: User, sent: readonly EmailInBody[], cleared: boolean): EmailInBody {
   const primary = sent.find(email => email.primary === true)
-  const email = primary ?? (cleared ? sent[0] : { value: user.email, primary: hasPrimaryEmail(user) })
+  if (!primary && !cleared) return { value: user.email, primary: hasPrimaryEmail(user) }
+  const email = primary ?? sent[0]
   return onlyEmail(email === undefined ? [] : [email])
 }
 
