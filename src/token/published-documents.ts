@@ -6,6 +6,7 @@ import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundError } from '../base/outbound.ts'
+import { createWaitingCallers } from '../base/waiting-callers.ts'
 
 /** Thrown when a document cannot be fetched, or is not what it should be. */
 export class UnusableDocument extends Error {
@@ -64,6 +65,7 @@ export function createPublishedDocuments<T>({
   read: (json: unknown) => T
 }): PublishedDocuments<T> {
   const published = createCache<Published<T>>(MAX_DOCUMENTS)
+  const waiting = createWaitingCallers()
 
   async function fetchInto(entry: Published<T>, { uri, share }: DocumentAddress): Promise<void> {
     const now = clock.now()
@@ -81,12 +83,13 @@ export function createPublishedDocuments<T>({
     }
   }
 
-  /** Fetches the document unless that was tried recently; concurrent callers share one request. */
+  /** Fetches the document unless that was tried recently; concurrent callers share one request, unless too many wait. */
   async function refresh(entry: Published<T>, address: DocumentAddress): Promise<void> {
     const isPaused = entry.triedAt !== undefined && clock.now() < addSeconds(entry.triedAt, PAUSE_SECONDS)
     if (!entry.pending && isPaused) return
-    entry.pending ??= fetchInto(entry, address).finally(() => (entry.pending = undefined))
-    await entry.pending
+    const fetchOnce = (): Promise<void> =>
+      (entry.pending ??= fetchInto(entry, address).finally(() => (entry.pending = undefined)))
+    await waiting(address.share?.zoneId ?? '', fetchOnce)
   }
 
   return {

@@ -253,6 +253,19 @@ export const loadAttacks: readonly Attack[] = [
       }),
   },
   {
+    attack: 'has a thousand browsers wait at once for a provider of the zone that never answers',
+    outcome: 'clients and users of the same zone are served meanwhile',
+    attempt: () =>
+      withSilentProviders('svc', async (server, upstream) => {
+        const waiting = Array.from({ length: 1000 }, () => server.send('/login/external/slow-0'))
+        const service = { grant_type: 'client_credentials', client_id: 'service', client_secret: 'service-secret' }
+        assert.equal((await server.token(service)).status, 200)
+        const answer = await server.browser().send('/login/external/known')
+        assert.ok(String(answer.headers['location']).startsWith(`${upstream.url}/authorize`), answer.text)
+        await Promise.all(waiting)
+      }),
+  },
+  {
     attack: 'fills every slot for the discovery of providers while a user of the same zone is at theirs',
     outcome: 'their code is exchanged all the same',
     attempt: () =>

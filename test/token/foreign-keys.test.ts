@@ -190,6 +190,18 @@ describe('a document of keys at an address', () => {
     assert.deepEqual(fetched, [uri])
   })
 
+  it('is waited for by a hundred callers of a zone at once, and others have what is known', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    const { keys } = documents(() => promise)
+    const waiting = Array.from({ length: 100 }, () => find(keys, 'a'))
+    const refused = assert.rejects(find(keys, 'a'), UnusableDocument)
+    await new Promise(setImmediate)
+    resolve({ keys: [a] })
+    await refused
+    for (const key of await Promise.all(waiting)) assert.ok(isSame(key, 'rsa'))
+    assert.ok(isSame(await find(keys, 'a'), 'rsa'))
+  })
+
   it('is fetched again for a name that it lacks, but only once in half a minute', async () => {
     let published = [a]
     const { keys, fetched, clock } = documents(() => ({ keys: published }))

@@ -3,6 +3,7 @@
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
+import { createWaitingCallers } from '../../base/waiting-callers.ts'
 
 /** The result of fetching; `busy`: the limit of outbound requests was reached, and nothing was sent. */
 export type Fetched<T> =
@@ -24,7 +25,7 @@ interface CachedDocument<T> {
 
 /** Cached documents. */
 interface Documents<T> {
-  /** The document; undefined if it cannot be fetched, or could not a moment ago. */
+  /** The document; undefined if it cannot be fetched, or could not a moment ago, or if too many of the zone wait for one. */
   read(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
   /** The cached document, even if it is stale, and fetches it beside the caller; undefined if it was never fetched. */
   peek(source: Source<T>): CachedDocument<T> | undefined
@@ -60,6 +61,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
   const keysIn = new Map<string, Set<string>>()
   const refreshes = new Map<string, number>()
   const fetching = new Map<string, Promise<T | undefined>>()
+  const waiting = createWaitingCallers()
 
   function drop(key: string): void {
     const { zoneId = '' } = entries.get(key) ?? {}
@@ -79,23 +81,25 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     return entry.document
   }
 
+  /** What was fetched, even if it is stale, unless that was too long ago. */
+  function validOf(key: string): Entry<T> | undefined {
+    const found = entries.get(key)
+    return found && addSeconds(found.fetchedAt, STALE_SECONDS) > clock.now() ? found : undefined
+  }
+
   async function load(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {
     const { key, zoneId, get } = source
     const fetched = await get({ zoneId, purpose })
     const now = clock.now()
-    const before = entries.get(key)
-    const isStillValid = before !== undefined && addSeconds(before.fetchedAt, STALE_SECONDS) > now
-    if (fetched.outcome === 'busy') return isStillValid ? before.document : undefined // nothing was learnt, so nothing is cached
+    const before = validOf(key)
+    if (fetched.outcome === 'busy') return before?.document // nothing was learnt, so nothing is cached
     if (fetched.outcome === 'fetched') {
       const { document, cacheSeconds = CACHE_SECONDS } = fetched
       const seconds = Math.min(Math.max(cacheSeconds, MIN_CACHE_SECONDS), CACHE_SECONDS)
       return remember(source, { document, until: addSeconds(now, seconds), fetchedAt: now, triedAt: now })
     }
     const paused = { until: addSeconds(now, PAUSE_SECONDS), triedAt: now }
-    return remember(
-      source,
-      isStillValid ? { ...before, ...paused } : { document: undefined, fetchedAt: now, ...paused },
-    )
+    return remember(source, before ? { ...before, ...paused } : { document: undefined, fetchedAt: now, ...paused })
   }
 
   function fetchOnce(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {
@@ -127,8 +131,11 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
 
   return {
     async read(source, purpose) {
-      const fresh = freshOf(source.key)
-      return fresh ? fresh.document : fetchOnce(source, purpose)
+      const { key, zoneId } = source
+      const fresh = freshOf(key)
+      if (fresh) return fresh.document
+      const fetched = waiting(zoneId, () => fetchOnce(source, purpose))
+      return fetched ? await fetched : validOf(key)?.document
     },
     peek(source) {
       if (!freshOf(source.key)) refresh(source)
@@ -137,7 +144,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     async renew(source, purpose) {
       const found = entries.get(source.key)
       if (found && addSeconds(found.triedAt, PAUSE_SECONDS) > clock.now()) return undefined
-      return fetchOnce(source, purpose)
+      return waiting(source.zoneId, () => fetchOnce(source, purpose))
     },
   }
 }

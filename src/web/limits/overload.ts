@@ -12,23 +12,36 @@ export class Overloaded extends Error {
 
 /** A second of work at most, where each needs a signature of RSA. */
 const MAX_UNDER_WAY = 1000
+/**
+ * Requests beyond that, of zones that have few under way: those of a zone may all wait for a server of its administrators, and
+ * must not keep out the other zones.
+ */
+const RESERVE = { all: 200, zone: 20 }
 
 /**
  * Hook, for after the body was read, so that slow senders do not occupy places. Health and files, which belong to no
  * zone, are always served.
  */
-export function createLoadShedding(max = MAX_UNDER_WAY) {
+export function createLoadShedding(max = MAX_UNDER_WAY, reserve = RESERVE) {
+  const byZone = new Map<string, number>()
   let underWay = 0
-  const leave = (): void => {
+
+  function leave(zoneId: string): void {
+    const left = (byZone.get(zoneId) ?? 1) - 1
+    if (left === 0) byZone.delete(zoneId)
+    else byZone.set(zoneId, left)
     underWay -= 1
   }
 
   // Not async: every request passes here.
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     if (request.routeOptions.config.zone === false || reply.raw.closed) return done()
-    if (underWay >= max) return done(new Overloaded())
+    const { id } = request.zone
+    const ofZone = byZone.get(id) ?? 0
+    if (underWay >= (ofZone < reserve.zone ? max + reserve.all : max)) return done(new Overloaded())
     underWay += 1
-    reply.raw.on('close', leave) // emitted once for every response, also if the client has disconnected
+    byZone.set(id, ofZone + 1)
+    reply.raw.on('close', () => leave(id)) // emitted once for every response, also if the client has disconnected
     done()
   }
 }

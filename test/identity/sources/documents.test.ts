@@ -33,6 +33,23 @@ describe('createDocuments', () => {
     assert.equal(state.asked, 2)
   })
 
+  it('lets a hundred callers of a zone wait for documents, and no other zone wait for them', async () => {
+    const { clock, documents, state, source } = published()
+    const { promise, resolve } = Promise.withResolvers<Fetched<string>>()
+    const silent = (key: string): Source<string> => ({ ...source, key, get: () => promise })
+    await documents.read({ ...source, key: 'stale' }, 'sign-in')
+    clock.advance(601)
+    const waiting = Array.from({ length: 100 }, (_, n) => documents.read(silent(`k${n % 2}`), 'sign-in'))
+    assert.equal(await documents.read(silent('k0'), 'sign-in'), undefined)
+    assert.equal(await documents.renew(silent('k0'), 'sign-in'), undefined)
+    assert.equal(await documents.read(silent('stale'), 'sign-in'), 'one')
+    assert.equal(await documents.read({ ...source, zoneId: 'other' }, 'sign-in'), 'one')
+    assert.equal(state.asked, 2)
+    resolve({ outcome: 'fetched', document: 'late' })
+    assert.deepEqual([...new Set(await Promise.all(waiting))], ['late'])
+    assert.equal(await documents.read({ ...source, key: 'next' }, 'sign-in'), 'one')
+  })
+
   for (const { says, seconds } of [
     { says: 1, seconds: 60 },
     { says: 300, seconds: 300 },

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { EventEmitter } from 'node:events'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { createLoadShedding } from '../../../src/web/limits/overload.ts'
+
+describe('createLoadShedding', () => {
+  /** Requests of zones; each returns what ends it, or undefined if it was refused. */
+  function server() {
+    const hook = createLoadShedding(10, { all: 4, zone: 2 })
+    return (zoneId: string): (() => void) | undefined => {
+      const raw = Object.assign(new EventEmitter(), { closed: false })
+      const request = { zone: { id: zoneId }, routeOptions: { config: {} } }
+      let refusal: Error | undefined
+      // Of both, the hook uses no more.
+      hook(request as unknown as FastifyRequest, { raw } as unknown as FastifyReply, error => (refusal = error))
+      return refusal ? undefined : () => raw.emit('close')
+    }
+  }
+  const times = (count: number, work: () => unknown): readonly boolean[] =>
+    Array.from({ length: count }, () => work() !== undefined)
+
+  it('serves zones with few requests while another one has taken every place', () => {
+    const ask = server()
+    assert.deepEqual(times(12, () => ask('busy')).filter(Boolean).length, 10)
+    assert.deepEqual(
+      times(3, () => ask('quiet')),
+      [true, true, false],
+    )
+    assert.deepEqual(
+      times(3, () => ask('other')),
+      [true, true, false],
+    )
+    assert.deepEqual(
+      times(1, () => ask('third')),
+      [false],
+    )
+  })
+
+  it('counts a request until it is answered', () => {
+    const ask = server()
+    const ends = Array.from({ length: 10 }, () => ask('busy'))
+    assert.equal(ask('busy'), undefined)
+    ends[0]?.()
+    assert.notEqual(ask('busy'), undefined)
+    const quiet = [ask('quiet'), ask('quiet')]
+    assert.equal(ask('quiet'), undefined)
+    quiet[0]?.()
+    assert.notEqual(ask('quiet'), undefined)
+  })
+})
