@@ -25,7 +25,7 @@ const NOT_GIVEN =
 const LARGE = 'The request is too large; further members can be added by further requests.'
 
 const example = { displayName: 'orders.read', description: 'Read orders' }
-const exampleMember = { value: '6f0b1c1e-7a0f-4b58-9a55-0c8f3b1d2e90', type: 'USER', origin: 'uaa' }
+const exampleMember = { value: '6f0b1c1e-7a0f-4b58-9a55-0c8f3b1d2e90', type: 'USER' }
 const exampleMapping = { displayName: 'orders.read', externalGroup: 'cn=orders,ou=groups,dc=example', origin: 'ldap' }
 
 const page = (resources: Schema): Answer =>

@@ -124,6 +124,13 @@ for (const { name: title, mode, config, basePath } of servers) {
       assert.ok(compiled.size > 20)
     })
 
+    it('has examples that fit a server with this service name', () => {
+      assert.doesNotMatch(
+        JSON.stringify(document),
+        /"(?:origin|originKey|zoneId)":"uaa"|"uaa\.(?:admin|user|resource)"/,
+      )
+    })
+
     // Covers GET /openapi.json: rule: every route and who may call it
     it('has every route of the table but those that only refuse, and each with who may call it', () => {
       const documented = new Map(placesOf(document).map(place => [`${place.method} ${place.path}`, place.operation]))
