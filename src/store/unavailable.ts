@@ -6,10 +6,10 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** Thrown when too many requests wait for the database, which works: the caller answers 503. */
+/** Thrown when the database works, and too many requests wait for it or for each other: the caller answers 503. */
 export class StoreBusy extends StoreUnavailable {
-  constructor(message: string) {
-    super(message)
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
     this.name = 'StoreBusy'
   }
 }

@@ -169,18 +169,30 @@ describe('a PostgreSQL store', () => {
     })
   })
 
+  const endsReads = (url: string, times: number) =>
+    administer(
+      url,
+      'create sequence reads',
+      `create function ended_first() returns boolean language plpgsql as $$ begin
+         if nextval('reads') <= ${times} then raise exception 'deadlock detected' using errcode = '40P01'; end if;
+         return true; end $$`,
+      'alter table sessions rename to all_sessions',
+      'create view sessions as select * from all_sessions where ended_first()',
+    )
+
   it('reads again what the database ended because of a deadlock, as with a migration of two tables', () =>
     withDatabase(async (store, url) => {
       await store.sessions.insert('z1', session())
-      await administer(
-        url,
-        'create sequence reads',
-        `create function ended_first() returns boolean language plpgsql as $$ begin
-           if nextval('reads') = 1 then raise exception 'deadlock detected' using errcode = '40P01'; end if;
-           return true; end $$`,
-        'alter table sessions rename to all_sessions',
-        'create view sessions as select * from all_sessions where ended_first()',
-      )
+      await endsReads(url, 3)
+      assert.ok(await store.sessions.find('z1', session().idDigest))
+    }))
+
+  it('is busy for what it ended because of a deadlock again and again', () =>
+    withDatabase(async (store, url) => {
+      await store.sessions.insert('z1', session())
+      await endsReads(url, 4)
+      const busy = { name: 'StoreBusy', message: 'the database refuses: deadlock detected' }
+      await assert.rejects(store.sessions.find('z1', session().idDigest), busy)
       assert.ok(await store.sessions.find('z1', session().idDigest))
     }))
 

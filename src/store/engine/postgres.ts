@@ -6,7 +6,7 @@ import { Client, type ClientBase, DatabaseError } from 'pg'
 import { createRandom } from '../../base/random.ts'
 import { type Change, writeChange } from '../changes.ts'
 import { type Database, type DatabaseOptions, statement, type Transaction } from '../database.ts'
-import { StoreUnavailable } from '../store.ts'
+import { StoreBusy, StoreUnavailable } from '../store.ts'
 import { DATABASE_NOW, MAX_IDLE_MS } from './change-tail.ts'
 import { clientConfig, CONNECT_MILLISECONDS, createConnections, translate } from './postgres-connections.ts'
 import { CHANNEL, createFeed, FEED_CONNECT_MS } from './postgres-feed.ts'
@@ -141,14 +141,18 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
   }
 }
 
-/** Retries what the database ended because of a deadlock, as with a migration, or of a serialization conflict. */
+/**
+ * Retries what the database ended because of a deadlock, as with a migration, or of a serialization conflict. Throws `StoreBusy`
+ * when it does so again and again.
+ */
 async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work()
     } catch (error) {
       const conflict = error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')
-      if (!conflict || attempt === ATTEMPTS) throw error
+      if (!conflict) throw error
+      if (attempt === ATTEMPTS) throw new StoreBusy(`the database refuses: ${error.message}`, { cause: error })
     }
   }
 }
