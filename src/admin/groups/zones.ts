@@ -23,8 +23,14 @@ export function zoneGroupHandlers(on: On<GroupRoute>, groups: Groups, { store, s
   /** `scim.zones` is the right to give the scopes of other zones; those of the default one administer this server. */
   function callerFor(request: FastifyRequest, displayName: string): GroupCaller {
     const by = groupCallerOf(request, service)
-    const isOfDefault = displayName.startsWith(`zones.${service.name}.`)
+    const isOfDefault = displayName.toLowerCase().startsWith(`zones.${service.name}.`)
     return isOfDefault ? by : { ...by, scopes: [...by.scopes, displayName] }
+  }
+
+  /** The names of groups have no case, but ids of zones do: a group with another case gives rights in another zone. */
+  async function find(zoneId: string, displayName: string): Promise<Group | undefined> {
+    const found = await store.groups.findByName(zoneId, displayName)
+    return found?.displayName === displayName ? found : undefined
   }
 
   const send = (reply: FastifyReply, group: Group, status = 200): Promise<FastifyReply> =>
@@ -39,12 +45,12 @@ export function zoneGroupHandlers(on: On<GroupRoute>, groups: Groups, { store, s
     const by = callerFor(request, displayName)
     const add = (id: string): Promise<Group> =>
       groups.change(zone, id, group => ({ ...group, members: { remove: [], add: members } }), { by })
-    const existing = await store.groups.findByName(zone.id, displayName)
+    const existing = await find(zone.id, displayName)
     if (existing) return add(existing.id)
     try {
       return await groups.create(zone, { displayName, members }, by)
     } catch (cause) {
-      const made = isTaken(cause) ? await store.groups.findByName(zone.id, displayName) : undefined
+      const made = isTaken(cause) ? await find(zone.id, displayName) : undefined
       if (!made) throw cause
       return add(made.id)
     }
@@ -64,7 +70,7 @@ export function zoneGroupHandlers(on: On<GroupRoute>, groups: Groups, { store, s
     const { userId, zoneId, scope = 'admin' } = params
     const displayName = `zones.${zoneId}.${scope}`
     if (!ZONE_GROUP.test(displayName)) throw refuseResource('scim', 'Invalid group name.')
-    const group = await store.groups.findByName(zone.id, displayName)
+    const group = await find(zone.id, displayName)
     if (!group) throw refuseResource('scim', `Group not found:${displayName}`, { status: 404 })
     const member = await store.groups.findMember(zone.id, group.id, userId)
     if (!member) throw refuseResource('scim', 'User is not a zone admin.', { status: 404 })

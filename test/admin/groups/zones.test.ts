@@ -38,6 +38,19 @@ for (const mode of MODES) {
       assert.ok((await api.scopesOf('gu1')).includes('zones.gz.admin'))
     })
 
+    it('are found by their exact name, since ids of zones have case', async () => {
+      const group = await give('zones.case.admin', [{ value: gu1 }])
+      assert.equal(group.status, 201)
+      const refused = '409 scim_resource_already_exists'
+      const message = 'A group with displayName: zones.CASE.admin already exists.'
+      for (const by of ['zoner', 'root'] as const)
+        assertRefused(await give('zones.CASE.admin', [{ value: gu2 }], { by }), refused, message)
+      const absent = 'Group not found:zones.CASE.admin'
+      assertRefused(await take(`${gu1}/CASE`), '404 scim', absent)
+      assert.deepEqual(membersIn(await give('zones.case.admin', [{ value: gu1 }])), [gu1])
+      assert.equal((await give('zones.SVC.admin', [{ value: gu1 }])).status, 403)
+    })
+
     // Covers POST /Groups/zones: error: group name
     it('have the names of some rights only', async () => {
       const rows: readonly [name: string, status: number][] = [
