@@ -37,6 +37,7 @@ const bootstrap = {
   ],
 }
 
+const PROTOCOLS = { dpop: true, pushedRequests: true }
 const CREDENTIALS = { grant_type: 'client_credentials' }
 const STRICT = ['strict', 'strict-secret'] as const
 const MANAGER = ['manager', 'manager-secret'] as const
@@ -56,7 +57,7 @@ for (const mode of MODES) {
     let other: DpopKey
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
-      if (mode === 'uaa') await changeZone(server, { protocols: { dpop: true } })
+      if (mode === 'uaa') await changeZone(server, { protocols: PROTOCOLS })
       key = await dpopKey()
       other = await dpopKey()
     })
@@ -102,9 +103,9 @@ for (const mode of MODES) {
       })
 
       it('takes proofs without a nonce where the zone says so', async () => {
-        await changeZone(server, { protocols: { dpop: true }, requireDpopNonce: false })
+        await changeZone(server, { protocols: PROTOCOLS, requireDpopNonce: false })
         const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, { nonce: undefined })
-        await changeZone(server, { protocols: { dpop: true } })
+        await changeZone(server, { protocols: PROTOCOLS })
         assert.equal(tokensOf(answer).token_type, 'DPoP')
       })
 
@@ -189,6 +190,17 @@ for (const mode of MODES) {
         const byOther = await provenToken(server, other, form(await codeFor(key.jkt)), { basic: AUTO })
         assert.equal(refusal(byOther), '400 invalid_grant')
         assert.equal(refusal(await server.token(form(await codeFor(key.jkt)), { basic: AUTO })), '400 invalid_grant')
+      })
+
+      it('to the key that proves a pushed request, also where its dpop_jkt is empty', async () => {
+        for (const more of [{}, { dpop_jkt: '' }]) {
+          const request = { form: { ...AUTO_REQUEST, ...more }, basic: AUTO }
+          const pushed = await sendProven(server, key, { path: '/oauth/par', request })
+          const { request_uri: uri } = pushed.json<{ request_uri: string }>()
+          const answer = await authorize(await signedIn(server), { client_id: 'auto', request_uri: uri })
+          const code = responseOf(answer).query['code'] ?? ''
+          assert.equal(refusal(await server.token(form(code), { basic: AUTO })), '400 invalid_grant')
+        }
       })
 
       it('only if asked to', async () => {
@@ -469,7 +481,7 @@ for (const mode of MODES) {
 
     describe('switched off', () => {
       before(() => changeZone(server, { protocols: { dpop: false } }))
-      after(() => changeZone(server, { protocols: { dpop: true } }))
+      after(() => changeZone(server, { protocols: PROTOCOLS }))
 
       it('ignores proofs', async () => {
         const answer = await server.token(CREDENTIALS, { basic: SERVICE, headers: { dpop: 'x' } })
@@ -505,7 +517,7 @@ for (const mode of MODES) {
       await changeZone(server, { protocols: { dpop: false } })
       const alone = await server.send('/oauth/clients', { bearer: token })
       const answer = await sendProven(server, key, { path: '/oauth/clients', token }, { nonce: 'x' })
-      await changeZone(server, { protocols: { dpop: true } })
+      await changeZone(server, { protocols: PROTOCOLS })
       assert.equal(refusal(alone), '401 invalid_token')
       assert.equal(answer.status, 401)
     })

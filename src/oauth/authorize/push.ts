@@ -138,9 +138,11 @@ async function withKey(
   { client, parameters }: { readonly client: Client; readonly parameters: string },
   { senders }: PushDeps,
 ): Promise<string> {
-  const named = formIn(parameters).get('dpop_jkt') || undefined // an empty parameter is none: RFC 6749 §3.1
+  const form = formIn(parameters)
+  const named = form.get('dpop_jkt') || undefined // an empty parameter is none: RFC 6749 §3.1
   const key = await senders.keyOfPushed(contextOf(request), client, named)
-  return key === named ? parameters : `${parameters}&dpop_jkt=${encodeURIComponent(key ?? '')}`
+  if (key === undefined || key === named) return parameters
+  return `${encodeForm(form, ['dpop_jkt'])}&dpop_jkt=${encodeURIComponent(key)}`
 }
 
 function formIn(parameters: string): Form {
