@@ -1,5 +1,5 @@
 // The tables of the audit trail. Owns the order of entries; does not know how they are hashed.
-import type { AuditChain, AuditEntry } from '../model/audit/audit-entry.ts'
+import type { AuditChain, AuditEntry, AuditPosition } from '../model/audit/audit-entry.ts'
 import { findAuditEntries } from './audit-find.ts'
 import {
   AUDIT_COLUMNS,
@@ -40,23 +40,29 @@ const NAMES = Array.from({ length: ROWS_AT_ONCE }, (_, row) =>
   AUDIT_COLUMNS.map(column => [column, `${column}_${row}`] as const),
 )
 const CHAIN_COLUMNS = ['zone_id', 'base_number', 'base_hash', 'head_number', 'head_hash', 'seal'] as const
-const CHAIN = statement<{ zone_id: string }, ChainRow>(
-  `select ${CHAIN_COLUMNS.map(column =>
-    column.endsWith('_number') ? `${bounded(column, MAX_ENTRY_NUMBER)} as ${column}` : column,
-  ).join(', ')} from audit_chains where zone_id = :zone_id`,
-)
 const SAVE_CHAIN = statement<ChainRow>(
   `${insertInto('audit_chains', CHAIN_COLUMNS)} on conflict (zone_id) do update set base_number = excluded.base_number,
    base_hash = excluded.base_hash, head_number = excluded.head_number, head_hash = excluded.head_hash, seal = excluded.seal`,
 )
-const LAST = statement<{ zone_id: string }, { number: number; hash: string }>(
-  `select number, hash from audit_entries where zone_id = :zone_id and number between ${-MAX_ENTRY_NUMBER} and ${MAX_ENTRY_NUMBER}
-   order by number desc limit 1`,
-)
-const IMPOSSIBLE = statement<{ zone_id: string }, { number: string | null }>(
-  `select cast(coalesce(
+/** Absent parts are null. One statement: one round trip while others wait for the chain, and one moment. */
+type StateRow = { readonly [Column in keyof ChainRow]: ChainRow[Column] | null } & {
+  readonly last_number: number | null
+  readonly last_hash: string | null
+  readonly impossible: string | null
+}
+const STATE = statement<{ zone_id: string }, StateRow>(
+  `select ${CHAIN_COLUMNS.map(column =>
+    column.endsWith('_number')
+      ? `case when chain.zone_id is not null then ${bounded(`chain.${column}`, MAX_ENTRY_NUMBER)} end as ${column}`
+      : `chain.${column}`,
+  ).join(', ')}, last.number as last_number, last.hash as last_hash, cast(coalesce(
      (select max(number) from audit_entries where zone_id = :zone_id and number > ${MAX_ENTRY_NUMBER}),
-     (select min(number) from audit_entries where zone_id = :zone_id and number < ${-MAX_ENTRY_NUMBER})) as text) as number`,
+     (select min(number) from audit_entries where zone_id = :zone_id and number < ${-MAX_ENTRY_NUMBER})) as text) as impossible
+   from (select 1 as one) always
+   left join audit_chains chain on chain.zone_id = :zone_id
+   left join (select number, hash from audit_entries
+     where zone_id = :zone_id and number between ${-MAX_ENTRY_NUMBER} and ${MAX_ENTRY_NUMBER}
+     order by number desc limit 1) last on true`,
 )
 const ZONE_EXISTS = statement<{ zone_id: string }, { id: string }>(`select id from zones where id = :zone_id`)
 const HAS = statement<{ zone_id: string; number: number; hash: string }, { number: number }>(
@@ -127,19 +133,12 @@ const waitingOf = (zones: readonly string[] | undefined): string => `
 
 /** Implements `AuditStore` for both databases. */
 export function createAudit(db: Database): AuditStore {
-  async function stateWithin(within: Transaction, zoneId: string): Promise<AuditState> {
-    const key = { zone_id: zoneId }
-    const [chain] = (await within.run(CHAIN, key)).rows
-    const [last] = (await within.run(LAST, key)).rows
-    return toState(chain, last, (await within.run(IMPOSSIBLE, key)).rows[0])
-  }
-
   return {
     async append(zoneId, link) {
       await db.transaction(async within => {
         await within.lock(lockOf(zoneId))
         if ((await within.run(ZONE_EXISTS, { zone_id: zoneId })).rows.length === 0) return
-        const { entries, chain } = link(await stateWithin(within, zoneId))
+        const { entries, chain } = link(toState((await within.run(STATE, { zone_id: zoneId })).rows[0]))
         await insertAll(within, entries)
         await within.run(SAVE_CHAIN, toChainRow(chain))
       })
@@ -148,10 +147,7 @@ export function createAudit(db: Database): AuditStore {
       return (await db.read(HAS, { zone_id: zoneId, number, hash })).length > 0
     },
     async state(zoneId) {
-      const key = { zone_id: zoneId }
-      // In this order, so that an entry that is appended meanwhile does not seem to follow the head.
-      const [last] = await db.read(LAST, key)
-      return toState((await db.read(CHAIN, key))[0], last, (await db.read(IMPOSSIBLE, key))[0])
+      return toState((await db.read(STATE, { zone_id: zoneId }))[0])
     },
     async listZones({ count, after = '' }) {
       return (await db.scan(ZONES, { after, count })).map(row => row.zone_id)
@@ -166,7 +162,7 @@ export function createAudit(db: Database): AuditStore {
     shorten: (zoneId, before, choose) =>
       db.transaction(async within => {
         await within.lock(lockOf(zoneId))
-        const { chain } = await stateWithin(within, zoneId)
+        const { chain } = toState((await within.run(STATE, { zone_id: zoneId })).rows[0])
         if (!chain) return 0
         const page = { zone_id: zoneId, after: chain.base.number, count: PURGED_AT_ONCE }
         const shortened = choose(chain, (await within.run(READ, page)).rows.map(toAuditEntry))
@@ -227,20 +223,20 @@ async function insertAll(within: Transaction, entries: readonly AuditEntry[]): P
   for (const entry of entries.slice(done)) await within.run(INSERT, toAuditRow(entry))
 }
 
-const toState = (
-  chain: ChainRow | undefined,
-  last: AuditState['last'],
-  impossible: { number: string | null } | undefined,
-): AuditState => ({
-  chain: chain && {
-    zoneId: chain.zone_id,
-    base: { number: chain.base_number, hash: chain.base_hash },
-    head: { number: chain.head_number, hash: chain.head_hash },
-    seal: chain.seal,
-  },
-  last,
-  ...(impossible?.number != null && { impossible: impossible.number }),
-})
+/** Of its only row. */
+function toState(row: StateRow | undefined): AuditState {
+  const { zone_id: zoneId, base_number, base_hash, head_number, head_hash, seal } = row ?? {}
+  const base = positionOf(base_number, base_hash)
+  const head = positionOf(head_number, head_hash)
+  return {
+    chain: zoneId != null && base && head && seal != null ? { zoneId, base, head, seal } : undefined,
+    last: positionOf(row?.last_number, row?.last_hash),
+    ...(row?.impossible != null && { impossible: row.impossible }),
+  }
+}
+
+const positionOf = (number: number | null | undefined, hash: string | null | undefined): AuditPosition | undefined =>
+  number != null && hash != null ? { number, hash } : undefined
 
 const toChainRow = ({ zoneId, base, head, seal }: AuditChain): ChainRow => ({
   zone_id: zoneId,
