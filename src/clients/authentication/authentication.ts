@@ -52,10 +52,12 @@ export function createClientAuthenticator(
   const challenge = basicChallenge(deps.service, 'Bad credentials')
   const badClient = (description: string): OAuthError => new OAuthError('invalid_client', description, { challenge })
 
-  /** Adds the challenge of client authentication to a refusal; rethrows anything else. */
-  function challenged(cause: unknown): OAuthError {
+  /** Adds the challenge of client authentication to a refusal, and to its detail the client; rethrows anything else. */
+  function challenged(cause: unknown, client?: Client): OAuthError {
     if (!(cause instanceof OAuthError)) throw cause
-    return new OAuthError('invalid_client', cause.message, { challenge, detail: cause.detail, cause })
+    const isNamed = client !== undefined && cause.detail !== undefined
+    const detail = isNamed ? `client ${client.clientId}: ${cause.detail}` : cause.detail
+    return new OAuthError('invalid_client', cause.message, { challenge, detail, cause })
   }
 
   function choose(
@@ -116,7 +118,7 @@ export function createClientAuthenticator(
       try {
         if (!(await attempt.verify(client, from, deps))) refusal = badClient('Bad credentials')
       } catch (cause) {
-        refusal = challenged(cause)
+        refusal = challenged(cause, client)
       }
       const { authMethods } = client ? demandsOn(zone, client) : {}
       if (authMethods && !authMethods.includes(method.name)) {

@@ -110,9 +110,10 @@ export function checkTimes(
   now: number,
   maxLifetimeSeconds = Number.POSITIVE_INFINITY,
 ): void {
-  if (now >= expiresAt + SKEW_SECONDS) throw unauthorized('it expired')
-  if (notBefore.some(moment => moment > now + SKEW_SECONDS)) throw unauthorized('it is from the future')
-  if (expiresAt > now + maxLifetimeSeconds + SKEW_SECONDS) throw unauthorized('it lives too long')
+  if (now >= expiresAt + SKEW_SECONDS) throw unauthorized('the assertion expired; are the clocks right?')
+  if (notBefore.some(moment => moment > now + SKEW_SECONDS))
+    throw unauthorized('the assertion is from the future; are the clocks right?')
+  if (expiresAt > now + maxLifetimeSeconds + SKEW_SECONDS) throw unauthorized('the assertion expires too late')
 }
 
 /** Row C3. UAA: a zone's own issuer followed by the path of the token endpoint counts as the token endpoint. */
@@ -132,9 +133,10 @@ export function checkAlgorithm({ wanted }: ClientAssertion, client: Client, zone
   const { algorithms } = demandsOn(zone, client)
   const algorithm = wanted.alg === 'Ed25519' ? 'EdDSA' : wanted.alg // RFC 9864 §2.2: a newer name of the same
   const fits = (one: string): boolean => one === algorithm
-  if (algorithms && !algorithms.some(fits)) throw unauthorized(`its algorithm is none of ${algorithms.join(', ')}`)
+  if (algorithms && !algorithms.some(fits))
+    throw unauthorized(`the algorithm of the assertion is none of ${algorithms.join(', ')}`)
   const { tokenEndpointAuthSigningAlg: own } = client
-  if (own !== undefined && !fits(own)) throw unauthorized(`its algorithm is not ${own}`)
+  if (own !== undefined && !fits(own)) throw unauthorized(`the algorithm of the assertion is not ${own}`)
 }
 
 /** Throws `invalid_client` unless a key of the source has signed it. */
@@ -148,10 +150,13 @@ export async function checkSignature(
     if (cause instanceof UnusableDocument) throw refuse('Bad client_assertion', cause.message)
     throw cause
   })
-  if (!key) throw refuse('Untrusted client_assertion', 'no key fits its alg and kid')
+  if (!key) throw refuse('Untrusted client_assertion', 'no key fits alg and kid of the assertion')
   try {
     await foreignKeys.inTurn(zone.id, () => compactVerify(jwt, key, { algorithms: [wanted.alg] }))
   } catch (cause) {
-    throw new OAuthError('invalid_client', 'Unauthorized client_assertion', { detail: 'bad signature', cause })
+    throw new OAuthError('invalid_client', 'Unauthorized client_assertion', {
+      detail: 'the signature of the assertion is wrong',
+      cause,
+    })
   }
 }

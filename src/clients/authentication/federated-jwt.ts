@@ -66,7 +66,8 @@ async function checkTrust(
   if (problem !== undefined) throw unauthorized(problem)
   const { aud } = trusted
   const isMeant = aud === undefined ? isForThisServer(assertion, circumstances, deps) : audience.includes(aud)
-  if (!isMeant) throw unauthorized(`its audience is not ${aud === undefined ? 'this server' : quoted(aud)}`)
+  if (!isMeant)
+    throw unauthorized(`the audience of the assertion is not ${aud === undefined ? 'this server' : quoted(aud)}`)
   checkAlgorithm(assertion, client, zone)
   await checkSignature(assertion, { issuer }, { ...circumstances, ...deps })
 }

@@ -60,7 +60,8 @@ async function verifyAssertion(
   const { client, zone } = circumstances
   const { behaviour, clock, store } = deps
   checkTimes(assertion, clock.now().getTime() / 1000, behaviour.assertionOnce ? MAX_LIFETIME_SECONDS : undefined)
-  if (!isForThisServer(assertion, circumstances, deps)) throw unauthorized('its audience is not this server')
+  if (!isForThisServer(assertion, circumstances, deps))
+    throw unauthorized('the audience of the assertion is not this server')
   if (client) checkDemands(assertion, client, zone, deps)
 
   // Its id could not be remembered, and to fetch the keys may take long.
@@ -71,7 +72,8 @@ async function verifyAssertion(
   // After the signature: a forged assertion must not use up the id of a genuine one.
   const id = digest(JSON.stringify(['private_key_jwt', assertion.subject, assertion.id]))
   const forgetAt = addSeconds(new Date(assertion.expiresAt * 1000), SKEW_SECONDS)
-  if (!(await store.assertions.use(zone.id, id, forgetAt))) throw unauthorized('its jti was used before')
+  if (!(await store.assertions.use(zone.id, id, forgetAt)))
+    throw unauthorized('the jti of the assertion was used before')
   return true
 }
 
@@ -86,6 +88,6 @@ function checkDemands(
   const { audience, hasOneAudience } = assertion
   const { issuerAsAudience } = demandsOn(zone, client)
   if (issuerAsAudience && !(hasOneAudience && urls.issuersOf(zone).includes(audience[0] ?? ''))) {
-    throw unauthorized('its audience is not the issuer alone')
+    throw unauthorized('the audience of the assertion is not the issuer alone')
   }
 }

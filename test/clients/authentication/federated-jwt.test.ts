@@ -191,7 +191,7 @@ const rejected: readonly Rejected[] = [
     name: 'that is meant for others',
     claims: () => ({ aud: 'https://other.example' }),
     description: UNTRUSTED,
-    detail: /its audience is not this server/,
+    detail: /the audience of the assertion is not this server/,
   },
   {
     name: 'that is meant for another zone',
@@ -202,7 +202,7 @@ const rejected: readonly Rejected[] = [
     name: 'for this server, where the entry has another audience',
     clientId: 'audience',
     description: UNTRUSTED,
-    detail: /its audience is not "https:\/\/deployments.example"/,
+    detail: /the audience of the assertion is not "https:\/\/deployments.example"/,
   },
   {
     name: 'for the audience of another client',
@@ -215,14 +215,19 @@ const rejected: readonly Rejected[] = [
     description: 'Bad credentials',
   })),
   { name: 'with an empty list of audiences', claims: () => ({ aud: [] }), description: 'Bad credentials' },
-  { name: 'that expired', claims: now => ({ exp: now - 60 }), description: UNAUTHORIZED, detail: /it expired/ },
+  {
+    name: 'that expired',
+    claims: now => ({ exp: now - 60 }),
+    description: UNAUTHORIZED,
+    detail: /client deployer: the assertion expired/,
+  },
   { name: 'from the future', claims: now => ({ iat: now + 61 }), description: UNAUTHORIZED, detail: /the future/ },
   { name: 'that is not good yet', claims: now => ({ nbf: now + 61 }), description: UNAUTHORIZED },
   {
     name: 'that lives for more than a day',
     claims: now => ({ exp: now + 86_461 }),
     description: UNAUTHORIZED,
-    detail: /lives too long/,
+    detail: /expires too late/,
   },
   { name: 'that lives for ever', claims: () => ({ exp: 1e300 }), description: UNAUTHORIZED },
   ...['logout+jwt', 'secevent+jwt', 'application/dpop+jwt', 7].map(typ => ({
@@ -233,7 +238,12 @@ const rejected: readonly Rejected[] = [
   })),
   { name: 'with an unknown key', header: { kid: 'nobody' }, description: UNTRUSTED, detail: /no key fits/ },
   { name: 'with a key of another kind', header: { kid: 'ec' }, description: UNTRUSTED },
-  { name: 'signed by others', key: pairs.stranger.privateKey, description: UNTRUSTED, detail: /bad signature/ },
+  {
+    name: 'signed by others',
+    key: pairs.stranger.privateKey,
+    description: UNTRUSTED,
+    detail: /the signature of the assertion is wrong/,
+  },
   {
     name: 'with a key of its own in the header',
     header: { jwk: jwk('stranger') },
@@ -244,7 +254,7 @@ const rejected: readonly Rejected[] = [
     name: 'with another algorithm than that of the client',
     clientId: 'es',
     description: UNTRUSTED,
-    detail: /its algorithm is not ES256/,
+    detail: /the algorithm of the assertion is not ES256/,
   },
   {
     name: 'of a client that authenticates by a secret only',
