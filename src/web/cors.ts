@@ -24,6 +24,21 @@ const EXPOSED = 'WWW-Authenticate, Retry-After, ETag, DPoP-Nonce'
 /** A serialized origin (RFC 6454 §7.1); nothing else is echoed in an answer. */
 const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/i
 
+/** The answer to a request that the rules do not allow. */
+interface Refusal {
+  readonly status: number
+  readonly error: OAuthErrorCode
+  readonly description: string
+  /** What the answer lists besides. */
+  readonly lists?: 'methods'
+}
+
+const NOT_ALLOWED: Refusal = {
+  status: 403,
+  error: 'access_denied',
+  description: 'The origin or the path is not allowed',
+}
+
 /** One instance serves every zone; the rules of each configuration are compiled on first use. */
 export function createCors(deps: {
   system: SystemCors
@@ -77,12 +92,12 @@ export function createCors(deps: {
     if (!isShared) {
       // Our own forms send `Origin: null`, because our pages set `Referrer-Policy: no-referrer`. Allow them without CORS headers.
       if (origin === 'null' && request.routeOptions.config.audience === 'page') return false
-      return refuse(reply, 403, 'access_denied', 'The origin or the path is not allowed')
+      return refuse(reply, NOT_ALLOWED)
     }
     reply.header('access-control-expose-headers', EXPOSED)
     if (rules.allowsMethod(request.method)) return false
     reply.header('allow', rules.methodList) // RFC 9110 §15.5.6
-    return refuse(reply, 405, 'method_not_allowed', `Request method '${request.method}' not supported`)
+    return refuse(reply, unsupported(request.method))
   }
 
   async function judgeThenContinue(
@@ -102,21 +117,12 @@ export function createCors(deps: {
     { headers }: FastifyRequest,
     reply: FastifyReply,
     { rules, isShared }: { rules: CorsRules; isShared: boolean },
-  ): boolean {
-    if (!isShared) return refuse(reply, 403, 'access_denied', 'The origin or the path is not allowed')
-    const method = headers['access-control-request-method']
-    const names = headers['access-control-request-headers']
-    if (!method) return refuse(reply, 400, 'invalid_request', 'Access-Control-Request-Method is missing')
-    if (!names) {
-      reply.header('access-control-allow-methods', rules.methodList)
-      return refuse(reply, 400, 'invalid_request', 'Access-Control-Request-Headers is missing')
-    }
-    if (!rules.allowsMethod(method)) {
-      reply.header('allow', rules.methodList)
-      return refuse(reply, 405, 'method_not_allowed', `Request method '${printable(method)}' not supported`)
-    }
-    if (!namesIn(names).every(name => rules.allowsHeader(name))) {
-      return refuse(reply, 403, 'access_denied', 'A header is not allowed')
+  ): true {
+    const refusal = isShared ? preflightRefusal(headers, rules) : NOT_ALLOWED
+    if (refusal) {
+      if (refusal.lists === 'methods') reply.header('access-control-allow-methods', rules.methodList)
+      if (refusal.status === 405) reply.header('allow', rules.methodList) // RFC 9110 §15.5.6
+      return refuse(reply, refusal)
     }
     reply
       .headers(fixed)
@@ -128,15 +134,9 @@ export function createCors(deps: {
     return true
   }
 
-  function refuse(reply: FastifyReply, status: number, error: OAuthErrorCode, description: string): true {
+  function refuse(reply: FastifyReply, { status, error, description }: Refusal): true {
     sendJson(reply.headers(fixed), { error, error_description: description }, status)
     return true
-  }
-
-  /** Navigations (Fetch §3.2.5) and requests of our own pages: no other page reads the answer. */
-  function isExempt({ headers }: FastifyRequest, origin: string): boolean {
-    if (headers['sec-fetch-mode'] === 'navigate' || headers['sec-fetch-site'] === 'same-origin') return true
-    return headers.host !== undefined && origin.endsWith(`://${headers.host}`)
   }
 
   return {
@@ -155,6 +155,33 @@ export function createCors(deps: {
     },
   }
 }
+
+/** Navigations (Fetch §3.2.5) and requests of our own pages: no other page reads the answer. */
+function isExempt({ headers }: FastifyRequest, origin: string): boolean {
+  if (headers['sec-fetch-mode'] === 'navigate' || headers['sec-fetch-site'] === 'same-origin') return true
+  return headers.host !== undefined && origin.endsWith(`://${headers.host}`)
+}
+
+/** Why a preflight of an allowed origin fails (Fetch §4.8); undefined if it succeeds. */
+function preflightRefusal(headers: FastifyRequest['headers'], rules: CorsRules): Refusal | undefined {
+  const method = headers['access-control-request-method']
+  const names = headers['access-control-request-headers']
+  if (!method) return invalid('Access-Control-Request-Method is missing')
+  if (!names) return { ...invalid('Access-Control-Request-Headers is missing'), lists: 'methods' }
+  if (!rules.allowsMethod(method)) return unsupported(printable(method))
+  if (!namesIn(names).every(name => rules.allowsHeader(name))) {
+    return { status: 403, error: 'access_denied', description: 'A header is not allowed' }
+  }
+  return undefined
+}
+
+const invalid = (description: string): Refusal => ({ status: 400, error: 'invalid_request', description })
+
+const unsupported = (method: string): Refusal => ({
+  status: 405,
+  error: 'method_not_allowed',
+  description: `Request method '${method}' not supported`,
+})
 
 /** Whether `X-Requested-With` is sent, or announced by a preflight. */
 function isXhr({ method, headers }: FastifyRequest): boolean {
