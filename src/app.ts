@@ -111,14 +111,17 @@ const withHost = (settings: TokenSettings, base: string | undefined): TokenSetti
 
 /** Builds the server; nothing is read from the database yet. */
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { config, vault, passwords, clientSecrets, clock, random, log, build, instrument } = deps
+  const foundations = await createFoundations(deps)
+  return assembleServer(deps, foundations, createServices(deps, foundations))
+}
 
-  // Foundations
-  const { pageSettings, mutualTls, rateLimit } = config
+/** What everything else stands on: the store, its caches and the audit trail, outbound requests, limits and keys. */
+async function createFoundations(deps: AppDeps) {
+  const { config, passwords, clock, random, log, instrument } = deps
+  const { pageSettings, mutualTls } = config
   const behaviour = behaviourOf(config.compatibility)
   const service = serviceNamed(config.service)
   const defaultZoneId = service.name
-  const samlEntityId = config.saml.entityId
   const urls = createUrls(config.baseUrl, behaviour, mutualTls?.endpointBase)
   const settings = withHost(config.settings, mutualTls?.endpointBase)
   const background = createBackground({ max: MAX_BACKGROUND_TASKS, onError: cause => log.fault('background', cause) })
@@ -165,8 +168,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     commonPasswords: createCommonPasswords(),
     defaultZoneId,
   }
+  return { shared, stored, background, outbound, limits, keys, history, trail }
+}
 
-  // Users, clients and their tokens
+type Foundations = Awaited<ReturnType<typeof createFoundations>>
+
+/** Users, clients and their tokens. */
+function createServices(deps: AppDeps, { shared, background, outbound, limits, keys, history }: Foundations) {
+  const { config, vault, clientSecrets, clock, random, log } = deps
+  const { service, behaviour } = shared
+  const samlEntityId = config.saml.entityId
   const mailer = createMailer({ ...shared, vault, onQueued: config.smtp ? deps.onMail : createMailLog(log.info) })
   const groupsOf = createGroupsOf(shared)
   const findOutstandingDemand = createDemandFinder({ ...shared, groupsOf })
@@ -175,7 +186,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const senders = createSenders({ ...shared, nonces })
   const verifications = createVerifications()
   const tokenReader = createTokenReader({ ...shared, keys, senders, groupsOf, verifications })
-  const reader = rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
+  const reader = config.rateLimit ? remembering(tokenReader, verifiedTokens) : tokenReader
   const subjects = createSubjects({ vault, behaviour })
   const issuer = createTokenIssuer({ ...shared, keys, subjects })
   const foreignKeys = createForeignKeys({ outbound: outbound.for('jwks'), clock, verifications })
@@ -214,7 +225,32 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     foreignKeys,
   })
 
-  // The server, and the endpoints of each area
+  const accounts = {
+    users,
+    groupsOf,
+    findOutstandingDemand,
+    identity,
+    vouching,
+    authenticator,
+    mailer,
+    background,
+    history,
+  }
+  const tokens = { keys, foreignKeys, verifications, senders, subjects, issuer, reader, clientSecrets }
+  return { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders, samlEntityId }
+}
+
+type Services = ReturnType<typeof createServices>
+
+/** The server, and the endpoints of each area. */
+async function assembleServer(
+  { config, vault, clock, log, build, instrument }: AppDeps,
+  { shared, stored, background, outbound, limits, keys, trail }: Foundations,
+  { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders, samlEntityId }: Services,
+): Promise<App> {
+  const { store, urls, service } = shared
+  const { identity, findOutstandingDemand } = accounts
+  const { reader } = tokens
   const front = await assembleHttp({
     ...shared,
     config,
@@ -240,18 +276,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     samlEntityId,
     loginProviders: zone => identity.loginProviders(zone),
   })
-  const accounts = {
-    users,
-    groupsOf,
-    findOutstandingDemand,
-    identity,
-    vouching,
-    authenticator,
-    mailer,
-    background,
-    history,
-  }
-  const tokens = { keys, foreignKeys, verifications, senders, subjects, issuer, reader, clientSecrets }
   const parts = { ...shared, ...front, ...accounts, ...tokens, config, stored, vault, log, limits, outbound, trail }
   const register = (app: FastifyInstance): void => {
     front.assets.serve(app)
