@@ -8,7 +8,7 @@ import { readOptions, UsageError } from './command.ts'
 export interface AuditCheck {
   /** Absent: every zone. */
   readonly zoneId?: string
-  /** A place that was noted earlier. */
+  /** A position that was recorded earlier. */
   readonly expected?: AuditPosition
 }
 

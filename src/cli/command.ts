@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 export interface Command {
   readonly name: string
   readonly summary: string
-  /** The words of which one follows the name, as the help shows them; absent if none does. */
+  /** The subcommands, as the help shows them; absent if there are none. */
   readonly actions?: string
   /** The lines of its options in the help text. */
   readonly options: string

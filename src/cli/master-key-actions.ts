@@ -16,7 +16,7 @@ import { recordOperatorEvent } from './operator-events.ts'
 import { openStorageBeside } from './storage.ts'
 
 const ROWS_AT_ONCE = 100
-/** Servers that still seal with another key write meanwhile. */
+/** More than one, because servers may still seal with another key meanwhile. */
 const MAX_PASSES = 5
 const MAX_NAMED = 20
 
@@ -76,7 +76,7 @@ async function resealAll(store: Store, vault: MasterVault): Promise<number> {
   return total
 }
 
-/** What no key opens is counted under the key that it names. */
+/** Values that no key opens are counted under the key that they name. */
 interface Found {
   readonly counts: ReadonlyMap<string, number>
   /** The first of them. */

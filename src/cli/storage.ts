@@ -65,7 +65,7 @@ async function openStorage(
   }
 }
 
-/** Makes the key of a new database. In the place of a lost one it would be of no use, and be taken for that. */
+/** Creates the key of a new database. Throws if the database has one: a new key could not replace a lost one. */
 async function firstMasterKeys(
   config: Config,
   { store, random }: Pick<Storage, 'store' | 'random'>,

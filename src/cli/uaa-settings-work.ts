@@ -32,7 +32,7 @@ function translationOf(files: string, parsed: readonly unknown[]): Translation {
   }
 }
 
-/** What comes with the database or is of no use in one line each, and what an operator must decide line by line. */
+/** Settings that are taken share a line for each source; each of the others has its own, with the reason. */
 function reportOf(outcomes: readonly SettingOutcome[]): string {
   const keysOf = (wanted: SettingOutcome['outcome']): string =>
     outcomes.flatMap(({ key, outcome }) => (outcome === wanted ? [shown(key)] : [])).join(', ')
@@ -49,5 +49,5 @@ function reportOf(outcomes: readonly SettingOutcome[]): string {
   return lines.flatMap(([head, text]) => (text === '' ? [] : [`${head}: ${text}\n`])).join('')
 }
 
-/** A name of the file, which a terminal must not obey. */
+/** A key of the file, escaped so that it cannot control the terminal. */
 const shown = (key: string): string => JSON.stringify(key).slice(1, -1).slice(0, 200)

@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import type { UaaDatabase } from '../store/uaa/uaa-database.ts'
 import type { ImportReport } from './report.ts'
 
-/** What every part of an import needs. */
+/** Dependencies of every part of an import. */
 export interface ImportDeps {
   readonly source: UaaDatabase
   readonly store: Store

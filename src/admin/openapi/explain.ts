@@ -85,7 +85,7 @@ export const explainArea = (): Area => ({
         recorded: described(ref('RecordedEvent'), 'Of a refusal: what the audit trail has.'),
         events: described(
           listOf(closed({ number: whole, time: text, type: text, data: text }, ['data'])),
-          'Of a token that is no longer good: events of the audit trail that may have ended it.',
+          'For a token that is no longer valid: events of the audit trail that may have ended it.',
         ),
       },
       ['today', 'events', 'recorded'],

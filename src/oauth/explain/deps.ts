@@ -15,7 +15,7 @@ export interface ExplainServices extends Omit<ExplainDeps, 'reader'> {
   readonly verifications: Verifications
 }
 
-/** What explanations use; the clients are those of the store, so documents that describe others should not be fetched by it. */
+/** Makes the dependencies of explanations. The store must not fetch client metadata documents. */
 export const explainDeps = (services: ExplainServices): ExplainDeps => ({
   ...services,
   reader: createTokenReader(services),

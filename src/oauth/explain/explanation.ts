@@ -80,7 +80,7 @@ export interface Explanation {
   readonly not_checked: readonly string[]
   /** Of a token: what a new one of the same grant would come to. */
   readonly today?: Pick<Explanation, 'decision' | 'refusals' | 'still_owed' | 'not_checked'> | undefined
-  /** Of a token that is no longer good: events of the audit trail since it was issued that may have ended it. */
+  /** For a token that is no longer valid: events of the audit trail since it was issued that may have ended it. */
   readonly events?: readonly ExplainedEvent[] | undefined
   /** Of a refusal: what the audit trail has. The rest is what the same request would get now. */
   readonly recorded?: RecordedEvent | undefined

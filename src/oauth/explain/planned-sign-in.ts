@@ -31,7 +31,7 @@ import type { ApprovalRule } from './scope-reasons.ts'
 /** Of a sign-in, with its level first. */
 type Classes = readonly string[] | undefined
 
-/** What a sign-in in a browser meets, up to the level that zone, client and request ask for. */
+/** Plans a sign-in in a browser, up to the level that zone, client and request demand. */
 async function planSignIn(planning: Planning, deps: ExplainDeps): Promise<Classes> {
   const { request, findings } = planning
   const { zone } = request
@@ -126,7 +126,7 @@ const BY_STATE = {
   denied: 'approval-denied',
 } as const satisfies Record<string, ApprovalRule>
 
-/** A request for a code that asks nothing special of the sign-in. */
+/** An authorization request without parameters that affect the sign-in. */
 const ASKED = {
   silent: false,
   forceLogin: false,

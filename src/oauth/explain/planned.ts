@@ -83,7 +83,7 @@ export async function explainPlanned(
   }
 }
 
-/** The keys that would sign. A server that has none yet makes one with its first token, and is not made to do so here. */
+/** Throws if no signing key fits the client. A zone without keys passes: its first token would create one. */
 async function requireSigningKeys(authorization: Authorization, deps: ExplainDeps): Promise<void> {
   const { zone, client } = authorization
   if ((await deps.keys.list(zone.id)).length === 0) return
@@ -132,7 +132,7 @@ async function scopesOf(
 
 const OUTCOMES: readonly ExplainedScope['outcome'][] = ['granted', 'undecided', 'removed', 'not_asked']
 
-/** Which tokens there are. */
+/** The tokens that the response would have. */
 function tokensOf({ facts, format, seconds }: TokenPlan, deps: ExplainDeps): readonly ExplainedToken[] {
   const { authorization } = facts
   const { tokens, zone, client, grantType } = authorization

@@ -1,4 +1,4 @@
-// A plan on its way, and what several grants need of it.
+// The state of a plan while it is made, and the checks that several grants share.
 import { addSeconds } from '../../base/clock.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -8,7 +8,7 @@ import type { ExplainDeps } from './deps.ts'
 import type { Reason } from './explanation.ts'
 import type { ApprovalRule, DecidedScopes } from './scope-reasons.ts'
 
-/** What is found on the way to a decision; it counts where the decision is a refusal, too. */
+/** Facts found before the decision; also reported with a refusal. */
 export interface Findings {
   user?: User | undefined
   approvals?: Map<string, ApprovalRule>
@@ -19,7 +19,7 @@ export interface Findings {
   readonly notChecked: string[]
 }
 
-/** A plan on its way. */
+/** The state of a plan while it is made. */
 export interface Planning {
   readonly request: DecidedRequest
   readonly acrValues: string | undefined

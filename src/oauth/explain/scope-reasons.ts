@@ -35,7 +35,7 @@ export interface DecidedScopes {
   /** Further scopes to explain. */
   readonly about: readonly string[]
   readonly removedBy: ScopeNotes['removedBy']
-  /** The token that gives no more than it has; absent where the user's groups are what there is. */
+  /** The token whose scopes are the limit; absent where the user's groups are. */
   readonly within?: 'refresh-token' | 'subject-token' | undefined
   /** Whether the rules stopped before they had seen every scope. */
   readonly isIncomplete?: boolean
@@ -144,7 +144,7 @@ const fits = ({ scope: patterns, clientId }: Client, scope: string): Reason => {
   return { rule: 'client-scope', detail: `The scope of ${clientId} has ${what}.` }
 }
 
-/** What a rule says that took a group of the user away. */
+/** The reason for a scope that a rule removed although the user has its group. */
 function barrier(
   rule: Rule,
   { scope, client, zone }: { readonly scope: string; readonly client: Client; readonly zone: Zone },

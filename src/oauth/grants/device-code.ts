@@ -33,7 +33,7 @@ export const deviceCode: Grant = {
   },
 }
 
-/** What a device gets of what the user allowed. */
+/** The authorization for tokens of a device, from the user's decision. */
 export function authorizeByDecision(
   {
     decision,

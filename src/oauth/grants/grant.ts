@@ -74,7 +74,7 @@ export interface Grant {
   readonly type: TokenGrantType
   /** Who calls: a client that authenticates, or a user by a token. */
   readonly caller: 'client' | 'user-token'
-  /** Set for a grant that uses the proof of a request up itself; for all others that is done before. */
+  /** Set for a grant that marks the request's DPoP proof as used itself; for the others that is done beforehand. */
   readonly usesProof?: true
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
   /** Undoes what `authorize` has used up, where no tokens could be issued: a client that repeats the request is no thief. */

@@ -18,7 +18,7 @@ const TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 
-/** Actors one within another: a longer chain is a circle. */
+/** Nesting depth of `act` (RFC 8693 §4.1); refuses longer chains, which are probably circular. */
 const MAX_ACTORS = 5
 
 type Actor = Readonly<Record<string, unknown>>

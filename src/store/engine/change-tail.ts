@@ -23,7 +23,7 @@ const KNOWN = `select id from changes where id > $1 and id <= $2`
 const NEWS = `select clock.now, news.id, news.change from (select ${DATABASE_NOW} as now) clock left join lateral (
   select id, change from changes where id > $1 or id = any($2::bigint[]) order by id limit ${MAX_ROWS}) news on true`
 
-/** See above. */
+/** The reader of one process. */
 interface ChangeTail {
   /** Everything that is committed before it resolves counts as known. */
   begin(client: Client): Promise<void>

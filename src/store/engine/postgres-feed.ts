@@ -23,7 +23,7 @@ const RETURN_MS = 250
 /** Longer than this, cached records are not used without the database. */
 const MAX_KEPT_MS = 3_600_000
 
-/** See above. */
+/** The feed of one process. */
 interface Feed extends Outage {
   /** Makes the first connection; a failure is retried in the background, as every later one is. */
   start(): Promise<void>
@@ -44,7 +44,7 @@ interface FeedDeps {
   readonly onError: (error: unknown) => void
   /** Called when the database is found to be unreachable: waiting for it is pointless. */
   readonly onUnreachable: () => void
-  /** Milliseconds to wait instead of so many, other ones in each process: all of them lose the database at the same moment. */
+  /** Adds jitter to a wait, so that processes do not all reconnect at once after they lose the database together. */
   readonly spread: (milliseconds: number) => number
   /** An hour unless given. */
   readonly maxKeptMs?: number

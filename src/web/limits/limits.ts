@@ -55,7 +55,7 @@ type LimitName = keyof typeof ALLOWANCES
 /** The limits that are always on. */
 export type Limits = Readonly<Record<LimitName, SharedLimit>>
 
-/** Opens all of them. */
+/** Creates every limit. */
 export function createLimits({
   log,
   ...deps

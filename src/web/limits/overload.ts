@@ -1,4 +1,4 @@
-// Sheds load before it piles up: beyond so many requests under way a process could only answer all of them late.
+// Sheds load: a process with too many concurrent requests would answer all of them too late.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { subnetOf } from '../../base/network-address.ts'
 

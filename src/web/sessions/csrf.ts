@@ -27,7 +27,7 @@ export interface Csrf {
   isStale(request: FastifyRequest): boolean
   /** Whether a browser sent a form of ours that it got before it signed in, as with a sign-in in another tab. */
   isFromBeforeSignIn(request: FastifyRequest): boolean
-  /** Stands for this browser while it keeps the cookie of pages before sign-in: a day at least since it saw one. */
+  /** Identifies this browser while it keeps the visitor cookie: for a day at least since its last page before sign-in. */
   browserOf(request: FastifyRequest): string | undefined
   /** The same; a browser without that cookie gets one. */
   browserFor(request: FastifyRequest, reply: FastifyReply): string
