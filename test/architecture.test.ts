@@ -5,7 +5,8 @@ import { describe, it } from 'node:test'
 import type { SourceFile } from './support/architecture.ts'
 import { forbiddenCycles } from './support/import-cycles.ts'
 import { unusedExports } from './support/unused-exports.ts'
-import { codeOnly, lineCount, LONG_FILE_LINES, MAX_FILE_LINES, violations } from './support/architecture.ts'
+import { codeOnly } from './support/code-only.ts'
+import { lineCount, LONG_FILE_LINES, MAX_FILE_LINES, violations } from './support/architecture.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 

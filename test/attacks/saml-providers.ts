@@ -7,8 +7,10 @@ import { certificateOf } from '../support/certificate.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { keyOfLongExponent } from '../support/long-exponent.ts'
-import { createSamlIdp, SAML, samlTestKey } from '../support/saml-idp.ts'
-import type { ResponseParts } from '../support/saml-idp.ts'
+import { createSamlIdp } from '../support/saml-idp.ts'
+import { SAML } from '../support/saml-xml.ts'
+import { samlTestKey } from '../support/saml-signing.ts'
+import type { ResponseParts } from '../support/saml-parts.ts'
 import { signMetadata } from '../support/saml-metadata-samples.ts'
 import {
   answerForm,

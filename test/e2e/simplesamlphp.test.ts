@@ -13,7 +13,7 @@ import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
-import { SAML } from '../support/saml-idp.ts'
+import { SAML } from '../support/saml-xml.ts'
 import { lacksSimplesamlphp, PEOPLE, startSimplesamlphp } from '../support/simplesamlphp.ts'
 import type { Simplesamlphp } from '../support/simplesamlphp.ts'
 

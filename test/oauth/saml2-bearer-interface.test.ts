@@ -16,7 +16,7 @@ import {
   SAML_BEARER,
   samlWorld,
 } from '../support/saml-bearer.ts'
-import { base64UrlOf } from '../support/saml-idp.ts'
+import { base64UrlOf } from '../support/saml-xml.ts'
 
 const world = samlWorld()
 const { clock, corp, rival, off, stranger, shared, sharedOfZone, ofZone, next } = world

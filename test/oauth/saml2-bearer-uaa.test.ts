@@ -7,7 +7,7 @@ import type { Refusal } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import { ALIAS, CARRIER, present, presentFrom, SAML_BEARER, samlWorld } from '../support/saml-bearer.ts'
-import { SAML } from '../support/saml-idp.ts'
+import { SAML } from '../support/saml-xml.ts'
 
 const { clock, bootstrap, corp, rival, stranger } = samlWorld()
 const minutes = (count: number): Date => new Date(clock.now().getTime() + count * 60_000)

@@ -3,8 +3,9 @@
 import { createHash, createHmac, createPublicKey, sign } from 'node:crypto'
 import { DOMParser } from '@xmldom/xmldom'
 import { ExclusiveCanonicalization, ExclusiveCanonicalizationWithComments } from 'xml-crypto'
-import type { ResponseParts, SamlTestKey, SigningParts } from '../support/saml-idp.ts'
-import { nextId, pemBody, SAML } from '../support/saml-idp.ts'
+import type { ResponseParts, SigningParts } from '../support/saml-parts.ts'
+import type { SamlTestKey } from '../support/saml-signing.ts'
+import { nextId, pemBody, SAML } from '../support/saml-xml.ts'
 import type { Means } from './attack.ts'
 import { MALLORY, VICTIM } from './attack.ts'
 

@@ -1,7 +1,8 @@
 // A Latchkey server that messages of the collection are sent to, at its assertion consumer and at its token endpoint.
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { createTestClock } from '../support/clock.ts'
-import { createSamlIdp, samlTestKey } from '../support/saml-idp.ts'
+import { createSamlIdp } from '../support/saml-idp.ts'
+import { samlTestKey } from '../support/saml-signing.ts'
 import { samlRecordOf } from '../support/saml-idp-server.ts'
 import { requestIn } from '../support/saml-sign-in.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'

@@ -2,7 +2,7 @@
 // for a list and its entries name one another.
 import { dirname, join } from 'node:path/posix'
 import type { SourceFile } from './architecture.ts'
-import { codeOnly } from './architecture.ts'
+import { codeOnly } from './code-only.ts'
 
 interface Import {
   readonly to: string

@@ -1,11 +1,12 @@
 // What tests of the identity provider API share: administrators, records that are complete, and a look at everything that
 // the server said, for secrets.
+import { defaultBootstrap } from './server.ts'
 import assert from 'node:assert/strict'
 import { systemClock } from '../../src/base/clock.ts'
 import { tokensOf } from './oauth.ts'
-import { createSamlIdp, samlTestKey } from './saml-idp.ts'
+import { createSamlIdp } from './saml-idp.ts'
+import { samlTestKey } from './saml-signing.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
-import { defaultBootstrap } from './server.ts'
 
 /** A record as it is sent. */
 export type Members = Readonly<Record<string, unknown>>

@@ -5,8 +5,10 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { inflateRawSync } from 'node:zlib'
 import type { Clock } from '../../src/base/clock.ts'
-import type { KnownServiceProvider, LogoutParts, ResponseParts, SamlIdp } from './saml-idp.ts'
-import { base64Of, createSamlIdp, escapeXml, SAML } from './saml-idp.ts'
+import type { KnownServiceProvider, SamlIdp } from './saml-idp.ts'
+import type { LogoutParts, ResponseParts } from './saml-parts.ts'
+import { base64Of, escapeXml, SAML } from './saml-xml.ts'
+import { createSamlIdp } from './saml-idp.ts'
 
 /** A message that came to the provider. */
 export interface SamlMessageReceived {

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { inflateRawSync } from 'node:zlib'
 import { hiddenFields, unescaped } from './forms.ts'
-import { base64Of } from './saml-idp.ts'
-import type { ResponseParts, SamlIdp } from './saml-idp.ts'
+import { base64Of } from './saml-xml.ts'
+import type { ResponseParts } from './saml-parts.ts'
+import type { SamlIdp } from './saml-idp.ts'
 import type { Browser, TestAnswer } from './server.ts'
 
 /** The record of a provider. */

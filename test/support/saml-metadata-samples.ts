@@ -1,8 +1,8 @@
 // Metadata in the shapes of products, with keys of the test's own. What a product writes around the few things that a sign-in
 // needs is what makes readers fail.
 import { SignedXml } from 'xml-crypto'
-import { pemBody, SAML } from './saml-idp.ts'
-import type { SamlTestKey } from './saml-idp.ts'
+import { pemBody, SAML } from './saml-xml.ts'
+import type { SamlTestKey } from './saml-signing.ts'
 
 const FED = 'http://docs.oasis-open.org/wsfed/federation/200706'
 const keyInfo = (key: SamlTestKey): string =>

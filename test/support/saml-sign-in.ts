@@ -3,8 +3,11 @@ import { inflateRawSync } from 'node:zlib'
 import { authorizeBootstrap } from './authorize.ts'
 import type { TestClock } from './clock.ts'
 import { hiddenFields, unescaped } from './forms.ts'
-import { base64Of, createSamlIdp, SAML, samlTestKey } from './saml-idp.ts'
-import type { ResponseParts, SamlIdp } from './saml-idp.ts'
+import { base64Of, SAML } from './saml-xml.ts'
+import { createSamlIdp } from './saml-idp.ts'
+import { samlTestKey } from './saml-signing.ts'
+import type { ResponseParts } from './saml-parts.ts'
+import type { SamlIdp } from './saml-idp.ts'
 import type { Browser, TestAnswer, TestServer } from './server.ts'
 
 /** The server's base URL. */

@@ -1,9 +1,7 @@
 // A whole server in the test's process: real configuration, bootstrap, store and routes; only the clock and the cost of
 // hashing differ from a start by the command line. Requests go through Fastify's `inject`, which
 // runs everything but the sockets, so that any Host header can be sent.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
 import type { App } from '../../src/app.ts'
 import { buildApp } from '../../src/app.ts'
@@ -14,8 +12,6 @@ import type { MasterVault } from '../../src/base/secrets.ts'
 import { applyBootstrap } from '../../src/bootstrap.ts'
 import { openTokenKeys } from '../../src/bootstrap/token-keys.ts'
 import { openVault } from '../../src/bootstrap/vault.ts'
-import type { Config } from '../../src/config.ts'
-import { loadConfig } from '../../src/config.ts'
 import { openMail } from '../../src/mail/mailer.ts'
 import type { AddressedMail } from '../../src/mail/mailer.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
@@ -27,6 +23,7 @@ import { generateKey } from '../../src/token/key-generation.ts'
 import type { TestClock } from './clock.ts'
 import { createTestClock } from './clock.ts'
 import { rsaKeyPair } from './rsa-keys.ts'
+import { readConfig } from './server-config.ts'
 
 /** How a test server differs from the default one. */
 export interface ServerOptions {
@@ -172,30 +169,6 @@ export const defaultBootstrap = {
 let migrated: Uint8Array | undefined
 const prepared = new Map<string, Uint8Array>()
 
-/** What configurations were read as, by their text; for servers of other tests, which read and check the same text. */
-const configurations = new Map<string, Config>()
-/** A setting that names a file, whose content may differ the next time. */
-const NAMES_FILE = /"\w*(?:file|tls)":/i
-
-/** Reads the configuration from a file, in a folder that is removed again at once unless the configuration names files. */
-async function readConfig({ config, mode = 'standard', playground = false, database }: ServerOptions) {
-  const settings = { base_url: 'http://localhost:8080', bootstrap: defaultBootstrap, ...config, compatibility: mode }
-  const text = JSON.stringify(settings)
-  const recipe = JSON.stringify([text, playground])
-  const isKept = database === undefined && !NAMES_FILE.test(text)
-  const known = isKept ? configurations.get(recipe) : undefined
-  if (known) return { config: known, recipe }
-  const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
-  const file = join(folder, 'latchkey.json')
-  await writeFile(file, text)
-  const options = { ...(!playground && { config: file }), database: database ?? 'sqlite::memory:' }
-  const read = await loadConfig({ options, env: {}, cwd: folder })
-  if (!isKept) return { config: read, recipe, folder }
-  await rm(folder, { recursive: true })
-  configurations.set(recipe, read)
-  return { config: read, recipe }
-}
-
 const sharedKeys = new Map<SigningAlgorithm, ReturnType<typeof generateKey>>()
 
 /** The key of the algorithm that all servers of the process sign with, unless their configuration names another. */
@@ -212,7 +185,11 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const clock = options.clock ?? createTestClock()
   const random = createRandom()
   const database = options.database ?? 'sqlite::memory:'
-  const { config, recipe: configuration, folder } = await readConfig(options)
+  const {
+    config,
+    recipe: configuration,
+    folder,
+  } = await readConfig({ ...options, config: { bootstrap: defaultBootstrap, ...options.config } })
   const faults: unknown[] = []
   const events: AuditEvent[] = []
   const lines: string[] = []

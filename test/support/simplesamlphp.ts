@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
-import { SAML, samlTestKey } from './saml-idp.ts'
+import { SAML } from './saml-xml.ts'
+import { samlTestKey } from './saml-signing.ts'
 
 /** Where `scripts/system-packages` unpacks it. */
 const PROGRAM = join(import.meta.dirname, '../../.cache/simplesamlphp/usr/share/simplesamlphp')

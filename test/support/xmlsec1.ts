@@ -4,8 +4,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SamlTestKey } from './saml-idp.ts'
-import { SAML } from './saml-idp.ts'
+import type { SamlTestKey } from './saml-signing.ts'
+import { SAML } from './saml-xml.ts'
 
 /** How it signs; RSA and SHA-256 unless it says otherwise. */
 export interface XmlsecSigning {

@@ -7,8 +7,10 @@ import { readProviderMetadata } from '../../../src/identity/saml/provider-metada
 import { certificateOf } from '../../support/certificate.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { keyOfLongExponent } from '../../support/long-exponent.ts'
-import { createSamlIdp, pemBody, SAML, samlTestKey } from '../../support/saml-idp.ts'
-import type { SamlTestKey } from '../../support/saml-idp.ts'
+import { createSamlIdp } from '../../support/saml-idp.ts'
+import { pemBody, SAML } from '../../support/saml-xml.ts'
+import { samlTestKey } from '../../support/saml-signing.ts'
+import type { SamlTestKey } from '../../support/saml-signing.ts'
 import { metadataSamples } from '../../support/saml-metadata-samples.ts'
 
 const clock = createTestClock()

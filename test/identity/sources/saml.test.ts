@@ -6,8 +6,10 @@ import { addSeconds } from '../../../src/base/clock.ts'
 import { authorizeBootstrap, AUTO_REQUEST } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { MODES } from '../../support/oauth.ts'
-import { createSamlIdp, SAML, samlTestKey } from '../../support/saml-idp.ts'
-import type { ResponseParts, SamlTestAttribute } from '../../support/saml-idp.ts'
+import { createSamlIdp } from '../../support/saml-idp.ts'
+import { SAML } from '../../support/saml-xml.ts'
+import { samlTestKey } from '../../support/saml-signing.ts'
+import type { ResponseParts, SamlTestAttribute } from '../../support/saml-parts.ts'
 import {
   answerForm,
   BASE,

@@ -6,7 +6,7 @@ import { unescaped } from '../../support/forms.ts'
 import { APP_URL, inviteBootstrap, startInvitationServer } from '../../support/invitations.ts'
 import type { InviteApi } from '../../support/invitations.ts'
 import { MODES } from '../../support/oauth.ts'
-import type { AssertionParts } from '../../support/saml-idp.ts'
+import type { AssertionParts } from '../../support/saml-parts.ts'
 import {
   answerForm,
   BASE,

@@ -6,8 +6,8 @@ import { AUTO_REQUEST, authorize, requestOf, signedIn, Z1_HOST } from '../../sup
 import { createTestClock } from '../../support/clock.ts'
 import { setCookies, unescaped } from '../../support/forms.ts'
 import { MODES } from '../../support/oauth.ts'
-import { base64Of } from '../../support/saml-idp.ts'
-import type { ResponseParts } from '../../support/saml-idp.ts'
+import { base64Of } from '../../support/saml-xml.ts'
+import type { ResponseParts } from '../../support/saml-parts.ts'
 import {
   answerForm,
   BASE,

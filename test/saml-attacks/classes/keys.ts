@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto'
-import { SAML, samlTestKey } from '../../support/saml-idp.ts'
+import { SAML } from '../../support/saml-xml.ts'
+import { samlTestKey } from '../../support/saml-signing.ts'
 import type { AttackClass, Means } from '../attack.ts'
 import { ecdsaBy, genuine, handSigned, keyInfo, messageOf, victimAssertion } from '../forging.ts'
 

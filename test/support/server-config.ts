@@ -1,0 +1,31 @@
+// The configuration of test servers, read as from a file and remembered.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../../src/config.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { ServerOptions } from './server.ts'
+
+/** What configurations were read as, by their text; for servers of other tests, which read and check the same text. */
+const configurations = new Map<string, Config>()
+/** A setting that names a file, whose content may differ the next time. */
+const NAMES_FILE = /"\w*(?:file|tls)":/i
+
+/** Reads the configuration from a file, in a folder that is removed again at once unless the configuration names files. */
+export async function readConfig({ config, mode = 'standard', playground = false, database }: ServerOptions) {
+  const settings = { base_url: 'http://localhost:8080', ...config, compatibility: mode }
+  const text = JSON.stringify(settings)
+  const recipe = JSON.stringify([text, playground])
+  const isKept = database === undefined && !NAMES_FILE.test(text)
+  const known = isKept ? configurations.get(recipe) : undefined
+  if (known) return { config: known, recipe }
+  const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
+  const file = join(folder, 'latchkey.json')
+  await writeFile(file, text)
+  const options = { ...(!playground && { config: file }), database: database ?? 'sqlite::memory:' }
+  const read = await loadConfig({ options, env: {}, cwd: folder })
+  if (!isKept) return { config: read, recipe, folder }
+  await rm(folder, { recursive: true })
+  configurations.set(recipe, read)
+  return { config: read, recipe }
+}
