@@ -89,8 +89,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a rotated refresh token is used once',
     REFRESH,
-    'rotate && !(await markUsed(zone, token, deps))',
-    'false',
+    'if (!used) throw await reused(request, token, deps)',
+    '',
     'oauth/refresh-token-rotation',
   ),
   mutant('a refresh requires current approvals', REFRESH, 'unapproved !== undefined', 'false', 'oauth/refresh-token'),
@@ -591,8 +591,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an origin without a provider',
     'users/rules.ts',
-    'if (await providers.findByOrigin(zone.id, origin)) return',
-    'if (origin) return',
+    'if (provider || origin === LOGIN_SERVER_ORIGIN) return provider',
+    'return provider',
     'admin/users/create',
   ),
   mutant(
