@@ -36,6 +36,7 @@ export const audit: Command = {
     const { verifyAll } = await import('./audit-check.ts') // loads the store, so only for a valid command line
     const { output, isIntact } = await verifyAll(config, check)
     process.stdout.write(output)
+    if (!config.audit) process.stderr.write('latchkey: warning: audit.enabled is not true: no new events are stored\n')
     return isIntact ? 0 : 1
   },
 }

@@ -50,6 +50,7 @@ for (const kind of DATABASE_KINDS) {
 
       const intact = await verify()
       assert.equal(intact.status, 0, intact.stderr)
+      assert.doesNotMatch(intact.stderr, /warning/)
       assert.match(intact.stdout, /^svc: intact, entries 1 to 20\n {2}head 20:([\w-]{43})\n/m)
       assert.match(intact.stdout, /^z1: intact, no entries\n/m)
       const head = /head (20:[\w-]{43})/.exec(intact.stdout)?.[1] ?? ''
@@ -62,6 +63,8 @@ for (const kind of DATABASE_KINDS) {
       const altered = await verify('--zone', 'svc')
       assert.equal(altered.status, 1)
       assert.match(altered.stdout, /^svc: ALTERED, entries 1 to 20\n.*\n {2}entry 7 is missing\n$/)
+      const off = await commands.run(['audit', 'verify', '--database', database.url])
+      assert.match(off.stderr, /^latchkey: warning: audit\.enabled is not true: no new events are stored\n$/)
     })
 
     it('finds the trail of a server that was killed intact, and goes on with it', async () => {
