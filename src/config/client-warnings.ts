@@ -77,7 +77,7 @@ function nameWarnings(record: ClientRecord): readonly string[] {
 
 /** Only the implicit grant asks a client for no proof of who it is. */
 function credentialWarnings(definition: ClientDefinition, texts: readonly string[]): readonly string[] {
-  const secrets = texts.filter(text => text !== '').map(() => ({}))
+  const secrets = texts.map(() => ({})) // also an empty one: cf authenticates with it
   const isAsked = definition.authorizedGrantTypes.some(grant => grant !== 'implicit')
   if (!isAsked || definition.allowPublic === true || hasCredential({ ...definition, secrets })) return []
   return [
