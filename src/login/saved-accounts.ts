@@ -12,13 +12,13 @@ import { accountChooserPage } from '../pages/account-chooser.ts'
 import type { AccountChooserProps, ChoosableAccount } from '../pages/account-chooser.ts'
 import { withFormRedirect } from '../pages/layout.ts'
 import type { Store } from '../store/store.ts'
-import type { CookieAttributes } from '../web/sessions/cookies.ts'
 import { cookieNameIn, cookiesNamed, setCookie } from '../web/sessions/cookies.ts'
 import type { Form } from '../web/requests/form.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { ownPath } from '../web/requests/own-path.ts'
 import { queryForm } from '../web/requests/query.ts'
 import { bodyForm } from '../web/route.ts'
+import { signInCookie } from './sign-in-cookie.ts'
 
 /** A remembered account; members have the names used in the cookie. */
 interface SavedAccount {
@@ -54,16 +54,10 @@ const isWanted = (zone: AddressedZone): boolean => zone.config.accountChooserEna
 
 /** One instance serves every zone; the cookies belong to the zone's host, or to its path there. */
 export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
-  const attributesIn = (zone: AddressedZone) =>
-    ({
-      path: `${urls.pathOf(zone)}/login`,
-      httpOnly: true,
-      sameSite: 'lax',
-      secure: urls.isHttps,
-    }) as const satisfies CookieAttributes
   const forget = (reply: FastifyReply, userId: string): void => {
     const { zone } = reply.request
-    if (USABLE_ID.test(userId)) setCookie(reply, prefixIn(zone) + userId, '', { ...attributesIn(zone), maxAge: 0 })
+    if (USABLE_ID.test(userId))
+      setCookie(reply, prefixIn(zone) + userId, '', { ...signInCookie(urls, zone), maxAge: 0 })
   }
 
   return {
@@ -72,7 +66,7 @@ export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
       if (!isWanted(zone)) return
       const value = JSON.stringify({ userId, username, origin, email } satisfies SavedAccount)
       if (encodeURIComponent(value).length > MAX_VALUE_LENGTH || !isUsable(value, userId)) return
-      setCookie(reply, prefixIn(zone) + userId, value, { ...attributesIn(zone), maxAge: YEAR_SECONDS })
+      setCookie(reply, prefixIn(zone) + userId, value, { ...signInCookie(urls, zone), maxAge: YEAR_SECONDS })
     },
     recall(request, reply) {
       if (!isWanted(request.zone)) return []

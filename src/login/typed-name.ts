@@ -3,8 +3,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
-import type { CookieAttributes } from '../web/sessions/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../web/sessions/cookies.ts'
+import { signInCookie } from './sign-in-cookie.ts'
 
 const MAX_LENGTH = 255
 /** Enough for a redirect on a slow line. */
@@ -24,24 +24,16 @@ const isUsable = (name: string): boolean =>
 
 /** One instance serves every zone; only `/login` of the zone gets the cookie. */
 export function createTypedNames({ urls }: { urls: Urls }): TypedNames {
-  const attributesIn = (zone: AddressedZone) =>
-    ({
-      path: `${urls.pathOf(zone)}/login`,
-      httpOnly: true,
-      sameSite: 'lax',
-      secure: urls.isHttps,
-    }) as const satisfies CookieAttributes
-
   return {
     keep(reply, userName) {
       const { zone } = reply.request
-      if (isUsable(userName)) setCookie(reply, nameIn(zone), userName, { ...attributesIn(zone), maxAge: SECONDS })
+      if (isUsable(userName)) setCookie(reply, nameIn(zone), userName, { ...signInCookie(urls, zone), maxAge: SECONDS })
     },
     take(request, reply) {
       const { zone } = request
       const name = cookieOf(request, nameIn(zone))
       if (name === undefined) return undefined
-      setCookie(reply, nameIn(zone), '', { ...attributesIn(zone), maxAge: 0 })
+      setCookie(reply, nameIn(zone), '', { ...signInCookie(urls, zone), maxAge: 0 })
       return isUsable(name) ? name : undefined
     },
   }
