@@ -104,12 +104,7 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     if (behaviour.allPublicKeys) return sendTagged(request, reply, { keys: list.filter(isPublic).map(publicDocument) })
     const caller = await callerOf(request, reply)
     const tag = await tagOf(request)
-    if (namesTag(request.headers['if-none-match'], tag)) {
-      return reply
-        .status(304)
-        .headers({ ...NEVER_CACHED, etag: tag })
-        .send()
-    }
+    if (namesTag(request.headers['if-none-match'], tag)) return sendUnchanged(reply, tag)
     return sendPlain(reply, tag, { keys: list.filter(key => maySee(caller, key, request)).map(anyDocument) })
   })
 
@@ -121,15 +116,16 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     }
     const caller = await callerOf(request, reply)
     const tag = await tagOf(request)
-    if (namesTag(request.headers['if-none-match'], tag)) {
-      return reply
-        .status(304)
-        .headers({ ...NEVER_CACHED, etag: tag })
-        .send()
-    }
+    if (namesTag(request.headers['if-none-match'], tag)) return sendUnchanged(reply, tag)
     if (!maySee(caller, key, request)) throw refusal(caller, reply)
     return sendPlain(reply, tag, anyDocument(key))
   })
 }
+
+const sendUnchanged = (reply: FastifyReply, tag: string): FastifyReply =>
+  reply
+    .status(304)
+    .headers({ ...NEVER_CACHED, etag: tag })
+    .send()
 
 const digitsOf = (text: string): string => String(Number.parseInt(hexDigest(text).slice(0, 12), 16))

@@ -40,7 +40,8 @@ export interface NewUser {
   readonly by: Caller
 }
 
-interface CreationDeps extends PasswordRuleDeps {
+/** Dependencies of `createUser`. */
+export interface CreationDeps extends PasswordRuleDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly clock: Clock

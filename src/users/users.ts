@@ -1,25 +1,17 @@
 // Creates, changes and deletes users for every API: the rules every user keeps, the password, one transaction for each
 // operation, and the audit trail after it. Independent of HTTP.
-import type { Clock } from '../base/clock.ts'
-import type { Passwords } from '../base/passwords.ts'
-import type { Random } from '../base/random.ts'
-import type { Audit } from '../model/audit/event.ts'
-import type { Behaviour } from '../model/compatibility.ts'
-import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import type { Store } from '../store/store.ts'
 import { createAliases } from './aliases.ts'
 import type { Caller } from './caller.ts'
 import { createGroupRights } from './groups/group-rights.ts'
-import type { PasswordRuleDeps } from './password-rules.ts'
 import { noSuchResource, staleVersion } from './refusal.ts'
 import { checkManageable } from './rules.ts'
 import { changeUser, findUser } from './user-changes.ts'
 import type { Compute, RecordChange, UserChange } from './user-changes.ts'
 import { createUser } from './user-creation.ts'
-import type { NewUser } from './user-creation.ts'
+import type { CreationDeps, NewUser } from './user-creation.ts'
 import { createUserEvents } from './user-events.ts'
 
 /** Users of every zone. All of it throws `OAuthError`, with the codes of UAA's API. */
@@ -45,14 +37,7 @@ export interface Users {
 }
 
 /** Dependencies of `createUsers`. */
-export interface UserDeps extends PasswordRuleDeps {
-  readonly store: Store
-  readonly passwords: Passwords
-  readonly clock: Clock
-  readonly random: Random
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly audit: Audit
+export interface UserDeps extends Omit<CreationDeps, 'aliases' | 'report'> {
   readonly settings: Pick<TokenSettings, 'aliasEntities'>
 }
 
