@@ -209,11 +209,11 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
         const notice = { zone, frame: await pages.mailFrame(request), former: before.email, email: user.email }
         await sendAccountMail({ ...notice, mail: 'emailChanged', to: before.email }, deps)
         const url = await returnUrl(zone, requestedReturn, { ...deps, fallback: 'change_email_redirect_url' })
-        const isOwner = signedIn?.user.id === user.id
-        if (!isOwner) {
+        if (!signedIn) {
           const done = { success: 'change_email_success', clientId: requestedReturn.clientId, url }
           return redirectToSignIn(request, reply, done, deps)
         }
+        // In the session of another user, too, whom the sign-in page would lead to the home page without a word.
         const own = `${urls.ofZone(zone)}/profile?success_message_code=email_change.success`
         return reply.redirect(url ?? own, 302)
       }

@@ -151,7 +151,7 @@ export const de: Texts = {
       'details.saved': 'Ihre Angaben sind gespeichert.',
       'session.signed_out': 'Dieser Browser ist abgemeldet.',
       'session.others_signed_out': 'Sie sind überall sonst abgemeldet.',
-      'email_change.success': 'Ihre E-Mail-Adresse ist geändert.',
+      'email_change.success': 'Die neue E-Mail-Adresse ist bestätigt.',
     },
   },
   browsers: {

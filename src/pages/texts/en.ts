@@ -147,7 +147,7 @@ export const en: Texts = {
       'details.saved': 'Your details are saved.',
       'session.signed_out': 'That browser is signed out.',
       'session.others_signed_out': 'You are signed out everywhere else.',
-      'email_change.success': 'Your email address is changed.',
+      'email_change.success': 'The new email address is confirmed.',
     },
   },
   browsers: {

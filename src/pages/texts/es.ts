@@ -148,7 +148,7 @@ export const es: Texts = {
       'details.saved': 'Sus datos se han guardado.',
       'session.signed_out': 'La sesión de ese navegador está cerrada.',
       'session.others_signed_out': 'Se han cerrado todas las demás sesiones.',
-      'email_change.success': 'Su dirección de correo se ha cambiado.',
+      'email_change.success': 'La nueva dirección de correo está confirmada.',
     },
   },
   browsers: {

@@ -147,7 +147,7 @@ export const fr: Texts = {
       'details.saved': 'Vos informations sont enregistrées.',
       'session.signed_out': 'Ce navigateur est déconnecté.',
       'session.others_signed_out': 'Vous êtes déconnecté partout ailleurs.',
-      'email_change.success': 'Votre adresse e-mail est modifiée.',
+      'email_change.success': 'La nouvelle adresse e-mail est confirmée.',
     },
   },
   browsers: {

@@ -147,7 +147,7 @@ export const ja: Texts = {
       'details.saved': '変更を保存しました。',
       'session.signed_out': 'そのブラウザーをサインアウトしました。',
       'session.others_signed_out': '他のすべてのセッションからサインアウトしました。',
-      'email_change.success': 'メールアドレスを変更しました。',
+      'email_change.success': '新しいメールアドレスを確認しました。',
     },
   },
   browsers: {

@@ -142,7 +142,7 @@ export const zh: Texts = {
       'details.saved': '您的信息已保存。',
       'session.signed_out': '该浏览器已退出登录。',
       'session.others_signed_out': '您已在其他所有位置退出登录。',
-      'email_change.success': '您的电子邮箱已更改。',
+      'email_change.success': '新的电子邮箱已确认。',
     },
   },
   browsers: {

@@ -160,7 +160,10 @@ for (const mode of MODES) {
       const link = await linkTo(server, 'mail2@shop.example')
       assert.match(textOf((await other.send(link)).text), /mail@shop\.example.*signed in as marissa/)
       const answer = await confirmed(other, link)
-      assert.equal(answer.headers['location'], 'http://localhost:8080/login?success=change_email_success')
+      assert.equal(
+        answer.headers['location'],
+        'http://localhost:8080/profile?success_message_code=email_change.success',
+      )
       assert.equal((await userNamed(server, 'marissa')).email, 'marissa@example.org')
       assert.equal((await userNamed(server, 'mail2@shop.example')).email, 'mail2@shop.example')
       const anonymous = server.browser()

@@ -107,7 +107,7 @@ for (const mode of MODES) {
         {
           query: 'success_message_code=email_change.success',
           kind: 'success',
-          text: /address is changed|address successfully verified/,
+          text: /address is confirmed|address successfully verified/,
         },
         { query: 'error_message_code=%3Cscript%3E', kind: 'error', text: /<p>Error!<\/p>/ },
         { query: 'error_message_code=__proto__', kind: 'error', text: /<p>Error!<\/p>/ },
