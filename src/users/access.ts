@@ -127,23 +127,20 @@ async function endSessionByProvider(
 ): Promise<void> {
   const { idDigest, signIn } = session
   const { store, audit } = deps
-  const ended = new Set<string>()
-  // The session last: until then another request of the provider finds it, if this one fails.
-  for (let clients = session.clients ?? []; clients.length > 0; ) {
-    await endGrantsOfSession(zone, { signIn, clients }, deps)
-    for (const clientId of clients) ended.add(clientId)
-    const now = await store.sessions.find(zone.id, idDigest)
-    clients = now?.clients?.filter(clientId => !ended.has(clientId)) ?? [] // added meanwhile
-  }
+  // Before the session, so that another request of the provider finds it if this one fails.
+  await endGrantsOfSession(zone, session, deps)
+  const last = (await store.sessions.find(zone.id, idDigest)) ?? session
   await store.sessions.delete(zone.id, idDigest)
+  await endGrantsOfSession(zone, { signIn, clients: last.clients }, deps) // those since then
   reportEnd(zone, { userId: signIn.userId, by, data: 'one session; asked for by the provider' }, audit)
 }
 
 async function endGrantsOfSession(
   zone: Zone,
-  { signIn, clients }: { readonly signIn: SignIn; readonly clients: readonly string[] },
+  { signIn, clients = [] }: { readonly signIn: SignIn; readonly clients?: readonly string[] | undefined },
   { store, clock, behaviour }: ProviderAccessDeps,
 ): Promise<void> {
+  if (clients.length === 0) return
   const { userId } = signIn
   const ids = new Map(clients.map(clientId => [sessionIdFor(signIn, clientId), clientId]))
   await store.codes.deleteOfSessions(zone.id, userId, new Set(ids.keys()))

@@ -142,6 +142,22 @@ for (const mode of MODES) {
         assert.equal(await refresh(tokens), mode === 'uaa' ? 401 : 400)
       })
 
+      it('ends what is granted in the session while its tokens end', async () => {
+        const browser = await signIn({ sid: 'meanwhile' })
+        const { store } = server
+        const codes: string[] = []
+        await codeOf(browser)
+        const find = store.tokens.listOfUser.bind(store.tokens)
+        const slow = mock.method(store.tokens, 'listOfUser', async (...of: Parameters<typeof find>) => {
+          const found = await find(...of)
+          if (codes.length === 0) codes.push(await codeOf(browser))
+          return found
+        })
+        await obeyed(await logoutToken({ sub: undefined, sid: 'meanwhile' }))
+        slow.mock.restore()
+        assert.equal((await redeem(codes[0] ?? '')).status, 400)
+      })
+
       it('ends the refresh tokens that are no more than a JWT', async () => {
         const set = async (refreshTokenFormat: 'jwt' | 'opaque') => {
           const zone = await server.store.zones.find('svc')
