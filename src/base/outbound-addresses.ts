@@ -1,4 +1,5 @@
-// Which addresses requests to other servers may reach. A name is resolved once, and every address is checked.
+// Which addresses requests to other servers may reach. A name is resolved once, every address is checked, and the connection
+// goes to exactly those.
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { isLoopbackHost } from './loopback.ts'

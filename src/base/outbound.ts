@@ -1,6 +1,6 @@
-// All requests to URLs that others configure: key documents, metadata, token endpoints of providers. Owns which addresses
-// may be reached and how much a response may cost; does not know what is requested. A name is resolved once, every
-// address is checked, and the connection goes to exactly those. See docs/decisions/0013-outbound-requests.md.
+// All requests to URLs that others configure: key documents, metadata, token endpoints of providers. Composes which addresses
+// may be reached, how many requests run at once and how much a response may cost; does not know what is requested. See
+// docs/decisions/0013-outbound-requests.md.
 import { stopwatch } from './clock.ts'
 import { createAddressCheck } from './outbound-addresses.ts'
 import type { Resolver } from './outbound-addresses.ts'

@@ -29,7 +29,7 @@ interface ClientRights {
   checkSharedSecrets(request: FastifyRequest, write: ClientWrite): Promise<void>
 }
 
-/** Makes the checks; each throws `invalid_client`. */
+/** Makes the checks, which throw `invalid_client`. */
 export function createClientRights({ store, service, behaviour, keys }: ClientRightsDeps): ClientRights {
   function limitedCaller(request: FastifyRequest): LimitedBearer | undefined {
     const { bearer, zone } = request

@@ -20,7 +20,7 @@ interface ProviderRightsDeps {
   readonly policies: GlobalPolicies
 }
 
-/** Makes the checks; each throws what the API answers. */
+/** Makes the checks; those that return nothing throw what the API answers. */
 export function createProviderRights(deps: ProviderRightsDeps) {
   const { store, service, policies } = deps
   const serviceName = service.name

@@ -1,5 +1,5 @@
-// Creates, changes and deletes identity zones. Administrators of the default zone manage all zones, administrators of
-// another zone only their own.
+// The handlers of identity zones. Administrators of the default zone manage all zones, administrators of another zone
+// only their own.
 import type { JsonRecord } from '../../base/json.ts'
 import { zoneToJson } from '../../zones/zone-json.ts'
 import { zoneConfigSettings } from '../../records/zone-config.ts'

@@ -64,10 +64,10 @@ export function createBacklogs(): Backlogs {
   }
 }
 
-/** How many batches what waits now fills; one at least, which may only report losses. */
+/** How many batches store all that waits now; at least one, which may only report losses. */
 export const batchesIn = ({ waiting, tried }: Backlog): number =>
   Math.max(1, Math.ceil(waiting.length / MAX_BATCH)) + (tried ? 1 : 0)
 
-/** The events that were not stored, waiting or lost. */
+/** How many events are not stored: waiting, tried or lost. */
 export const unstoredIn = ({ waiting, lost, tried }: Backlog): number =>
   waiting.length + lost + (tried?.records.length ?? 0)

@@ -63,7 +63,7 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     timer ??= setTimeout(() => void flush(), milliseconds).unref()
   }
 
-  /** The next batch; the last of those that wait reports what was lost. */
+  /** The next batch; the last one ends with an entry that counts the lost events. */
   function take(zoneId: string, backlog: Backlog): readonly AuditRecord[] {
     const records = backlogs.take(backlog)
     if (backlog.waiting.length > 0 || backlog.lost === 0) return records
