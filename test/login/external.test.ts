@@ -57,7 +57,12 @@ const bootstrapWith = (upstream: Upstream) => ({
       discoveryUrl: `${upstream.url}/.well-known/openid-configuration`,
       linkText: 'Found',
     }),
-    record(upstream, 'body', { clientAuthInBody: true, linkText: 'Body', pkce: false }),
+    record(upstream, 'body', {
+      clientAuthInBody: true,
+      linkText: 'Body',
+      pkce: false,
+      userPropagationParameter: 'username',
+    }),
     record(upstream, 'bare', { relyingPartySecret: undefined, pkce: false, linkText: 'Bare' }),
     record(upstream, 'more', {
       scopes: ['openid', 'email'],
@@ -245,11 +250,11 @@ for (const mode of MODES) {
       // Covers oidc and oauth provider config: userPropagationParameter
       it('sends the known user name if the provider wants it', async () => {
         const query = { username: 'pat@corp.example' }
-        assert.equal(
-          sentTo(await server.browser().send('/login/external/corp', { query })).get('login_hint'),
-          query.username,
-        )
-        assert.equal(sentTo(await server.browser().send('/login/external/found', { query })).get('login_hint'), null)
+        const sent = async (origin: string, name: string) =>
+          sentTo(await server.browser().send(`/login/external/${origin}`, { query })).get(name)
+        assert.equal(await sent('corp', 'login_hint'), query.username)
+        assert.equal(await sent('body', 'username'), query.username)
+        assert.equal(await sent('found', 'login_hint'), null)
       })
 
       // Covers oidc and oauth provider config: pkce

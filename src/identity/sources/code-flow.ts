@@ -87,7 +87,7 @@ export function authorizationUrl(
   }
   for (const [name, value] of Object.entries(wanted)) url.searchParams.set(name, value)
   const propagation = stringOf(config.userPropagationParameter)
-  if (propagation !== undefined && userName && !isReserved(propagation)) url.searchParams.set(propagation, userName)
+  if (propagation !== undefined && userName && mayCarryName(propagation)) url.searchParams.set(propagation, userName)
   return url.href
 }
 
@@ -147,6 +147,9 @@ function formObject(text: string): object | undefined {
 
 /** `response_mode` is reserved because the response is read from the query. */
 const isReserved = (name: string): boolean => isOwnParameter(name) || name === 'response_mode'
+
+/** `username` is the password grant's own; in an authorization request it has no other meaning. */
+const mayCarryName = (name: string): boolean => name === 'username' || !isReserved(name)
 
 /** Required without a client secret: nothing else would bind the code to this server. */
 const usesPkce = (config: OidcProviderConfig): boolean =>
