@@ -165,7 +165,7 @@ describe('a user of another provider', () => {
       return page
     }
     const stranger = await open('pat') // who has allowed it before
-    await stranger.getByText('Your provider did not confirm that you have the e-mail address').waitFor()
+    await stranger.getByText('Your provider did not confirm that you have the email address').waitFor()
     const page = await open('kim')
     await page.getByRole('button', { name: 'Allow' }).click()
     await page.waitForURL(callback)

@@ -497,7 +497,7 @@ for (const mode of MODES) {
           return browser.send('/login/callback/github', { query })
         }
         const person = { id: 61, login: 'invited', email: 'invited@git.example' }
-        const unconfirmed = /Your provider did not confirm that you have the e-mail address/
+        const unconfirmed = /Your provider did not confirm that you have the email address/
         await assertRefused(await accept(person), 403, unconfirmed)
         await assertRefused(await accept({ ...person, email_verified: 'true' }), 403, unconfirmed)
         const answer = await accept({ ...person, email_verified: true })
