@@ -81,7 +81,7 @@ async function issueTokens(
   remoteAddress: RequestContext['remoteAddress'],
   deps: IssuerDeps,
 ): Promise<TokenResponse> {
-  const { audit, behaviour, choice } = deps
+  const { audit, behaviour, choice, store } = deps
   const { client, zone, subject, scopes, tokens } = authorization
   const user = subject.kind === 'user' ? subject.user : undefined
   const plan = planTokens(authorization, deps)
@@ -92,15 +92,21 @@ async function issueTokens(
   const access = tokens.includes('access_token')
     ? issueAccessToken(plan, key, deps)
     : Promise.resolve<string | null>(null)
+  const refresh = wantsRefresh ? issueRefreshToken(authorization, { facts, key }, deps) : undefined
   // Concurrent, so that the rows of both tokens share a transaction; the ID token contains the access token's hash.
   const [accessToken, refreshToken, idToken] =
     wantsRefresh || wantsId
       ? await Promise.all([
           access,
-          wantsRefresh ? issueRefreshToken(authorization, { facts, key }, deps) : undefined,
+          refresh,
           wantsId ? access.then(token => signIdToken(plan, { active: key, accessToken: token }, deps)) : undefined,
-        ])
+        ]).catch(async (cause: unknown) => {
+          const made = await refresh?.catch(() => undefined) // fails with the same
+          if (made?.isNew) await store.tokens.delete(zone.id, digest(made.tokenId)) // no client ever gets it
+          throw cause
+        })
       : [await access]
+  if (refreshToken?.isNew) await limitRefreshTokens(authorization, refreshToken.tokenId, deps)
   const scope = scopes.join(' ')
   audit({
     type: 'TokenIssuedEvent',
@@ -128,15 +134,14 @@ async function issueRefreshToken(
   authorization: Authorization,
   { facts, key }: { readonly facts: Facts; readonly key: SigningKey },
   deps: IssuerDeps,
-): Promise<{ value: string; tokenId: string }> {
-  const { store, random, service } = deps
-  const { client, zone, refreshed, subject } = authorization
-  if (refreshed && !refreshed.rotate) return { value: refreshed.value, tokenId: '' }
+): Promise<{ readonly value: string; readonly tokenId: string; readonly isNew: boolean }> {
+  const { random, service } = deps
+  const { client, zone, refreshed } = authorization
+  if (refreshed && !refreshed.rotate) return { value: refreshed.value, tokenId: '', isNew: false }
   const policy = zone.config.tokenPolicy
   const isOpaque = authorization.format === 'opaque' || facts.pairwiseSubject !== undefined
   const format: TokenFormat = isOpaque ? 'opaque' : (policy?.refreshTokenFormat ?? 'opaque')
-  const max = maxRefreshTokens(zone, client)
-  const isCounted = max !== undefined || rotatesRefreshTokens(zone, client)
+  const isCounted = maxRefreshTokens(zone, client) !== undefined || rotatesRefreshTokens(zone, client)
   const stored = format === 'opaque' || policy?.jwtRevocable === true || isCounted
   const refreshFacts: Facts = {
     ...facts,
@@ -150,15 +155,22 @@ async function issueRefreshToken(
     noneScope: service.scope('none'),
     revocable: stored,
   })
-  if (stored) await storeToken(authorization, { facts: refreshFacts, kind: 'refresh_token', format, claims }, deps)
-  if (max !== undefined && subject.kind === 'user') {
-    const kept = digest(refreshFacts.tokenId) // last, so that a failure in between leaves two tokens rather than none
-    const pair = { clientId: client.clientId, userId: subject.user.id }
-    await store.tokens.deleteRefreshTokens(zone.id, { ...pair, kept, others: max - 1 })
-  }
   const { tokenId } = refreshFacts
-  if (format === 'opaque') return { value: tokenId, tokenId }
-  return { value: await key.sign('JWT', claims, keyUrl(authorization, deps)), tokenId }
+  const value = format === 'opaque' ? tokenId : await key.sign('JWT', claims, keyUrl(authorization, deps))
+  if (stored) await storeToken(authorization, { facts: refreshFacts, kind: 'refresh_token', format, claims }, deps)
+  return { value, tokenId, isNew: true }
+}
+
+/** Deletes the oldest tokens beyond the limit. Last, so that a failure before leaves one too many rather than none. */
+async function limitRefreshTokens(
+  { zone, client, subject }: Authorization,
+  tokenId: string,
+  { store }: IssuerDeps,
+): Promise<void> {
+  const max = maxRefreshTokens(zone, client)
+  if (max === undefined || subject.kind !== 'user') return
+  const pair = { clientId: client.clientId, userId: subject.user.id }
+  await store.tokens.deleteRefreshTokens(zone.id, { ...pair, kept: digest(tokenId), others: max - 1 })
 }
 
 async function issueAccessToken(plan: TokenPlan, key: SigningKey, deps: IssuerDeps): Promise<string> {
