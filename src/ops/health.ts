@@ -41,7 +41,7 @@ const RECOVERY_MILLISECONDS = 1000
 
 /**
  * `check` rejects if the database does not answer or accepts no writes; `isUnreachable` answers at once. Before the first
- * probe the state is `unknown`. A database that too many wait for works.
+ * probe the state is `unknown`. A database with too many waiting callers counts as available.
  */
 export function createHealth({
   check,

@@ -1,20 +1,20 @@
-// Returns memory that the server no longer needs to the system. What an idle server does not need, nothing else would free: the
-// engine collects everything only when it needs space, and glibc keeps what is free between two blocks that are not.
+// Returns unused memory to the system. Nothing else would do so on an idle server: the engine runs a full collection only when it
+// needs space, and glibc keeps free memory that lies between two blocks in use.
 import { performance } from 'node:perf_hooks'
 import { getHeapStatistics, queryObjects } from 'node:v8'
 import { foreignFunctions } from '../base/foreign-functions.ts'
 
 const LOOK_EVERY_MS = 1000
-/** Share of a second in which something ran. */
+/** The share of a second during which the event loop was busy. */
 const BUSY = 0.5
 const AT_REST = 0.05
 /** Bytes; just started, a server has 30 MB. The collection visits every object twice. */
 const MAX_HEAP = 48 * 1024 * 1024
 
 /**
- * Frees memory in the first second in which next to nothing is asked of the server after its start, and after each time that it
- * was busy. After the start it also collects garbage, parsed sources and records for example, unless there are so many objects
- * by then that others would wait: the main thread stands still, a tenth of a second for 20 MB.
+ * Frees memory in the first idle second after the start, and after each busy period. After the start it also collects garbage,
+ * such as parsed sources and records, unless the heap is so large that requests would wait: collection blocks the main thread
+ * for a tenth of a second for 20 MB.
  */
 export function freeMemoryWhenIdle(): void {
   let before = performance.eventLoopUtilization()
@@ -34,7 +34,7 @@ export function freeMemoryWhenIdle(): void {
   }, LOOK_EVERY_MS).unref()
 }
 
-/** Keeps from standard error that the interfaces used are experimental. */
+/** Suppresses the warnings on standard error that the interfaces used are experimental. */
 function withoutWarnings(task: () => void): void {
   const emitWarning = process.emitWarning.bind(process)
   process.emitWarning = () => {}
@@ -46,9 +46,9 @@ function withoutWarnings(task: () => void): void {
 }
 
 /**
- * `queryObjects` collects everything before it counts, whatever it counts. The engine's own `gc` would need a flag, with which
- * Node.js compiles its modules at every start, or a new context of `node:vm`, with which V8 runs everything a quarter slower
- * for good.
+ * `queryObjects` always runs a full collection before it counts. The engine's own `gc` would need a flag, with which Node.js
+ * compiles its modules at every start, or a new context of `node:vm`, after which V8 runs everything a quarter slower
+ * permanently.
  */
 const collectGarbage = (): void => void queryObjects(AbortController, { format: 'count' })
 

@@ -19,10 +19,10 @@ export interface Instrument {
   readonly countSignature?: ((signature: Signature) => void) | undefined
 }
 
-/** Observes requests, and perhaps the rest. */
+/** Observes requests, and optionally the rest. */
 type Observer = Pick<Instrument, 'watch'> & Partial<Instrument>
 
-/** One instrument that passes everything on to those that there are; undefined without any. */
+/** One instrument that forwards to all given ones; undefined if there are none. */
 export function combined(given: readonly (Observer | undefined)[]): Instrument | undefined {
   const observers = given.filter(each => each !== undefined)
   if (observers.length === 0) return undefined
@@ -38,7 +38,7 @@ export function combined(given: readonly (Observer | undefined)[]): Instrument |
   }
 }
 
-/** One function that calls each; undefined without any, so that nothing is measured unnecessarily. */
+/** One function that calls each; undefined if there are none, so that nothing is measured unnecessarily. */
 function toAll<T>(counters: readonly ((measured: T) => void)[]): ((measured: T) => void) | undefined {
   if (counters.length <= 1) return counters[0]
   return measured => {

@@ -1,4 +1,4 @@
-// Gives the lines of the log the request that they belong to: its id, its zone and its trace. Loaded only where it is
+// Adds the id, zone and trace of the current request to the lines of the log. Loaded only where it is
 // configured.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -22,18 +22,18 @@ export interface AnsweredRequest {
   readonly method: string
   /** The pattern of its route: a path may hold codes. */
   readonly endpoint: string
-  /** 0: the caller left before the answer. */
+  /** 0: the caller disconnected before the response. */
   readonly status: number
   readonly milliseconds: number
   readonly address: string
 }
 
-/** Finds the request of the code that runs. */
+/** Finds the request for which the current code runs. */
 export interface RequestLog extends Pick<Instrument, 'watch'> {
   current(): RequestFacts | undefined
 }
 
-/** Another header may be long, or forge a line of a reader of the log that expects an id. */
+/** Other values may be long, or mislead a log parser that expects an id. */
 const REQUEST_ID = /^[\w.:-]{1,64}$/
 /** https://www.w3.org/TR/trace-context/#traceparent-header: version, trace, parent, flags. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
@@ -58,7 +58,7 @@ export function createRequestLog({
   readonly random: Random
   readonly trustedProxies: readonly string[]
   readonly basePath: string
-  /** Finds the trace that this server has begun or joined. */
+  /** Finds the trace that this server has started or joined. */
   readonly traceIdOf?: ((request: FastifyRequest) => string | undefined) | undefined
   readonly onAnswer?: ((answered: AnsweredRequest) => void) | undefined
 }): RequestLog {

@@ -4,7 +4,7 @@ import { setTimeout as systemPause } from 'node:timers/promises'
 import { type Clock, stopwatch } from '../base/clock.ts'
 import type { LeaseStore, Store } from '../store/store.ts'
 
-/** Something to do at intervals, in steps that are short enough for requests to run in between. */
+/** A periodic task, in steps that are short enough for requests to run in between. */
 interface Task {
   /** The lease has this name, and so have metrics. */
   readonly name: string

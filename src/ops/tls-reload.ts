@@ -8,7 +8,7 @@ import { certificateWarning, readTls } from '../base/tls-files.ts'
 /** Both files are usually replaced one after the other. */
 const LOOK_EVERY_MS = 2000
 
-/** Keeps the old certificate, and logs that, while the new files do not fit together. */
+/** Keeps the old certificate, and logs that, while the new key and certificate do not match. */
 export function reloadTlsFiles(
   server: Pick<Server, 'setSecureContext'>,
   files: TlsFiles,
@@ -33,7 +33,7 @@ export function reloadTlsFiles(
     if (warning !== undefined) log.warn(`TLS: ${files.certificate} ${warning}; callers will refuse it`)
   }
 
-  // By comparing, not by notification: files are often links of a volume, which are exchanged somewhere else.
+  // By polling, not by notification: the files are often symbolic links into a volume, whose target is replaced elsewhere.
   const watched = [files.certificate, files.privateKey]
   for (const file of watched) watchFile(file, { interval: LOOK_EVERY_MS, persistent: false }, reload)
   reload() // the files may have changed since the server was made

@@ -86,7 +86,7 @@ export function createTracing({
   /** Only inside of a request: purges and health checks would each be a trace of their own. */
   const isTraced = (): boolean => trace.getActiveSpan()?.isRecording() === true
 
-  /** Adds what has just ended, to the span of the request. */
+  /** Adds a span for work that has just ended, as a child of the span of the request. */
   function addSpan(name: string, kind: SpanKind, { milliseconds, isFailed = false, ...attributes }: Ended): void {
     if (!isTraced()) return
     const endTime = epochMilliseconds()

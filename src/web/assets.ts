@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 const CONFIG = {
-  access: { by: 'anyone', because: 'it is what pages are made of' },
+  access: { by: 'anyone', because: 'pages load these files' },
   audience: 'open',
   zone: false,
 } as const
@@ -41,8 +41,8 @@ export interface Assets {
 }
 
 /**
- * How long a file may be kept: for a year only under the URL of its own version. During an upgrade, a page of one server asks
- * another one for a version that this does not have, and caches must not keep what it gets under that name.
+ * How long a file may be cached: a year only under the URL of its own version. During an upgrade, a page of one server may
+ * request a version that another server does not have; caches must not keep that response under this URL.
  */
 export const cachingOf = (request: FastifyRequest, version: string): string =>
   queryForm(request).get('v') === version ? 'public, max-age=31536000, immutable' : 'no-cache'
@@ -54,7 +54,7 @@ interface Asset {
   readonly tag: string
 }
 
-/** The rules of a stylesheet without comments and blanks, a quarter of its size, which only its authors read. */
+/** The stylesheet without comments and whitespace, which are a quarter of its size. */
 export const withoutComments = (css: string): string =>
   css
     .replace(/\/\*.*?\*\//gs, '')

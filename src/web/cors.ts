@@ -108,7 +108,7 @@ export function createCors(deps: {
     try {
       if (await judge(request, reply, origin)) return
     } catch (cause) {
-      return done(cause instanceof Error ? cause : new Error('a cross-origin request could not be judged', { cause }))
+      return done(cause instanceof Error ? cause : new Error('a cross-origin request could not be checked', { cause }))
     }
     done()
   }

@@ -3,7 +3,7 @@ import type { Destination } from '../model/sessions/destination.ts'
 import { outboundPostPage } from '../pages/form-post.ts'
 import type { PageWriter } from './pages.ts'
 
-/** Leads the browser there: with a redirect, or with a page that posts the form. */
+/** Sends the browser there: by a redirect, or by a page that posts the form. */
 export async function leadTo(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -9,7 +9,7 @@ import type { Denial } from './sessions/denial.ts'
 import { securityHeaders } from './headers.ts'
 import type { RegisteredRoute } from './route.ts'
 
-/** A path with the methods it has. */
+/** A path with its methods. */
 interface KnownPath {
   readonly pattern: RegExp
   readonly routes: readonly RegisteredRoute[]

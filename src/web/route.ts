@@ -22,7 +22,7 @@ export type Access =
       readonly whileDemanded?: true
     }
 
-/** What an access token must have: everything that is present here. */
+/** Requirements for an access token; all that are present must be met. */
 export interface BearerDemand extends Partial<Rights> {
   /** Required in the token's audience. */
   readonly resource?: string

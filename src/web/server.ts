@@ -96,7 +96,7 @@ export function createHttpServer({
 
 /**
  * The first hook: drops a request whose connection was reset meanwhile. Its address is no longer known, so it would count against
- * no limit and appear without origin in the audit trail. An address that was read once stays, even if the connection is lost.
+ * no limit and appear without origin in the audit trail. An address that was read before stays known.
  */
 function dropClosedConnection({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void {
   if (raw.socket.remoteAddress !== undefined) return done()
@@ -105,9 +105,9 @@ function dropClosedConnection({ raw }: FastifyRequest, reply: FastifyReply, done
 }
 
 /**
- * Closes the connection after a request whose end is uncertain, since what comes next may begin in the middle of a request. That
- * is not read any more. Such are requests to upgrade, answered as any other (RFC 9110 §7.8), because Node.js loses what it
- * received together with them, and those of HTTP/1.0 with a transfer coding (RFC 9112 §6.1), which host.ts refuses.
+ * Closes the connection after a request whose end is uncertain, because the following bytes may begin in the middle of a request;
+ * they are not read. This applies to requests to upgrade, answered like any other (RFC 9110 §7.8), because Node.js loses the bytes
+ * that it received together with them, and to HTTP/1.0 requests with a transfer coding (RFC 9112 §6.1), which host.ts refuses.
  */
 function createFramingGuard() {
   const closing = new WeakSet<object>()

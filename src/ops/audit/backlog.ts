@@ -18,7 +18,7 @@ interface Pending {
 export interface Backlog {
   waiting: Pending[]
   lost: number
-  /** A batch whose transaction failed: perhaps only its answer was lost. */
+  /** A batch whose transaction failed: perhaps it was committed, and only the response was lost. */
   tried?: { readonly records: readonly AuditRecord[]; readonly head: AuditPosition | undefined }
 }
 
@@ -28,7 +28,7 @@ interface Backlogs {
   readonly waiting: () => number
   /** False if too many wait: then the event is counted as lost. */
   add(event: AuditEvent, at: Date): boolean
-  /** A batch of the oldest that wait in the zone; taken out of the list. */
+  /** A batch of the zone's oldest pending events; removes them from the list. */
   take(backlog: Backlog): readonly AuditRecord[]
   remove(zoneId: string): void
 }

@@ -12,7 +12,7 @@ export type AuditHashes = Pick<Vault, 'keyedDigest'>
 /** Before the first entry of a zone. */
 export const GENESIS: AuditPosition = { number: 0, hash: '' }
 
-/** The hash of an entry behind the one with the hash `previous`. */
+/** The hash of an entry that follows the one with the hash `previous`. */
 export const entryHash = (
   { keyedDigest }: AuditHashes,
   previous: string,
@@ -69,7 +69,7 @@ export function linked(
   return { entries, chain: sealed(hashes, { zoneId, base, head: position }), alteration }
 }
 
-/** Where the next entry is appended; what is not sealed is left before the base. */
+/** Where the next entry is appended; entries that are not sealed stay before the base. */
 function startOf(hashes: AuditHashes, { chain, last }: AuditState): Pick<AuditChain, 'base' | 'head'> {
   if (chain && isSealed(hashes, chain)) {
     const number = Math.max(chain.head.number, last?.number ?? 0)

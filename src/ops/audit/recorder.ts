@@ -12,13 +12,13 @@ import type { Backlog } from './backlog.ts'
 import { linked } from './chain.ts'
 import type { AuditHashes } from './chain.ts'
 
-/** Stores what passes through an audit. */
+/** Stores the events of an audit. */
 export interface AuditRecorder {
   /** Stores an event that the log does not have. */
   readonly record: Audit
   /** An audit that also stores its events. */
   readonly recorded: (audit: Audit) => Audit
-  /** Resolves when everything that waits was written or could not be; never rejects. */
+  /** Resolves when all pending events were written or failed; never rejects. */
   flush(): Promise<void>
   /** As `flush`, after which nothing is written any more. */
   stop(): Promise<void>
@@ -45,7 +45,7 @@ const RETRY_EVERY_MS = 2000
 export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
   const { store, hashes, clock, excluded, requestId, audit: report, log } = deps
   const backlogs = createBacklogs()
-  /** Of zones with such an entry, which stays: it is reported once. */
+  /** Zones with such an entry. It stays in the trail, so it is reported once. */
   const impossibleEntries = new Map<string, string>()
   let timer: NodeJS.Timeout | undefined
   let written = Promise.resolve()
@@ -108,8 +108,8 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
   }
 
   /**
-   * Writes what waits now; false while the database is down. What comes meanwhile waits for the next time: under load there
-   * would be a commit for every few events.
+   * Writes the events pending now; false while the database is down. Later events wait for the next run: otherwise there would
+   * be a commit for every few events under load.
    */
   async function writeZone(zoneId: string, backlog: Backlog): Promise<boolean> {
     const batches = batchesIn(backlog)

@@ -6,7 +6,7 @@ import type { AuditHashes } from './chain.ts'
 
 /** The result of a check. */
 export interface AuditReport {
-  /** The first entry that must be there, and the newest one; absent without entries. */
+  /** The first entry that must exist, and the newest one; absent without entries. */
   readonly first?: number
   readonly head?: AuditPosition
   /** Empty for an unaltered chain; the first twenty. */
@@ -87,7 +87,7 @@ async function followChain(
         found(span(position.number + 1, entry.number - 1))
       }
       const hash = entryHash(hashes, position.hash, entry, entry)
-      // Behind a gap, the hash that it continues is missing.
+      // After a gap, the hash of the previous entry is missing.
       if (isNext && entry.hash !== hash) found(`entry ${entry.number} was changed`)
       if (entry.type === 'AuditTrailAlteredEvent') found(`entry ${entry.number} reports an alteration: ${entry.facts}`)
       if (expected?.number === entry.number && expected.hash !== entry.hash)

@@ -1,5 +1,5 @@
-// Sends the audit trail to webhooks, signed as https://www.standardwebhooks.com says. Each webhook has a place in the chain of
-// each zone, in the database, so that any process can continue and nothing is skipped. No request waits for it.
+// Sends the audit trail to webhooks, signed as https://www.standardwebhooks.com says. The position of each webhook in
+// the chain of each zone is in the database, so that any process can continue and nothing is skipped. No request waits for it.
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createBreaker } from '../../base/breaker.ts'
@@ -32,7 +32,7 @@ export interface WebhookTotals {
 /** The sender of webhooks. */
 interface AuditWebhooks {
   deliver(signal?: AbortSignal): Promise<void>
-  /** For metrics: what happened since the start, and what waits. */
+  /** For metrics: outcomes since the start, and pending entries. */
   totals(): Promise<readonly WebhookTotals[]>
 }
 
@@ -40,7 +40,7 @@ interface AuditWebhooks {
 const CLAIM_SECONDS = 60
 const ENTRIES_AT_ONCE = 100
 const ZONES_AT_ONCE = 4
-/** Before the next attempt; the last one again and again, until retention deletes the entries. */
+/** Waits before the next attempt; the last one repeats until retention deletes the entries. */
 const DELAYS_SECONDS = [5, 30, 120, 600, 1800]
 
 /** Sends what is due to every webhook; one instance serves the process. */
@@ -81,7 +81,7 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
     const { zoneId, number, attempts } = claimed
     const entries = await store.audit.read(zoneId, { after: number, count: ENTRIES_AT_ONCE })
     const [first, last] = [entries[0], entries.at(-1)]
-    // Retention or the deletion of the zone was faster.
+    // Retention or the deletion of the zone came first.
     if (!first || !last) return store.audit.retryDelivery(claimed, addSeconds(clock.now(), CLAIM_SECONDS))
     if (number > 0 && first.number > number + 1) {
       log.warn(`audit webhook ${webhook.name}: entries ${number + 1} to ${first.number - 1} of zone ${zoneId} are gone`)
@@ -113,7 +113,7 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
     const work = async (first: AuditDelivery | undefined): Promise<void> => {
       for (let claimed = first; claimed; claimed = await claim()) await settle(webhook, claimed)
     }
-    // Nearly always there is nothing, or one zone.
+    // Nearly always no zone has entries, or one.
     const first = await claim()
     if (!first) return
     await Promise.all([

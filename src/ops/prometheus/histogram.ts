@@ -1,5 +1,5 @@
-// A histogram of prom-client that counts for itself: the library checks and hashes the labels at every observation, which costs
-// more than all else that is measured of a request.
+// A histogram of prom-client that does its own counting: the library checks and hashes the labels at every observation, which
+// costs more than all other measurements of a request.
 import { Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
 

@@ -12,7 +12,7 @@ interface Prometheus extends Instrument {
   readonly registry: Registry
 }
 
-/** `isDatabaseUp` is asked when the metrics are. */
+/** `isDatabaseUp` is called at each scrape. */
 export function createPrometheus({
   basePath,
   version,
@@ -37,7 +37,7 @@ export function createPrometheus({
 
 /** Returns the function that wraps the audit trail. */
 function addAuditMetrics(registry: Registry): (audit: Audit) => Audit {
-  // Some are there from the start, because the first one has to show as an increase.
+  // Some series exist from the start, so that their first event shows as an increase.
   const uncollected = new Map([
     ['AuditTrailAlteredEvent', 0],
     ['AuditEventsLostEvent', 0],

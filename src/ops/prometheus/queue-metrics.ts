@@ -3,11 +3,11 @@
 import { Counter, Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 
-/** What waits, and the number of the others since the start, by outcome. */
+/** The number of pending entries, and of outcomes since the start. */
 interface QueueTotals {
   readonly outcomes: Readonly<Record<string, number>>
   readonly waiting: number
-  /** Of the oldest that waits. */
+  /** Age of the oldest pending entry. */
   readonly waitingMilliseconds: number
 }
 
@@ -76,8 +76,8 @@ function addQueue(
 }
 
 /**
- * Sets the metrics of a queue from one query. Every metric of the queue must wait for it: one that does not shows the values of the
- * request before. Without the database they keep their values.
+ * Sets the metrics of a queue from one query. Every metric of the queue must wait for it: one that does not shows the values of
+ * the previous request. Without the database they keep their values.
  */
 function collectorOf<T>(source: { totals(): Promise<T> }, set: (totals: T) => void): () => Promise<void> {
   let asked: Promise<void> | undefined

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts'
 /** The metrics of searches. */
 export type SearchSource = Pick<Store, 'searchServers'>
 
-/** Adds the metrics of searches, which are asked for when the metrics are. */
+/** Adds the metrics of searches; they are read at each scrape. */
 export function addSearchMetrics(registry: Registry, store: SearchSource): void {
   const registers = [registry]
   void new Gauge({

@@ -8,7 +8,7 @@ import { SeriesHistogram, seriesFinder } from './histogram.ts'
 /** In seconds. */
 const QUERY_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5]
 const OUTBOUND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
-/** The fastest signature takes a twentieth of a millisecond, the slowest token gives up after seconds. */
+/** The fastest signature takes 0.05 ms; a slow hardware token times out after seconds. */
 const SIGNATURE_BUCKETS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5]
 
 /** Adds the metric of statements; returns the function that counts one. */

@@ -80,7 +80,7 @@ export const siteKey = (
 
 /**
  * The key for guesses at a user's password: the name without case, spaces, accents and invisible characters. Directories take
- * some such spellings for one name, and each must not have guesses of its own; that other names share a count does no harm.
+ * some such spellings for one name, which must share their guesses; it does no harm that other names share a count, too.
  */
 const guessKey = (from: Parameters<typeof callerKey>[0], userName: string): string =>
   callerKey(
@@ -96,7 +96,7 @@ interface NamedSignIn {
   readonly userName: string
 }
 
-/** Tries it, and counts it from its beginning unless it is not refused: for its name at its address, and for its network. */
+/** Runs the attempt and counts it if it is refused, by name and address and by network. It counts while it runs. */
 export function limitedSignIn<T extends { readonly outcome: string }>(
   { wrongPasswords, wrongPasswordsAt }: Pick<Limits, 'wrongPasswords' | 'wrongPasswordsAt'>,
   { from, userName }: NamedSignIn,

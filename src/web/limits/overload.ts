@@ -10,16 +10,16 @@ export class Overloaded extends Error {
   }
 }
 
-/** A second of work at most, where each needs a signature of RSA. */
+/** At most a second of work, if each request needs an RSA signature. */
 const MAX_UNDER_WAY = 1000
 /**
- * Requests beyond that, of zones that have few under way: those of a zone may all wait for a server of its administrators, and
- * must not keep out the other zones.
+ * Further requests, for zones that have few in progress: all requests of one zone may wait for a server that its administrators
+ * chose, and must not block other zones.
  */
 const RESERVE = { all: 200, zone: 20 }
 
 /**
- * Hook, for after the body was read, so that slow senders do not occupy places. Health and files, which belong to no
+ * Hook, for after the body was read, so that slow senders do not use up the limit. Health and files, which belong to no
  * zone, are always served.
  */
 export function createLoadShedding(max = MAX_UNDER_WAY, reserve = RESERVE) {
@@ -48,7 +48,7 @@ export function createLoadShedding(max = MAX_UNDER_WAY, reserve = RESERVE) {
 
 /** Bytes. Shorter bodies cost little more than their connection. */
 const SHORT_BODY = 16 * 1024
-/** Bytes of the others that are on their way: in all, and of a network. */
+/** Bytes of longer bodies that are being received: in all, and from one network. */
 const MAX_RECEIVED = 128 * 1024 * 1024
 const MAX_RECEIVED_OF_NETWORK = 16 * 1024 * 1024
 

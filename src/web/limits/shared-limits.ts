@@ -17,9 +17,9 @@ export interface Allowance {
   readonly keys?: number
 }
 
-/** One that was counted. */
+/** A counted attempt. */
 export interface Taken {
-  /** Counts it no more. */
+  /** Undoes the count. */
   giveBack(): void
 }
 
@@ -56,9 +56,9 @@ export const unreportedOf = ({ max }: Allowance): number => Math.max(1, Math.flo
 
 /** Beyond it the oldest window is dropped, and further keys are not reported: callers must fill neither memory nor table. */
 const DEFAULT_MAX_KEYS = 10_000
-/** How long requests do not wait for the database after it failed. */
+/** How long after a failure requests do not wait for the database. */
 const PAUSE_MS = 1000
-/** How often a full window is asked for again: others may have given back. */
+/** How often a full window is read again: other processes may have undone counts. */
 const ASK_AGAIN_MS = 1000
 const GIVE_BACK_MS = 250
 
@@ -146,7 +146,7 @@ export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
       window.added += 1
       if (window.added - window.returned >= unreported && isShared(window)) {
         await reports.report(window)
-        // Those that came meanwhile are judged by their own report.
+        // Counts that were added meanwhile are checked by their own report.
         if (window.known - window.returned > max) {
           giveBack(window)
           refuse(window)
@@ -192,7 +192,7 @@ export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
   return { open, flush: () => reports.flush() }
 }
 
-/** Reports windows: one batch at a time, in which everything goes that came meanwhile. */
+/** Reports windows, one batch at a time; each batch has everything that was added during the one before. */
 function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
   const owed = new Set<Window>()
   let timer: NodeJS.Timeout | undefined
@@ -202,7 +202,7 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
 
   async function send(batch: ReadonlySet<Window>): Promise<void> {
     const now = clock.now()
-    // One of each key: while it waited, a window may have been given up for room, and its key have begun another one.
+    // One for each key: a waiting window may have been evicted, and its key may have a new window.
     const open = [...batch].filter(window => isOpen(window, now.getTime()))
     const windows = [...new Map(open.map(window => [`${window.limit} ${window.key}`, window])).values()]
     const sent = windows.map(window => ({ window, added: window.added, returned: window.returned }))

@@ -10,8 +10,8 @@ import { createProxyTrust } from './trusted-proxies.ts'
 const NONE = new Set(['', '-', '(null)'])
 
 /**
- * Hook: sets `request.clientCertificate`. Of a trusted proxy its header counts, and not the certificate that it may have itself;
- * of other callers the certificate of the connection. An address in `X-Forwarded-For` proves nothing about the author of others.
+ * Hook: sets `request.clientCertificate`. From a trusted proxy the header counts, not the proxy's own certificate; from other
+ * callers the certificate of the connection. An address in `X-Forwarded-For` proves nothing about who wrote other headers.
  */
 export function createCertificateHook({ header, asks }: MutualTlsSettings, trustedProxies: readonly string[]) {
   const isTrusted = createProxyTrust(trustedProxies)
@@ -37,7 +37,7 @@ const seen = new WeakMap<Socket, string | undefined>()
 /** In the form of RFC 9440. TLS has checked that the caller has the key, and nothing else. */
 function certificateOf(socket: Socket): string | undefined {
   if (!seen.has(socket)) {
-    // Not by its class, whose module is not loaded otherwise where there is no TLS.
+    // Not by `instanceof`: that would load the module of the class where there is no TLS.
     const certificate = 'getPeerX509Certificate' in socket ? (socket as TLSSocket).getPeerX509Certificate() : undefined
     seen.set(socket, certificate && `:${certificate.raw.toString('base64')}:`)
   }

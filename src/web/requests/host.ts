@@ -9,8 +9,8 @@ const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**
  * Hook: refuses what a proxy in front may have read differently (RFC 9112 §3.2): two Host headers, one that is not a host, an
- * absolute URL with another host, a target with a fragment, which the router would take for a query, or an end that HTTP/1.0
- * does not know.
+ * absolute URL with another host, a target with a fragment, which the router would take for a query, or a transfer coding in
+ * HTTP/1.0.
  */
 export function createHostCheck(isHttps: boolean) {
   // Not async: every request passes here.
@@ -22,7 +22,7 @@ export function createHostCheck(isHttps: boolean) {
   }
 }
 
-/** Whether it has a transfer coding in HTTP/1.0, which does not know them: framing is faulty then (RFC 9112 §6.1). */
+/** Whether an HTTP/1.0 request has a transfer coding: its framing is faulty then (RFC 9112 §6.1). */
 export const hasUnclearEnd = ({ httpVersionMinor, headers }: IncomingMessage): boolean =>
   httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 
 /**
- * Whether the answer is shown in a window: a browser that loads a frame, an image or a script says so (Fetch Metadata), and one
- * that loads a page in advance. Such a request must not do what only a visit may do. Programs say neither.
+ * Whether the response is shown in a window. A browser declares when it loads a frame, an image or a script (Fetch Metadata), or
+ * prefetches a page; such a request must not do what only a visit may do. Programs declare neither.
  */
 export const isNavigation = (request: FastifyRequest): boolean =>
   (request.headers['sec-fetch-dest'] ?? 'document') === 'document' && !isLoadedInAdvance(request)

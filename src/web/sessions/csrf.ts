@@ -25,7 +25,7 @@ export interface Csrf {
   isGenuine(request: FastifyRequest): Promise<boolean>
   /** Whether a browser sent the form from our own origin: the page was probably open for too long. */
   isStale(request: FastifyRequest): boolean
-  /** Whether a browser sent a form of ours that it got before it signed in, as with a sign-in in another tab. */
+  /** Whether a browser sent a form that it loaded before signing in, for example before a sign-in in another tab. */
   isFromBeforeSignIn(request: FastifyRequest): boolean
   /** Identifies this browser while it keeps the visitor cookie: for a day at least since its last page before sign-in. */
   browserOf(request: FastifyRequest): string | undefined

@@ -127,7 +127,7 @@ export function createSignInSessions(deps: SignInSessionDeps): SignInSessions {
       deps.onSignIn(request, reply, user)
     },
     async renew(request, reply, { user, session }) {
-      // A new password proves no second factor again: the sign-in is as old as it was.
+      // A new password does not prove a second factor again: the time of the sign-in stays the same.
       const { amr, acr, authenticatedAt } = session.signIn
       await begin(request, reply, { user, method: { amr, authenticatedAt, ...(acr && { acr }) }, renewed: session })
     },

@@ -3,7 +3,7 @@ import type { Vault } from '../../base/secrets.ts'
 import { sealContexts } from '../../model/seal-contexts.ts'
 import type { SignedInUser } from './current-session.ts'
 
-/** Characters; with a longer one, the URL of the logout there would be longer than many servers accept. */
+/** Characters; a longer hint would make the URL of the logout longer than many servers accept. */
 const MAX_HINT_LENGTH = 4096
 
 const contextOf = ({ zoneId, signIn }: SignedInUser['session']): string =>
