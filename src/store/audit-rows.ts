@@ -17,12 +17,12 @@ export const AUDIT_COLUMNS = [
   'hash',
 ] as const
 
-/** No trail gets as far: this server never wrote a higher number, which might not fit into a JavaScript number. */
+/** The maximum: this server never writes a higher number, which might not fit into a JavaScript number. */
 export const MAX_ENTRY_NUMBER = 2 ** 52
 /** What a `Date` can hold. */
 const MAX_TIME = 8_640_000_000_000_000
 
-/** Reads a number beyond the maximum as -1, which fits into a JavaScript number and is seen to be wrong. */
+/** Reads a number beyond the maximum as -1, which fits into a JavaScript number and is recognisably wrong. */
 export const bounded = (column: string, max: number): string =>
   `case when ${column} between ${-max} and ${max} then ${column} else -1 end`
 

@@ -92,7 +92,7 @@ interface DeliveryRow {
   next_attempt_at: number
   attempts: number
 }
-/** A value that was written past this server must not hold up the other zones. */
+/** A value that was not written by this server must not block the other zones. */
 const counter = (column: string): string => `${bounded(`coalesce(sent.${column}, 0)`, MAX_ENTRY_NUMBER)} as ${column}`
 const DUE = `select chain.zone_id, ${counter('number')}, ${counter('next_attempt_at')}, ${counter('attempts')}
   from audit_chains chain left join audit_deliveries sent on sent.zone_id = chain.zone_id and sent.webhook = :webhook
@@ -177,7 +177,7 @@ export function createAudit(db: Database): AuditStore {
         const { zone_id, number, next_attempt_at: before, attempts } = due
         if (number === 0 && attempts === 0) await db.write(BEGIN_DELIVERY, { zone_id, webhook })
         const claim = { zone_id, webhook, before, next: until.getTime(), number }
-        // Another process may have been faster.
+        // Another process may have claimed it first.
         if ((await db.write(CLAIM, claim)).changes === 0) continue
         return { zoneId: zone_id, webhook, number, claimedUntil: until, attempts: attempts + 1 }
       }

@@ -111,13 +111,13 @@ export interface Database {
   receivesChanges(): boolean
   /** The servers that have answered searches; absent where there are no replicas. */
   readonly searchServers?: () => readonly SearchServer[]
-  /** Whether the database is there; absent for one that cannot be unreachable, such as a file. */
+  /** Whether the database is reachable; absent for one that cannot be unreachable, such as a file. */
   readonly outage?: Outage
   /** Waits for pending writes, then closes every connection. */
   close(): Promise<void>
 }
 
-/** What is known of a database that may be unreachable: stopped, frozen, or cut off. */
+/** State of a database that may be unreachable: stopped, frozen, or cut off. */
 export interface Outage {
   /** While true, everything fails at once. */
   isUnreachable(): boolean

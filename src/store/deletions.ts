@@ -1,5 +1,5 @@
-// Remembers deleted zones, users and clients for a while, and deletes what a request that began before has written after: to lock
-// them in each transaction that adds a row would cost every sign-in and every token. Until then nothing finds such rows, because
+// Remembers deleted zones, users and clients for a while, and deletes rows that a request in progress wrote after the deletion.
+// Locking them in each transaction that adds a row would slow down every sign-in and every token. Until then nothing finds such rows, because
 // the zone, the user or the client is looked up first.
 import { type Database, type Statement, statement, type Transaction } from './database.ts'
 import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'

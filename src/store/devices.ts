@@ -73,7 +73,7 @@ const SLOW_DOWN = statement<DeviceKey & { now: number }, { expires_at: number }>
    where ${OF_DEVICE} and state = 'pending' returning expires_at`,
 )
 
-// A decision is one text, whose user is quoted.
+// A decision is one string, in which the user is quoted.
 const DELETE_DECIDED_OF_PAIR = statement<
   { zone_id: string; client_id: string; pattern: string },
   Pick<DeviceRow, 'decision'>
@@ -83,8 +83,8 @@ const DELETE_DECIDED_OF_PAIR = statement<
 )
 
 /**
- * Deletes the codes that the user has allowed to devices of the client, inside a transaction. Returns the grants of their tokens,
- * which may be in the making.
+ * Deletes the codes that the user has approved for devices of the client, inside a transaction. Returns the grants of their
+ * tokens, which may be being issued.
  */
 export async function forgetApproved(
   within: Transaction,

@@ -79,7 +79,7 @@ export function createEndedSessions(db: Database): EndedSessionStore {
       for (const row of due) {
         const { zone_id, id, next_attempt_at: before } = row
         const next = until.getTime()
-        // Another process may have been faster.
+        // Another process may have claimed it first.
         if ((await db.write(CLAIM, { zone_id, id, before, next })).changes === 0) continue
         return toEnded({ ...row, next_attempt_at: next, attempts: row.attempts + 1 })
       }

@@ -1,6 +1,6 @@
 /**
- * What one process does for all that share the database. The time is the database's: clocks of machines may differ. A lease
- * does not exclude that its former holder still works, so the guarded work must be safe to do twice, or be claimed as well.
+ * Leases of tasks that one process runs for all that share the database. They expire by the clock of the database, because clocks
+ * of machines may differ. A former holder may still be working, so the task must be safe to run twice, or claim its work as well.
  */
 export interface LeaseStore {
   /** Takes or renews the lease for so many milliseconds; false while it is another's. */

@@ -1,4 +1,4 @@
-// The part of the store's interface that is about what is used once.
+// The part of the store's interface that is about single-use codes, ids and requests.
 import type { PushedRequest } from '../model/tokens/pushed-request.ts'
 import type { CodePurpose, OneTimeCode } from '../model/tokens/token.ts'
 

@@ -38,7 +38,7 @@ interface Origin {
   zone_id: string
   origin_key: string
 }
-// Inactive until its accounts are deleted: without a provider, an external login server would vouch for them.
+// Inactive until its accounts are deleted: without a provider, an external login server could sign them in.
 const MARK = statement<{ zone_id: string; id: string; revision: number }>(
   `update identity_providers set active = 0, deleted = 1, revision = revision + 1
    where zone_id = :zone_id and id = :id and revision = :revision and deleted is null`,
@@ -69,7 +69,7 @@ async function deletePortion(within: Transaction, zoneId: string, originKey: str
   return false
 }
 
-/** Finishes the deletion of providers that a process had begun which stopped; returns how many. */
+/** Finishes deletions of providers that a stopped process had begun; returns how many. */
 export async function purgeProviders(db: Database): Promise<number> {
   const marked = await db.read(MARKED, {})
   for (const { zone_id: zoneId, origin_key: originKey } of marked) await finishDeletion(db, zoneId, originKey)

@@ -1,13 +1,13 @@
 // The part of the store's interface that is about limits which several processes count together.
 
-/** How far the clocks of servers may be apart. A window that began later than that is from before a clock was set back. */
+/** How far the clocks of servers may differ. A window that begins further in the future is from before a clock was set back. */
 export const CLOCKS_AGREE_WITHIN_MS = 60_000
 
 /** The count of one key in a process since its last report. */
 export interface RateReport {
   /** A digest; it says which limit it belongs to. */
   readonly key: string
-  /** Negative: what was counted before and did not fail after all. */
+  /** Negative: attempts that were counted before and did not fail after all. */
   readonly added: number
   /** The window of the process, in milliseconds since 1970; it becomes that of all unless they have one. */
   readonly beganAt: number

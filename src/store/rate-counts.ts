@@ -47,7 +47,7 @@ export function createRateCounts(db: Database): RateCountStore {
   return {
     async add(reports, now) {
       const counts = new Map<string, RateCount>()
-      // In one order everywhere: PostgreSQL locks the rows one after the other.
+      // In the same order everywhere, against deadlocks: PostgreSQL locks the rows one after the other.
       const sorted = reports.toSorted((a, b) => (a.key < b.key ? -1 : 1))
       for (let first = 0; first < sorted.length; first += ROWS_AT_ONCE) {
         await addBatch(sorted.slice(first, first + ROWS_AT_ONCE), now, counts)

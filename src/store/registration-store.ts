@@ -7,7 +7,7 @@ interface NewRegistration {
   readonly client: Client
   /** Shown with its metadata. */
   readonly createdBy: string
-  /** Most clients of the zone that registered themselves, this one included. */
+  /** Maximum number of clients of the zone that registered themselves, including this one. */
   readonly maxClients: number
   /** The id of the initial access token that is used up by one. */
   readonly tokenId?: string | undefined
@@ -16,7 +16,7 @@ interface NewRegistration {
 /** Registrations, and the initial access tokens for them; not cached. */
 export interface RegistrationStore {
   /**
-   * Adds the client. `full` when the zone has its most clients already, `used` when the token has been used up, has expired
+   * Adds the client. `full` when the zone has the maximum number already, `used` when the token has been used up, has expired
    * or is gone; of concurrent registrations never more succeed than that allows.
    */
   register(zoneId: string, registration: NewRegistration, now: Date): Promise<'registered' | 'full' | 'used'>
@@ -26,7 +26,7 @@ export interface RegistrationStore {
   isSchemeTaken(zoneId: string, scheme: string): Promise<boolean>
   /** The redirect URIs of such clients that have the text in one of them, ignoring case. */
   redirectUrisWith(zoneId: string, text: string): Promise<readonly (readonly string[])[]>
-  /** Adds an initial access token; false when the zone has its most tokens already. */
+  /** Adds an initial access token; false when the zone has the maximum number already. */
   addToken(zoneId: string, token: RegistrationToken, maxTokens: number): Promise<boolean>
   findToken(zoneId: string, tokenDigest: string): Promise<RegistrationToken | undefined>
   /** The newest first. */

@@ -49,7 +49,7 @@ export class AlreadyExists extends Error {
   }
 }
 
-/** Thrown by a write that would make what is read together larger than is read at a time. */
+/** Thrown by a write that would make records that are read together exceed the size limit of one read. */
 export class TooLarge extends Error {
   constructor(what: string) {
     super(`${what} would be too large together`)
@@ -238,8 +238,8 @@ export interface ApprovalStore {
   /** Updates only the status of decisions that still exist, in one transaction. */
   decideAgain(zoneId: string, approvals: readonly Approval[]): Promise<void>
   /**
-   * Puts these decisions in the place of all of the user's, or of those for one client, expired ones too, in one
-   * transaction; returns what was there before.
+   * Replaces all decisions of the user, or those for one client, expired ones too, in one transaction; returns the previous
+   * decisions.
    */
   replace(
     zoneId: string,
@@ -250,7 +250,7 @@ export interface ApprovalStore {
 
 /** Failed sign-ins, for account lockout. */
 export interface EventStore {
-  /** Answers the id of the failure. */
+  /** Returns the id of the failure. */
   recordFailure(zoneId: string, userId: string, at: Date): Promise<number>
   forgetFailure(zoneId: string, id: number): Promise<void>
   /** Takes the time of `recordFailure` without counting, so that timing does not reveal which accounts exist. */

@@ -14,7 +14,7 @@ export class StoreBusy extends StoreUnavailable {
   }
 }
 
-/** Thrown when others use what is to be changed: the caller tries again. */
+/** Thrown when a table to be changed is in use: the caller tries again. */
 export class StoreLocked extends StoreUnavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

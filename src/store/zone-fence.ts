@@ -1,5 +1,5 @@
-// Refuses what a request writes into its zone once the zone was deleted, and perhaps created again with the same id: the right to
-// write was given by the former. Rows do not name the zone's incarnation, and callers only its id, so the request is remembered
+// Refuses writes of a request to its zone after the zone was deleted, and perhaps created again with the same id: the request was
+// authorized by the former zone. Rows do not name the zone's incarnation, and callers only its id, so the request is remembered
 // while it runs, and its zone is compared with the cached one, which is dropped by the deletion.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { stopwatch } from '../base/clock.ts'

@@ -1,6 +1,6 @@
 // Reads the table of changes of a PostgreSQL from where it ended before, so that no change is missed where no notification
-// arrives. Transactions commit in another order than they take their ids: an id that is not there yet is looked for until its
-// transaction can no longer be open. The table holds the changes of five minutes.
+// arrives. Transactions commit in a different order than they take their ids: a missing id is looked for until its transaction
+// can no longer be open. The table holds the changes of five minutes.
 import type { Client } from 'pg'
 import { type ChangeListener, readChange } from '../changes.ts'
 
@@ -9,9 +9,9 @@ export const DATABASE_NOW = `cast(extract(epoch from clock_timestamp()) * 1000 a
 /** A transaction that announces a change is ended by the database when it does nothing for so long. */
 export const MAX_IDLE_MS = 60_000
 
-/** The transactions of ids that do not come until then were rolled back: each step of one takes seconds at most. */
+/** Transactions whose ids are still missing after this were rolled back: each step of a transaction takes seconds at most. */
 const MAX_OPEN_MS = 2 * MAX_IDLE_MS
-/** After a longer pause everything may have happened. */
+/** After a longer pause, changes may have been missed. */
 const MAX_SILENCE_MS = MAX_IDLE_MS
 const MAX_ROWS = 1000
 const MAX_MISSING = 1000

@@ -6,7 +6,7 @@ import { nounOf } from '../schema.ts'
 import { AlreadyExists, StoreUnreachable, StoreLocked, StoreUnavailable } from '../store.ts'
 import { createSlots, type SlotBounds } from './slots.ts'
 
-/** A connection that takes longer is given up. */
+/** Timeout for opening a connection. */
 export const CONNECT_MILLISECONDS = 1500
 const QUERY_MILLISECONDS = 15_000
 const SLOW_QUERY_MS = 3_600_000
@@ -25,9 +25,9 @@ export interface Connections {
   readonly withClient: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
   /** From now on statements have names, so that they are planned once; only without a pooler in between. */
   nameStatements(): void
-  /** Fails all users of connections, waiting ones too, and drops every connection: none is certain to work again. */
+  /** Fails all callers, waiting ones too, and drops every connection, because none is certain to work again. */
   abandon(): void
-  /** Refuses new work, and waits for what is under way. */
+  /** Refuses new work, and waits for work in progress. */
   drain(): Promise<void>
   /** Closes every connection, which a server that is frozen does not answer. */
   end(): Promise<void>
@@ -190,13 +190,13 @@ function createTexts({
 const UNIQUE_VIOLATION = '23505'
 const LOCK_NOT_AVAILABLE = '55P03'
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator, authorization,
-// unknown database, read-only (a standby), a lock or an answer that did not come.
+// unknown database, read-only (a standby), a timeout of a lock or a response.
 const REFUSALS = /^(08|53|57|58|28|3D000|25006|55P03|XX)/
 
 // The connection broke, too many connections, the server stops or starts, a standby that may be promoted.
 const PASSING_REFUSALS = /^(08|53|57P0|25006)/
 
-/** An error of the network, or a time that ran out: `pg` has no code for the latter. */
+/** A network error or a timeout: `pg` has no code for the latter. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code: unknown = Reflect.get(error, 'code')

@@ -11,7 +11,7 @@ import { StoreUnreachable } from '../store.ts'
 
 /** What changes are announced to. */
 export const CHANNEL = 'latchkey_changes'
-/** An attempt that takes longer is made again. */
+/** Timeout of a connection attempt, after which it is repeated. */
 export const FEED_CONNECT_MS = 2500
 // The time until a change is known without notifications. At most 1.45 s until a silence is known to be an outage. A new connection empties the caches, so none is opened rashly.
 const HEARTBEAT_MS = 250
@@ -124,7 +124,7 @@ export function createFeed(deps: FeedDeps): Feed {
     listener.missed() // changes before this moment may be lost
     retryMs = 0
     current = true
-    // A database that has just got processor time back would spend it on hundreds of connections.
+    // A database that has just resumed would spend its processor time on hundreds of new connections.
     if (isDown) retry = setTimeout(() => opened === client && decide(false), spread(RETURN_MS)).unref()
     else decide(false)
   }
@@ -168,7 +168,7 @@ export function createFeed(deps: FeedDeps): Feed {
   }
 }
 
-/** Acts after so many milliseconds. After a stall of this process what has arrived meanwhile is read first. */
+/** Runs the action after so many milliseconds. After a stall of this process, input that arrived meanwhile is read first. */
 export function afterStalls(milliseconds: number, act: () => void): { clear(): void } {
   let isCleared = false
   const timer = setTimeout(() => setImmediate(() => isCleared || act()), milliseconds).unref()

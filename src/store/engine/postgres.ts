@@ -1,6 +1,6 @@
 // PostgreSQL and compatible databases, through `pg`, which is loaded only with this file. Owns transactions and what differs
 // from SQLite; postgres-connections.ts has the pool and statements, postgres-feed.ts the connection that listens for changes of
-// other processes. While the database is unreachable everything fails at once, and what was under way is given up.
+// other processes. While the database is unreachable everything fails at once, including work in progress.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client, type ClientBase, DatabaseError } from 'pg'
 import { createRandom } from '../../base/random.ts'
@@ -11,7 +11,7 @@ import { DATABASE_NOW, MAX_IDLE_MS } from './change-tail.ts'
 import { clientConfig, CONNECT_MILLISECONDS, createConnections, translate } from './postgres-connections.ts'
 import { CHANNEL, createFeed, FEED_CONNECT_MS } from './postgres-feed.ts'
 
-/** Callers that wait for a connection behind more than these, or longer, are refused. */
+/** Connections, and the queue for them: callers beyond its length or time are refused. */
 const BOUNDS = { slots: 10, maxWaiting: 1000, maxWaitMs: 1500 } as const
 const ATTEMPTS = 4
 // A notification carries at most 8000 bytes.
@@ -32,7 +32,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
   let closed = false
   const connections = createConnections({ url, bounds: BOUNDS, isUnreachable: () => feed.isUnreachable(), onError })
   const { run, withClient } = connections
-  // Its own limits take a stall of this process into account; that of a query would not.
+  // The feed's own timeouts take a stall of this process into account; a query timeout would not.
   const feedConfig = { ...clientConfig(url), connectionTimeoutMillis: FEED_CONNECT_MS, query_timeout: undefined }
   const feed = createFeed({
     connect: () => new Client(feedConfig),

@@ -16,8 +16,8 @@ export interface Position {
   readonly lsn: string
 }
 
-// Without the timeline, a standby of an earlier primary could count as one of the primary that took its place, although it has
-// replayed what that one never had. Its own is that of its last restart point, so that it is minutes late, never early.
+// Without the timeline, a standby of a former primary could count as one of the new primary, although it has replayed changes that
+// the new one never had. A standby reports the timeline of its last restart point, which is up to minutes late, never early.
 const identity = (timeline: string): string => `concat_ws(' ', (select system_identifier from pg_control_system()),
   ${timeline}, (select oid from pg_database where datname = current_database()), cast(to_regclass('migrations') as oid))`
 
@@ -33,7 +33,7 @@ const STATE = statement<{ lsn: string }, { identity: string; is_standby: boolean
   `select ${identity('(select timeline_id from pg_control_checkpoint())')} as identity, pg_is_in_recovery() as is_standby,
      pg_last_wal_replay_lsn() >= cast(:lsn as pg_lsn) as has_replayed`,
 )
-/** Why a replica that works must not answer. */
+/** Why a working replica must not be used. */
 export class UnusableReplica extends Error {}
 /** It will answer again when it has caught up. */
 export class LaggingReplica extends UnusableReplica {}

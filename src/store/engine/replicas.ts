@@ -16,7 +16,7 @@ const BOUNDS = { slots: 10, maxWaiting: 0, maxWaitMs: 0 } as const
 /** How often each replica is checked, whether it is used or not. */
 const WATCH_MS = 1000
 const OVERDUE_MS = 700
-/** A replica that is behind for less is not worth a line in the log. */
+/** A shorter lag of a replica is not logged. */
 const BEHIND_REPORTED_MS = 10_000
 
 // Behind a load balancer or pooler, only the statements of one transaction are sure to reach the same server. Each of them
@@ -178,7 +178,7 @@ function openReplica(
           }
         })
       } catch (error) {
-        // The next look decides, which is at most a second away; it does not end what others are asking.
+        // The next check, at most a second later, decides; until then, other searches on the replica continue.
         if (error instanceof UnusableReplica || error instanceof StoreUnreachable) isUsed = false
         return undefined
       }

@@ -73,7 +73,7 @@ function refuseDamage(path: string): void {
   }
 }
 
-/** Gives a complete file its name, which is on the disk before this returns. Both paths are in the same folder. */
+/** Renames a complete file; the new name is on disk when this returns. Both paths are in the same folder. */
 export function renameDurably(from: string, to: string): void {
   renameSync(from, to)
   flush(dirname(to), 'r')

@@ -17,7 +17,7 @@ export interface Statement {
   readonly values: readonly Value[]
 }
 
-/** What became of it; `errcode` is SQLite's. */
+/** Its result; `errcode` is SQLite's. */
 export type Outcome =
   | { readonly rows: readonly unknown[] }
   | { readonly error: { readonly message: string; readonly errcode?: number } }

@@ -20,7 +20,7 @@ export const COUNT_PASSKEYS = statement<UserKey, { count: number }>(
 export const REMOVE_CODES = statement<UserKey & { kind: string }>(
   `delete from factor_codes where ${OF_USER} and kind = :kind`,
 )
-/** Holds the account's row, so that of two changes at once the second sees what the first did. */
+/** Locks the account's row, so that the second of two concurrent changes sees the result of the first. */
 export const HOLD_USER = statement<UserKey, { factors: string | null }>(
   `update users set factors = factors where zone_id = :zone_id and id = :user_id returning factors`,
 )

@@ -168,7 +168,7 @@ export function createGroupChanges(
 
 /** Adds the groups whose names the zone does not have yet, inside a transaction. */
 export async function addMissingGroups(within: Transaction, zoneId: string, groups: readonly Group[]): Promise<void> {
-  // In one order: two transactions that add the same names would wait for each other.
+  // In a fixed order: otherwise two transactions that add the same names could deadlock.
   const rows = groups.map(group => toGroupRow(zoneId, group)).toSorted(byName)
   for (const row of rows) await within.run(INSERT_MISSING, row)
 }

@@ -62,7 +62,7 @@ export async function readFrom<Row extends object>(
   }
 }
 
-/** Few rows are found and sorted. Of many, a page is found sooner in its own order, where an index has that. */
+/** Few rows are found and sorted. Among many, walking an index in the order of the page is faster, if there is one. */
 async function planOf(db: Database, matching: MatchingRows, column: string): Promise<Plan> {
   const { listing, zoneId, isAll, isQuick } = matching
   const isSmall = !isQuick && !isAll && (await outlineOf(db, listing, zoneId)).total <= SMALL_LIST

@@ -31,8 +31,8 @@ export function isSeekable(filter: Filter, rows: Filtered): boolean {
 }
 
 /**
- * Whether the database looks at few rows only, so that the main thread may wait: those of a value that few have, or those of
- * one range, which end at a limit. Of a range that has to meet another condition too, a million may be looked at for nothing.
+ * Whether the database reads few rows only, so that the main thread may wait: those with a value that few rows have, or those of
+ * one range, up to a limit. For a range with another condition it may read a million rows that do not match.
  */
 export const isQuick = (filter: Filter, rows: Filtered): boolean =>
   (filter.kind === 'compare' && isSeekable(filter, rows) && !hasRows(filter, rows)) || isSelective(filter, rows)

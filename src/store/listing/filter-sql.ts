@@ -99,7 +99,7 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
     }
   }
 
-  /** Each part on its own, since neither database uses the indexes of different parts in every case. */
+  /** Compiles each part separately, because neither database reliably uses the indexes of different parts in one condition. */
   function oneOf(parts: readonly Filter[]): string {
     const selects = parts.map(
       part => `select ${key} from ${table} where zone_id = :zone_id and ${compile(part, attributes)}`,
@@ -244,7 +244,7 @@ function endsWith(column: string, suffix: string, bind: (value: Value) => string
 
 const LAST_CODE_POINT = 0x10ffff
 
-/** The first string behind all that start with the prefix; undefined when there is none. */
+/** The first string that sorts after all strings with the prefix; undefined when there is none. */
 function afterPrefix(prefix: string): string | undefined {
   const codePoints = Array.from(prefix, character => character.codePointAt(0) ?? 0)
   while (codePoints.at(-1) === LAST_CODE_POINT) codePoints.pop()

@@ -14,11 +14,11 @@ export interface Listing extends Filterable {
    */
   readonly anyRow?: string
   /**
-   * Another one, on a column without an index: SQLite takes a zone for few rows and would read all of an index that has every
-   * column of the query, instead of finding rows by one that has not.
+   * Another such condition, on a column without an index. SQLite assumes that a zone has few rows: it would scan an index that has
+   * every column of the query instead of finding the rows by a selective index that lacks some.
    */
   readonly uncovered?: string
-  /** Where rows without the sort column's value stand in ascending order; first unless given. */
+  /** The position of rows without a value in the sort column, in ascending order; first unless given. */
   readonly nulls?: 'first' | 'last'
   /** The outline of the zone's rows; `load` counts them. */
   readonly outline: (zoneId: string, load: () => Promise<Outline>) => Promise<Outline>

@@ -47,8 +47,8 @@ export function matchingRows(
 }
 
 /**
- * What an index finds, such as a user by name, may be what something is decided by: no replica is asked for it. Nor would that
- * help, since it costs the primary as much to say how far a replica must be.
+ * Decisions may depend on what an index finds, such as a user by name, so no replica is asked for it. It would not help either:
+ * reading the log position costs the primary as much as the query.
  */
 export const longWay = (quick: boolean): Way => (quick ? 'scan' : 'search')
 

@@ -32,7 +32,7 @@ interface Span {
   readonly after: number
 }
 
-/** Walking past more rows takes long enough to be noticed by others. */
+/** Skipping more rows takes long enough to delay other requests. */
 const MAX_PASSED = 10_000
 
 /** A page of the matching rows; throws `InvalidFilter` for a filter as `compileFilter` does, or an unknown sort attribute. */

@@ -93,7 +93,7 @@ async function applyNext(
     ),
     {},
   )
-  // Another process may have been faster.
+  // Another process may have applied it first.
   const { pending } = await stateOf(async (of, args) => (await within.run(of, args)).rows, migrations)
   const next = atOnce ? pending : pending.slice(0, 1)
   if (next.length > 0 && !atOnce) await within.waitBriefly()

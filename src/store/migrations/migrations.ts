@@ -77,7 +77,7 @@ export const MIGRATIONS: readonly Migration[] = [
         kind ${text} not null, created_at ${integer} not null, expires_at ${integer},
         primary key (zone_id, user_id, code_digest))${tableEnd}`,
       `create index factor_codes_by_expiry on factor_codes (expires_at) where expires_at is not null`,
-      // Words of providers that read like a level of ours: `foreignClasses` keeps them with a blank before them.
+      // Values of providers that look like levels of this server: `foreignClasses` stores them with a leading blank.
       ...['sessions', 'authorization_codes'].map(table => {
         const marked = ['1', '2', 'phr', 'phrh'].reduce(
           (acr, level) => `replace(${acr}, '"${level}"', '" ${level}"')`,

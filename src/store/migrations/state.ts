@@ -41,7 +41,7 @@ export async function schemaState(db: Database, list: readonly Migration[]): Pro
   return stateOf((of, args) => db.read(of, args), list)
 }
 
-/** Nothing would be changed in the database of a UAA, say, as the first `create table` fails; but that says too little. */
+/** In a foreign database, such as that of a UAA, the first `create table` would fail and change nothing; this message says more. */
 function refuseForeign(tables: readonly string[], list: readonly Migration[], { columnTypes }: Database): void {
   const created = new Set(
     list.flatMap(({ statements }) => statements(columnTypes).map(text => /^\s*create table (\w+)/.exec(text)?.[1])),

@@ -37,7 +37,7 @@ export async function openUaaDatabase(url: string, { isAlone = false } = {}): Pr
   })
   try {
     await query('begin transaction isolation level repeatable read read only')
-    // It is idle while what was read is written, and in use for as long as that takes.
+    // The connection is idle while the rows that were read are written, however long that takes.
     await query(`set local idle_in_transaction_session_timeout = 0`)
     await refuseOther(query)
     if (isAlone) await refuseAnother(query)
@@ -92,14 +92,14 @@ async function refuseOther(query: Query): Promise<void> {
   throw new StoreUnavailable(`UAA's database: its user may not read ${names}: grant it select on them`)
 }
 
-/** One that writes still after another has finished would write again what users delete meanwhile. */
+/** An import that still writes after another has finished would restore what users delete meanwhile. */
 async function refuseAnother(query: Query): Promise<void> {
   const [row] = await query(`select pg_try_advisory_xact_lock(hashtext('latchkey import-uaa')) as locked`)
   if (row && Reflect.get(row, 'locked') === true) return
   throw new StoreUnavailable("UAA's database: another import is under way: wait until it has ended")
 }
 
-/** By a cursor: the table is sorted once, and not for each page, where no index has its order. */
+/** Reads by a cursor: if no index has the order, the table is sorted once, not for each page. */
 async function* rowsOf({ name, columns, key, pageSize }: UaaTable, query: Query): AsyncGenerator<object> {
   const selected = Object.entries(columns).map(([column, [sql]]) => `${sql} as "${column}"`)
   const order = key.map(column => `${name}.${column}`)

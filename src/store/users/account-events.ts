@@ -39,7 +39,7 @@ export function createAccountEvents(db: Database): AccountEventStore {
     async add(zoneId, events) {
       const byAccount = Map.groupBy(events, ({ userId, type }) => `${type} ${userId}`)
       await db.transaction(async within => {
-        // In one order, so that two processes never wait for each other.
+        // In a fixed order, so that two processes never deadlock.
         for (const [, all] of [...byAccount].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
           const newest = all.slice(-MAX_EVENTS_PER_TYPE)
           for (const event of newest) await within.run(ADD, { ...toRow(event), zone_id: zoneId })

@@ -48,8 +48,8 @@ function lazily<T>(make: () => T): () => T {
 const MAX_ZONES = 100
 
 /**
- * The number of users is read each time; places in the order of creation are kept. New users come behind all places, unless
- * clocks differ by more than the minutes that a list takes, and the number of deletions shows when places have moved.
+ * The number of users is read each time; positions in the order of creation are cached. New users come after all positions, unless
+ * clocks differ by more than the minutes that a list takes. The number of deletions shows when positions have moved.
  */
 function createOutlines(db: Database): (zoneId: string) => Promise<Outline> {
   const outlines = new Map<string, { readonly removed: number; readonly places: Outline['places'] }>()

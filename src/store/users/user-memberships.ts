@@ -63,7 +63,7 @@ export function createUserMemberships(
           [LEAVE, remove],
           [JOIN, add],
         ] as const) {
-          // In one order: two sign-ins of the user at once would wait for each other.
+          // In a fixed order: otherwise two concurrent sign-ins of the user could deadlock.
           for (const part of chunks(ids.toSorted())) {
             const { of: statement, args } = change(part)
             await within.run(statement, { ...args, ...of })

@@ -68,12 +68,12 @@ export async function countAdded(within: Transaction, zoneId: string, userId: st
   await within.run(ADD, { zone_id: zoneId, slot: slotOf(userId), total: 1, removed: 0 })
 }
 
-/** Counts several, as `countAdded`; in one row, since transactions that lock several in their own order wait for each other. */
+/** Counts several, as `countAdded`; in one row, because transactions that lock several rows in different orders can deadlock. */
 export async function countAllAdded(within: Transaction, zoneId: string, users: number): Promise<void> {
   if (users > 0) await within.run(ADD, { zone_id: zoneId, slot: 0, total: users, removed: 0 })
 }
 
-/** Counts users that are no more, as `countAdded`. */
+/** Counts deleted users, as `countAdded`. */
 export async function countRemoved(within: Transaction, zoneId: string, users: number): Promise<void> {
   if (users > 0) await within.run(ADD, { zone_id: zoneId, slot: 0, total: -users, removed: users })
 }

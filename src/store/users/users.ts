@@ -83,7 +83,7 @@ const PROFILE = [
   'verified',
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
-/** Counts the version in the database: a change through an API may come in between. */
+/** Increments the version in the database: a change through an API may come in between. */
 const setting = (columns: readonly (keyof UserRow)[]): string =>
   `update users set ${list(columns.map(column => `${column} = :${column}`))}, version = version + 1
    where zone_id = :zone_id and id = :id`
@@ -161,7 +161,7 @@ export function createUsers(db: Database): UserStore {
         })
         const [row] = rows
         if (row === undefined) return false
-        // A reader of the user's mail can set any number of passwords, and must not get new guesses of second factors with each.
+        // Anyone who reads the user's mail can set passwords repeatedly, and must not get new guesses of second factors each time.
         const { methods } = row.factors === null ? { methods: [] } : fromJson<UserFactors>(row.factors)
         if (methods.length === 0) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: id })
         return true
