@@ -16,6 +16,7 @@ import {
 } from '../support/oauth.ts'
 import type { Refusal, Tokens } from '../support/oauth.ts'
 import { createOidcProvider, publicKeyAsSecret, unsigned } from '../support/oidc-provider.ts'
+import { caller, sendJson, tokenOf } from '../support/zones.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -36,6 +37,7 @@ const bootstrap = {
     client('foreign', { allowedproviders: ['corp'] }),
     client('minimal', { id_token_minimal: true }),
     client('openid', { scope: ['openid'] }),
+    caller('root', 'svc.admin'),
   ],
   identity_zones: [
     {
@@ -251,6 +253,44 @@ for (const mode of MODES) {
         await refuse(tokens.access_token, { ...untrusted, description: /^The token has been revoked$/ }, caller)
       }
       assert.deepEqual(server.faults, [])
+    })
+  })
+  describe(`grant_type=jwt-bearer with own tokens where a provider has the issuer of the zone, ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({ mode, config: { bootstrap } })
+      const bearer = await tokenOf(server, 'root')
+      const { keys } = (await server.send('/token_keys')).json<{ keys: readonly { value: string }[] }>()
+      const url = 'https://self.example/'
+      const settings = { issuer: decodeJwt(bearer).iss, authUrl: url, tokenUrl: url, tokenKey: keys[0]?.value }
+      const mapping = { showLinkText: false, attributeMappings: { user_name: 'user_name' } }
+      const config = { ...settings, ...mapping, relyingPartyId: 'porter' }
+      const body = { type: 'oidc1.0', originKey: 'self', name: 'This server', config }
+      const created = await sendJson(server, 'POST', '/identity-providers', body, { bearer })
+      assert.equal(created.status, 201, created.text)
+    })
+    after(() => server.stop())
+
+    const send = (assertion: string): Promise<TestAnswer> =>
+      server.token({ grant_type: JWT_BEARER, assertion }, { basic: PORTER })
+
+    it('grants for the user that the provider makes of it', async () => {
+      const { id_token: idToken } = await passwordTokens(server, {}, PORTER)
+      assert.equal(decodeJwt(tokensOf(await send(idToken)).access_token)['origin'], 'self')
+    })
+
+    it('refuses the token of a client, which has no user', async () => {
+      const token = await tokenOf(server, 'root')
+      await refused(server, mode, () => send(token), { ...unauthorized, description: /^Unable to map issuer, / })
+    })
+
+    it('refuses what was revoked, and makes no account of it', async () => {
+      const tokens = await passwordTokens(server, { username: 'joel', password: 'wombat' }, PORTER)
+      await server.store.tokens.revokeUnstored('svc', tokens.jti, new Date(server.clock.now().getTime() + 1e8))
+      for (const token of [tokens.access_token, tokens.id_token]) {
+        await refused(server, mode, () => send(token), { ...untrusted, description: /^The token has been revoked$/ })
+      }
+      assert.equal(await server.store.users.findByName('svc', 'self', 'joel'), undefined)
     })
   })
 }

@@ -32,16 +32,16 @@ export const jwtBearer: Grant = {
     const { iss: issuer, origin } = claimsOf(assertion, deps)
     if (typeof issuer !== 'string' || issuer === '') throw unusable('Issuer is missing in id_token', deps)
     const recipient = `${urls.ofZone(zone)}/oauth/token`
-    const result = await identity.signInWithAssertion(request, { assertion, type: 'oidc1.0', client, recipient })
-    const foreign = assertedUser(result, deps)
-    if (foreign) return authorizeByAssertion(TYPE, foreign, { request, deps })
-
+    const unmapped = `Unable to map issuer, ${issuer.slice(0, 200)} , to a single registered provider`
+    const isOwn = urls.issuersOf(zone).includes(issuer)
     // A token without an origin is a client's own and has no user.
-    if (!urls.issuersOf(zone).includes(issuer) || typeof origin !== 'string') {
-      throw unusable(`Unable to map issuer, ${issuer.slice(0, 200)} , to a single registered provider`, deps)
-    }
-    const own = await ownUser(request, { assertion, origin }, deps)
-    return authorizeByAssertion(TYPE, own, { request, deps })
+    if (isOwn && typeof origin !== 'string') throw unusable(unmapped, deps)
+    // Before a provider with the zone's own issuer makes an account of it: only the zone knows that it was revoked.
+    const own = isOwn ? await currentToken(request, { assertion, origin }, deps) : undefined
+    const result = await identity.signInWithAssertion(request, { assertion, type: 'oidc1.0', client, recipient })
+    const asserted = assertedUser(result, deps) ?? (own && (await ownUser(request, own, deps)))
+    if (!asserted) throw unusable(unmapped, deps)
+    return authorizeByAssertion(TYPE, asserted, { request, deps })
   },
 }
 
@@ -61,13 +61,19 @@ function claimsOf(assertion: string, deps: GrantDeps): Readonly<Record<string, u
   throw unusable('Unable to decode expected id_token', deps)
 }
 
-/** The user of a token that this zone issued. Counts as no new sign-in and updates no account. */
-async function ownUser(
-  { zone, client }: GrantRequest,
-  { assertion, origin }: { assertion: string; origin: string },
+/** A token of the zone that is valid, and its user. */
+interface CurrentToken {
+  readonly token: IssuedToken
+  readonly user: AssertedUser['user']
+}
+
+/** Refuses a token that has expired or was revoked, and one whose user is gone. */
+async function currentToken(
+  { zone }: GrantRequest,
+  { assertion, origin }: { readonly assertion: string; readonly origin: unknown },
   deps: GrantDeps,
-): Promise<AssertedUser> {
-  const { behaviour, clock, service, store } = deps
+): Promise<CurrentToken> {
+  const { clock, store } = deps
   const token = await readOwn(() => deps.reader.readIssued(zone, assertion), deps)
   if (token.kind === 'refresh_token') throw unusable('Unable to decode expected id_token', deps)
   const { claims, expiresAt } = token
@@ -75,17 +81,28 @@ async function ownUser(
   if (expiresAt <= clock.now()) throw untrusted(`Token expired at ${expiresAt.toISOString()}`, deps)
   // Of any kind: an access token of a client named `openid` looks like an ID token.
   if (claims['revocable'] === true && !token.stored) throw untrusted(REVOKED, deps)
-  requireAllowedProvider(client, { origin }, behaviour)
   const user = await store.users.find(zone.id, String(claims['user_id']))
   if (!user?.active || user.origin !== origin) {
     throw new OAuthError('invalid_grant', 'User authentication not found')
   }
+  await checkNotRevoked(zone, token, { assertion, user }, deps)
+  return { token, user }
+}
+
+/** The user of a token that this zone issued. Counts as no new sign-in and updates no account. */
+async function ownUser(
+  { zone, client }: GrantRequest,
+  { token, user }: CurrentToken,
+  deps: GrantDeps,
+): Promise<AssertedUser> {
+  const { behaviour, service } = deps
+  const { claims } = token
+  requireAllowedProvider(client, user, behaviour)
   await checkProvider(zone, user, deps)
-  if (!user.verified && origin === service.name) {
+  if (!user.verified && user.origin === service.name) {
     throw assertionRefusal(behaviour.unverifiedAccount, 'Account not verified', { service })
   }
   if (behaviour.strictOwnAssertions) checkAudience(token, { zone, client }, deps)
-  await checkNotRevoked(zone, token, { assertion, user }, deps)
   const authTime = claims['auth_time']
   const signIn = (token.kind === 'access_token' ? signInOf : signInOfIdToken)(claims, zone, behaviour)
   await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
@@ -115,7 +132,7 @@ function checkAudience(
 async function checkNotRevoked(
   zone: GrantRequest['zone'],
   token: IssuedToken,
-  { assertion, user }: { readonly assertion: string; readonly user: AssertedUser['user'] },
+  { assertion, user }: { readonly assertion: string; readonly user: CurrentToken['user'] },
   deps: GrantDeps,
 ): Promise<void> {
   const { store } = deps
