@@ -275,6 +275,12 @@ const REFUSED: readonly Case[] = [
   },
   { name: 'a token that is not valid yet', assertion: () => corp.token({ nbf: at(61) }), ...untrusted },
   {
+    name: 'a token that is bound to the key of its sender',
+    assertion: said({ cnf: { jkt: 'x'.repeat(43) } }),
+    ...untrusted,
+    description: 'The token is bound to its sender',
+  },
+  {
     name: 'no user name',
     assertion: said({ sub: undefined }),
     ...unauthorized,

@@ -29,8 +29,10 @@ export const jwtBearer: Grant = {
     if (assertion === undefined) {
       throw assertionRefusal(behaviour.missingAssertion, 'Assertion is missing', { service })
     }
-    const { iss: issuer, origin } = claimsOf(assertion, deps)
+    const { iss: issuer, origin, cnf: confirmation } = claimsOf(assertion, deps)
     if (typeof issuer !== 'string' || issuer === '') throw unusable('Issuer is missing in id_token', deps)
+    // The thief of a sender-constrained token, whoever issued it, must not exchange it for an unbound one.
+    if (confirmation !== undefined) throw untrusted('The token is bound to its sender', deps)
     const recipient = `${urls.ofZone(zone)}/oauth/token`
     const unmapped = `Unable to map issuer, ${issuer.slice(0, 200)} , to a single registered provider`
     const isOwn = urls.issuersOf(zone).includes(issuer)
@@ -137,8 +139,6 @@ async function checkNotRevoked(
 ): Promise<void> {
   const { store } = deps
   const { claims } = token
-  // The thief of a sender-constrained token must not exchange it for an unbound one.
-  if (claims['cnf'] !== undefined) throw untrusted('The token is bound to its sender', deps)
   if (isExchanged(claims)) throw untrusted('An exchanged token is no assertion', deps)
   if (token.kind === 'access_token') {
     const read = await readOwn(() => deps.reader.read({ zone, inspected: true }, assertion), deps)
