@@ -196,7 +196,7 @@ export function createErrorHandler(deps: {
         return await pages.error(request, reply, { status, description, ...(error !== undefined && { code: error }) })
       } catch (cause) {
         // Rendering can fail too, for example without a database. Do not let Fastify's default handler expose the cause.
-        log.fault('an error page could not be made', cause)
+        log.fault('an error page could not be rendered', cause)
         return reply.type('text/plain; charset=utf-8').send(description)
       }
     }

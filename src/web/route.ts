@@ -108,7 +108,9 @@ export function watchRoutes(
   const table: RegisteredRoute[] = []
   app.addHook('onRoute', route => {
     const { access, audience, zone, body, withoutDatabase, refuses } = route.config ?? {}
-    if (!access || !audience) throw new Error(`${String(route.method)} ${route.url} does not state who may call it`)
+    if (!access || !audience) {
+      throw new Error(`${String(route.method)} ${route.url} does not declare its access and audience`)
+    }
     const methods = new Set([route.method].flat())
     if (methods.has('GET') && route.exposeHeadRoute !== false) {
       // Fastify would add a route for HEAD, which took a quarter of the time of registration.

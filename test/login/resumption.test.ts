@@ -324,7 +324,7 @@ for (const mode of MODES) {
         const browser = server.browser()
         const answer = await authorize(browser, { ...AUTO_REQUEST, state: huge })
         assert.equal(answer.status, 400)
-        assert.match(answer.text, /too long to wait for a sign-in/)
+        assert.match(answer.text, /too long to be kept during a sign-in/)
         assert.equal((await browser.send('/home')).status, 302)
       })
 

@@ -182,7 +182,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('a route that does not state who may call it', () => {
+describe('a route that does not declare its access and audience', () => {
   const say = (config: Partial<RouteConfig>) => () => {
     const app = fastify({ exposeHeadRoutes: false })
     const table = watchRoutes(app, () => {})
@@ -192,9 +192,9 @@ describe('a route that does not state who may call it', () => {
   const access = { by: 'anyone', because: 'it is a test' } as const
 
   it('stops the start', () => {
-    assert.throws(say({}), /GET \/planted does not state who may call it/)
-    assert.throws(say({ access }), /does not state who may call it/)
-    assert.throws(say({ audience: 'page' }), /does not state who may call it/)
+    assert.throws(say({}), /GET \/planted does not declare its access and audience/)
+    assert.throws(say({ access }), /does not declare its access and audience/)
+    assert.throws(say({ audience: 'page' }), /does not declare its access and audience/)
   })
 
   it('stops it in a whole server too', async () => {

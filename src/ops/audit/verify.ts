@@ -53,7 +53,7 @@ export async function verifyAuditTrail(
     found(`entry ${position.number} is not the one that the head names`)
   const after = await store.state(zoneId)
   if (after.last && after.last.number > (after.chain?.head.number ?? 0))
-    found(`entry ${after.last.number} stands behind the head`)
+    found(`entry ${after.last.number} is after the head`)
   return { ...(first !== undefined && { first }), head, problems }
 }
 
@@ -91,7 +91,7 @@ async function followChain(
       if (isNext && entry.hash !== hash) found(`entry ${entry.number} was changed`)
       if (entry.type === 'AuditTrailAlteredEvent') found(`entry ${entry.number} reports an alteration: ${entry.facts}`)
       if (expected?.number === entry.number && expected.hash !== entry.hash)
-        found(`entry ${entry.number} is not the expected one`)
+        found(`entry ${entry.number} differs from the expected one`)
       position = entry
       first ??= entry.number
     }

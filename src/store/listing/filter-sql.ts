@@ -67,7 +67,7 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
   let count = 0
   const bind = (value: Value): string => {
     if (typeof value === 'string' && !isStorable(value))
-      throw new InvalidFilter('a value has characters that no attribute can have')
+      throw new InvalidFilter('a value contains characters that no attribute can have')
     count += 1
     args[`filter_${count}`] = value
     return `:filter_${count}`
@@ -115,7 +115,7 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
     const { comparison, value } = part
     if (comparison === 'ne') return value === null ? present(attribute) : negated(equal(part, attribute))
     if (value !== null) return set({ ...part, comparison, value }, attribute)
-    if (comparison !== 'eq') throw new InvalidFilter('null can only be equal')
+    if (comparison !== 'eq') throw new InvalidFilter('null can only be compared with eq and ne')
     return `not (${present(attribute)})`
   }
 
@@ -174,7 +174,7 @@ const COMPILERS: Readonly<Record<AttributeType, (comparing: Comparing) => string
    */
   list({ column, comparison, value, bind, attribute }) {
     if (typeof value === 'number') throw unfit(attribute, 'a string')
-    if (!isStorable(String(value))) throw new InvalidFilter('a value has characters that no attribute can have')
+    if (!isStorable(String(value))) throw new InvalidFilter('a value contains characters that no attribute can have')
     const json = lowerAscii(JSON.stringify(String(value)).slice(1, -1))
     const lowered = `lower(${column})`
     if (json === ',' || json === '[' || json === ']') return '(1 = 0)'

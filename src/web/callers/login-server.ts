@@ -30,7 +30,7 @@ export async function requireLoginServer(
   const { bearer } = request
   if (!bearer || bearer.user) {
     const error = 'access_denied'
-    const description = 'Only the token of a client may vouch for users'
+    const description = 'Only a token of the client itself may sign users in'
     throw new OAuthError(error, description, { challenge: bearerChallenge(service.oauthRealm, { error, description }) })
   }
   return bearer.client

@@ -60,7 +60,7 @@ export function createLimits({
   log,
   ...deps
 }: Omit<SharedLimitDeps, 'onError'> & { readonly log: { fault(message: string, cause: unknown): void } }): Limits {
-  const onError = (cause: unknown): void => log.fault('limits were not counted together', cause)
+  const onError = (cause: unknown): void => log.fault('limits could not be counted across processes', cause)
   const shared = createSharedLimits({ ...deps, onError })
   const opened = Object.entries(ALLOWANCES).map(([name, allowance]) => [name, shared.open(name, allowance)] as const)
   return Object.fromEntries(opened) as Limits // whose keys are those of the record

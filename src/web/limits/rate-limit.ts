@@ -71,7 +71,7 @@ export function createRateLimitHook(deps: {
         await pages.error(request, reply, { status: 429, description: tooManyAttempts(excess.retryAfterSeconds) })
         return
       } catch (cause) {
-        log.fault('an error page could not be made', cause)
+        log.fault('an error page could not be rendered', cause)
         if (reply.sent) return
       }
     }

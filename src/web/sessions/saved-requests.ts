@@ -44,7 +44,7 @@ export function createSavedRequests(deps: {
   async function saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void> {
     const savedRequest = formatSavedRequest(saved)
     if (savedRequest.length > MAX_SAVED_LENGTH) {
-      throw new PageError(400, 'The request is too long to wait for a sign-in.', { code: 'invalid_request' })
+      throw new PageError(400, 'The request is too long to be kept during a sign-in.', { code: 'invalid_request' })
     }
     const session = await current.of(request)
     if (session) {

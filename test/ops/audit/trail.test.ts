@@ -108,7 +108,7 @@ describe('the chain of the audit trail', () => {
         `insert into audit_entries select zone_id, 7, happened_at, type, principal, client_id, remote_address, facts, hash, actor
          from audit_entries where number = 6`,
       ],
-      want: /^entry 7 stands behind the head$/,
+      want: /^entry 7 is after the head$/,
     },
     ...[0, -1].map(number => ({
       name: `an entry ${number} that was added before the first one`,

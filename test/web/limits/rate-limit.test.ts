@@ -422,7 +422,7 @@ describe('a rate limiter that fails', () => {
   })
 
   it('answers without a page where none can be made', async () => {
-    const faults = ['an error page could not be made']
+    const faults = ['an error page could not be rendered']
     assert.deepEqual(await twice({ clock: createTestClock(), error }), { statuses: [200, 429], faults })
   })
 })
