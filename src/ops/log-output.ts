@@ -4,7 +4,7 @@ import fs from 'node:fs'
 
 /** Characters that are collected before a write, so that a line costs no system call. */
 const BLOCK_LENGTH = 16_000
-/** Characters that wait for a slow reader; what comes on top is dropped. */
+/** Maximum number of characters that wait for a slow reader; further lines are dropped. */
 const MAX_WAITING_LENGTH = 8_000_000
 const RETRY_MILLISECONDS = 100
 /** How often the last text is tried again at the end of the process, every ten milliseconds. */
@@ -17,9 +17,9 @@ type Files = Pick<typeof fs, 'write' | 'writeSync'>
 interface LogOutput {
   /** Takes one or more whole lines. */
   readonly write: (lines: string) => void
-  /** Begins to write what waits. */
+  /** Starts to write pending lines. */
   readonly flush: () => void
-  /** Writes what waits, except for a write that is under way, before it returns. Gives up after a second. */
+  /** Writes pending lines synchronously, except for those of a write in progress. Gives up after a second. */
   readonly flushSync: () => void
 }
 

@@ -123,7 +123,7 @@ export interface Outage {
   isUnreachable(): boolean
   /** Whether cached records may stand in for the database: it is unreachable, and nothing was missed before. */
   mayTrustCaches(): boolean
-  /** Resolves when no attempt to reach the database is under way whose outcome decides the others. */
+  /** Resolves when no attempt to reach the database is in progress that other calls have to wait for. */
   decided(): Promise<void>
 }
 

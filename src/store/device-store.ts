@@ -7,7 +7,7 @@ export interface DeviceStore {
   insert(zoneId: string, request: DeviceRequest): Promise<void>
   /** The undecided request with the code; counts the entry. Undefined if there is none, or it was entered too often. */
   enter(zoneId: string, userCodeDigest: string, now: Date): Promise<DeviceRequest | undefined>
-  /** Without a decision: denied. False if it expired or was decided before; of two at once exactly one gets true. */
+  /** Without a decision: denied. False if it expired or was decided before; of two concurrent calls exactly one gets true. */
   decide(zoneId: string, userCodeDigest: string, decision: DeviceDecision | undefined, now: Date): Promise<boolean>
   /** The answer to a device of the client; an approval is returned once. */
   poll(

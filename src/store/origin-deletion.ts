@@ -20,7 +20,7 @@ const SOME_SESSIONS = statement<Origin, { id_digest: string }>(
   `select id_digest from sessions where zone_id = :zone_id and origin = :origin limit ${ROWS_AT_ONCE}`,
 )
 type Chosen = Readonly<Record<string, string>>
-/** The arguments of statements with `count` ids; those that are missing are empty, which no id is. */
+/** The arguments of statements with `count` ids; missing ones are empty strings, which match no id. */
 const chosen = (zoneId: string, count: number, ids: readonly string[]): Chosen => ({
   zone_id: zoneId,
   ...Object.fromEntries(namesFor(count).map((name, index) => [name, ids[index] ?? ''])),

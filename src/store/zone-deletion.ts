@@ -4,7 +4,7 @@ import { type Database, type Statement, statement, type Transaction } from './da
 import { lockNesting, pruneNestingOfZone } from './groups/nesting.ts'
 import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
 
-/** Every table with rows of zones; what is sent to others first, and tables with foreign keys before those that they reference. */
+/** Every table with rows of zones: first queues of outgoing messages; tables with foreign keys before those that they reference. */
 const TABLES = [
   'outgoing_mails',
   'ended_sessions',

@@ -68,7 +68,7 @@ export function createConnections({
 
   function openPool(): Pool {
     const opened = new Pool({ ...config, max: bounds.slots, idleTimeoutMillis: 60_000 })
-    // The pool reports that it is closed before the server has noticed; what the server ends until then was given up here.
+    // The pool reports that it is closed before the server has noticed. Errors of connections that end in between are ignored.
     opened.on('error', error => {
       if (!closed && opened === pool) onError(error)
     })

@@ -210,7 +210,7 @@ export function toRow(zoneId: string, user: User): UserRow {
   return { ...toUserRow({ ...user, zoneId }), user_name_lower: userNameKey(user.userName) }
 }
 
-/** Counts alone: of the users that are created at once, the lock lets one count at a time. */
+/** Counts under a lock, so that of users that are created concurrently one is counted at a time. */
 async function isFull(within: Transaction, zoneId: string, maxUsers: number): Promise<boolean> {
   await within.lock(`users of ${zoneId}`)
   const [row] = (await within.run(COUNT_USERS, { zone_id: zoneId })).rows

@@ -55,7 +55,7 @@ function rowsOf(
   )
 }
 
-// Several rows for a zone, so that users who are created at once rarely wait for each other.
+// Several rows for a zone, so that concurrent insertions of users rarely block each other.
 const SLOTS = 16
 const ADD = statement<{ zone_id: string; slot: number; total: number; removed: number }>(
   `insert into user_counts (zone_id, slot, total, removed) values (:zone_id, :slot, :total, :removed)

@@ -36,7 +36,7 @@ export interface SharedLimit {
 /** Opens limits. */
 interface SharedLimits {
   open(name: string, allowance: Allowance): SharedLimit
-  /** Reports what was given back now, instead of some time later. */
+  /** Reports undone counts now, instead of some time later. */
   flush(): Promise<void>
 }
 

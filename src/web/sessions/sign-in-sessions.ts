@@ -180,7 +180,7 @@ function signInOf(
 }
 
 /**
- * Whether a second factor can still be asked for, whose guesses count with those of the password. In a remembered
+ * Whether a second factor can still be requested; its guesses count together with those of the password. In a remembered
  * browser, an application can still demand one.
  */
 function mayGuess(
