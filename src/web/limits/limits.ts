@@ -37,9 +37,9 @@ export const ALLOWANCES = {
   deviceCodes: { max: 100, seconds: MINUTE },
   /** Invalid device codes that a user entered, by user. */
   wrongUserCodes: { max: 10, seconds: 5 * MINUTE },
-  /** The same by network: more, because one user must not lock out all others of a network. */
+  /** The same by address: more, because one user must not lock out all others at an address. */
   wrongUserCodesAt: { max: 100, seconds: 5 * MINUTE },
-  /** DPoP proofs sent with an invalid grant, of clients without a credential, by network. */
+  /** DPoP proofs sent with an invalid grant, of clients without a credential, by address. */
   vainProofs: { max: 300, seconds: MINUTE },
   /** Registrations of clients by anonymous callers, by network, and changes that such a client makes to itself. */
   registrations: { max: 60, seconds: HOUR },
