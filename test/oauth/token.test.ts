@@ -38,7 +38,7 @@ const malformed: readonly Case[] = [
     name: 'another charset',
     request: {
       body: CREDENTIALS,
-      headers: { 'content-type': 'application/x-www-form-urlencoded; charset=iso-8859-1' },
+      headers: { 'content-type': 'application/x-www-form-urlencoded; charset=windows-1252' },
     },
     want: '400 invalid_request',
     description: 'The charset must be UTF-8',

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { APP, MODES, NO_CREDENTIALS, SERVICE, refused, tokensOf } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 import type { TestRequest, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const GRANT = { grant_type: 'client_credentials' }
 const PERSON = { grant_type: 'password', username: 'marissa', password: 'koala' }
@@ -171,3 +171,22 @@ it('refuses every query in standard', async () => {
     await server.stop()
   }
 })
+
+for (const mode of MODES) {
+  it(`reads a form in ISO-8859-1 in uaa only, ${mode}`, async () => {
+    const bootstrap = {
+      ...defaultBootstrap,
+      users: [{ userName: 'zoë', password: 'grüße und küsse', emails: [{ value: 'zoe@example.org' }] }],
+    }
+    const server = await startServer({ mode, config: { bootstrap } })
+    try {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=ISO-8859-1' }
+      // Percent-codes, as Java's clients send them, and bytes.
+      const body = Buffer.from('grant_type=password&username=zo%EB&password=gr\xfc%dfe+und+k%FCsse', 'latin1')
+      const answer = await server.send('/oauth/token', { method: 'POST', body, headers, basic: APP })
+      assert.equal(answer.status, mode === 'uaa' ? 200 : 400, answer.text)
+    } finally {
+      await server.stop()
+    }
+  })
+}

@@ -42,6 +42,12 @@ interface Body {
 /** Routes that accept every method are not deletions, even when called with DELETE. */
 const isDeletion = (request: FastifyRequest): boolean => String(request.routeOptions.method) === 'DELETE'
 
+/** A form in ISO-8859-1 as one in UTF-8: its percent-codes stand for characters, not for bytes of UTF-8. */
+const fromLatin1 = (body: Buffer): string =>
+  body.toString('latin1').replace(/%[89a-f][\da-f]/gi, code => encodeURIComponent(unescapedByte(code)))
+
+const unescapedByte = (code: string): string => String.fromCodePoint(Number.parseInt(code.slice(1), 16))
+
 /**
  * Accepts a form or JSON, as the route declares: strict UTF-8, no other content type. The body of a DELETE is read up to
  * the limit and ignored (RFC 9110 §9.3.5). UAA: a body that is not a form counts as empty. See docs/compatibility.md, C5.
@@ -58,6 +64,9 @@ export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behav
     if ((!fits || type !== FORM) && body.length === 0) return undefined
     if (!fits) throw wrongContentType(request)
     const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+    // UAA: Java clients send it. Every sequence of bytes is valid and means one text.
+    if (!refuseOtherBodies && type === FORM && charset?.toLowerCase() === 'iso-8859-1')
+      return parse(fromLatin1(body), type)
     if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
       throw new MalformedInput('The charset must be UTF-8')
     if (!isUtf8(body)) throw new BadEncoding('The request body is not UTF-8')
