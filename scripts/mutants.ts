@@ -121,8 +121,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an assertion requires a verified account',
     BEARER,
-    '!user.verified && origin',
-    'false && origin',
+    '!user.verified && user.origin',
+    'false && user.origin',
     'oauth/jwt-bearer-own',
     'oauth/jwt-bearer',
   ),
