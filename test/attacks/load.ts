@@ -368,7 +368,7 @@ export const loadAttacks: readonly Attack[] = [
           })
         const long = await begin(5000)
         assert.equal(long.status, 400)
-        assert.match(long.text, /too long to wait/)
+        assert.match(long.text, /too long to be kept/)
         assert.deepEqual(
           Object.keys(long.cookies).filter(name => name.includes('session')),
           [],

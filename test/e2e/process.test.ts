@@ -88,13 +88,17 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       name: 'reports in one line that the port is in use',
       args: () => ['serve', '--port', String(port), '--database', 'sqlite::memory:'],
       status: 1,
-      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\)$/],
+      lines: [
+        /^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\); stop that program, or choose another port with --port or listen\.port$/,
+      ],
     },
     {
       name: 'reports the same, once, with several workers',
       args: () => ['serve', '--port', String(port), '--workers', '3'],
       status: 1,
-      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\)$/],
+      lines: [
+        /^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\); stop that program, or choose another port with --port or listen\.port$/,
+      ],
     },
     // Covers latchkey serve: --host
     {

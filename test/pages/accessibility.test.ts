@@ -133,11 +133,12 @@ const BROKEN_WORDS = `[...document.querySelectorAll('.button, .quiet, h1, h2')].
   const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
   while (texts.nextNode()) {
     const { data } = texts.currentNode
-    for (const { 0: word, index } of data.matchAll(/[\\p{Script=Latin}]+/gu)) {
+    for (const { 0: word, index } of data.matchAll(/[\\p{Script=Latin}\u00ad]+/gu)) {
       const range = document.createRange()
       range.setStart(texts.currentNode, index)
       range.setEnd(texts.currentNode, index + word.length)
-      if (range.getClientRects().length > 1) broken.push(word)
+      const lines = new Set([...range.getClientRects()].map(({ top }) => top))
+      if (lines.size > word.split('\u00ad').length) broken.push(word) // a soft hyphen may break it
     }
   }
   return broken

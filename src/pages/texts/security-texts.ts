@@ -135,7 +135,7 @@ const de: SecurityTexts = {
     'Ihr Fingerabdruck, Ihr Gesicht, Ihre Bildschirmsperre oder ein Sicherheitsschlüssel. Ein Passkey funktioniert nur auf dieser Website: Eine gefälschte bekommt nichts.',
   noPasskeys: 'Sie haben noch keinen Passkey.',
   app: 'Authentifizierungs-App',
-  codes: 'Wiederherstellungscodes',
+  codes: 'Wiederherstellungs\u00adcodes',
   codesLead: 'Jeder lässt Sie einmal ein, wenn Ihr Gerät verloren ist. Bewahren Sie sie getrennt davon auf.',
   renewCodes: 'Neue Codes erstellen',
   devices: 'Gemerkte Geräte',
