@@ -8,6 +8,9 @@ export const zoneReaders = (service: Service): Required<Rights> => ({
   ofDefaultZone: ['zones.read', 'zones.{zone}.admin'],
 })
 
+/** Whether it is the id of the default zone. */
+export const isDefault = (zoneId: string, { name }: Service): boolean => zoneId === name
+
 /** Callers in another zone than the default one can see only that zone. */
-export const isOutside = (request: FastifyRequest, zoneId: string, service: Service): boolean =>
-  request.zone.id !== service.name && request.zone.id !== zoneId
+export const isOutside = ({ zone }: FastifyRequest, zoneId: string, service: Service): boolean =>
+  !isDefault(zone.id, service) && zone.id !== zoneId

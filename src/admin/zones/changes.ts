@@ -15,7 +15,7 @@ import { isNamed, readZoneBody, refuseBadId, refuseBadNames, refuseUnnamed } fro
 import type { ZoneClientDeps } from './clients.ts'
 import { createZoneConfigReader } from './config.ts'
 import type { ZoneConfigDeps } from './config.ts'
-import { isOutside } from './access.ts'
+import { isDefault, isOutside } from './access.ts'
 import { invalidZone, refuseByStatus } from './refusal.ts'
 
 /** Dependencies of the zones and of their clients. */
@@ -38,8 +38,6 @@ export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
   const standardGroups = standardDefaultGroups(service.name)
   const readConfig = createZoneConfigReader(deps)
 
-  const isDefault = (id: string): boolean => id === service.name
-
   const report = (request: FastifyRequest, type: ZoneEventType, zone: Zone): void =>
     audit({
       type,
@@ -55,7 +53,7 @@ export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
   }
 
   async function create(request: FastifyRequest): Promise<ZoneState> {
-    if (!isDefault(request.zone.id)) throw refuseByStatus(403)
+    if (!isDefault(request.zone.id, service)) throw refuseByStatus(403)
     const body = readZoneBody(jsonBody(request))
     refuseUnnamed(body)
     const id = body.id ?? random.uuid()
@@ -90,7 +88,7 @@ export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
   }
 
   async function change(request: FastifyRequest, id: string): Promise<ZoneState> {
-    if (isDefault(id) || isOutside(request, id, service)) throw refuseByStatus(403)
+    if (isDefault(id, service) || isOutside(request, id, service)) throw refuseByStatus(403)
     const before = await store.zones.read(id)
     if (before === undefined) throw refuseByStatus(404)
     const body = readZoneBody(jsonBody(request))
@@ -122,7 +120,7 @@ export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
   }
 
   async function remove(request: FastifyRequest, id: string): Promise<ZoneState> {
-    if (isDefault(id) || isOutside(request, id, service)) throw refuseByStatus(403)
+    if (isDefault(id, service) || isOutside(request, id, service)) throw refuseByStatus(403)
     const state = await store.zones.read(id)
     if (state === undefined) throw refuseByStatus(404)
     const outcome = await store.zones.delete(id, service.name)

@@ -6,7 +6,7 @@ import { zoneConfigSettings } from '../../records/zone-config.ts'
 import type { ZoneState } from '../../store/store.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import { sendJson } from '../../web/requests/json.ts'
-import { isOutside, zoneReaders } from './access.ts'
+import { isDefault, isOutside, zoneReaders } from './access.ts'
 import { zoneClientHandlers } from './clients.ts'
 import { createZoneChanges } from './changes.ts'
 import type { ZoneDeps } from './changes.ts'
@@ -25,11 +25,9 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
   const changes = createZoneChanges(deps)
   const settings = zoneConfigSettings(service.name)
 
-  const isDefault = (id: string): boolean => id === service.name
-
   /** For the default zone the signing key, for others their chosen one: a generated key is not shown. */
   function shownKey({ zone, activeKeyId }: ZoneState): string | undefined {
-    const isChosen = isDefault(zone.id) || (zone.config.tokenPolicy?.activeKeyId ?? undefined) !== undefined
+    const isChosen = isDefault(zone.id, service) || (zone.config.tokenPolicy?.activeKeyId ?? undefined) !== undefined
     return isChosen ? activeKeyId : undefined
   }
 
@@ -37,7 +35,7 @@ export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
     zoneToJson(state.zone, { activeKeyId: shownKey(state) }, { settings, reduced })
 
   on('GET /identity-zones', async (request, reply) => {
-    if (isDefault(request.zone.id)) {
+    if (isDefault(request.zone.id, service)) {
       return reply.type('application/json').send(await listOfZones(store, state => toJson(state)))
     }
     const own = await store.zones.read(request.zone.id)
