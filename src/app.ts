@@ -115,7 +115,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   return assembleServer(deps, foundations, createServices(deps, foundations))
 }
 
-/** What everything else stands on: the store, its caches and the audit trail, outbound requests, limits and keys. */
+/** What everything else depends on: the store, its caches and the audit trail, outbound requests, limits and keys. */
 async function createFoundations(deps: AppDeps) {
   const { config, passwords, clock, random, log, instrument } = deps
   const { pageSettings, mutualTls } = config
@@ -237,7 +237,7 @@ function createServices(deps: AppDeps, { shared, background, outbound, limits, k
     history,
   }
   const tokens = { keys, foreignKeys, verifications, senders, subjects, issuer, reader, clientSecrets }
-  return { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders, samlEntityId }
+  return { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders }
 }
 
 type Services = ReturnType<typeof createServices>
@@ -246,7 +246,7 @@ type Services = ReturnType<typeof createServices>
 async function assembleServer(
   { config, vault, clock, log, build, instrument }: AppDeps,
   { shared, stored, background, outbound, limits, keys, trail }: Foundations,
-  { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders, samlEntityId }: Services,
+  { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders }: Services,
 ): Promise<App> {
   const { store, urls, service } = shared
   const { identity, findOutstandingDemand } = accounts
@@ -273,7 +273,7 @@ async function assembleServer(
     ...shared,
     build,
     serviceName: service.name,
-    samlEntityId,
+    samlEntityId: config.saml.entityId,
     loginProviders: zone => identity.loginProviders(zone),
   })
   const parts = { ...shared, ...front, ...accounts, ...tokens, config, stored, vault, log, limits, outbound, trail }
