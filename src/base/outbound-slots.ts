@@ -27,7 +27,7 @@ export interface OutboundShare {
 /** For requests of the server itself. */
 export const OWN_SHARE: OutboundShare = { zoneId: '', purpose: 'background' }
 
-/** A share, or that of connections that wait for the next talk. */
+/** A share, or that of idle connections that are kept for reuse. */
 type SlotOwner = Omit<OutboundShare, 'purpose'> & { readonly purpose: keyof typeof MAX_CONCURRENT }
 
 /** Takes a slot for a host or throws `busy`; the returned function releases it. */

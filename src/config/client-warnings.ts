@@ -75,7 +75,7 @@ function nameWarnings(record: ClientRecord): readonly string[] {
   })
 }
 
-/** Only the implicit grant asks a client for no proof of who it is. */
+/** Every grant but the implicit one requires the client to authenticate. */
 function credentialWarnings(definition: ClientDefinition, texts: readonly string[]): readonly string[] {
   const secrets = texts.map(() => ({})) // also an empty one: cf authenticates with it
   const isAsked = definition.authorizedGrantTypes.some(grant => grant !== 'implicit')

@@ -134,7 +134,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   }
 }
 
-/** Whether the form has the user's name: nobody goes on as another user than the one who was typed. */
+/** Whether the form names this user: nobody continues as a user other than the one who was typed. */
 const isNamed = ({ userName }: User, form: Form): boolean =>
   userNameKey(userName) === userNameKey(form.get('username') ?? '')
 

@@ -93,8 +93,8 @@ export async function createUser(zone: Zone, wanted: NewUser, deps: CreationDeps
 }
 
 /**
- * Whether the provider is still there. Its deletion ends with its accounts, and must leave none that is made meanwhile to the
- * next one of its origin. The internal one cannot be deleted.
+ * Whether the provider still exists. Its deletion deletes its accounts; one that is created meanwhile must not be left to the
+ * next provider of that origin. The internal provider cannot be deleted.
  */
 const isUnchanged = async (
   { zoneId, id, originKey }: IdentityProvider,

@@ -213,7 +213,7 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
           const done = { success: 'change_email_success', clientId: requestedReturn.clientId, url }
           return redirectToSignIn(request, reply, done, deps)
         }
-        // In the session of another user, too, whom the sign-in page would lead to the home page without a word.
+        // In the session of another user, too: the sign-in page would redirect that one to the home page without a message.
         const own = `${urls.ofZone(zone)}/profile?success_message_code=email_change.success`
         return reply.redirect(url ?? own, 302)
       }

@@ -25,7 +25,7 @@ export function placeCheck(path: string): () => void {
   }
 }
 
-/** Undefined if there is no file. Of a folder that this account may no longer look into SQLite says what does not work. */
+/** Undefined if there is no file; `unknown` in a folder that this account may no longer read: SQLite itself reports what fails. */
 function lookAt(path: string): Pick<BigIntStats, 'dev' | 'ino'> | 'unknown' | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false })
