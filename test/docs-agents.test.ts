@@ -20,13 +20,13 @@ const [API = '', AGENT = ''] = Array.from(
   readFileSync(join(ROOT, 'docs/agents.md'), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm),
 ).map(match => match[1] ?? '')
 
-interface Kept {
+interface Pending {
   readonly server: oauth.AuthorizationServer
 }
 interface Recipe {
   createApi(options: object): Server
-  begin(api: string, options: object): Promise<{ readonly goTo: URL; readonly kept: Kept }>
-  finish(callback: URL, kept: Kept, options: object): Promise<oauth.TokenEndpointResponse>
+  begin(api: string, options: object): Promise<{ readonly redirectTo: URL; readonly pending: Pending }>
+  finish(callback: URL, pending: Pending, options: object): Promise<oauth.TokenEndpointResponse>
 }
 
 describe('docs/agents.md', () => {
@@ -78,9 +78,9 @@ describe('docs/agents.md', () => {
   })
 
   /** The user signs in and allows what the agent asks for. */
-  async function allow(goTo: URL, path: string): Promise<URL> {
+  async function allow(redirectTo: URL, path: string): Promise<URL> {
     const browser = await signedIn(server)
-    const page = await browser.send(goTo.pathname + goTo.search)
+    const page = await browser.send(redirectTo.pathname + redirectTo.search)
     assert.equal(page.status, 200, page.text)
     assert.ok(page.text.includes(new URL(documents.id(path)).host))
     const scopes = Object.fromEntries(
@@ -95,8 +95,8 @@ describe('docs/agents.md', () => {
   it('takes an agent from the URL of an API to an answer of it', async () => {
     const clientId = documents.publish('/agent.json')
     const agent = { clientId, redirectUri: LOOPBACK_CALLBACK, scope, options }
-    const { goTo, kept } = await recipe.begin(resource, agent)
-    const tokens = await recipe.finish(await allow(goTo, '/agent.json'), kept, agent)
+    const { redirectTo, pending } = await recipe.begin(resource, agent)
+    const tokens = await recipe.finish(await allow(redirectTo, '/agent.json'), pending, agent)
     assert.deepEqual(decodeJwt(tokens.access_token).aud, [resource])
     const answer = await fetch(resource, { headers: { authorization: `Bearer ${tokens.access_token}` } })
     assert.equal(answer.status, 200)
@@ -107,10 +107,10 @@ describe('docs/agents.md', () => {
   it('gives no token for an API that the zone does not name', async () => {
     const clientId = documents.publish('/curious.json')
     const agent = { clientId, redirectUri: LOOPBACK_CALLBACK, scope, options }
-    const { goTo } = await recipe.begin(resource, agent)
-    goTo.searchParams.set('resource', 'https://other.example.org/mcp')
+    const { redirectTo } = await recipe.begin(resource, agent)
+    redirectTo.searchParams.set('resource', 'https://other.example.org/mcp')
     const browser = await signedIn(server)
-    const answer = await browser.send(goTo.pathname + goTo.search)
+    const answer = await browser.send(redirectTo.pathname + redirectTo.search)
     assert.equal(answer.status, 302, answer.text)
     assert.match(answer.location().href, /error=invalid_target/)
   })

@@ -25,10 +25,18 @@ interface Recipe {
 }
 interface StrictRecipe {
   discover(issuer: string, clientId: string, key: object, options: object): Promise<client.Configuration>
-  begin(config: client.Configuration, redirectUri: string, scope: string): Promise<{ goTo: URL; kept: Kept }>
-  finish(config: client.Configuration, callback: URL, kept: Kept): ReturnType<typeof client.authorizationCodeGrant>
+  begin(
+    config: client.Configuration,
+    redirectUri: string,
+    scope: string,
+  ): Promise<{ redirectTo: URL; pending: Pending }>
+  finish(
+    config: client.Configuration,
+    callback: URL,
+    pending: Pending,
+  ): ReturnType<typeof client.authorizationCodeGrant>
 }
-interface Kept {
+interface Pending {
   readonly DPoP: client.DPoPHandle
 }
 
@@ -90,11 +98,11 @@ describe('docs/requests.md and docs/fapi.md', () => {
   it('signs a user in at a client of FAPI 2.0', async () => {
     const key = { key: SIGNERS.ec.key, kid: 'ec' }
     const strictConfig = await strict.discover(base.href, 'strict', key, { execute })
-    const { goTo, kept } = await strict.begin(strictConfig, CALLBACK, 'openid')
+    const { redirectTo, pending } = await strict.begin(strictConfig, CALLBACK, 'openid')
     const browser = await signedIn(server)
-    const callback = (await browser.send(goTo.pathname + goTo.search)).location()
-    const tokens = await strict.finish(strictConfig, callback, kept)
-    const { DPoP } = kept
+    const callback = (await browser.send(redirectTo.pathname + redirectTo.search)).location()
+    const tokens = await strict.finish(strictConfig, callback, pending)
+    const { DPoP } = pending
     const user = await client.fetchUserInfo(strictConfig, tokens.access_token, tokens.claims()?.sub ?? '', { DPoP })
     assert.equal(user.sub, tokens.claims()?.sub)
   })

@@ -22,7 +22,7 @@ const [API = '', APPLICATION = ''] = Array.from(
 ).map(match => match[1] ?? '')
 
 /** What the page keeps while the browser is away. */
-interface Kept {
+interface Pending {
   readonly acrValues?: string
   readonly maxAge?: string
   readonly verifier: string
@@ -34,14 +34,16 @@ interface Call {
   readonly redirectUri: string
   readonly scope: string
 }
-type Called = { readonly response: Response } | { readonly goTo: URL; readonly kept: Kept; readonly response?: never }
+type Called =
+  | { readonly response: Response }
+  | { readonly redirectTo: URL; readonly pending: Pending; readonly response?: never }
 interface Recipe {
   createApi(options: object): Server
   callApi(config: client.Configuration, call: Call): Promise<Called>
   finishStepUp(
     config: client.Configuration,
     callback: URL,
-    kept: Kept,
+    pending: Pending,
   ): ReturnType<typeof client.authorizationCodeGrant>
 }
 
@@ -121,7 +123,7 @@ describe('docs/step-up.md', () => {
     return (await client.authorizationCodeGrant(config, await visit(browser, url), checks)).access_token
   }
 
-  async function stepUp(called: Called): Promise<{ readonly goTo: URL; readonly kept: Kept }> {
+  async function stepUp(called: Called): Promise<{ readonly redirectTo: URL; readonly pending: Pending }> {
     if (called.response) assert.fail(`it was answered: ${called.response.status}`)
     return Promise.resolve(called)
   }
@@ -149,31 +151,34 @@ describe('docs/step-up.md', () => {
       await browser.signIn('marissa', 'koala')
       weak = await signIn(browser)
       assert.equal((await call('/read', weak)).response?.status, 200)
-      const { goTo, kept } = await stepUp(await call('/pay', weak))
-      assert.deepEqual([goTo.searchParams.get('acr_values'), kept.acrValues, kept.maxAge], ['2', '2', undefined])
+      const { redirectTo, pending } = await stepUp(await call('/pay', weak))
+      assert.deepEqual(
+        [redirectTo.searchParams.get('acr_values'), pending.acrValues, pending.maxAge],
+        ['2', '2', undefined],
+      )
 
-      assert.equal((await visit(browser, goTo)).pathname, '/second_factor')
+      assert.equal((await visit(browser, redirectTo)).pathname, '/second_factor')
       const enrolled = await enrolApp(server, browser)
       ;({ app } = enrolled)
-      const tokens = await recipe.finishStepUp(config, await visit(browser, goTo), kept)
+      const tokens = await recipe.finishStepUp(config, await visit(browser, redirectTo), pending)
       strong = tokens.access_token
       assert.deepEqual([tokens.claims()?.['acr'], tokens.claims()?.['amr']], ['2', ['pwd', 'otp', 'mfa']])
       assert.equal((await call('/pay', strong)).response?.status, 200)
     })
 
     it('again for the next level, which the application can go without', async () => {
-      const { goTo, kept } = await stepUp(await call('/vault', strong))
-      assert.equal(kept.acrValues, 'phr')
-      assert.equal((await visit(browser, goTo)).pathname, '/second_factor')
+      const { redirectTo, pending } = await stepUp(await call('/vault', strong))
+      assert.equal(pending.acrValues, 'phr')
+      assert.equal((await visit(browser, redirectTo)).pathname, '/second_factor')
       // The user removes it from the address.
-      goTo.searchParams.delete('acr_values')
-      await assert.rejects(recipe.finishStepUp(config, await visit(browser, goTo), kept), /too weak/)
-      assert.ok((await stepUp(await call('/vault', strong))).goTo)
+      redirectTo.searchParams.delete('acr_values')
+      await assert.rejects(recipe.finishStepUp(config, await visit(browser, redirectTo), pending), /too weak/)
+      assert.ok((await stepUp(await call('/vault', strong))).redirectTo)
     })
 
     it('and keeps the level in a refresh, but no older one', async () => {
-      const { goTo, kept } = await stepUp(await call('/pay', weak))
-      const tokens = await recipe.finishStepUp(config, await visit(browser, goTo), kept)
+      const { redirectTo, pending } = await stepUp(await call('/pay', weak))
+      const tokens = await recipe.finishStepUp(config, await visit(browser, redirectTo), pending)
       const refreshed = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
       assert.equal((await call('/pay', refreshed.access_token)).response?.status, 200)
       assert.equal(decodeJwt(refreshed.access_token)['auth_time'], tokens.claims()?.auth_time)
@@ -185,13 +190,13 @@ describe('docs/step-up.md', () => {
       const shift = Date.now
       Date.now = () => server.clock.now().getTime() // the API and the library tell the time by it
       try {
-        const { goTo, kept } = await stepUp(await call('/fresh', old))
-        assert.deepEqual([kept.acrValues, kept.maxAge], ['2', '60'])
-        assert.equal((await visit(browser, goTo)).pathname, '/login')
+        const { redirectTo, pending } = await stepUp(await call('/fresh', old))
+        assert.deepEqual([pending.acrValues, pending.maxAge], ['2', '60'])
+        assert.equal((await visit(browser, redirectTo)).pathname, '/login')
         const next = (await browser.signIn('marissa', 'koala')).location()
         assert.equal(next.pathname, '/second_factor')
         const proven = await prove(browser, { code: app.code(server) })
-        const tokens = await recipe.finishStepUp(config, await visit(browser, proven.location()), kept)
+        const tokens = await recipe.finishStepUp(config, await visit(browser, proven.location()), pending)
         assert.equal((await call('/fresh', tokens.access_token)).response?.status, 200)
       } finally {
         Date.now = shift
@@ -204,8 +209,8 @@ describe('docs/step-up.md', () => {
     await server.store.zones.update({ ...zone, config: { ...zone.config, secondFactor: { methods: ['totp'] } } })
     const browser = server.browser(base.host)
     await browser.signIn('sam', 'dingo')
-    const { goTo, kept } = await stepUp(await call('/vault', await signIn(browser)))
-    await assert.rejects(recipe.finishStepUp(config, await visit(browser, goTo), kept), (error: unknown) => {
+    const { redirectTo, pending } = await stepUp(await call('/vault', await signIn(browser)))
+    await assert.rejects(recipe.finishStepUp(config, await visit(browser, redirectTo), pending), (error: unknown) => {
       assert.ok(error instanceof client.AuthorizationResponseError)
       assert.equal(error.error, 'unmet_authentication_requirements')
       return true
