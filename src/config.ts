@@ -38,7 +38,7 @@ import { tlsOf, tlsWarnings } from './config/tls.ts'
 import { databaseOptionsOf } from './config/database.ts'
 import { tracingOf } from './config/tracing.ts'
 import { readUaaDatabaseUrl } from './config/uaa-database.ts'
-import { warningsOf } from './config/warnings.ts'
+import { emptyFileWarnings, warningsOf } from './config/warnings.ts'
 import { checkZoneIdentities } from './config/zone-identities.ts'
 
 export type { Config } from './config/config.ts'
@@ -159,7 +159,7 @@ export async function loadConfig({
     bootstrap,
   } as const
   const { files: secretFiles } = secrets
-  return { ...config, warnings: await warningsFor(config, { env, clock, secretFiles, audit: file.audit }) }
+  return { ...config, warnings: await warningsFor(config, { env, clock, secretFiles, file }) }
 }
 
 /** All warnings, in the order in which they are shown. */
@@ -169,12 +169,12 @@ async function warningsFor(
     env,
     clock,
     secretFiles,
-    audit,
+    file,
   }: {
     readonly env: Environment
     readonly clock: Clock
     readonly secretFiles: SecretOrigins['files']
-    readonly audit: ConfigFile['audit']
+    readonly file: ConfigFile
   },
 ): Promise<readonly string[]> {
   const { baseUrl, listen, database, service, compatibility, playground, bootstrap, zoneConfig, mutualTls } = config
@@ -183,6 +183,7 @@ async function warningsFor(
   const { clientWarnings } = playground ? {} : await import('./config/client-warnings.ts') // the playground has none
   const { allowPrivate } = config.outbound
   return [
+    ...emptyFileWarnings(file, config.file),
     ...environmentWarnings(env),
     ...warningsOf({ ...config, smtp: config.smtp }),
     ...secretFileWarnings(secretFiles, { masterKey: config.masterKey, database, tls }),
@@ -190,7 +191,7 @@ async function warningsFor(
     ...mutualTlsWarnings(bootstrap, mutualTls),
     ...(clientWarnings?.(bootstrap, rules) ?? []),
     ...(await providerWarnings(bootstrap, { serviceName: service, allowPrivate, baseUrl })),
-    ...auditWarnings(audit),
+    ...auditWarnings(file.audit),
     ...exampleSecretWarnings(bootstrap, baseUrl),
     ...secondFactorWarnings(bootstrap, { zoneConfig, compatibility }),
   ]

@@ -441,7 +441,7 @@ describe('a single value', () => {
     // Partly covers compatibility: metadata: M5 https
     { name: 'http on another machine', text: 'base_url: http://id.example', warning: /without https/ },
     { name: 'SameSite=None over http', text: 'session: { same_site: none }', warning: /no effect over http/ },
-    { name: 'mails that are not sent', text: '{}', warning: /^smtp is missing: mails are kept but not sent/ },
+    { name: 'mails that are not sent', text: 'workers: 1', warning: /^smtp is missing: mails are kept but not sent/ },
     {
       name: 'mails that can be read on the way',
       text: 'smtp: { host: mail.example }',
@@ -454,6 +454,19 @@ describe('a single value', () => {
       assert.match((await load(text)).warnings.join('\n'), warning)
     })
   }
+
+  for (const text of ['', '# base_url: https://id.example\n', '---\n', '{}', 'null']) {
+    it(`warns of a file without settings: ${JSON.stringify(text)}`, async () => {
+      const { warnings } = await load(text)
+      const path = join(folder, 'latchkey.yml')
+      assert.equal(warnings[0], `the configuration file ${path} has no settings: the server runs with its defaults`)
+    })
+  }
+
+  it('has no such warning for a file with settings, and without a file', async () => {
+    for (const { warnings } of [await load('workers: 1'), await loadConfig({ env: {}, cwd: folder })])
+      assert.doesNotMatch(warnings.join(), /has no settings/)
+  })
 
   for (const smtp of [
     'host: localhost',

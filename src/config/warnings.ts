@@ -80,6 +80,12 @@ export function warningsOf({
   return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
 }
 
+/** A file that was cut off or not filled in would otherwise go unnoticed; without a path, there is no file. */
+export const emptyFileWarnings = (file: object, path: string | undefined): readonly string[] =>
+  path === undefined || Object.keys(file).length > 0
+    ? []
+    : [`the configuration file ${path} has no settings: the server runs with its defaults`]
+
 /** Whether mails cannot be read on the way to the server; with a user, StartTLS is demanded anyway. */
 const isSecured = ({ host, secure, starttls, user }: SmtpSettings): boolean =>
   secure || starttls || user !== undefined || isLoopbackHost(host)
