@@ -32,6 +32,9 @@ export class PageError extends Error {
 export const FORGED =
   'This form was not sent from one of our pages, or it was open for too long. Go back and try again.'
 
+/** Refuses endpoints of what the zone has switched off, or in `uaa` not switched on (row N1). */
+export const switchedOff = (): PageError => new PageError(404, 'This function is switched off here.')
+
 /** The answer to an error, before it is rendered as JSON or as a page. */
 interface Answer {
   readonly status: number

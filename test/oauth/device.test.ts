@@ -273,12 +273,15 @@ describe('the device grant of a client that asks for a second factor', () => {
 })
 
 describe('the device grant where the zone has none', () => {
-  it('is unknown', async () => {
+  it('says that it is off', async () => {
     const server = await startServer({ config: { bootstrap, zone_config: { protocols: { deviceGrant: false } } } })
     try {
       const form = { client_id: 'tv' }
-      assert.equal((await server.send('/oauth/device_authorization', { form })).status, 404)
-      assert.equal((await server.send('/device')).status, 404)
+      const authorization = await server.send('/oauth/device_authorization', { form })
+      const page = await server.send('/device', { headers: { 'accept-language': 'de' } })
+      assert.deepEqual([authorization.status, page.status], [404, 404])
+      assert.equal(authorization.json()['error_description'], 'This function is switched off here.')
+      assert.match(page.text, /Diese Funktion ist hier ausgeschaltet\./)
       const answer = await server.token({ grant_type: GRANT, device_code: 'x', client_id: 'tv' })
       assert.equal(answer.json()['error'], 'unsupported_grant_type')
       const metadata = (await server.send('/.well-known/openid-configuration')).json()

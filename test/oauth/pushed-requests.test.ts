@@ -280,6 +280,7 @@ describe('a client whose pushed requests are never used', () => {
 })
 
 describe('a zone and pushed requests', () => {
+  const OFF = { error: 'not_found', error_description: 'This function is switched off here.' }
   const inZone = async (
     mode: 'standard' | 'uaa',
     config: Readonly<Record<string, unknown>>,
@@ -293,16 +294,16 @@ describe('a zone and pushed requests', () => {
     }
   }
 
-  it('knows no such path where it does not speak them', async () => {
+  it('says that they are off where it does not speak them', async () => {
     await inZone('standard', { protocols: { pushedRequests: false } }, async server => {
-      assert.equal((await push(server)).status, 404)
+      assert.deepEqual([(await push(server)).status, (await push(server)).json()], [404, OFF])
       const request = { ...BANK_REQUEST, request_uri: 'urn:ietf:params:oauth:request_uri:x' }
       const { query } = responseOf(await authorize(server.browser(), request))
       assert.equal(query['error'], 'request_uri_not_supported')
     })
     await inZone('uaa', {}, async server => {
       const answer = await push(server)
-      assert.deepEqual([answer.status, answer.location().pathname], [302, '/login'])
+      assert.deepEqual([answer.status, answer.json()], [404, OFF])
     })
   })
 

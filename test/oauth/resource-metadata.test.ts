@@ -63,9 +63,13 @@ describe(`GET ${PATH}`, () => {
       }
     }))
 
-  it('is nothing where the zone does not have it', async () => {
+  it('is off where the zone does not have it', async () => {
     const zone_config = { protocols: { protectedResourceMetadata: false } }
-    await inServer({ zone_config }, async server => assert.equal((await server.send(PATH)).status, 404))
+    await inServer({ zone_config }, async server => {
+      const answer = await server.send(PATH)
+      assert.equal(answer.status, 404)
+      assert.equal(answer.json()['error_description'], 'This function is switched off here.')
+    })
     await inServer({}, async server => assert.equal((await server.send(PATH)).status, 404), 'uaa')
   })
 })

@@ -288,7 +288,7 @@ export function oauthArea(facts: Facts): Area {
           [facts.service.csrfName]: may('The anti-forgery value; required with a decision.'),
         },
       }),
-      ...pushedRequestOperations(facts, {
+      ...pushedRequestOperations({
         request: authorizationRequest(facts),
         credentials: { ...CLIENT_FIELDS, ...ASSERTION_FIELDS },
       }),

@@ -1,12 +1,15 @@
 // Pushed authorization requests (RFC 9126).
-import type { Facts, Fields, Operation } from './description.ts'
-import { closed, json, may, redirect, text, whole } from './description.ts'
+import type { Fields, Operation } from './description.ts'
+import { closed, json, may, text, whole } from './description.ts'
 
 /** `/oauth/par`, with the fields of an authorization request and of client authentication. */
-export function pushedRequestOperations(
-  { behaviour }: Facts,
-  { request, credentials }: { readonly request: Fields; readonly credentials: Fields },
-): Readonly<Record<string, Operation>> {
+export function pushedRequestOperations({
+  request,
+  credentials,
+}: {
+  readonly request: Fields
+  readonly credentials: Fields
+}): Readonly<Record<string, Operation>> {
   const fields = Object.entries(request).map(([name, field]) => [name, { ...field, required: false }] as const)
   return {
     'POST /oauth/par': {
@@ -21,11 +24,8 @@ export function pushedRequestOperations(
       },
       answers: {
         201: json('The request is kept.', closed({ request_uri: text, expires_in: whole })),
-        ...(!behaviour.unknownPathIsNotFound && {
-          302: redirect('To the sign-in page: the zone does not speak pushed requests.'),
-        }),
         400: 'The request was refused, as `/oauth/authorize` would refuse it.',
-        404: 'The zone does not speak pushed requests.',
+        404: 'Pushed requests are switched off (`protocols.pushedRequests`).',
         406: 'Parameters in the query are not allowed.',
         413: 'The request is too long.',
         429: 'Too many requests of the client are kept.',

@@ -17,7 +17,7 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Store } from '../../store/store.ts'
-import { PageError } from '../../web/answers.ts'
+import { switchedOff } from '../../web/answers.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -51,10 +51,10 @@ export interface PasskeySignInDeps {
 export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDeps, { passkeys }: Factors): void {
   const { store, clock, sessions, csrf, urls, service, behaviour } = deps
 
-  /** As for an address that is not there, where the zone has no passkeys. */
+  /** Refuses where the zone has no passkeys. */
   function checkIsOffered({ zone }: FastifyRequest): void {
     if (offersPasskeySignIn(secondFactorPolicy(zone, behaviour), service.name)) return
-    throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
+    throw switchedOff()
   }
 
   /** What the challenge is bound to; undefined for a browser that keeps no cookie. */

@@ -12,7 +12,7 @@ import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { BEGUN_SECONDS, PUSHED_PREFIX, PUSHED_SECONDS } from '../../model/tokens/pushed-request.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Senders } from '../../token/sender/sender.ts'
-import { PageError } from '../../web/answers.ts'
+import { PageError, switchedOff } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { EMPTY_FORM, MalformedInput, parseForm } from '../../web/requests/form.ts'
@@ -50,12 +50,12 @@ const MAX_COUNTED = 1000
 
 /** Names the handler. */
 export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void {
-  const { store, clock, random, behaviour, denial, settings } = deps
+  const { store, clock, random, behaviour, settings } = deps
   const refuseTooMany = createKeptCounts(deps)
 
   async function push(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { zone } = request
-    if (!supportsProtocol(zone, 'pushedRequests', behaviour)) return denial.refuseUnknownPath(request, reply)
+    if (!supportsProtocol(zone, 'pushedRequests', behaviour)) throw switchedOff()
     const from = contextOf(request)
     const sent = formOf(request, settings) ?? EMPTY_FORM
     const params = parseParams(sent, behaviour)

@@ -4,7 +4,7 @@ import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { FastifyRequest } from 'fastify'
-import { PageError } from '../../web/answers.ts'
+import { switchedOff } from '../../web/answers.ts'
 import type { DeviceAuthorizationDeps } from './device-authorization.ts'
 import type { DevicePageDeps } from './device-page.ts'
 
@@ -32,10 +32,10 @@ export type DeviceRoute = keyof typeof ROUTES
 /** Dependencies of the endpoints. */
 type DeviceDeps = DeviceAuthorizationDeps & DevicePageDeps
 
-/** As for any path that is not there. */
+/** Refuses where the zone does not support the protocol. */
 export function requireDeviceProtocol({ zone }: FastifyRequest, { behaviour }: Pick<DeviceDeps, 'behaviour'>): void {
   if (supportsProtocol(zone, 'deviceGrant', behaviour)) return
-  throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
+  throw switchedOff()
 }
 
 /** `/oauth/device_authorization`, and the page `/device`. */

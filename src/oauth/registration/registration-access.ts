@@ -10,7 +10,7 @@ import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Store, StoredClient } from '../../store/store.ts'
 import { bearerChallenge, bearerHeader } from '../../web/callers/authorization-header.ts'
-import { pathNotFound } from './routes.ts'
+import { switchedOff } from '../../web/answers.ts'
 
 /** Dependencies of access. */
 export interface RegistrationAccessDeps {
@@ -32,13 +32,13 @@ interface RegisteredCaller extends StoredClient {
   readonly token: string
 }
 
-/** The zone's policy; where registration is off, its paths do not exist. */
+/** The zone's policy; refuses where registration is off. */
 export function openPolicy(
   zone: Zone,
   { service }: { readonly service: Service },
 ): RegistrationPolicy & { readonly mode: 'token' | 'open' } {
   const { mode, ...policy } = registrationPolicy(zone, service)
-  if (mode === 'off') throw pathNotFound()
+  if (mode === 'off') throw switchedOff()
   return { mode, ...policy }
 }
 

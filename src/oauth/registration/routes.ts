@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { registrationPolicy } from '../../model/clients/registration.ts'
 import type { AddressedZone } from '../../model/request.ts'
+import { switchedOff } from '../../web/answers.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
@@ -30,10 +31,6 @@ const ROUTES = {
   'DELETE /connect/register/:client_id': managing,
 } as const satisfies Record<RouteName, DeferredRoute>
 
-/** As for any path that is not there. */
-export const pathNotFound = (): OAuthError =>
-  new OAuthError('not_found', 'The address may be mistyped, or what was here has moved.')
-
 /** A route of registration. */
 export type RegistrationRoute = keyof typeof ROUTES
 
@@ -41,9 +38,8 @@ export type RegistrationRoute = keyof typeof ROUTES
 export function registrationEndpoints(app: FastifyInstance, deps: RegistrationDeps): void {
   deferredRoutes<RegistrationRoute>(app, ROUTES, {
     errorHandler: (thrown, request) => {
-      // Its body may be unreadable: the error must not reveal that the endpoint exists.
       const zone = request.zone as AddressedZone | undefined // absent where the host name has no zone
-      if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw pathNotFound()
+      if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw switchedOff() // whatever its body
       if (thrown instanceof MalformedInput) {
         throw new OAuthError('invalid_client_metadata', thrown.message, { cause: thrown }) // RFC 7591 §3.2.2
       }

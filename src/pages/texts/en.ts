@@ -258,6 +258,7 @@ export const en: Texts = {
     passwordElsewhere: 'Your password is managed by your identity provider.',
     forged: 'This form was not sent from one of our pages, or it was open for too long. Go back and try again.',
     notFound: 'The address may be mistyped, or what was here has moved.',
+    switchedOff: 'This function is switched off here.',
     unknownZone: 'The subdomain does not map to a valid identity zone.',
     tooManyAttempts: 'Too many attempts. Wait a while, then try again.',
     tooManySignIns: 'Too many sign-ins at the moment. Try again in a few seconds.',

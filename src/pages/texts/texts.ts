@@ -331,6 +331,7 @@ export type TranslatedDescription =
   | 'passwordElsewhere'
   | 'forged'
   | 'notFound'
+  | 'switchedOff'
   | 'unknownZone'
   | 'tooManyAttempts'
   | 'tooManySignIns'

@@ -10,7 +10,7 @@ import type { Sessions } from './session.ts'
 export interface Denial {
   /** Redirects a user to sign-in and saves the requested URL; a program gets 403 (row M7). */
   askToSignIn(request: FastifyRequest, reply: FastifyReply, saved?: SavedRequest): Promise<FastifyReply>
-  /** Treats the path as unknown (row M7): that of a protocol that the zone does not support. */
+  /** The answer to an unknown path (row M7). */
   refuseUnknownPath(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
   /** Refuses a form without a valid anti-forgery value: with an error page if signed in, else with the sign-in page. */
   refuseForgery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>

@@ -108,6 +108,7 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'DELETE /connect/register/{client_id}', // the same
   'DELETE /oauth/registration-tokens/{id}', // the id of a token
   'POST /oauth/device_authorization', // a client with the grant
+  'POST /oauth/par', // the protocol, which is off in uaa
   'GET /device', // a zone with the grant
   'POST /device', // the same
   'POST /device/decision', // the same

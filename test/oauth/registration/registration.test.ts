@@ -494,7 +494,7 @@ for (const mode of MODES) {
       await setRegistration(server, { mode: 'open' })
     })
 
-    it('is not there where the zone does not say so', async () => {
+    it('is off where the zone does not say so', async () => {
       const client = registered(await register(server))
       for (const policy of [undefined, {}, { mode: 'off' }]) {
         await setRegistration(server, policy)
@@ -506,6 +506,7 @@ for (const mode of MODES) {
         ]
         for (const answer of answers) {
           assert.equal(errorOf(answer), '404 not_found')
+          assert.equal(answer.json()['error_description'], 'This function is switched off here.')
         }
       }
       const metadata = (await server.send('/.well-known/openid-configuration')).json()
