@@ -1,5 +1,5 @@
 // The interface between the areas of the store and the two databases: statements, writes and transactions. Contains no
-// table. Both databases run the same SQL; their differences are in sqlite.ts and postgres.ts, behind `Database`.
+// table. Both databases run the same SQL but for the few differences of `Dialect`; sqlite.ts and postgres.ts implement `Database`.
 // Statements are parsed once, when their module is loaded, and prepared by name.
 import type { Clock } from '../base/clock.ts'
 import { isStorable } from '../base/storable-text.ts'
@@ -75,8 +75,8 @@ export interface Transaction {
   waitBriefly(): Promise<void>
 }
 
-/** One of the two databases. */
-export interface Database {
+/** The SQL in which the databases differ. */
+export interface Dialect {
   readonly columnTypes: ColumnTypes
   /** The column that identifies a row of any table, within one statement. */
   readonly rowId: string
@@ -92,6 +92,10 @@ export interface Database {
   >
   /** SQL for a string in a column with JSON, at names that are no input; compared byte by byte, null where there is none. */
   jsonText(column: string, path: readonly string[]): string
+}
+
+/** One of the two databases. */
+export interface Database extends Dialect {
   /** Reads committed data outside of any transaction. */
   read<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<readonly Row[]>
   /** As `read`, for a statement that may scan a large table; it does not block others. */

@@ -4,7 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { StoreUnavailable } from '../store.ts'
 
 /** Flushes the write-ahead log of one file. */
-interface LogFlush {
+export interface LogFlush {
   /**
    * Resolves when every commit made before the call is on the disk; calls that come while a flush runs share the next one.
    * Rejects with `StoreUnavailable` when a flush fails, and from then on: the kernel may have dropped what it could not

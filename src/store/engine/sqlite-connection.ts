@@ -57,23 +57,28 @@ const ADVICE: ReadonlyMap<number, string> = new Map([
   [26, 'check the path in database, or restore a backup'],
 ])
 
-/** Does the work, and throws what the store throws in place of the errors of SQLite. */
+/** Does the work; throws errors of SQLite as `translate` returns them. */
 export function translated<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    const code = errorCode(error)
-    if (code === undefined || !(error instanceof Error)) throw error
-    if (code === UNIQUE || code === PRIMARY_KEY) {
-      throw new AlreadyExists(nounOf(/failed: (\w+)\./.exec(error.message)?.[1]), { cause: error })
-    }
-    if (REFUSALS.has(code & 0xff)) {
-      const advice = ADVICE.get(code & 0xff)
-      const reason = advice === undefined ? error.message : `${error.message}; ${advice}`
-      throw new StoreUnavailable(`the database refuses: ${reason}`, { cause: error })
-    }
-    throw error
+    throw translate(error)
   }
+}
+
+/** The error that the store throws in place of one of SQLite. */
+export function translate(error: unknown): unknown {
+  const code = errorCode(error)
+  if (code === undefined || !(error instanceof Error)) return error
+  if (code === UNIQUE || code === PRIMARY_KEY) {
+    return new AlreadyExists(nounOf(/failed: (\w+)\./.exec(error.message)?.[1]), { cause: error })
+  }
+  if (REFUSALS.has(code & 0xff)) {
+    const advice = ADVICE.get(code & 0xff)
+    const reason = advice === undefined ? error.message : `${error.message}; ${advice}`
+    return new StoreUnavailable(`the database refuses: ${reason}`, { cause: error })
+  }
+  return error
 }
 
 /** Retries for five seconds while another process holds the lock, without blocking the event loop. */

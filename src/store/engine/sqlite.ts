@@ -15,18 +15,21 @@ import {
 } from '../database.ts'
 import { StoreUnavailable } from '../store.ts'
 import { createCheckpoints } from './checkpoints.ts'
+import type { Checkpoints } from './checkpoints.ts'
 import { createLogFlush } from './log-flush.ts'
+import type { LogFlush } from './log-flush.ts'
 import { createSqliteChanges } from './sqlite-changes.ts'
-import { createConnection, retryWhileBusy, TIMEOUT_MILLISECONDS, translated } from './sqlite-connection.ts'
+import { createConnection, retryWhileBusy, TIMEOUT_MILLISECONDS, translate, translated } from './sqlite-connection.ts'
 import type { Connection } from './sqlite-connection.ts'
+import { SQLITE } from './sqlite-dialect.ts'
 import { placeCheck, prepareFile } from './sqlite-file.ts'
 import { createSqliteThread } from './sqlite-thread.ts'
 import { createWriteQueue } from './write-queue.ts'
+import type { BatchConnection } from './write-queue.ts'
 
 // How long SQLite waits for the lock of another process: short, because the wait blocks the whole process.
 const WRITER_BUSY_MILLISECONDS = 25
 
-const SQLITE_LOCK = 'all writes wait'
 const ANNOUNCE = statement<{ change: string; changed_at: number }>(
   `insert into changes (change, changed_at) values (:change, :changed_at)`,
 )
@@ -56,26 +59,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   // `normal` flushes at checkpoints only, which keeps the file intact; the log flush makes each commit durable.
   const log = inMemory ? undefined : createLogFlush(`${path}-wal`)
   const refuseOtherFile = inMemory ? undefined : placeCheck(path)
-  const queue = createWriteQueue({
-    async begin() {
-      log?.refuseFailed()
-      refuseOtherFile?.()
-      await checkpoints?.lastPass
-      await retryWhileBusy(() => writer.database.exec('begin immediate'))
-    },
-    commit() {
-      translated(() => writer.database.exec('commit'))
-      checkpoints?.afterCommit()
-    },
-    flush: () => log?.flush(),
-    rollback() {
-      if (writer.database.isTransaction) writer.database.exec('rollback')
-    },
-    isOpen: () => writer.database.isTransaction,
-    setSavepoint: () => writer.database.exec('savepoint job'),
-    releaseSavepoint: () => writer.database.exec('release job'),
-    returnToSavepoint: () => writer.database.exec('rollback to job; release job'),
-  })
+  const queue = createWriteQueue(batchesOn(writer.database, { checkpoints, log, refuseOtherFile }))
   const changes = inMemory ? undefined : createSqliteChanges(reader, { listener, onError })
   let closed = false
   let isListening = false
@@ -117,32 +101,12 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       // The type parameter of the statement describes the columns that its text selects.
       return (await scanner.run(of.pieces.join('?'), values)) as readonly Row[]
     } catch (error) {
-      return translated(() => {
-        throw error
-      })
+      throw translate(error)
     }
   }
 
   return {
-    columnTypes: {
-      text: 'text',
-      integer: 'integer',
-      flag: 'integer',
-      sequence: 'integer primary key autoincrement',
-      tableEnd: ' strict',
-    },
-    rowId: 'rowid',
-    now: 'latchkey_now()',
-    tables: `select name from sqlite_schema where type = 'table'`,
-    rowsOf: table => `select count(*) as rows from ${table}`,
-    locks: {
-      'create table': undefined,
-      'add column': SQLITE_LOCK,
-      'create index': SQLITE_LOCK,
-      'change rows': SQLITE_LOCK,
-      replace: SQLITE_LOCK,
-    },
-    jsonText: (column, path) => `json_extract(${column}, '$.${path.join('.')}')`,
+    ...SQLITE,
     read,
     scan,
     search: scan,
@@ -177,6 +141,41 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       if (reader !== writer) reader.database.close()
       writer.database.close() // last, so that it can checkpoint the log
     },
+  }
+}
+
+/** Batches as transactions of the writer. */
+function batchesOn(
+  writer: DatabaseSync,
+  {
+    checkpoints,
+    log,
+    refuseOtherFile,
+  }: {
+    readonly checkpoints: Checkpoints | undefined
+    readonly log: LogFlush | undefined
+    readonly refuseOtherFile: (() => void) | undefined
+  },
+): BatchConnection {
+  return {
+    async begin() {
+      log?.refuseFailed()
+      refuseOtherFile?.()
+      await checkpoints?.lastPass
+      await retryWhileBusy(() => writer.exec('begin immediate'))
+    },
+    commit() {
+      translated(() => writer.exec('commit'))
+      checkpoints?.afterCommit()
+    },
+    flush: () => log?.flush(),
+    rollback() {
+      if (writer.isTransaction) writer.exec('rollback')
+    },
+    isOpen: () => writer.isTransaction,
+    setSavepoint: () => writer.exec('savepoint job'),
+    releaseSavepoint: () => writer.exec('release job'),
+    returnToSavepoint: () => writer.exec('rollback to job; release job'),
   }
 }
 

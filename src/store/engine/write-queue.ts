@@ -5,7 +5,7 @@
 import { StoreBusy } from '../store.ts'
 
 /** The connection as the queue uses it. */
-interface BatchConnection {
+export interface BatchConnection {
   /** Opens the transaction; rejects when another process holds the database for too long. */
   begin(): Promise<void>
   commit(): void
@@ -54,44 +54,12 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
   let flushing = 0
   let idle: (() => void)[] = []
 
-  async function runJob(job: Job): Promise<Settle> {
-    try {
-      if (job.inSavepoint) connection.setSavepoint()
-      let value = job.work()
-      if (job.inSavepoint) {
-        value = await value
-        connection.releaseSavepoint()
-      }
-      // `work` gave what its own promise was made for.
-      return () => job.resolve(value as never)
-    } catch (error) {
-      if (!connection.isOpen()) throw error // the whole batch is lost
-      if (job.inSavepoint) connection.returnToSavepoint()
-      return () => job.reject(error)
-    }
-  }
-
-  /** Can fail on a broken disk; the next `begin` then reports it. */
-  function undo(): void {
-    try {
-      connection.rollback()
-    } catch {
-      // nothing was acknowledged, so nothing is lost
-    }
-  }
-
   async function runBatch(jobs: readonly Job[]): Promise<void> {
-    const settles: Settle[] = []
+    let settles: readonly Settle[]
     try {
-      await connection.begin()
-      for (const job of jobs) {
-        // Statements are not awaited one by one: that would cost more than running them.
-        settles.push(job.inSavepoint ? await runJob(job) : runStatement(job))
-      }
-      connection.commit()
+      settles = await commitAll(jobs, connection)
     } catch (error) {
       for (const job of jobs) job.reject(error)
-      undo()
       return
     }
     const flushed = connection.flush()
@@ -120,16 +88,6 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
     if (waiting.length > 0 || open !== undefined || flushing > 0) return
     for (const resolve of idle) resolve()
     idle = []
-  }
-
-  function runStatement(job: Job): Settle {
-    try {
-      const value = job.work()
-      return () => job.resolve(value as never) // as in runJob
-    } catch (error) {
-      if (!connection.isOpen()) throw error
-      return () => job.reject(error)
-    }
   }
 
   function runNext(): void {
@@ -168,5 +126,55 @@ export function createWriteQueue(connection: BatchConnection): WriteQueue {
       if (waiting.length === 0 && open === undefined && flushing === 0) return
       await new Promise<void>(resolve => idle.push(resolve))
     },
+  }
+}
+
+/** Runs the jobs in one transaction. The results resolve or reject the promise of each job; throws when the batch is lost. */
+async function commitAll(jobs: readonly Job[], connection: BatchConnection): Promise<readonly Settle[]> {
+  const settles: Settle[] = []
+  try {
+    await connection.begin()
+    for (const job of jobs) {
+      // Statements are not awaited one by one: that would cost more than running them.
+      settles.push(job.inSavepoint ? await runInSavepoint(job, connection) : runStatement(job, connection))
+    }
+    connection.commit()
+    return settles
+  } catch (error) {
+    undo(connection)
+    throw error
+  }
+}
+
+async function runInSavepoint(job: Job, connection: BatchConnection): Promise<Settle> {
+  try {
+    connection.setSavepoint()
+    const value = await job.work()
+    connection.releaseSavepoint()
+    // `work` gave what its own promise was made for.
+    return () => job.resolve(value as never)
+  } catch (error) {
+    if (!connection.isOpen()) throw error // the whole batch is lost
+    connection.returnToSavepoint()
+    return () => job.reject(error)
+  }
+}
+
+function runStatement(job: Job, connection: BatchConnection): Settle {
+  try {
+    const value = job.work()
+    return () => job.resolve(value as never) // as in runInSavepoint
+  } catch (error) {
+    if (!connection.isOpen()) throw error
+    return () => job.reject(error)
+  }
+}
+
+/** Can fail on a broken disk; the next `begin` then reports it. */
+function undo(connection: BatchConnection): void {
+  try {
+    connection.rollback()
+  } catch {
+    // nothing was acknowledged, so nothing is lost
   }
 }
