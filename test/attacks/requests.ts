@@ -13,6 +13,7 @@ import {
   CALLBACK,
   JWKS,
   bankClient,
+  pkce,
   push,
   pushed,
   requestObject,
@@ -51,6 +52,7 @@ const against = (attempt: (scene: Scene) => Promise<void>) => async (): Promise<
       bootstrap: withBanks(
         bankClient('rival'),
         bankClient('strict', { require_pushed_authorization_requests: true, require_signed_request_object: true }),
+        bankClient('kiosk', { client_secret: undefined, allowpublic: true }),
         bankClient('published', { request_uris: [address, ...inside] }),
       ),
     },
@@ -77,6 +79,15 @@ const against = (attempt: (scene: Scene) => Promise<void>) => async (): Promise<
 function refusedAs(answer: TestAnswer, error: string): void {
   const reported = answer.status === 302 ? responseOf(answer).query : { error: undefined }
   assert.equal(reported.error, error, answer.text)
+}
+
+/** A refused push, of an object that was used. */
+function refusedHere(answer: TestAnswer): void {
+  const { error, error_description: description } = answer.json()
+  assert.deepEqual(
+    [answer.status, error, description],
+    [400, 'invalid_request_object', 'The request object was used already'],
+  )
 }
 
 /** A page, and no redirect anywhere. */
@@ -205,6 +216,31 @@ export const requestAttacks: readonly Attack[] = [
         await authorize(victim, { client_id: 'bank', redirect_uri: CALLBACK, request }),
         'invalid_request_object',
       )
+    }),
+  },
+  {
+    attack:
+      'pushes a signed request from a history, for a client that needs no credential, or one object several times',
+    outcome: 'it is refused: an object with a `jti` is accepted once, in a URL or pushed',
+    attempt: against(async ({ server, victim, object }) => {
+      const claims = {
+        iss: 'kiosk',
+        client_id: 'kiosk',
+        code_challenge: pkce().challenge,
+        code_challenge_method: 'S256',
+      }
+      const answered = await object({ claims })
+      const ask = (query: Readonly<Record<string, string>>) => authorize(victim, { client_id: 'kiosk', ...query })
+      assert.ok(responseOf(await ask({ request: answered })).query['code'])
+      const pushedAs = (request: string) => server.send('/oauth/par', { form: { client_id: 'kiosk', request } })
+      refusedHere(await pushedAs(answered))
+      const fresh = await object({ claims })
+      const pushes = await Promise.all(Array.from({ length: 4 }, () => pushedAs(fresh)))
+      const [accepted, ...more] = pushes.toSorted((a, b) => a.status - b.status)
+      assert.equal(accepted?.status, 201)
+      for (const each of more) refusedHere(each)
+      isPage(await ask({ request: fresh }))
+      assert.ok(responseOf(await ask({ request_uri: String(accepted.json()['request_uri']) })).query['code'])
     }),
   },
   {

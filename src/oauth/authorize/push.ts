@@ -29,6 +29,7 @@ import { pushedChecks } from './parameter-checks.ts'
 import { isSilent } from './prompt.ts'
 import { RedirectRefusal } from './redirect.ts'
 import { MAX_PUSHED_OBJECT_LENGTH, readObject } from './request-object.ts'
+import type { VerifiedObject } from './request-object.ts'
 
 /** The services of the endpoint. */
 export interface PushDeps extends AuthorizeDeps {
@@ -63,14 +64,18 @@ export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void 
     const { client, clientAuthMethod } = await deps.authenticator.authenticate(from, credentials)
     // Any caller can push for a client that need not authenticate.
     if (clientAuthMethod === 'none') await deps.limits.anonymousPushes.take(callerKey(from, client.clientId))
-    const found = await parametersIn(request, { client, sent }, deps)
-    const parameters = await withKey(request, { client, parameters: found }, deps)
+    const { once, ...found } = await parametersIn(request, { client, sent }, deps)
+    const parameters = await withKey(request, { client, parameters: found.parameters }, deps)
     if (parameters.length > MAX_PARAMETERS_LENGTH) {
       throw new OAuthError({ error: 'invalid_request', status: 413 }, 'The request is too long') // RFC 9126 §2.3
     }
     const isSigned = params.get('request') !== undefined
     await check({ request, reply, client, form: formIn(parameters), isSigned }, deps)
     await refuseTooMany(zone, client)
+    // Anybody can push what a client without a credential signed, also after it was answered.
+    if (once && !(await store.assertions.use(zone.id, once.idDigest, once.until))) {
+      throw new OAuthError('invalid_request_object', 'The request object was used already')
+    }
     const id = random.urlSafe(ID_LENGTH)
     const expiresAt = addSeconds(clock.now(), PUSHED_SECONDS)
     await store.pushedRequests.insert(zone.id, {
@@ -117,19 +122,21 @@ interface Sent {
 const NOT_PARAMETERS = [...SECRETS, 'client_assertion_type', 'client_id']
 
 /** The parameters of the request: of its object if it has one, where nothing beside it counts (RFC 9126 §3). */
-async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, deps: PushDeps): Promise<string> {
+async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, deps: PushDeps): Promise<VerifiedObject> {
   if (sent.get('request_uri')) {
     throw new OAuthError('invalid_request', 'A pushed request cannot refer to another one') // RFC 9126 §2.1
   }
   const jwt = sent.get('request')
-  if (!jwt) return `client_id=${encodeURIComponent(client.clientId)}&${encodeForm(sent, NOT_PARAMETERS)}`
+  if (!jwt) {
+    return { parameters: `client_id=${encodeURIComponent(client.clientId)}&${encodeForm(sent, NOT_PARAMETERS)}` }
+  }
   if (!supportsProtocol(zone, 'requestObjects', deps.behaviour)) {
     throw new OAuthError('request_not_supported', 'Request objects are not supported')
   }
   if (jwt.length > MAX_PUSHED_OBJECT_LENGTH) {
     throw new OAuthError({ error: 'invalid_request_object', status: 413 }, 'The request object is too long')
   }
-  return (await readObject({ jwt, client, zone, at: deps.clock.now() }, deps)).parameters
+  return readObject({ jwt, client, zone, at: deps.clock.now() }, deps)
 }
 
 /** RFC 9449 §10.1: a proof with the push binds the code to its key, as `dpop_jkt` does. */

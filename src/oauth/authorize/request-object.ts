@@ -6,6 +6,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { addSeconds } from '../../base/clock.ts'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
+import { digest } from '../../base/secrets.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
 import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
@@ -48,11 +49,11 @@ const refuse = (description: string, cause?: unknown, detail?: string): OAuthErr
   new OAuthError('invalid_request_object', description, { cause, detail })
 
 /** What a verified object says. */
-interface VerifiedObject {
+export interface VerifiedObject {
   /** Form-encoded. */
   readonly parameters: string
-  /** Its name, if it has one (RFC 7519 §4.1.7), and until when it must be remembered, so that it is answered once. */
-  readonly once?: { readonly id: string; readonly until: Date }
+  /** Its name, if it has one (RFC 7519 §4.1.7), and until when it must be remembered, so that it is accepted once. */
+  readonly once?: { readonly idDigest: string; readonly until: Date }
 }
 
 /** Verifies the object. Throws `invalid_request_object`. */
@@ -75,8 +76,13 @@ export async function readObject(received: ReceivedObject, deps: RequestObjectDe
   const end = addSeconds(received.at, MAX_REMEMBERED_SECONDS)
   const until = isMoment(exp) && exp * 1000 < end.getTime() ? new Date(exp * 1000) : end
   // A user who started in time may return later.
-  return { parameters, once: { id: jti, until: addSeconds(until, SKEW_SECONDS + BEGUN_SECONDS) } }
+  const once = { idDigest: onceDigest(client, jti), until: addSeconds(until, SKEW_SECONDS + BEGUN_SECONDS) }
+  return { parameters, once }
 }
+
+/** Apart from the ids of the client's assertions. */
+const onceDigest = ({ clientId }: Client, id: string): string =>
+  digest(JSON.stringify(['request object', clientId, id]))
 
 /** RFC 9101 §10.8, RFC 8725 §3.11: neither an assertion nor a proof nor a token of another kind. */
 const TYPES: ReadonlySet<string> = new Set(['oauth-authz-req+jwt', 'jwt'])

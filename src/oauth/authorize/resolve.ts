@@ -116,13 +116,9 @@ async function find(
     name: 'request',
     value: jwt,
     isFetched,
-    ...(used && { once: { idDigest: onceDigest(client, used.id), until: used.until } }),
+    ...(used && { once: used }),
   }
 }
-
-/** Apart from the ids of the client's assertions. */
-const onceDigest = ({ clientId }: Client, id: string): string =>
-  digest(JSON.stringify(['request object', clientId, id]))
 
 async function findPushed(
   reference: string,
